@@ -1,0 +1,39 @@
+"""Cautious multi-label classification: chains that may answer "I don't know"."""
+
+from credalchain.bases.naive import ChainCounts, NaiveCredal
+from credalchain.bases.protocol import ChainModel, CredalBase, Exactness, Walk
+from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
+from credalchain.chain import CredalChainClassifier
+from credalchain.labels import ABSTAIN, as_labels
+from credalchain.model_selection import cross_val_partial, partial_labels, partial_scorer
+from credalchain.persistence import TRUSTED_TYPES
+from credalchain.prediction import CredalPrediction
+from credalchain.preprocessing import Discretizer
+from credalchain.report import partial_report
+from credalchain.strategies import Strategy, branching, marginalization
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ABSTAIN",
+    "TRUSTED_TYPES",
+    "ChainCounts",
+    "ChainModel",
+    "CredalBase",
+    "CredalBinaryRelevanceClassifier",
+    "CredalChainClassifier",
+    "CredalPrediction",
+    "Discretizer",
+    "Exactness",
+    "NaiveCredal",
+    "Strategy",
+    "Walk",
+    "__version__",
+    "as_labels",
+    "branching",
+    "cross_val_partial",
+    "marginalization",
+    "partial_labels",
+    "partial_report",
+    "partial_scorer",
+]

@@ -1,0 +1,46 @@
+"""Array functions only: counts, log-odds tables, sums and the walk along the chain.
+
+Every function here takes and gives plain arrays that were checked before; none
+looks at its input twice. They are compiled by numba, release the GIL and are not
+parallel themselves.
+
+Importing numba takes longer than importing the rest of the package, so a kernel's
+module is imported when the kernel is first asked for (PEP 562).
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_HOME = {
+    "count_codes": "counting",
+    "count_sparse_codes": "counting",
+    "log_odds_rows": "log_odds",
+    "to_fixed_point": "log_odds",
+    "add_rows": "sums",
+    "add_sparse_rows": "sums",
+    "walk_chain": "walk",
+}
+
+if TYPE_CHECKING:
+    from credalchain._kernels.counting import count_codes, count_sparse_codes
+    from credalchain._kernels.log_odds import log_odds_rows, to_fixed_point
+    from credalchain._kernels.sums import add_rows, add_sparse_rows
+    from credalchain._kernels.walk import walk_chain
+
+    __all__ = [
+        "add_rows",
+        "add_sparse_rows",
+        "count_codes",
+        "count_sparse_codes",
+        "log_odds_rows",
+        "to_fixed_point",
+        "walk_chain",
+    ]
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _HOME:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        kernel = getattr(import_module(f"{__name__}.{_HOME[name]}"), name)
+        globals()[name] = kernel
+        return kernel

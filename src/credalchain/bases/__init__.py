@@ -1,0 +1,1 @@
+"""Credal binary models: what gives a chain its lower and upper probabilities."""

@@ -1,0 +1,142 @@
+"""Category codes in the form the kernels read: small unsigned numbers, checked.
+
+Outside: 0..K-1, -1 for missing, anything else for a category never seen. Inside: 0..K-1,
+K for never seen, K + 1 for missing, so that a code is always a valid table row.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+IntArray = NDArray[np.int64]
+
+MISSING_CODE = -1
+
+
+@dataclass(frozen=True)
+class DenseCodes:
+    """Codes (n, p)."""
+
+    values: NDArray[Any]
+    exceptional: bool  # whether any code is unseen or missing
+
+    @property
+    def n_rows(self) -> int:
+        return int(self.values.shape[0])
+
+    def part(self, start: int, stop: int) -> "DenseCodes":
+        return DenseCodes(self.values[start:stop], self.exceptional)
+
+    def row(self, index: int) -> IntArray:
+        return self.values[index].astype(np.int64)
+
+
+@dataclass(frozen=True)
+class SparseCodes:
+    """Codes in CSR form; what is not stored has code 0."""
+
+    indptr: IntArray
+    indices: IntArray
+    values: NDArray[Any]
+    n_features: int
+    exceptional: bool
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.indptr) - 1
+
+    def part(self, start: int, stop: int) -> "SparseCodes":
+        first, last = self.indptr[start], self.indptr[stop]
+        return SparseCodes(
+            self.indptr[start : stop + 1] - first,
+            self.indices[first:last],
+            self.values[first:last],
+            self.n_features,
+            self.exceptional,
+        )
+
+    def row(self, index: int) -> IntArray:
+        codes = np.zeros(self.n_features, dtype=np.int64)
+        stored = slice(self.indptr[index], self.indptr[index + 1])
+        codes[self.indices[stored]] = self.values[stored]
+        return codes
+
+
+Codes = DenseCodes | SparseCodes
+
+
+def inner_codes(codes: Any, n_categories: IntArray) -> Codes:
+    """Codes from the outside convention (dense array or scipy sparse) to the inside one."""
+    if sparse.issparse(codes):
+        matrix = codes.tocsr()
+        if not matrix.has_canonical_format:
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+        indices = matrix.indices.astype(np.int64)
+        values, exceptional = _translate(matrix.data, n_categories[indices], n_categories)
+        return SparseCodes(
+            matrix.indptr.astype(np.int64), indices, values, codes.shape[1], exceptional
+        )
+    values, exceptional = _translate(np.asarray(codes), n_categories, n_categories)
+    return DenseCodes(np.ascontiguousarray(values), exceptional)
+
+
+def _translate(
+    codes: NDArray[Any], limits: IntArray, n_categories: IntArray
+) -> tuple[NDArray[Any], bool]:
+    """``limits`` is K of each code's feature, broadcast against ``codes``."""
+    dtype = np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
+    strange = codes >= limits
+    if codes.dtype.kind != "u":
+        strange |= codes < 0
+    if not strange.any():
+        return codes.astype(dtype, copy=False), False
+    inside = np.where(codes == MISSING_CODE, limits + 1, limits)
+    return np.where(strange, inside, codes).astype(dtype), True
+
+
+_MOST_CATEGORIES = 1_000_000
+
+
+def bare_codes(X: Any) -> Any:
+    """Input that is codes already: integers, or floats that are whole with NaN for missing."""
+    stored = X.data if sparse.issparse(X) else np.asarray(X)
+    if stored.dtype == bool:
+        stored = stored.astype(np.uint8)
+    if stored.dtype.kind == "f":
+        whole = np.where(np.isnan(stored), float(MISSING_CODE), stored)
+        fractional = whole != np.rint(whole)
+        if fractional.any():
+            raise ValueError(
+                "X must hold whole category codes where the base has discretizer=None, "
+                f"got {whole[fractional][0]}."
+            )
+        stored = whole.astype(np.int64)
+    if stored.dtype.kind not in "iu":
+        raise ValueError(
+            "X must hold whole category codes where the base has discretizer=None, "
+            f"got values of dtype {stored.dtype}."
+        )
+    if not sparse.issparse(X):
+        return stored
+    matrix = X.tocsr()
+    return type(matrix)((stored, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def categories_of_codes(codes: Any) -> IntArray:
+    """1 + the largest code seen, at least 1, of each feature."""
+    if sparse.issparse(codes):
+        largest = codes.tocsc().max(axis=0).toarray().ravel()
+    else:
+        largest = codes.max(axis=0, initial=0)
+    n_categories = np.maximum(largest.astype(np.int64), 0) + 1
+    if (n_categories > _MOST_CATEGORIES).any():
+        feature = int(n_categories.argmax())
+        raise ValueError(
+            f"X holds the code {n_categories[feature] - 1} in column {feature}; with "
+            f"discretizer=None codes must be below {_MOST_CATEGORIES}."
+        )
+    return n_categories

@@ -1,0 +1,114 @@
+"""NaiveCredal, the base of a chain that users configure."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+
+from credalchain.bases.naive.codes import bare_codes, categories_of_codes, inner_codes
+from credalchain.bases.naive.counts import ChainCounts, as_counts, count
+from credalchain.bases.naive.model import NaiveChainModel
+from credalchain.bases.naive.settings import (
+    DENOMINATORS,
+    MISSING_FEATURES,
+    PRIORS,
+    NaiveSettings,
+)
+from credalchain.bases.protocol import Labels
+from credalchain.preprocessing import Discretizer
+from credalchain.validation import check_choice, check_epsilon
+
+
+class NaiveCredal(BaseEstimator):
+    """Naive Bayes with the imprecise Dirichlet model, for every label of a chain.
+
+    Parameters
+    ----------
+    epsilon : float in [0, 1), default=0.001
+        Every conditional bound q becomes (1 - epsilon) q + epsilon / K, which keeps one zero
+        count from making a whole answer vacuous. 0 is the paper's text. (0, or at least
+        1e-60.)
+    prior : {"laplace", "paper", "credal"}, default="laplace"
+        P(Y_j = 1). "laplace": (n(1) + 1) / (n + 2). "paper": n(1) / n, Laplace only where a
+        class was never seen. "credal": an interval from the same s.
+    denominator : {"pairwise", "class"}, default="pairwise"
+        What the counts of a pair of labels are divided by: rows where both were observed,
+        or all rows of the class. They differ only where labels are missing.
+    discretizer : "quantile", None or transformer, default="quantile"
+        "quantile": six equal-frequency bins. None: X holds category codes 0, 1, ... (-1 or
+        NaN for missing). Or a :class:`Discretizer`, or scikit-learn's ``FrozenEstimator``
+        around a fitted one.
+    missing_features : {"ignore", "conservative"}, default="ignore"
+        What a feature that is missing at prediction time adds: nothing, or the worst over
+        its categories for each bound. ``predict`` always ignores it.
+    """
+
+    def __init__(
+        self,
+        *,
+        epsilon: float = 1e-3,
+        prior: str = "laplace",
+        denominator: str = "pairwise",
+        discretizer: Any = "quantile",
+        missing_features: str = "ignore",
+    ) -> None:
+        self.epsilon = epsilon
+        self.prior = prior
+        self.denominator = denominator
+        self.discretizer = discretizer
+        self.missing_features = missing_features
+
+    def fit_chain(
+        self,
+        X: Any,
+        Y: Labels,
+        order: NDArray[np.int64] | None = None,
+        *,
+        chained: bool = True,
+        rng: np.random.RandomState | None = None,
+    ) -> NaiveChainModel:
+        """Count. One set of counts serves every order, so ``order`` is not looked at."""
+        settings = self._settings()
+        discretizer = self._fresh_discretizer()
+        if discretizer is None:
+            codes = bare_codes(X)
+            n_categories = categories_of_codes(codes)
+        else:
+            codes = discretizer.fit(X).transform(X)
+            n_categories = np.asarray(discretizer.n_categories_, dtype=np.int64)
+        counts = count(inner_codes(codes, n_categories), Y, n_categories)
+        return NaiveChainModel(counts, settings, discretizer)
+
+    def from_counts(self, counts: ChainCounts, discretizer: Any = None) -> NaiveChainModel:
+        """A model from counts made elsewhere; ``discretizer`` is fitted, None for bare codes."""
+        counts = as_counts(counts)
+        if discretizer is not None:
+            k = np.asarray(discretizer.n_categories_)
+            if not np.array_equal(k, counts.n_categories):
+                raise ValueError(
+                    f"counts.n_categories is {counts.n_categories.tolist()}, but the "
+                    f"discretizer gives {k.tolist()} categories."
+                )
+        return NaiveChainModel(counts, self._settings(), discretizer)
+
+    def _settings(self) -> NaiveSettings:
+        missing = check_choice("missing_features", self.missing_features, MISSING_FEATURES)
+        return NaiveSettings(
+            check_epsilon(self.epsilon),
+            check_choice("prior", self.prior, tuple(PRIORS)),
+            check_choice("denominator", self.denominator, tuple(DENOMINATORS)),
+            missing,  # type: ignore[arg-type]
+        )
+
+    def _fresh_discretizer(self) -> Any:
+        if self.discretizer is None:
+            return None
+        if isinstance(self.discretizer, str) and self.discretizer == "quantile":
+            return Discretizer()
+        if not (hasattr(self.discretizer, "fit") and hasattr(self.discretizer, "transform")):
+            raise ValueError(
+                "discretizer must be 'quantile', None, a Discretizer or a FrozenEstimator around "
+                f"a fitted one, got {self.discretizer!r}."
+            )
+        return clone(self.discretizer)

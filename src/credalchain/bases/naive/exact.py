@@ -1,0 +1,175 @@
+"""Exact odds from counts, for the few comparisons that rounding cannot decide.
+
+Odds are products of fractions, so whether they exceed a threshold is a question about
+whole numbers. Factors are collected with their multiplicities first: on exact ties most
+of them cancel, and a hundred thousand features have few distinct factors.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from fractions import Fraction
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._kernels.states import FREE, STAR
+from credalchain.bases.naive.codes import IntArray
+from credalchain.bases.naive.counts import ChainCounts
+from credalchain.bases.naive.settings import DENOMINATORS, PRIORS, NaiveSettings
+from credalchain.strategies import Odds, Strategy, greatest_odds, least_odds
+
+# n(v, a), sum of the counts and D, for a = 0 and then a = 1; and K
+Evidence = tuple[int, int, int, int, int, int, int]
+
+
+class OddsProduct:
+    """A product of odds, unevaluated."""
+
+    def __init__(self) -> None:
+        self._powers: Counter[int] = Counter()
+        self._zero_above = False
+        self._zero_below = False
+
+    def multiply(self, odds: Odds, times: int = 1) -> None:
+        above, below = Fraction(odds.above), Fraction(odds.below)
+        self._zero_above |= above == 0
+        self._zero_below |= below == 0
+        if above and below:
+            self._powers[above.numerator] += times
+            self._powers[above.denominator] -= times
+            self._powers[below.numerator] -= times
+            self._powers[below.denominator] += times
+
+    def compared_with(self, other: "OddsProduct") -> int:
+        """The sign of self - other."""
+        mine, theirs = self._infinity(), other._infinity()
+        if mine or theirs:
+            return (mine > theirs) - (mine < theirs)
+        powers = Counter(self._powers)
+        powers.subtract(other._powers)
+        above = math.prod(f**n for f, n in powers.items() if n > 0)
+        below = math.prod(f**-n for f, n in powers.items() if n < 0)
+        return (above > below) - (above < below)
+
+    def inverted(self) -> "OddsProduct":
+        """1 / self. Odds of 0/0 count as 0, so their inverse is infinite."""
+        result = OddsProduct()
+        result._powers.update({factor: -power for factor, power in self._powers.items()})
+        infinity = self._infinity()
+        result._zero_above, result._zero_below = infinity > 0, infinity < 0
+        return result
+
+    def _infinity(self) -> int:
+        """-1 for odds of 0 (0/0 included), 1 for infinite odds, 0 for all others."""
+        return -1 if self._zero_above else int(self._zero_below)
+
+
+def threshold_odds(threshold: float) -> OddsProduct:
+    t = Fraction(threshold)
+    product = OddsProduct()
+    product.multiply(Odds(t, 1 - t))
+    return product
+
+
+class ExactChain:
+    """Exact odds of the labels of a naive credal chain, given codes and a history."""
+
+    def __init__(
+        self,
+        counts: ChainCounts,
+        settings: NaiveSettings,
+        strategy: Strategy,
+        *,
+        s: float,
+        conservative: bool,
+    ) -> None:
+        self._counts = counts
+        self._totals = counts.feature_totals()
+        self._pair_totals = counts.pair.sum(axis=1)
+        self._pair_denominators = DENOMINATORS[settings.denominator](counts)
+        self._offsets = counts.offsets()
+        self._observed = counts.label.sum(axis=1) > 0
+        self._prior = PRIORS[settings.prior]
+        self._star = strategy.star_exact
+        self._conservative = conservative
+        self._s = Fraction(s)
+        self._epsilon = Fraction(settings.epsilon)
+        self._odds = lru_cache(maxsize=65536)(self._odds_of)
+
+    def odds(
+        self, j: int, codes: IntArray, history: NDArray[np.int8]
+    ) -> tuple[OddsProduct, OddsProduct]:
+        """Lower and upper odds of label ``j``; ``history`` is FREE where nothing was told."""
+        lower, upper = OddsProduct(), OddsProduct()
+        start = self._prior(*self._counts.label[j].tolist(), self._s)
+        lower.multiply(Odds(*map(Fraction, start[0])))
+        upper.multiply(Odds(*map(Fraction, start[1])))
+        for evidence, times in self._feature_evidence(j, codes):
+            low, high = self._odds(evidence)
+            lower.multiply(low, times)
+            upper.multiply(high, times)
+        for low, high in self._missing_odds(j, codes):
+            lower.multiply(low)
+            upper.multiply(high)
+        for k in np.flatnonzero((history != FREE) & self._observed).tolist():
+            low, high = self._label_odds(k, int(history[k]), j)
+            lower.multiply(low)
+            upper.multiply(high)
+        return lower, upper
+
+    def _feature_evidence(self, j: int, codes: IntArray) -> Iterable[tuple[Evidence, int]]:
+        """What the features that are there say, equal pieces of evidence together."""
+        k = self._counts.n_categories
+        features = np.flatnonzero((k > 1) & (codes <= k))
+        seen = codes[features] < k[features]
+        rows = self._offsets[features] + np.where(seen, codes[features], 0)
+        n = np.where(seen[:, None], self._counts.feature[rows, j], 0)
+        total = self._totals[features, j]
+        columns = (n[:, 0], total[:, 0], total[:, 0], n[:, 1], total[:, 1], total[:, 1])
+        lists = [column.tolist() for column in (*columns, k[features])]
+        return Counter(zip(*lists, strict=True)).items()
+
+    def _missing_odds(self, j: int, codes: IntArray) -> Iterable[tuple[Odds, Odds]]:
+        """Missing features, which may have had any of their categories."""
+        k = self._counts.n_categories
+        if not self._conservative:
+            return
+        for feature in np.flatnonzero((k > 1) & (codes == k + 1)).tolist():
+            start = self._offsets[feature]
+            t0, t1 = self._totals[feature, j].tolist()
+            options = [
+                self._odds((n0, t0, t0, n1, t1, t1, int(k[feature])))
+                for n0, n1 in self._counts.feature[start : start + k[feature], j].tolist()
+            ]
+            lower, upper = zip(*options, strict=True)
+            yield least_odds(lower), greatest_odds(upper)
+
+    def _label_odds(self, k: int, y: int, j: int) -> tuple[Odds, Odds]:
+        """What label k says about label j, as y: 0, 1 or a star."""
+        t0, t1 = self._pair_totals[k, j].tolist()
+        d0, d1 = self._pair_denominators[k, j].tolist()
+        options = [
+            self._odds((n0, t0, d0, n1, t1, d1, 2)) for n0, n1 in self._counts.pair[k, :, j].tolist()
+        ]
+        if y != STAR:
+            return options[y]
+        if self._star is None:
+            raise AssertionError("a strategy without exact odds cannot be settled exactly")
+        (lower0, upper0), (lower1, upper1) = options
+        return self._star((lower0, lower1), (upper0, upper1))
+
+    def _odds_of(self, evidence: Evidence) -> tuple[Odds, Odds]:
+        n0, t0, d0, n1, t1, d1, k = evidence
+        lower0, upper0 = self._bounds(n0, t0, d0, k)
+        lower1, upper1 = self._bounds(n1, t1, d1, k)
+        return Odds(lower1, upper0), Odds(upper1, lower0)
+
+    def _bounds(self, n: int, total: int, denominator: int, k: int) -> tuple[Fraction, Fraction]:
+        if self._s == 0 and total == 0:
+            return Fraction(1, k), Fraction(1, k)
+        mix = self._epsilon / k
+        lower = (1 - self._epsilon) * n / (denominator + self._s) + mix
+        upper = (1 - self._epsilon) * (n + self._s) / (denominator + self._s) + mix
+        return lower, upper

@@ -1,0 +1,189 @@
+"""The fitted naive credal chain: counts, settings and how they are asked."""
+
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.bases.naive.codes import Codes, bare_codes, categories_of_codes, inner_codes
+from credalchain.bases.naive.counts import ChainCounts, count
+from credalchain.bases.naive.fixed_order import (
+    FixedOrderRun,
+    for_each_chunk,
+    infer_in_fixed_order,
+)
+from credalchain.bases.naive.settings import NaiveSettings
+from credalchain.bases.naive.settler import Settler
+from credalchain.bases.naive.tables import (
+    ChainTables,
+    FixedTable,
+    Scale,
+    feature_table,
+    pair_log_odds,
+    pair_table,
+    prior_log_odds,
+)
+from credalchain.bases.naive.walk import NaiveWalk
+from credalchain.bases.protocol import Answer, ChainModel, Labels, Request
+from credalchain.strategies import Strategy
+
+_KEPT_TABLES = 4
+
+
+class NaiveChainModel(ChainModel):
+    """Naive credal models of all labels, in every order at once.
+
+    Parameters
+    ----------
+    counts : ChainCounts
+    settings : NaiveSettings
+    discretizer : fitted transformer or None
+        Turns input into codes; None if the input is codes already.
+    """
+
+    def __init__(self, counts: ChainCounts, settings: NaiveSettings, discretizer: Any) -> None:
+        self.counts = counts
+        self.settings = settings
+        self.discretizer = discretizer
+        self.n_labels = counts.n_labels
+        self._forget_tables()
+
+    def _forget_tables(self) -> None:
+        self._tables: OrderedDict[tuple[Any, ...], FixedTable] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name[0] != "_"}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        vars(self).update(state)
+        self._forget_tables()
+
+    def encode(self, X: Any) -> Codes:
+        return inner_codes(self._outer_codes(X), self.counts.n_categories)
+
+    def _outer_codes(self, X: Any) -> Any:
+        return bare_codes(X) if self.discretizer is None else self.discretizer.transform(X)
+
+    def never_observed(self) -> NDArray[np.bool_]:
+        return np.asarray(self.counts.label.sum(axis=1) == 0)
+
+    def update(self, X: Any, Y: Labels) -> "NaiveChainModel":
+        """A model that has also seen these rows. Bins stay; bare codes may bring categories."""
+        codes = self._outer_codes(X)
+        old = self.counts
+        if self.discretizer is None:
+            old = old.widened(categories_of_codes(codes))
+        new = count(inner_codes(codes, old.n_categories), Y, old.n_categories)
+        return NaiveChainModel(old + new, self.settings, self.discretizer)
+
+    def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> NaiveWalk:
+        request = Request(s, np.arange(self.n_labels), np.empty(0), precise=precise)
+        tables = self._tables_for(encoded, strategy, request)
+        return NaiveWalk(encoded, tables, self._settler(encoded, strategy, request))
+
+    def infer(
+        self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request
+    ) -> list[Answer]:
+        if request.order is None:
+            return self._infer_dynamically(encoded, strategies, request)
+        runs = [
+            FixedOrderRun(
+                self,
+                encoded,
+                self._tables_for(encoded, strategy, request),
+                self._settler(encoded, strategy, request),
+                request,
+            )
+            for strategy in strategies
+        ]
+        return infer_in_fixed_order(encoded, runs, request)
+
+    def _infer_dynamically(
+        self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request
+    ) -> list[Answer]:
+        """The plain driver, chunk by chunk."""
+        parts: dict[int, list[Answer]] = {}
+
+        def run(start: int, stop: int) -> None:
+            known = None if request.known is None else request.known[start:stop]
+            part = replace(request, known=known)
+            parts[start] = super(NaiveChainModel, self).infer(
+                encoded.part(start, stop), strategies, part
+            )
+
+        for_each_chunk(encoded.n_rows, self.n_labels, request.n_jobs, run)
+        columns = zip(*(parts[start] for start in sorted(parts)), strict=True)
+        return [_joined(column) for column in columns]
+
+    def _conservative(self, request: Request) -> bool:
+        """The precise chain has one probability, so it can only ignore what is missing."""
+        return self.settings.missing_features == "conservative" and not request.precise
+
+    def _settler(self, codes: Codes, strategy: Strategy, request: Request) -> Settler:
+        conservative = self._conservative(request)
+        return Settler(self, codes, s=request.s, strategy=strategy, conservative=conservative)
+
+    def _tables_for(self, codes: Codes, strategy: Strategy, request: Request) -> ChainTables:
+        """Tables for one s and order; those of the features are shared by strategies."""
+        assert request.order is not None
+        s, order, m = request.s, request.order, self.n_labels
+        scale = Scale.for_terms(self.counts.n_features, m)
+        conservative = self._conservative(request)
+
+        def make_features() -> FixedTable:
+            return feature_table(
+                self.counts,
+                self.settings,
+                scale,
+                s=s,
+                order=order,
+                exceptional=codes.exceptional,
+                conservative=conservative,
+            )
+
+        def make_pairs() -> FixedTable:
+            pair = pair_log_odds(self.counts, self.settings, s=s, order=order)
+            return pair_table(pair, strategy, scale)
+
+        def make_prior() -> FixedTable:
+            prior = prior_log_odds(self.counts, self.settings, s)[order]
+            return FixedTable.from_log_odds(prior, scale)
+
+        key = (s, order.tobytes())
+        return ChainTables(
+            order=order,
+            scale=scale,
+            prior=make_prior(),
+            features=self._kept((*key, codes.exceptional, conservative), make_features),
+            feature_rows=self.counts.n_categories + (2 if codes.exceptional else 0),
+            pairs=self._kept((*key, strategy), make_pairs)
+            if request.chained
+            else FixedTable.empty((3, m, 2)),
+        )
+
+    def _kept(self, key: tuple[Any, ...], make: Callable[[], FixedTable]) -> FixedTable:
+        """The newest tables stay, so that predicting row by row builds them once."""
+        with self._lock:
+            if key in self._tables:
+                self._tables.move_to_end(key)
+                return self._tables[key]
+        made = make()  # outside the lock: two threads may build the same, none waits
+        with self._lock:
+            self._tables[key] = made
+            while len(self._tables) > _KEPT_TABLES:
+                self._tables.popitem(last=False)
+        return made
+
+
+def _joined(parts: tuple[Answer, ...]) -> Answer:
+    log_odds = [part.log_odds for part in parts if part.log_odds is not None]
+    return Answer(
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate(log_odds) if log_odds else None,
+        parts[0].exactness,
+    )

@@ -1,0 +1,211 @@
+"""The seam between a chain and the models it walks along.
+
+A base learns one binary model per label, each of which may look at other labels
+besides the features. A chain asks for bounds, decides, and tells the decision. All a
+base has to supply is what :class:`Walk` asks for; the rest is derived from it here.
+"""
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.labels import ABSTAIN, MISSING
+from credalchain.strategies import Strategy
+
+Labels = NDArray[np.int8]
+LogOdds = NDArray[np.float64]
+Rows = NDArray[np.intp]
+Signs = NDArray[np.int8]
+
+
+class Exactness(StrEnum):
+    """How the bounds given relate to the bounds defined."""
+
+    EXACT = "exact"
+    OUTER = "outer"
+    INNER = "inner"
+    APPROXIMATE = "approximate"
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a chain asks of a model for one batch of rows.
+
+    ``order`` is the order of the labels, None for the dynamic one. ``known`` holds
+    labels that were answered already (-1 elsewhere). With ``chained`` false no label is
+    told to the others. ``precise`` never abstains and answers 1 at the threshold itself.
+    """
+
+    s: float
+    order: NDArray[np.int64] | None
+    thresholds: NDArray[np.float64]
+    known: Labels | None = None
+    chained: bool = True
+    precise: bool = False
+    wants_log_odds: bool = True
+    n_jobs: int = 1
+
+
+@dataclass(frozen=True)
+class Answer:
+    """Labels (n, m) in {0, 1, -1}, log-odds (n, m, 2) if asked for, exactness per label."""
+
+    labels: Labels
+    log_odds: LogOdds | None
+    exactness: tuple[Exactness, ...]
+
+
+class Walk(ABC):
+    """One batch of rows on its way along the chain.
+
+    ``tell`` changes what ``log_odds`` of the other labels will answer; everything else
+    is without side effects. ``rows`` are indices into the batch.
+    """
+
+    n_rows: int
+    n_labels: int
+
+    @abstractmethod
+    def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
+        """Lower and upper log-odds of label ``j``, given what was told so far."""
+
+    @abstractmethod
+    def tell(self, j: int, y: Labels, rows: Rows) -> None:
+        """Label ``j`` of these rows is ``y``: 0, 1 or -1 for a star."""
+
+    def exactness(self, j: int) -> Exactness:
+        """How good the bounds of label ``j`` are."""
+        return Exactness.EXACT
+
+    def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+        """Signs of (lower - threshold) and (upper - threshold): -1, 0 or 1."""
+        cut = np.log(threshold) - np.log1p(-threshold)
+        lower, upper = self.log_odds(j, rows)
+        return np.sign(lower - cut).astype(np.int8), np.sign(upper - cut).astype(np.int8)
+
+    def surest(self, open_labels: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """For each row, the open label with the largest max(L, -U); ties to the first."""
+        rows = np.arange(self.n_rows)
+        certainty = np.full(open_labels.shape, -np.inf)
+        for j in range(self.n_labels):
+            lower, upper = self.log_odds(j, rows)
+            certainty[:, j] = np.maximum(lower, -upper)
+        certainty[~open_labels] = -np.inf
+        best = certainty.max(axis=1, keepdims=True)
+        return np.argmax(open_labels & (certainty == best), axis=1)
+
+
+class ChainModel(ABC):
+    """A fitted base: everything that can be asked about new rows."""
+
+    n_labels: int
+
+    @abstractmethod
+    def encode(self, X: Any) -> Any:
+        """Bring checked input into the form that ``begin`` takes, once per batch."""
+
+    @abstractmethod
+    def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
+        """Start a walk over the rows of ``encoded``."""
+
+    @abstractmethod
+    def never_observed(self) -> NDArray[np.bool_]:
+        """Which labels no training row had a value for: they are starred at every s."""
+
+    def infer(
+        self, encoded: Any, strategies: tuple[Strategy, ...], request: Request
+    ) -> list[Answer]:
+        """Walk the chain once per strategy. A base may override this with something faster."""
+        never = self.never_observed()
+        return [
+            _drive(
+                self.begin(encoded, s=request.s, strategy=strategy, precise=request.precise),
+                request,
+                never,
+            )
+            for strategy in strategies
+        ]
+
+
+class CredalBase(Protocol):
+    """An unfitted base: a scikit-learn estimator that can learn a chain.
+
+    A fitted model that can also learn from more rows has ``update(X, Y) -> ChainModel``.
+    """
+
+    def fit_chain(
+        self,
+        X: Any,
+        Y: Labels,
+        order: NDArray[np.int64] | None,
+        *,
+        chained: bool,
+        rng: np.random.RandomState,
+    ) -> ChainModel:
+        """Learn from checked ``X`` and ``Y`` (int8, -1 = missing). Order None: any order."""
+        ...
+
+
+def _drive(walk: Walk, request: Request, never: NDArray[np.bool_]) -> Answer:
+    """Along the chain, label by label: ask, decide, tell."""
+    shape = (walk.n_rows, walk.n_labels)
+    labels = np.full(shape, ABSTAIN, dtype=np.int8)
+    log_odds = np.empty((*shape, 2)) if request.wants_log_odds else None
+    known = np.full(shape, MISSING, dtype=np.int8) if request.known is None else request.known
+
+    def visit(j: int, rows: Rows) -> None:
+        if never[j]:
+            y = np.full(len(rows), 0 if request.precise else ABSTAIN, dtype=np.int8)
+        else:
+            low, high = walk.sides(j, float(request.thresholds[j]), rows)
+            y = decide(low, high, precise=request.precise)
+        y = np.where(known[rows, j] != MISSING, known[rows, j], y)
+        labels[rows, j] = y
+        if log_odds is not None:
+            log_odds[rows, j, 0], log_odds[rows, j, 1] = walk.log_odds(j, rows)
+        if request.chained:
+            walk.tell(j, y, rows)
+
+    if request.order is None:
+        _visit_dynamically(walk, known, visit)
+    else:
+        for j in request.order.tolist():
+            visit(j, np.arange(walk.n_rows))
+    if log_odds is not None:
+        log_odds[:, never] = (-np.inf, np.inf)
+    return Answer(labels, log_odds, tuple(walk.exactness(j) for j in range(walk.n_labels)))
+
+
+def _visit_dynamically(walk: Walk, known: Labels, visit: Any) -> None:
+    """Known labels first, then each row's surest open label, until none is open."""
+    open_labels = np.ones(known.shape, dtype=bool)
+    for j in range(walk.n_labels):
+        rows = np.flatnonzero(known[:, j] != MISSING)
+        if len(rows):
+            visit(j, rows)
+            open_labels[rows, j] = False
+    while open_labels.any():
+        chosen = walk.surest(open_labels)
+        going = open_labels.any(axis=1)
+        for j in np.unique(chosen[going]).tolist():
+            rows = np.flatnonzero(going & (chosen == j))
+            visit(j, rows)
+            open_labels[rows, j] = False
+
+
+def decide(low: Signs, high: Signs, *, precise: bool) -> Labels:
+    """Labels from the sides of the two bounds: the decision rule, in one place.
+
+    1 if lower > t, 0 if upper < t, otherwise a star. The precise chain, whose bounds are
+    one, answers 1 at t itself.
+    """
+    if precise:
+        return (low >= 0).astype(np.int8)
+    y = np.full(low.shape, ABSTAIN, dtype=np.int8)
+    y[high < 0] = 0
+    y[low > 0] = 1
+    return y

@@ -1,0 +1,62 @@
+"""The same without a chain: each label by itself."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.classifier import CredalClassifier
+
+
+class CredalBinaryRelevanceClassifier(CredalClassifier):
+    """One cautious classifier per label, each on its own.
+
+    What :class:`CredalChainClassifier` is without telling labels to each other: useful as
+    a baseline, and where labels are unrelated.
+
+    Parameters
+    ----------
+    base : credal base, default=None
+        None means :class:`NaiveCredal`.
+    s : float, default=2.0
+        Imprecision: 0 is the precise model, larger is more cautious. Read when predicting.
+    threshold : float or array-like of shape (n_labels,), default=0.5
+        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+    n_jobs : int, default=None
+        Threads used when predicting, as in joblib.
+    random_state : int, RandomState or None, default=None
+        For bases that need randomness.
+
+    Notes
+    -----
+    ``sample_weight`` is not supported: the model is made of whole counts. Attributes are
+    those of :class:`CredalChainClassifier`.
+
+    Examples
+    --------
+    >>> from credalchain import CredalBinaryRelevanceClassifier
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 1]]
+    >>> CredalBinaryRelevanceClassifier(s=0.5).fit(X, Y).predict_partial([["a"]])
+    array([[ 1, -1]], dtype=int8)
+    """
+
+    def __init__(
+        self,
+        base: Any = None,
+        *,
+        s: float = 2.0,
+        threshold: Any = 0.5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.base = base
+        self.s = s
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+        return np.arange(n_labels, dtype=np.int64)
+
+    def _chained(self) -> bool:
+        return False

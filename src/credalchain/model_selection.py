@@ -1,0 +1,162 @@
+"""Partial predictions through scikit-learn's meta-estimators, and scorers built on them."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from joblib import Parallel, delayed
+from sklearn.base import clone
+from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing as take_rows
+from sklearn.utils import indexable
+
+from credalchain.bases.protocol import Labels
+from credalchain.labels import as_labels
+from credalchain.metrics import MEASURES, Measure
+
+
+def _final(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The last estimator inside pipelines, searches and frozen estimators, and its input."""
+    while not hasattr(estimator, "predict_partial"):
+        if hasattr(estimator, "best_estimator_"):
+            estimator = estimator.best_estimator_
+        elif hasattr(estimator, "steps"):
+            if len(estimator.steps) > 1:
+                X = estimator[:-1].transform(X)
+            estimator = estimator.steps[-1][1]
+        elif type(estimator).__name__ == "FrozenEstimator":
+            estimator = estimator.estimator
+        else:
+            break
+    return estimator, X
+
+
+def partial_labels(estimator: Any, X: Any) -> Labels:
+    """Partial predictions of an estimator, wherever the cautious one is inside it.
+
+    scikit-learn's Pipeline, GridSearchCV and the like do not forward ``predict_partial``;
+    this looks through them. An estimator that only has ``predict`` answers every label.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, Pipeline or search object
+    X : its input
+
+    Returns
+    -------
+    ndarray of int8, shape (n, m), values in {0, 1, -1}
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from credalchain import CredalChainClassifier, partial_labels
+    >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, 1], [1, 0], [1, 0]]
+    >>> model = make_pipeline(StandardScaler(), CredalChainClassifier(s=0.1)).fit(X, Y)
+    >>> partial_labels(model, [[0.0]])
+    array([[0, 1]], dtype=int8)
+    """
+    final, X = _final(estimator, X)
+    predict = getattr(final, "predict_partial", None) or final.predict
+    return as_labels(predict(X), name="prediction", require_zero=False)
+
+
+def cross_val_partial(
+    estimator: Any, X: Any, Y: Any, *, cv: Any = 5, n_jobs: int | None = None
+) -> Labels:
+    """Out-of-fold partial predictions: every row is predicted by a model that has not seen it.
+
+    Unlike scikit-learn's ``cross_val_predict`` it gives partial predictions and takes
+    missing labels of any kind in ``Y``.
+
+    Parameters
+    ----------
+    estimator : unfitted estimator, Pipeline or search object
+    X : array-like, data frame or scipy sparse of shape (n, p)
+    Y : labels of shape (n, m), some of which may be missing
+    cv : int, splitter or iterable of (train, test), default=5
+        An int means that many folds of consecutive rows.
+    n_jobs : int, optional
+        As in joblib.
+
+    Returns
+    -------
+    ndarray of int8, shape (n, m), values in {0, 1, -1}
+    """
+    labels = as_labels(Y)
+    X, labels = indexable(X, labels)
+    folds = list(_splits(cv, X, labels))
+    tested = np.concatenate([test for _, test in folds])
+    if sorted(tested.tolist()) != list(range(len(labels))):
+        raise ValueError("cv must put every row into exactly one test fold.")
+    parts = Parallel(n_jobs=n_jobs)(
+        delayed(_fit_and_predict)(clone(estimator), X, labels, train, test)
+        for train, test in folds
+    )
+    prediction = np.empty_like(labels)
+    prediction[tested] = np.concatenate(parts)
+    return prediction
+
+
+def _splits(cv: Any, X: Any, labels: Labels) -> Any:
+    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        cv = KFold(int(cv))
+    if hasattr(cv, "split"):
+        return cv.split(X, labels)
+    if not hasattr(cv, "__iter__"):
+        raise ValueError(f"cv must be a number of folds, a splitter or splits, got {cv!r}.")
+    return ((np.asarray(train), np.asarray(test)) for train, test in cv)
+
+
+def _fit_and_predict(estimator: Any, X: Any, labels: Labels, train: Any, test: Any) -> Labels:
+    estimator.fit(take_rows(X, train), labels[train])
+    return partial_labels(estimator, take_rows(X, test))
+
+
+@dataclass(frozen=True)
+class PartialScorer:
+    """A scorer for scikit-learn's searches and ``cross_validate``; greater is better.
+
+    Losses are negated, as scikit-learn does.
+    """
+
+    measure: Measure
+    options: dict[str, Any] = field(default_factory=dict)
+
+    def __call__(self, estimator: Any, X: Any, Y: Any) -> float:
+        if self.measure.needs == "partial":
+            prediction: Any = partial_labels(estimator, X)
+        elif self.measure.needs == "precise":
+            prediction = estimator.predict(X)
+        else:
+            final, X = _final(estimator, X)
+            prediction = final.infer(X)
+        value = self.measure.function(Y, prediction, **self.options)
+        return value if self.measure.greater_is_better else -value
+
+
+def partial_scorer(measure: str, **options: Any) -> PartialScorer:
+    """A scorer from the name of a measure, for ``scoring=`` in scikit-learn.
+
+    Parameters
+    ----------
+    measure : str
+        One of ``credalchain.metrics.MEASURES``. Losses are negated.
+    **options
+        Passed on to the measure, for instance ``cost=0.1``.
+
+    Examples
+    --------
+    >>> from sklearn.model_selection import GridSearchCV
+    >>> from credalchain import CredalChainClassifier, partial_scorer
+    >>> search = GridSearchCV(
+    ...     CredalChainClassifier(), {"s": [0.5, 1, 2]}, scoring=partial_scorer("utility_80")
+    ... )
+    """
+    if measure not in MEASURES:
+        names = ", ".join(MEASURES)
+        raise ValueError(f"measure must be one of {names}, got {measure!r}.")
+    return PartialScorer(MEASURES[measure], options)
+
+
+__all__ = ["PartialScorer", "cross_val_partial", "partial_labels", "partial_scorer"]

@@ -1,0 +1,15 @@
+"""What a loader may trust."""
+
+TRUSTED_TYPES = [
+    "credalchain.bases.naive.counts.ChainCounts",
+    "credalchain.bases.naive.estimator.NaiveCredal",
+    "credalchain.bases.naive.model.NaiveChainModel",
+    "credalchain.bases.naive.settings.NaiveSettings",
+    "credalchain.binary_relevance.CredalBinaryRelevanceClassifier",
+    "credalchain.chain.CredalChainClassifier",
+    "credalchain.preprocessing.Categories",
+    "credalchain.preprocessing.Discretizer",
+    "credalchain.preprocessing.NumericBins",
+    "credalchain.preprocessing.ZeroAndBins",
+]
+"""The types of this package in a fitted model, for ``skops.io.load(file, trusted=...)``."""

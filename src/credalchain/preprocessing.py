@@ -1,0 +1,317 @@
+"""From columns of any kind to category codes."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
+from sklearn.utils import check_array
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+_MISSING_CODE = -1
+
+
+@dataclass(frozen=True)
+class NumericBins:
+    """Intervals: a value's code is the number of ``cuts`` strictly below it."""
+
+    cuts: FloatArray
+
+    @property
+    def n_categories(self) -> int:
+        return len(self.cuts) + 1
+
+    def encode(self, values: FloatArray) -> IntArray:
+        codes = np.searchsorted(self.cuts, values, side="left").astype(np.int64)
+        codes[np.isnan(values)] = _MISSING_CODE
+        return codes
+
+
+@dataclass(frozen=True)
+class ZeroAndBins:
+    """Code 0 for zero, then intervals for everything else: the columns of sparse input."""
+
+    cuts: FloatArray
+
+    @property
+    def n_categories(self) -> int:
+        return len(self.cuts) + 2
+
+    def encode(self, values: FloatArray) -> IntArray:
+        codes = NumericBins(self.cuts).encode(values)
+        return np.where(codes == _MISSING_CODE, codes, np.where(values == 0, 0, codes + 1))
+
+
+@dataclass(frozen=True)
+class Categories:
+    """Values without an order; ``keys`` are numbers or strings, in the order of their codes."""
+
+    keys: NDArray[Any]
+
+    @property
+    def n_categories(self) -> int:
+        return max(1, len(self.keys))
+
+    def encode(self, keys: NDArray[Any], missing: NDArray[np.bool_]) -> IntArray:
+        """Codes; ``n_categories`` stands for a value that is not among the keys."""
+        codes = np.full(len(keys), self.n_categories, dtype=np.int64)
+        if len(self.keys):
+            sorter = np.argsort(self.keys)
+            place = np.searchsorted(self.keys, keys, sorter=sorter)
+            candidate = sorter[np.minimum(place, len(self.keys) - 1)]
+            found = self.keys[candidate] == keys
+            codes[found] = candidate[found]
+        codes[missing] = _MISSING_CODE
+        return codes
+
+
+Binning = NumericBins | ZeroAndBins | Categories
+
+
+class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
+    """Turn columns of any kind into category codes.
+
+    Numeric columns get equal-frequency bins: the cut points are the order statistics of
+    rank floor(i n / n_bins), i = 1..n_bins - 1, equal ones merged, and a value's code is
+    the number of cut points strictly below it. So values beyond the range seen fall into
+    the end bins, and a constant column has a single category. Boolean, string and pandas
+    categorical columns keep their categories. In scipy sparse input zero is a category of
+    its own and the other values are binned. Missing values (NaN, None, ``pd.NA``) get
+    code -1, values of a category that was never seen the code ``n_categories_[i]``.
+
+    Parameters
+    ----------
+    n_bins : int, default=6
+        Intervals per numeric column, at the most.
+
+    Attributes
+    ----------
+    n_categories_ : ndarray of int64, shape (n_features,)
+        Number of categories of each column, whether or not rows fell into all of them.
+    binnings_ : list
+        For each column :class:`NumericBins`, :class:`ZeroAndBins` or :class:`Categories`.
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if the input had column names that are all strings.
+
+    Examples
+    --------
+    >>> from credalchain import Discretizer
+    >>> Discretizer(n_bins=2).fit_transform([[1.5], [2.5], [3.5], [float("nan")]])
+    array([[ 0],
+           [ 1],
+           [ 1],
+           [-1]], dtype=int8)
+    """
+
+    def __init__(self, n_bins: int = 6) -> None:
+        self.n_bins = n_bins
+
+    def fit(self, X: Any, y: Any = None) -> "Discretizer":
+        """Learn cut points and categories.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+        y : ignored
+        """
+        if isinstance(self.n_bins, bool) or not isinstance(self.n_bins, (int, np.integer)):
+            raise ValueError(f"n_bins must be a whole number, at least 2, got {self.n_bins!r}.")
+        if self.n_bins < 2:
+            raise ValueError(f"n_bins must be a whole number, at least 2, got {self.n_bins!r}.")
+        X = _read_table(self, X, reset=True)
+        if sparse.issparse(X):
+            self.binnings_ = _learn_sparse(X, int(self.n_bins))
+        elif isinstance(X, np.ndarray) and X.dtype.kind == "f":
+            self.binnings_ = [_learn_bins(column, int(self.n_bins)) for column in _columns(X)]
+        else:
+            self.binnings_ = [
+                _learn_column(name, column, int(self.n_bins)) for name, column in _named_columns(X)
+            ]
+        self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Codes of ``X``: an integer array, or CSR (not stored = code 0) for sparse input.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+        """
+        check_is_fitted(self)
+        X = _read_table(self, X, reset=False)
+        dtype = np.min_scalar_type(-int(self.n_categories_.max(initial=1)) - 1)
+        if sparse.issparse(X):
+            if all(isinstance(binning, ZeroAndBins) for binning in self.binnings_):
+                return _encode_sparse(X, self.binnings_, dtype)
+            X = X.toarray().astype(np.float64)
+        codes = np.empty(X.shape, dtype=dtype)
+        if isinstance(X, np.ndarray) and X.dtype.kind == "f":
+            named = [(str(i), column) for i, column in enumerate(_columns(X))]
+        else:
+            named = _named_columns(X)
+        for i, (name, column) in enumerate(named):
+            codes[:, i] = _encode_column(name, column, self.binnings_[i])
+        return codes
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.transformer_tags.preserves_dtype = []
+        return tags
+
+
+def _read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Checked input: CSR of floats, a data frame, an array of floats or one of anything else."""
+    if hasattr(X, "columns") and not sparse.issparse(X):
+        validate_data(estimator, X, reset=reset, skip_check_array=True)
+        if X.shape[0] == 0 or X.shape[1] == 0:
+            raise ValueError(f"X must have at least one row and one column, got shape {X.shape}.")
+        return X
+    kind = getattr(X, "dtype", None)
+    if kind is None:
+        kind = np.asarray(X).dtype
+    numeric = sparse.issparse(X) or getattr(kind, "kind", "O") not in "bOUS"
+    return validate_data(
+        estimator,
+        X,
+        reset=reset,
+        accept_sparse="csr",
+        dtype=np.float64 if numeric else None,
+        ensure_all_finite="allow-nan" if numeric else False,
+    )
+
+
+def _columns(X: FloatArray) -> FloatArray:
+    """Columns one after the other in memory."""
+    return np.ascontiguousarray(X.T)
+
+
+def _named_columns(X: Any) -> list[tuple[str, Any]]:
+    if isinstance(X, np.ndarray):
+        return [(str(i), X[:, i]) for i in range(X.shape[1])]
+    if hasattr(X, "iloc"):  # names may repeat
+        return [(str(name), X.iloc[:, i]) for i, name in enumerate(X.columns)]
+    return [(str(name), X[name]) for name in X.columns]
+
+
+def _learn_bins(values: FloatArray, n_bins: int) -> NumericBins:
+    return NumericBins(_cut_points(values, n_bins))
+
+
+def _cut_points(values: FloatArray, n_bins: int) -> FloatArray:
+    """Order statistics of rank floor(i n / n_bins), counted from 1; none if all are equal."""
+    values = np.sort(values[~np.isnan(values)])
+    n = len(values)
+    if n == 0 or values[0] == values[-1]:
+        return np.empty(0)
+    ranks = np.arange(1, n_bins) * n // n_bins
+    return np.unique(values[ranks[ranks > 0] - 1])
+
+
+def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
+    declared = getattr(getattr(column, "dtype", None), "categories", None)
+    if declared is not None:
+        keys, _ = _keys(np.asarray(declared), name)
+        return Categories(keys)
+    values = np.asarray(column)
+    if values.dtype == bool:
+        return Categories(np.array([0.0, 1.0]))
+    keys, missing = _keys(values, name)
+    if keys.dtype.kind == "f":
+        if _all_bool(values[~missing]):
+            return Categories(np.array([0.0, 1.0]))
+        return _learn_bins(np.where(missing, np.nan, keys), n_bins)
+    return Categories(np.unique(keys[~missing]))
+
+
+def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:
+    keys, missing = _keys(np.asarray(column), name)
+    if isinstance(binning, Categories):
+        if len(keys) and not missing.all() and keys.dtype.kind != binning.keys.dtype.kind:
+            was, now = ("numbers", "strings")[:: 1 if binning.keys.dtype.kind == "f" else -1]
+            raise ValueError(f"column {name!r} of X held {was} in fit and holds {now} now.")
+        return binning.encode(keys, missing)
+    if keys.dtype.kind != "f":
+        if not missing.all():
+            raise ValueError(f"column {name!r} of X held numbers in fit and holds strings now.")
+        keys = np.full(len(keys), np.nan)
+    return binning.encode(np.where(missing, np.nan, keys))
+
+
+def _keys(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Values as floats or strings, and which of them are missing."""
+    if values.dtype.kind in "biuf":
+        keys = values.astype(np.float64)
+        if np.isinf(keys).any():
+            raise ValueError(f"Input X contains infinity in column {name!r}.")
+        return keys, np.isnan(keys)
+    if values.dtype.kind in "US":
+        return values.astype(str), np.zeros(len(values), dtype=bool)
+    if values.dtype.kind != "O":
+        raise ValueError(
+            f"column {name!r} of X has dtype {values.dtype}; convert it to numbers or strings."
+        )
+    missing = np.array([_is_missing(value) for value in values], dtype=bool)
+    present = values[~missing]
+    if all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in present):
+        keys = np.full(len(values), np.nan)
+        keys[~missing] = present.astype(np.float64)
+        if np.isinf(keys).any():
+            raise ValueError(f"Input X contains infinity in column {name!r}.")
+        return keys, missing
+    if not all(_is_text(value) for value in present):
+        strange = next(value for value in present if not _is_text(value))
+        raise TypeError(
+            f"argument must be a string or a number, one kind per column: column {name!r} "
+            f"of X holds {strange!r}."
+        )
+    return np.where(missing, "", values).astype(str), missing
+
+
+def _is_text(value: Any) -> bool:
+    return isinstance(value, (str, bytes)) or type(value).__name__ == "Interval"
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
+
+
+def _all_bool(values: NDArray[Any]) -> bool:
+    return (
+        values.dtype.kind == "O"
+        and len(values) > 0
+        and all(isinstance(value, (bool, np.bool_)) for value in values)
+    )
+
+
+def _learn_sparse(X: Any, n_bins: int) -> list[Binning]:
+    columns = X.tocsc(copy=True)
+    columns.eliminate_zeros()
+    return [
+        ZeroAndBins(_cut_points(columns.data[start:stop], n_bins))
+        for start, stop in zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
+    ]
+
+
+def _encode_sparse(X: Any, binnings: list[Binning], dtype: Any) -> Any:
+    columns = X.tocsc(copy=True)
+    columns.eliminate_zeros()
+    codes = np.ones(len(columns.data), dtype=dtype)
+    codes[np.isnan(columns.data)] = _MISSING_CODE
+    for i, binning in enumerate(binnings):
+        if binning.n_categories > 2:
+            stored = slice(columns.indptr[i], columns.indptr[i + 1])
+            codes[stored] = binning.encode(columns.data[stored])
+    columns.data = codes
+    return columns.tocsr()

@@ -1,0 +1,108 @@
+"""A report per label for partial predictions, in the manner of classification_report."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from credalchain.labels import ABSTAIN, MISSING, as_labels, column_names
+
+_COLUMNS = ("support", "answered", "stars", "precision", "recall")
+
+
+def partial_report(
+    Y_true: Any,
+    prediction: Any,
+    *,
+    label_names: Sequence[str] | None = None,
+    output_dict: bool = False,
+    digits: int = 2,
+) -> Any:
+    """For each label: how often it is answered, and how well.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n, m)
+        Missing true labels are left out.
+    prediction : array-like of shape (n, m), or CredalPrediction
+    label_names : sequence of str, optional
+        Taken from the prediction or from the columns of ``Y_true`` if not given.
+    output_dict : bool
+        Give ``{label: {"support": ..., ...}}`` in place of text.
+    digits : int
+        Digits behind the point.
+
+    Returns
+    -------
+    str or dict
+        Per label: ``support``, the rows where its truth is observed; ``answered`` and
+        ``stars``, how many of these were answered and left open; ``precision`` and
+        ``recall`` among the answered (NaN where undefined). ``all labels`` pools the cells.
+
+    Examples
+    --------
+    >>> print(partial_report([[1, 0], [0, 1], [1, 1]], [[1, -1], [1, 1], [-1, 1]]))
+                support  answered  stars  precision  recall
+        label0        3         2      1       0.50    1.00
+        label1        3         2      1       1.00    1.00
+    <BLANKLINE>
+    all labels        6         4      2       0.75    1.00
+    """
+    truth = as_labels(Y_true, name="Y_true")
+    labels = as_labels(
+        getattr(prediction, "labels", prediction), name="prediction", require_zero=False
+    )
+    if truth.shape != labels.shape:
+        raise ValueError(
+            f"Y_true and prediction must have the same shape, got {truth.shape} "
+            f"and {labels.shape}."
+        )
+    names = _names(label_names, Y_true, prediction, truth.shape[1])
+    report = {name: _row(truth[:, j], labels[:, j]) for j, name in enumerate(names)}
+    report["all labels"] = _row(truth.ravel(), labels.ravel())
+    return report if output_dict else _as_text(report, digits)
+
+
+def _names(given: Sequence[str] | None, Y_true: Any, prediction: Any, m: int) -> list[str]:
+    for names in (given, getattr(prediction, "label_names", None), column_names(Y_true)):
+        if names is not None:
+            if len(names) != m:
+                raise ValueError(f"label_names must have {m} names, got {len(names)}.")
+            return [str(name) for name in names]
+    return [f"label{j}" for j in range(m)]
+
+
+def _row(truth: Any, labels: Any) -> dict[str, float]:
+    observed = truth != MISSING
+    answered = observed & (labels != ABSTAIN)
+    said_yes, is_yes = answered & (labels == 1), answered & (truth == 1)
+    right = int((said_yes & is_yes).sum())
+    return {
+        "support": int(observed.sum()),
+        "answered": int(answered.sum()),
+        "stars": int((observed & ~answered).sum()),
+        "precision": right / int(said_yes.sum()) if said_yes.any() else float("nan"),
+        "recall": right / int(is_yes.sum()) if is_yes.any() else float("nan"),
+    }
+
+
+def _as_text(report: dict[str, dict[str, float]], digits: int) -> str:
+    width = max(len(name) for name in report)
+    lines = [" ".join([" " * width, *(f" {column}" for column in _COLUMNS)])]
+    for name, row in report.items():
+        if name == "all labels":
+            lines.append("")
+        cells = [
+            _cell(row[column], digits if column in ("precision", "recall") else None).rjust(
+                len(column) + 1
+            )
+            for column in _COLUMNS
+        ]
+        lines.append(" ".join([name.rjust(width), *cells]))
+    return "\n".join(lines)
+
+
+def _cell(value: float, digits: int | None) -> str:
+    if digits is None:
+        return str(value)
+    return "-" if np.isnan(value) else f"{value:.{digits}f}"

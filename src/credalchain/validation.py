@@ -1,0 +1,85 @@
+"""Checks of parameters, with messages that name the argument, the value and what is expected.
+
+The limits on ``s`` and ``epsilon`` keep every ratio of probabilities within the range for
+which the rounding bound of the fixed-point sums is proved (see ``_kernels/fixed_point.py``).
+"""
+
+import math
+from collections.abc import Sequence
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_SMALLEST, _LARGEST = 1e-60, 1e60
+
+
+def _as_float(value: Any) -> float:
+    """A real number as float; NaN for anything else."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        return math.nan
+    return float(value)
+
+
+def check_s(value: Any, name: str = "s") -> float:
+    """0, or a number between 1e-60 and 1e60."""
+    s = _as_float(value)
+    if s == 0 or _SMALLEST <= s <= _LARGEST:
+        return s
+    raise ValueError(
+        f"{name} must be a number, 0 or positive (between {_SMALLEST:g} and {_LARGEST:g}), "
+        f"got {value!r}."
+    )
+
+
+def check_epsilon(value: Any) -> float:
+    """0, or a number from 1e-60 to below 1."""
+    epsilon = _as_float(value)
+    if epsilon == 0 or _SMALLEST <= epsilon < 1:
+        return epsilon
+    raise ValueError(
+        f"epsilon must be a number in [0, 1) (0 or at least {_SMALLEST:g}), got {value!r}."
+    )
+
+
+def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
+    """One of a few words."""
+    if isinstance(value, str) and value in choices:
+        return value
+    raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def check_thresholds(value: Any, n_labels: int) -> NDArray[np.float64]:
+    """One threshold per label, strictly between 0 and 1."""
+    try:
+        thresholds = np.asarray(value, dtype=np.float64)
+    except (TypeError, ValueError):
+        thresholds = np.array(np.nan)
+    if thresholds.ndim == 0:
+        thresholds = np.full(n_labels, float(thresholds))
+    if thresholds.shape != (n_labels,):
+        raise ValueError(
+            f"threshold must be a number or one per label ({n_labels}), "
+            f"got an array of shape {thresholds.shape}."
+        )
+    legal = (thresholds >= _SMALLEST) & (thresholds < 1)
+    if not legal.all():
+        seen = value if np.ndim(value) == 0 else thresholds[~legal][0]
+        raise ValueError(f"threshold must be strictly between 0 and 1, got {seen!r}.")
+    return thresholds
+
+
+def check_order(order: Any, n_labels: int) -> NDArray[np.int64]:
+    """A permutation of the labels."""
+    permutation = np.asarray(order)
+    if (
+        permutation.dtype.kind not in "iu"
+        or permutation.ndim != 1
+        or sorted(permutation.tolist()) != list(range(n_labels))
+    ):
+        raise ValueError(
+            "order must be 'random', 'given', 'dynamic' or a permutation of "
+            f"0..{n_labels - 1}, got {order!r}."
+        )
+    return np.ascontiguousarray(permutation, dtype=np.int64)
