@@ -342,16 +342,18 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
                 path[at] = answer.labels
         return tuple(paths) if isinstance(strategy, tuple) else paths[0]
 
-    def score(self, X: Any, Y: Any) -> float:
+    def score(self, X: Any, y: Any) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
         check_is_fitted(self)
-        return utility_65(self._true_labels(Y), self.predict_partial(X))
+        return utility_65(self._true_labels(y), self.predict_partial(X))
 
     @property
     def nested_(self) -> bool:
         """Whether a label answered at a larger s was answered alike at every smaller one."""
         check_is_fitted(self)
-        return bool(self._strategy().nested and self.order_ is not None)
+        return bool(
+            self._strategy().nested and self.model_.nested and self.order_ is not None
+        )
 
     def _true_labels(self, Y: Any) -> Labels:
         if self._is_single() and _is_vector(Y) and not np.array_equal(self.classes_, [0, 1]):
@@ -422,7 +424,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _is_vector(Y: Any) -> bool:
-    return not sparse.issparse(Y) and np.ndim(Y) == 1
+    return not sparse.issparse(Y) and np.asarray(Y).ndim == 1
 
 
 def _is_label_vector(y: Any) -> bool:

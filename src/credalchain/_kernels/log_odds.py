@@ -84,19 +84,17 @@ def to_fixed_point(
     unit: float,
     fixed: NDArray[np.int64],
     zeros: NDArray[np.int64],
-) -> bool:
-    """Round flat ``log_odds`` to multiples of ``1 / unit``; tell whether any was infinite.
+) -> None:
+    """Round flat ``log_odds`` to multiples of ``1 / unit``; infinite ones become zero factors.
 
-    ``fixed`` may be the memory of ``log_odds`` itself. ``zeros`` may be empty where
-    no value can be infinite.
+    ``fixed`` may be the memory of ``log_odds`` itself. ``zeros`` may be empty if every
+    value is finite.
     """
-    any_zero = False
     for index in range(log_odds.shape[0]):
         value = log_odds[index]
         if math.isfinite(value):
             fixed[index] = np.int64(np.rint(value * unit))
             continue
-        any_zero = True
         fixed[index] = 0
         if value > 0:
             zeros[index] = ZERO_BELOW
@@ -104,4 +102,3 @@ def to_fixed_point(
             zeros[index] = ZERO_ABOVE
         else:  # 0/0: a zero above makes the probability 0, whatever is below
             zeros[index] = ZERO_ABOVE + ZERO_BELOW
-    return any_zero

@@ -104,6 +104,11 @@ class ChainModel(ABC):
 
     n_labels: int
 
+    @property
+    def nested(self) -> bool:
+        """Whether bounds for a fixed history can only widen as s grows, from s = 0 on."""
+        return True
+
     @abstractmethod
     def encode(self, X: Any) -> Any:
         """Bring checked input into the form that ``begin`` takes, once per batch."""

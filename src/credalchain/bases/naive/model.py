@@ -72,6 +72,18 @@ class NaiveChainModel(ChainModel):
     def never_observed(self) -> NDArray[np.bool_]:
         return np.asarray(self.counts.label.sum(axis=1) == 0)
 
+    @property
+    def nested(self) -> bool:
+        """False only where the uniform guess of s = 0 is outside the bounds of s > 0.
+
+        With the class denominator, a pair of labels never observed together has counts 0
+        over a denominator that is not.
+        """
+        never_together = self.counts.pair.sum(axis=1) == 0
+        return self.settings.denominator == "pairwise" or not bool(
+            (never_together & (self.counts.label > 0)).any()
+        )
+
     def update(self, X: Any, Y: Labels) -> "NaiveChainModel":
         """A model that has also seen these rows. Bins stay; bare codes may bring categories."""
         codes = self._outer_codes(X)

@@ -44,7 +44,8 @@ class FixedTable:
     def from_log_odds(cls, log_odds: FloatArray, scale: Scale) -> "FixedTable":
         """Takes over the memory of ``log_odds``."""
         values = log_odds.view(np.int64)
-        zeros = np.zeros(log_odds.shape if _may_be_infinite(log_odds) else 0, dtype=np.int64)
+        finite = bool(np.isfinite(log_odds).all())
+        zeros = np.zeros(0 if finite else log_odds.shape, dtype=np.int64)
         _kernels.to_fixed_point(log_odds.ravel(), scale.unit, values.ravel(), zeros.ravel())
         if zeros.size == 0:
             zeros = np.zeros((0, *log_odds.shape[1:]), dtype=np.int64)
@@ -59,10 +60,6 @@ class FixedTable:
     @property
     def has_zeros(self) -> bool:
         return len(self.zeros) > 0
-
-
-def _may_be_infinite(log_odds: FloatArray) -> bool:
-    return not math.isfinite(float(log_odds.sum()))
 
 
 @dataclass(frozen=True)
