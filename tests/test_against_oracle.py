@@ -26,9 +26,7 @@ def test_infer_equals_the_literal_twin(case):
 @settings(max_examples=300)
 @given(cases(with_known=False, dynamic=False))
 def test_predict_equals_the_literal_precise_chain(case):
-    expected = [
-        oracle.predict_precise(case.problem(), x, case.order) for x in case.oracle_rows()
-    ]
+    expected = [oracle.predict_precise(case.problem(), x, case.order) for x in case.oracle_rows()]
     assert case.estimator().predict(case.rows).tolist() == expected
 
 

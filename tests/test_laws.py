@@ -1,6 +1,7 @@
 """The laws of the method, each under its conditions, and what fails without them."""
 
 import dataclasses
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -64,7 +65,7 @@ def test_bounds_meet_at_s_zero_for_a_fixed_history(case):
 @given(cases(dynamic=False))
 def test_intervals_never_get_narrower_as_s_grows_for_a_fixed_history(case):
     wide = [fixed_history_interval(case, s) for s in grid(case)]
-    for narrow, wider in zip(wide[:-1], wide[1:], strict=True):
+    for narrow, wider in pairwise(wide):
         assert np.all(wider[..., 0] <= narrow[..., 0])
         assert np.all(wider[..., 1] >= narrow[..., 1])
 
@@ -74,7 +75,7 @@ def test_intervals_never_get_narrower_as_s_grows_for_a_fixed_history(case):
 def test_branching_never_gets_narrower_as_s_grows_along_the_chain(case):
     chain = case.estimator(strategy="branching")
     path = [chain.infer(case.rows, s=s).log_odds for s in grid(case)]
-    for narrow, wider in zip(path[:-1], path[1:], strict=True):
+    for narrow, wider in pairwise(path):
         assert np.all(wider[..., 0] <= narrow[..., 0])
         assert np.all(wider[..., 1] >= narrow[..., 1])
 
@@ -119,7 +120,7 @@ def test_branching_is_nested_in_s(case):
     chain = case.estimator(strategy="branching")
     assert chain.nested_ == chain.model_.nested
     path = chain.predict_path(case.rows, grid(case))
-    for bold, cautious in zip(path[:-1], path[1:], strict=True):
+    for bold, cautious in pairwise(path):
         assert contains(cautious, bold)
 
 
@@ -131,7 +132,7 @@ def first_unnested(make):
         case.base["epsilon"] = 0.001
         chain = make(case)
         path = chain.predict_path(case.rows, S_GRID)
-        if not all(contains(c, b) for b, c in zip(path[:-1], path[1:], strict=True)):
+        if not all(contains(c, b) for b, c in pairwise(path)):
             return chain
     return None
 

@@ -110,9 +110,7 @@ def test_skops_round_trip_of_a_discretizer_and_of_sparse_input(data):
 
     X = sparse.csr_array(np.maximum(data[0], 0))
     fitted = CredalChainClassifier(random_state=0).fit(X, data[1])
-    same_answers(
-        fitted, skops.io.loads(skops.io.dumps(fitted), trusted=TRUSTED_TYPES), X
-    )
+    same_answers(fitted, skops.io.loads(skops.io.dumps(fitted), trusted=TRUSTED_TYPES), X)
 
 
 def test_every_trusted_type_exists():

@@ -92,9 +92,7 @@ class CredalChainClassifier(CredalClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _choose_order(
-        self, n_labels: int, rng: np.random.RandomState
-    ) -> NDArray[np.int64] | None:
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64] | None:
         if not isinstance(self.order, str):
             return check_order(self.order, n_labels)
         if self.order == "random":

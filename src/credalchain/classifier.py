@@ -39,6 +39,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
     n_jobs: int | None
     random_state: Any
     order_: NDArray[np.int64] | None
+    model_: Any
 
     # -- fitting -----------------------------------------------------------------------
 
@@ -157,9 +158,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         return clone(self.base)
 
     @abstractmethod
-    def _choose_order(
-        self, n_labels: int, rng: np.random.RandomState
-    ) -> NDArray[np.int64] | None:
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64] | None:
         """The order of the labels, None for one that each row chooses itself."""
 
     def _chained(self) -> bool:
@@ -228,9 +227,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
                 f"Y must hold {self.classes_.tolist()}, the classes seen first; "
                 f"got {values[strange][0]!r}."
             )
-        return (values == self.classes_[-1]).astype(np.int8)[:, None] * np.int8(
-            len(self.classes_) > 1
-        )
+        is_one = (values == self.classes_[-1]) & (len(self.classes_) > 1)
+        return np.asarray(is_one[:, None], dtype=np.int8)
 
     def _set_multilabel(self, n_labels: int, names: list[str] | None) -> None:
         self.classes_ = np.tile([0, 1], (n_labels, 1))
@@ -290,7 +288,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
 
     def predict_partial(self, X: Any) -> Labels:
         """Labels 1, 0, or -1 where the bounds do not settle it: int8, (n_samples, n_labels)."""
-        return self.predict_path(X, [self.s])[0]
+        return np.asarray(self.predict_path(X, [self.s])[0])
 
     def predict_interval(self, X: Any) -> NDArray[np.float64]:
         """Lower and upper probability of each label: (n_samples, n_labels, 2).
@@ -331,9 +329,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         strategies = self._strategies(strategy)
         encoded, n_rows = self._encode(X)
         values = list(values)
-        paths = [
-            np.empty((len(values), n_rows, self.n_labels_), dtype=np.int8) for _ in strategies
-        ]
+        paths = [np.empty((len(values), n_rows, self.n_labels_), dtype=np.int8) for _ in strategies]
         for at, s in enumerate(values):
             request = self._request(s, wants_log_odds=False)
             for path, answer in zip(
@@ -351,9 +347,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
     def nested_(self) -> bool:
         """Whether a label answered at a larger s was answered alike at every smaller one."""
         check_is_fitted(self)
-        return bool(
-            self._strategy().nested and self.model_.nested and self.order_ is not None
-        )
+        return bool(self._strategy().nested and self.model_.nested and self.order_ is not None)
 
     def _true_labels(self, Y: Any) -> Labels:
         if self._is_single() and _is_vector(Y) and not np.array_equal(self.classes_, [0, 1]):

@@ -27,16 +27,16 @@ class _Cells:
 
     @property
     def n_observed(self) -> NDArray[np.int64]:
-        return self.observed.sum(axis=1)
+        return np.asarray(self.observed.sum(axis=1))
 
     @property
     def n_answered(self) -> NDArray[np.int64]:
         """Answered where the truth is known."""
-        return (self.answered & self.observed).sum(axis=1)
+        return np.asarray((self.answered & self.observed).sum(axis=1))
 
     @property
     def n_wrong(self) -> NDArray[np.int64]:
-        return self.wrong.sum(axis=1)
+        return np.asarray(self.wrong.sum(axis=1))
 
 
 def _partial(prediction: Any) -> NDArray[np.int8]:
@@ -48,8 +48,7 @@ def _cells(Y_true: Any, prediction: Any) -> _Cells:
     truth, labels = as_labels(Y_true, name="Y_true"), _partial(prediction)
     if truth.shape != labels.shape:
         raise ValueError(
-            f"Y_true and prediction must have the same shape, got {truth.shape} "
-            f"and {labels.shape}."
+            f"Y_true and prediction must have the same shape, got {truth.shape} and {labels.shape}."
         )
     observed, answered = truth != MISSING, labels != ABSTAIN
     return _Cells(observed, answered, observed & answered & (truth != labels))
@@ -159,7 +158,8 @@ def maximin_accuracy(Y_true: Any, prediction: Any, *, per_row: bool = False) -> 
     labels = _partial(prediction)
     with np.errstate(invalid="ignore"):  # vacuous bounds: inf - inf is NaN, so not above 0
         resolved = (prediction.log_odds.sum(axis=-1) > 0).astype(np.int8)
-    return precise_accuracy(Y_true, np.where(labels == ABSTAIN, resolved, labels), per_row=per_row)
+    cells = _cells(Y_true, np.where(labels == ABSTAIN, resolved, labels))
+    return _rows_or_mean(cells.n_wrong == 0, cells.n_observed > 0, per_row)
 
 
 @overload
@@ -187,9 +187,7 @@ def discounted_utility(
 def discounted_utility(
     Y_true: Any, prediction: Any, *, star: float, per_row: Literal[True]
 ) -> FloatArray: ...
-def discounted_utility(
-    Y_true: Any, prediction: Any, *, star: float, per_row: bool = False
-) -> Any:
+def discounted_utility(Y_true: Any, prediction: Any, *, star: float, per_row: bool = False) -> Any:
     """Per label: right 1, wrong 0, left open ``star``; the mean over labels.
 
     Parameters

@@ -90,10 +90,9 @@ def cross_val_partial(
     if sorted(tested.tolist()) != list(range(len(labels))):
         raise ValueError("cv must put every row into exactly one test fold.")
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_predict)(clone(estimator), X, labels, train, test)
-        for train, test in folds
+        delayed(_fit_and_predict)(clone(estimator), X, labels, train, test) for train, test in folds
     )
-    prediction = np.empty_like(labels)
+    prediction: Labels = np.empty(labels.shape, dtype=np.int8)
     prediction[tested] = np.concatenate(parts)
     return prediction
 

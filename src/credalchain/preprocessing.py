@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
-from sklearn.utils import check_array
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 FloatArray = NDArray[np.float64]
@@ -310,7 +309,7 @@ def _encode_sparse(X: Any, binnings: list[Binning], dtype: Any) -> Any:
     codes = np.ones(len(columns.data), dtype=dtype)
     codes[np.isnan(columns.data)] = _MISSING_CODE
     for i, binning in enumerate(binnings):
-        if binning.n_categories > 2:
+        if isinstance(binning, ZeroAndBins) and len(binning.cuts):
             stored = slice(columns.indptr[i], columns.indptr[i + 1])
             codes[stored] = binning.encode(columns.data[stored])
     columns.data = codes

@@ -54,8 +54,7 @@ def partial_report(
     )
     if truth.shape != labels.shape:
         raise ValueError(
-            f"Y_true and prediction must have the same shape, got {truth.shape} "
-            f"and {labels.shape}."
+            f"Y_true and prediction must have the same shape, got {truth.shape} and {labels.shape}."
         )
     names = _names(label_names, Y_true, prediction, truth.shape[1])
     report = {name: _row(truth[:, j], labels[:, j]) for j, name in enumerate(names)}

@@ -58,9 +58,7 @@ class Strategy:
     name: str
     nested: bool
     star: Callable[[FloatArray, FloatArray], tuple[Any, Any]]
-    star_exact: (
-        Callable[[tuple[Odds, Odds], tuple[Odds, Odds]], tuple[Odds, Odds]] | None
-    ) = None
+    star_exact: Callable[[tuple[Odds, Odds], tuple[Odds, Odds]], tuple[Odds, Odds]] | None = None
 
 
 def least_log_odds(w: FloatArray) -> FloatArray:
@@ -95,9 +93,7 @@ def _branch(w_lower: FloatArray, w_upper: FloatArray) -> tuple[FloatArray, Float
     return least_log_odds(w_lower), greatest_log_odds(w_upper)
 
 
-def _branch_exact(
-    lower: tuple[Odds, Odds], upper: tuple[Odds, Odds]
-) -> tuple[Odds, Odds]:
+def _branch_exact(lower: tuple[Odds, Odds], upper: tuple[Odds, Odds]) -> tuple[Odds, Odds]:
     return least_odds(lower), greatest_odds(upper)
 
 

@@ -96,7 +96,7 @@ class Walk(ABC):
             certainty[:, j] = np.maximum(lower, -upper)
         certainty[~open_labels] = -np.inf
         best = certainty.max(axis=1, keepdims=True)
-        return np.argmax(open_labels & (certainty == best), axis=1)
+        return np.asarray(np.argmax(open_labels & (certainty == best), axis=1))
 
 
 class ChainModel(ABC):

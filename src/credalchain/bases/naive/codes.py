@@ -31,7 +31,7 @@ class DenseCodes:
         return DenseCodes(self.values[start:stop], self.exceptional)
 
     def row(self, index: int) -> IntArray:
-        return self.values[index].astype(np.int64)
+        return np.asarray(self.values[index], dtype=np.int64)
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ def categories_of_codes(codes: Any) -> IntArray:
         largest = codes.tocsc().max(axis=0).toarray().ravel()
     else:
         largest = codes.max(axis=0, initial=0)
-    n_categories = np.maximum(largest.astype(np.int64), 0) + 1
+    n_categories: IntArray = np.maximum(largest.astype(np.int64), 0) + 1
     if (n_categories > _MOST_CATEGORIES).any():
         feature = int(n_categories.argmax())
         raise ValueError(

@@ -69,9 +69,7 @@ class ChainCounts:
         if np.array_equal(wide, self.n_categories):
             return self
         starts = np.cumsum(wide) - wide
-        rows = np.repeat(starts - self.offsets(), self.n_categories) + np.arange(
-            len(self.feature)
-        )
+        rows = np.repeat(starts - self.offsets(), self.n_categories) + np.arange(len(self.feature))
         feature = np.zeros((int(wide.sum()), self.n_labels, 2), dtype=np.int64)
         feature[rows] = self.feature
         return ChainCounts(self.n_rows, wide, self.label, feature, self.pair)

@@ -75,7 +75,7 @@ class NaiveCredal(BaseEstimator):
             codes = bare_codes(X)
             n_categories = categories_of_codes(codes)
         else:
-            codes = discretizer.fit(X).transform(X)
+            codes = discretizer.fit(X, Y).transform(X)
             n_categories = np.asarray(discretizer.n_categories_, dtype=np.int64)
         counts = count(inner_codes(codes, n_categories), Y, n_categories)
         return NaiveChainModel(counts, settings, discretizer)

@@ -49,8 +49,8 @@ class OddsProduct:
             return (mine > theirs) - (mine < theirs)
         powers = Counter(self._powers)
         powers.subtract(other._powers)
-        above = math.prod(f**n for f, n in powers.items() if n > 0)
-        below = math.prod(f**-n for f, n in powers.items() if n < 0)
+        above: int = math.prod(f**n for f, n in powers.items() if n > 0)
+        below: int = math.prod(f**-n for f, n in powers.items() if n < 0)
         return (above > below) - (above < below)
 
     def inverted(self) -> "OddsProduct":
@@ -67,6 +67,7 @@ class OddsProduct:
 
 
 def threshold_odds(threshold: float) -> OddsProduct:
+    """Exactly t / (1 - t)."""
     t = Fraction(threshold)
     product = OddsProduct()
     product.multiply(Odds(t, 1 - t))
@@ -103,7 +104,8 @@ class ExactChain:
     ) -> tuple[OddsProduct, OddsProduct]:
         """Lower and upper odds of label ``j``; ``history`` is FREE where nothing was told."""
         lower, upper = OddsProduct(), OddsProduct()
-        start = self._prior(*self._counts.label[j].tolist(), self._s)
+        n0, n1 = self._counts.label[j].tolist()
+        start = self._prior(n0, n1, self._s)
         lower.multiply(Odds(*map(Fraction, start[0])))
         upper.multiply(Odds(*map(Fraction, start[1])))
         for evidence, times in self._feature_evidence(j, codes):
@@ -151,7 +153,8 @@ class ExactChain:
         t0, t1 = self._pair_totals[k, j].tolist()
         d0, d1 = self._pair_denominators[k, j].tolist()
         options = [
-            self._odds((n0, t0, d0, n1, t1, d1, 2)) for n0, n1 in self._counts.pair[k, :, j].tolist()
+            self._odds((n0, t0, d0, n1, t1, d1, 2))
+            for n0, n1 in self._counts.pair[k, :, j].tolist()
         ]
         if y != STAR:
             return options[y]

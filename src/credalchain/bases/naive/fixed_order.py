@@ -24,7 +24,7 @@ _SUMS_PER_CHUNK = 2**16  # 64-bit sums of one chunk of rows: half a megabyte
 def for_each_chunk(
     n_rows: int, n_labels: int, n_jobs: int, run: Callable[[int, int], None]
 ) -> None:
-    """Call ``run(start, stop)`` over all rows, in chunks that fit a cache, on ``n_jobs`` threads."""
+    """Call ``run(start, stop)`` over all rows, in chunks that fit a cache, on threads."""
     size = max(16, min(_SUMS_PER_CHUNK // (2 * n_labels), -(-n_rows // n_jobs)))
     chunks: Iterator[tuple[int, int]] = (
         (start, min(start + size, n_rows)) for start in range(0, n_rows, size)

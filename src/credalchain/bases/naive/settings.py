@@ -37,7 +37,7 @@ PRIORS: dict[str, Callable[[int, int, Any], OddsPair]] = {
 
 
 def _pairwise(counts: ChainCounts) -> NDArray[np.int64]:
-    return counts.pair.sum(axis=1)
+    return np.asarray(counts.pair.sum(axis=1))
 
 
 def _class(counts: ChainCounts) -> NDArray[np.int64]:

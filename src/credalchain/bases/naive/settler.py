@@ -1,5 +1,7 @@
 """Settles what lies inside the rounding band, in exact arithmetic if the strategy can."""
 
+from collections.abc import Callable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,8 +31,8 @@ class Settler:
     ) -> None:
         self.exact = strategy.star_exact is not None
         self._codes = codes
-        self._make = lambda: ExactChain(
-            model.counts, model.settings, strategy, s=s, conservative=conservative
+        self._make: Callable[[], ExactChain] = partial(
+            ExactChain, model.counts, model.settings, strategy, s=s, conservative=conservative
         )
         self._chain: ExactChain | None = None
         self._odds: dict[tuple[int, bytes, bytes], tuple[OddsProduct, OddsProduct]] = {}
@@ -39,9 +41,7 @@ class Settler:
     def exactness(self) -> Exactness:
         return Exactness.EXACT if self.exact else Exactness.APPROXIMATE
 
-    def odds(
-        self, row: int, j: int, history: NDArray[np.int8]
-    ) -> tuple[OddsProduct, OddsProduct]:
+    def odds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[OddsProduct, OddsProduct]:
         """Lower and upper odds of label j; equal rows are computed once."""
         codes = self._codes.row(row)
         key = (j, codes.tobytes(), history.tobytes())

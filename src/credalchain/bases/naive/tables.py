@@ -162,9 +162,9 @@ def pair_log_odds(
         order,
         log_odds,
     )
-    log_odds = log_odds.reshape(m, 2, m, 2)
-    log_odds[counts.label[order].sum(axis=1) == 0] = 0.0  # never observed: says nothing
-    return log_odds
+    by_value = log_odds.reshape(m, 2, m, 2)
+    by_value[counts.label[order].sum(axis=1) == 0] = 0.0  # never observed: says nothing
+    return by_value
 
 
 def pair_table(pair: FloatArray, strategy: Strategy, scale: Scale) -> FixedTable:

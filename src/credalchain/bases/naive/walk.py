@@ -14,9 +14,7 @@ from credalchain.bases.protocol import Exactness, Labels, LogOdds, Rows, Signs, 
 _INFINITE = 2**62  # larger than any fixed-point sum
 
 
-def start_sums(
-    codes: Codes, tables: ChainTables, *, with_zeros: bool
-) -> tuple[IntArray, IntArray]:
+def start_sums(codes: Codes, tables: ChainTables, *, with_zeros: bool) -> tuple[IntArray, IntArray]:
     """Prior plus features, and the zero factors in them: (n, m, 2) each, or none."""
     m = len(tables.order)
     shape = (codes.n_rows, m, 2)
@@ -99,7 +97,7 @@ class NaiveWalk(Walk):
         best = certainty.max(axis=1, keepdims=True)
         slack = np.where(np.abs(best) == _INFINITE, 0, 2 * self._band)
         near = open_labels & (certainty >= best - slack)
-        chosen = np.argmax(near, axis=1)
+        chosen: IntArray = np.argmax(near, axis=1)
         if self._settler.exact:
             contested = (near.sum(axis=1) > 1) & (np.abs(best[:, 0]) != _INFINITE)
             for row in np.flatnonzero(contested).tolist():

@@ -1,0 +1,242 @@
+"""The same bits whatever the way, and exact decisions at the sizes of real data."""
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from credalchain import CredalChainClassifier, NaiveCredal, Strategy, branching
+from credalchain.bases.naive.codes import inner_codes
+from credalchain.bases.naive.counts import count
+from credalchain.bases.protocol import Exactness
+
+BOTH = ("branching", "marginalization")
+
+
+def make(rng, n, p, m, k, *, missing=0.2):
+    K = np.full(p, k)
+    X = rng.integers(0, k, size=(n, p))
+    Y = (rng.random((n, m)) < 0.4).astype(np.int8)
+    Y[rng.random(Y.shape) < missing] = -1
+    return X, Y, K
+
+
+def chain(**params):
+    base = NaiveCredal(discretizer=None, **params.pop("base", {}))
+    return CredalChainClassifier(base, random_state=0, **params)
+
+
+def same_bits(left, right):
+    np.testing.assert_array_equal(left.labels, right.labels)
+    np.testing.assert_array_equal(left.log_odds, right.log_odds)
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.001], ids=["epsilon 0", "epsilon 0.001"])
+def fitted(request):
+    X, Y, _ = make(np.random.default_rng(1), 300, 40, 12, 3)
+    X[X == 2] = np.where(np.random.default_rng(2).random((X == 2).sum()) < 0.5, -1, 2)
+    return chain(base={"epsilon": request.param}).fit(X, Y), X, Y
+
+
+@pytest.mark.parametrize("order", ["random", "dynamic"])
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_threads(fitted, n_jobs, order):
+    model, X, Y = fitted
+    X = np.tile(X, (20, 1))
+    model = chain(base={"epsilon": model.base.epsilon}, order=order).fit(X, np.tile(Y, (20, 1)))
+    one = model.infer(X)
+    model.n_jobs = n_jobs
+    same_bits(one, model.infer(X))
+
+
+@pytest.mark.parametrize("size", [1, 7, 100])
+def test_batch_size(fitted, size):
+    model, X, _ = fitted
+    whole = model.infer(X)
+    for start in range(0, len(X), size):
+        part = model.infer(X[start : start + size])
+        np.testing.assert_array_equal(part.labels, whole.labels[start : start + size])
+        np.testing.assert_array_equal(part.log_odds, whole.log_odds[start : start + size])
+
+
+@pytest.mark.parametrize("kind", [sparse.csr_array, sparse.csr_matrix, sparse.coo_array])
+def test_dense_and_sparse_codes(fitted, kind):
+    model, X, Y = fitted
+    X = np.where(np.random.default_rng(0).random(X.shape) < 0.7, 0, X)
+    dense = chain(base={"epsilon": model.base.epsilon}).fit(X, Y)
+    thin = chain(base={"epsilon": model.base.epsilon}).fit(kind(X), Y)
+    assert dense.model_.counts == thin.model_.counts
+    same_bits(dense.infer(X), thin.infer(kind(X)))
+    same_bits(dense.infer(X), dense.infer(kind(X)))
+
+
+@pytest.mark.parametrize("dtype", ["u1", "i1", "i2", "i4", "i8", "f4", "f8"])
+def test_code_types(dtype):
+    X, Y, _ = make(np.random.default_rng(3), 100, 5, 3, 3)
+    reference = chain().fit(X, Y)
+    other = chain().fit(X.astype(dtype), Y)
+    assert other.model_.counts == reference.model_.counts
+    same_bits(reference.infer(X), other.infer(X.astype(dtype)))
+
+
+def test_memory_layout_of_the_input(fitted):
+    model, X, _ = fitted
+    same_bits(model.infer(X), model.infer(np.asfortranarray(X)))
+    same_bits(model.infer(X), model.infer(np.repeat(X, 2, axis=0)[::2]))
+
+
+def test_one_s_or_a_path(fitted):
+    model, X, _ = fitted
+    values = [0, 0.5, 2.0, 5.5]
+    paths = model.predict_path(X, values, strategy=BOTH)
+    for strategy, path in zip(BOTH, paths, strict=True):
+        for s, labels in zip(values, path, strict=True):
+            np.testing.assert_array_equal(labels, model.infer(X, s=s, strategy=strategy).labels)
+    np.testing.assert_array_equal(model.set_params(s=5.5).predict_partial(X), paths[0][-1])
+    model.set_params(s=2.0)
+
+
+def test_one_strategy_or_both_in_a_pass(fitted):
+    model, X, _ = fitted
+    both = model.infer(X, strategy=BOTH)
+    for strategy, prediction in zip(BOTH, both, strict=True):
+        same_bits(prediction, model.infer(X, strategy=strategy))
+
+
+def test_subtracted_or_recounted(fitted):
+    model, X, Y = fitted
+    K = model.model_.counts.n_categories
+    fold = count(inner_codes(X[:100], K), Y[:100], K)
+    params = model.get_params(deep=False)
+    subtracted = CredalChainClassifier.from_counts(model.model_.counts - fold, **params)
+    recounted = CredalChainClassifier.from_counts(
+        count(inner_codes(X[100:], K), Y[100:], K), **params
+    )
+    same_bits(subtracted.infer(X), recounted.infer(X))
+
+
+def test_many_threads_at_once_on_one_model(fitted):
+    """Tables are built on demand; threads that ask for different s must not disturb each other."""
+    model, X, _ = fitted
+    expected = {s: model.infer(X, s=s) for s in (0.5, 1.0, 2.0, 3.0, 4.0, 5.0)}
+    barrier = threading.Barrier(6)
+
+    def ask(s):
+        barrier.wait()
+        return s, [model.infer(X, s=s) for _ in range(5)]
+
+    with ThreadPoolExecutor(6) as pool:
+        for s, predictions in pool.map(ask, expected):
+            for prediction in predictions:
+                same_bits(expected[s], prediction)
+
+
+def exact_signs(X, Y, K, x, j, s, epsilon):
+    """Signs of L and U of label j for a row, features only, by one long product each."""
+    n1, n0 = (int((Y[:, j] == a).sum()) for a in (1, 0))
+    low = high = Fraction(n1 + 1, n0 + 1)
+    s, epsilon = Fraction(s), Fraction(epsilon)
+    for i, v in enumerate(x):
+        bounds = []
+        for a in (0, 1):
+            rows = X[Y[:, j] == a, i]
+            n, d = int((rows == v).sum()), int((rows != -1).sum())
+            bounds.append(
+                tuple((1 - epsilon) * (n + add) / (d + s) + epsilon / int(K[i]) for add in (0, s))
+            )
+        (lower0, upper0), (lower1, upper1) = bounds
+        low, high = low * lower1 / upper0, high * upper1 / lower0
+    return low, high
+
+
+@pytest.mark.parametrize("p", [1_449, 100_000])
+@pytest.mark.parametrize("input_type", ["dense", "sparse"])
+def test_thousands_of_features_that_cancel_exactly(p, input_type):
+    """Every feature says yes as loudly as its twin says no: the exact odds are 1."""
+    rng = np.random.default_rng(4)
+    half = rng.integers(0, 2, size=(12, p // 2))
+    Y = np.repeat([[0], [1]], 6, axis=0)
+    X = np.hstack([half, np.roll(half, 6, axis=0)])  # the classes change places
+    X = np.hstack([X, np.zeros((12, p - X.shape[1]), dtype=int)])
+    x = np.hstack([half[:1], half[:1], np.zeros((1, p - 2 * (p // 2)), dtype=int)])
+    wrap = sparse.csr_array if input_type == "sparse" else np.asarray
+    model = chain(s=0.0).fit(wrap(X), Y)
+    assert model.predict_partial(wrap(x)).tolist() == [[-1]]
+    assert model.predict(wrap(x)).tolist() == [[1]]
+    assert abs(model.infer(wrap(x)).log_odds[0, 0, 0]) < 1e-4
+    nudged = x.copy()
+    nudged[0, 0] = 1 - nudged[0, 0]
+    decided = model.predict_partial(wrap(nudged))[0, 0]
+    moved = model.predict(wrap(nudged))[0, 0]
+    assert decided in (-1, moved)
+
+
+def test_decisions_of_1449_features_equal_long_products():
+    rng = np.random.default_rng(5)
+    X, Y, K = make(rng, 60, 1449, 1, 2, missing=0)
+    model = chain(s=0.01).fit(X, Y)
+    labels = model.predict_partial(X[:2])[:, 0]
+    for x, label in zip(X[:2], labels, strict=True):
+        low, high = exact_signs(X, Y, K, x, 0, 0.01, 0.001)
+        assert label == (1 if low > 1 else 0 if high < 1 else -1)
+
+
+def test_174_labels_in_a_chain_with_zero_counts():
+    X, Y, _ = make(np.random.default_rng(6), 80, 10, 174, 3)
+    model = chain(s=0.0, base={"epsilon": 0.0}).fit(X, Y)
+    prediction = model.infer(X)
+    assert np.isinf(prediction.log_odds).any()
+    assert not np.isnan(prediction.log_odds).any()
+    request = model._request(0.0, known=None)
+    encoded = model.model_.encode(X)
+    (plain,) = super(type(model.model_), model.model_).infer(encoded, (branching,), request)
+    np.testing.assert_array_equal(plain.labels, prediction.labels)
+    np.testing.assert_array_equal(plain.log_odds, prediction.log_odds)
+
+
+def test_zero_over_zero_is_probability_zero():
+    X, Y = [[0], [1]], [[0], [1]]
+    model = chain(s=0.0, base={"epsilon": 0.0}).fit(np.array(X), Y)
+    prediction = model.infer([[5]])  # never seen: 0/0
+    assert prediction.interval.tolist() == [[[0.0, 0.0]]]
+    assert prediction.labels.tolist() == [[0]]
+
+
+def _half_way(w_lower, w_upper):
+    return w_lower.min(axis=0) / 2, w_upper.max(axis=0) / 2
+
+
+def test_a_strategy_of_ones_own():
+    X, Y, _ = make(np.random.default_rng(7), 100, 4, 5, 3)
+    own = Strategy("half way", nested=False, star=_half_way)
+    model = chain(strategy=own, s=4.0, order="given").fit(X, Y)
+    prediction = model.infer(X)
+    assert set(prediction.exactness) == {Exactness.APPROXIMATE}
+    assert set(model.infer(X, strategy="branching").exactness) == {Exactness.EXACT}
+    stars = [(model.infer(X, strategy=which).labels == -1).sum() for which in (own, *BOTH)]
+    assert stars[2] < stars[0] < stars[1]
+    assert not model.nested_
+
+
+def test_a_strategy_equal_to_branching_gives_its_bits():
+    X, Y, _ = make(np.random.default_rng(8), 100, 4, 5, 3)
+    twin = Strategy("twin", nested=True, star=branching.star)
+    for order in ("given", "dynamic"):
+        model = chain(order=order).fit(X, Y)
+        same_bits(model.infer(X), model.infer(X, strategy=twin))
+
+
+@pytest.mark.parametrize(
+    "star", [lambda lo, up: (lo, up), lambda lo, up: (lo, up, up), lambda lo, up: 3]
+)
+def test_a_strategy_that_gives_nonsense_is_named(star):
+    X, Y, _ = make(np.random.default_rng(9), 20, 2, 3, 2)
+    model = chain().fit(X, Y)
+    with pytest.raises(ValueError, match="star of strategy 'odd' must give"):
+        model.infer(X, strategy=Strategy("odd", nested=False, star=star))
+    huge = Strategy("odd", nested=False, star=lambda lo, up: (lo[0] * 0 - 1e9, up[0]))
+    with pytest.raises(ValueError, match="below 256"):
+        model.infer(X, strategy=huge)

@@ -1,0 +1,189 @@
+"""Measures: values by hand, and laws that hold for the whole closed list."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from credalchain import CredalChainClassifier, CredalPrediction, Exactness, partial_report
+from credalchain import metrics
+
+TRUTH = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 1, 0]])
+GUESS = np.array([[1, 0, 1], [0, 1, -1], [-1, -1, -1], [1, 0, -1]])
+
+BY_HAND = {
+    "set_accuracy": 2 / 4,
+    "completeness": (3 + 2 + 0 + 2) / 12,
+    "incorrectness": (0 + 1 / 2 + 0 + 1) / 4,
+    "selective_error": 3 / 7,
+    "mean_set_size": (1 + 2 + 8 + 2) / 8 / 4,
+    "utility_65": (3 + 1 + 0.65 + 3 * 0.65 + 0.65) / 12,
+    "utility_80": (3 + 1 + 0.80 + 3 * 0.80 + 0.80) / 12,
+    "abstention_loss": (0 + 1.25 + 0.75 + 2.25) / 12,
+}
+
+
+@pytest.mark.parametrize("name", BY_HAND)
+def test_values_by_hand(name):
+    assert metrics.MEASURES[name].function(TRUTH, GUESS) == pytest.approx(BY_HAND[name])
+
+
+def with_bounds(labels, lower, upper):
+    log_odds = np.stack([np.asarray(lower, float), np.asarray(upper, float)], axis=-1)
+    names = tuple("abc"[: log_odds.shape[1]])
+    return CredalPrediction(
+        np.asarray(labels, dtype=np.int8), log_odds, (Exactness.EXACT,) * len(names), names
+    )
+
+
+def test_maximin_resolves_stars_by_the_better_side():
+    inf = np.inf
+    prediction = with_bounds([[-1, -1, -1]], [[-1, -3, -inf]], [[2, 2, inf]])
+    assert metrics.maximin_accuracy([[1, 0, 0]], prediction) == 1
+    assert metrics.maximin_accuracy([[1, 1, 0]], prediction) == 0
+    assert metrics.maximin_accuracy([[1, 0, 1]], prediction) == 0
+    with pytest.raises(TypeError, match="CredalPrediction"):
+        metrics.maximin_accuracy(TRUTH, GUESS)
+
+
+def test_precise_accuracy():
+    assert metrics.precise_accuracy(TRUTH, np.abs(GUESS)) == 0.5
+    with pytest.raises(ValueError, match="no stars"):
+        metrics.precise_accuracy(TRUTH, GUESS)
+
+
+def predictions(m=3):
+    cell = st.sampled_from([-1, 0, 1])
+    return st.lists(st.lists(cell, min_size=m, max_size=m), min_size=1, max_size=6).map(np.array)
+
+
+def value(name, truth, labels):
+    labels = np.asarray(labels, dtype=np.int8)
+    measure = metrics.MEASURES[name]
+    if measure.needs == "precise":
+        labels = np.abs(labels)
+    if measure.needs == "bounds":
+        labels = with_bounds(labels, labels * 1.0, labels * 1.0 + 0.5)
+    return measure.function(truth, labels)
+
+
+@pytest.mark.parametrize("name", metrics.MEASURES)
+class TestLawsOfAllMeasures:
+    @given(labels=predictions(), seed=st.integers(0, 99))
+    def test_between_zero_and_one(self, name, labels, seed):
+        truth = np.random.default_rng(seed).integers(0, 2, labels.shape)
+        result = value(name, truth, labels)
+        assert np.isnan(result) or 0 <= result <= 1
+
+    @given(labels=predictions(), seed=st.integers(0, 99))
+    def test_order_of_rows_and_labels_does_not_matter(self, name, labels, seed):
+        rng = np.random.default_rng(seed)
+        truth = rng.integers(0, 2, labels.shape)
+        rows, columns = rng.permutation(len(labels)), rng.permutation(labels.shape[1])
+        moved = value(name, truth[rows][:, columns], labels[rows][:, columns])
+        np.testing.assert_allclose(value(name, truth, labels), moved)
+
+    @given(labels=predictions())
+    def test_perfect_complete_prediction_is_best(self, name, labels):
+        truth = np.abs(labels)
+        best = value(name, truth, truth)
+        # set size is 2**-m at its best, and "better" has no meaning for it alone
+        if name == "mean_set_size":
+            assert best == 0.5 ** truth.shape[1]
+        else:
+            assert best == (1 if metrics.MEASURES[name].greater_is_better else 0)
+
+    @given(labels=predictions(), seed=st.integers(0, 99))
+    def test_missing_truth_is_left_out(self, name, labels, seed):
+        """A row without truth changes nothing but completeness and set size."""
+        truth = np.random.default_rng(seed).integers(0, 2, labels.shape).astype(float)
+        more = np.vstack([truth, np.full((1, 3), np.nan)])
+        extended = np.vstack([labels, labels[:1]])
+        if name not in ("completeness", "mean_set_size"):
+            np.testing.assert_allclose(value(name, truth, labels), value(name, more, extended))
+
+    def test_nothing_observed_gives_nan(self, name):
+        result = value(name, np.full((2, 3), -1), GUESS[:2])
+        assert np.isnan(result) != (name in ("completeness", "mean_set_size"))
+
+    def test_shapes_must_agree(self, name):
+        if name not in ("completeness", "mean_set_size"):
+            with pytest.raises(ValueError, match=r"same shape, got \(4, 2\) and \(4, 3\)"):
+                value(name, TRUTH[:, :2], GUESS)
+
+    def test_strange_values_are_refused(self, name):
+        if metrics.MEASURES[name].needs == "partial":
+            with pytest.raises(ValueError, match="prediction must hold"):
+                value(name, TRUTH, GUESS + 5)
+
+
+PER_ROW = ["set_accuracy", "completeness", "incorrectness", "mean_set_size", "abstention_loss"]
+
+
+@pytest.mark.parametrize("name", PER_ROW)
+def test_rows_average_to_the_measure(name):
+    function = metrics.MEASURES[name].function
+    rows = function(TRUTH, GUESS, per_row=True)
+    assert rows.shape == (4,)
+    assert np.mean(rows) == pytest.approx(function(TRUTH, GUESS))
+
+
+def test_rows_without_truth_are_nan_per_row():
+    truth = np.vstack([TRUTH[:1], [[-1, -1, -1]]])
+    rows = metrics.set_accuracy(truth, GUESS[:2], per_row=True)
+    assert rows[0] == 1
+    assert np.isnan(rows[1])
+
+
+def test_partly_missing_truth_uses_the_observed_cells():
+    assert metrics.set_accuracy([[np.nan, 1]], [[0, 1]]) == 1
+    assert metrics.incorrectness([[np.nan, 1, 0]], [[0, 1, 1]]) == 0.5
+    assert metrics.discounted_utility([[np.nan, 1]], [[-1, -1]], star=0.3) == pytest.approx(0.3)
+    assert metrics.abstention_loss([[np.nan, 1]], [[-1, -1]], cost=0.1) == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("bad", [-0.1, 1.5, "cheap", [0.5]])
+def test_worth_of_a_star(bad):
+    with pytest.raises((ValueError, TypeError), match=r"cost must be|star must be|not supported"):
+        metrics.abstention_loss(TRUTH, GUESS, cost=bad)
+
+
+def test_curve():
+    path = np.stack([np.abs(GUESS), GUESS, np.full_like(GUESS, -1)])
+    completeness, set_accuracy = metrics.completeness_curve(TRUTH, path)
+    assert completeness == pytest.approx([1, 7 / 12, 0])
+    assert set_accuracy.tolist() == [0.5, 0.5, 1]
+
+
+def test_report():
+    frame = pd.DataFrame(TRUTH, columns=["rock", "pop", "folk"])
+    report = partial_report(frame, GUESS, output_dict=True)
+    assert report["rock"] == {
+        "support": 4,
+        "answered": 3,
+        "stars": 1,
+        "precision": 0.5,
+        "recall": 1.0,
+    }
+    assert report["pop"]["recall"] == 0
+    assert report["all labels"]["answered"] == 7
+    text = partial_report(frame, GUESS)
+    assert "rock" in text
+    assert "all labels" in text
+    assert "-" in partial_report([[0]], [[-1]])
+    with pytest.raises(ValueError, match="label_names must have 3 names, got 1"):
+        partial_report(TRUTH, GUESS, label_names=["a"])
+    with pytest.raises(ValueError, match="same shape"):
+        partial_report(TRUTH[:2], GUESS)
+
+
+def test_report_takes_names_from_the_prediction():
+    X = np.arange(8.0).reshape(4, 2)
+    chain = CredalChainClassifier().fit(X, pd.DataFrame(TRUTH, columns=["x", "y", "z"]))
+    assert set(partial_report(TRUTH, chain.infer(X), output_dict=True)) == {
+        "x",
+        "y",
+        "z",
+        "all labels",
+    }
