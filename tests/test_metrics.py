@@ -6,8 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalchain import CredalChainClassifier, CredalPrediction, Exactness, partial_report
-from credalchain import metrics
+from credalchain import CredalChainClassifier, CredalPrediction, Exactness, metrics, partial_report
 
 TRUTH = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 1, 0]])
 GUESS = np.array([[1, 0, 1], [0, 1, -1], [-1, -1, -1], [1, 0, -1]])

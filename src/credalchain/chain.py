@@ -70,7 +70,7 @@ class CredalChainClassifier(CredalClassifier):
     >>> chain.predict_partial([["sun"], ["rain"], ["fog"]])
     array([[ 1,  0],
            [ 0,  1],
-           [-1,  1]], dtype=int8)
+           [-1, -1]], dtype=int8)
     """
 
     def __init__(

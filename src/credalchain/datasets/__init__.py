@@ -1,5 +1,5 @@
 """Data to try things on."""
 
-from credalchain.datasets.embedded import load_embedded_yeast
+from credalchain.datasets.embedded import EmbeddedData, load_embedded_yeast
 
-__all__ = ["load_embedded_yeast"]
+__all__ = ["EmbeddedData", "load_embedded_yeast"]

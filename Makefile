@@ -1,0 +1,61 @@
+# make        lists what there is
+# make demo   everything from nothing to pictures
+# make test   everything that has to hold
+#
+# Needs Python 3.11 or later, make and git. Works with GNU Make 3.81 and in folders with
+# spaces: all paths here are relative.
+
+PYTHON ?= python3
+PY := .venv/bin/python
+
+.PHONY: help demo test format clean
+
+help:
+	@echo "make demo    set up, cross-validate on the embedded yeast data, draw the figures"
+	@echo "make test    set up, then formatting, lint, types, import layers, tests and doctests"
+	@echo "make format  rewrite the code in the project's format"
+	@echo "make clean   remove the virtual environment and what the demo wrote"
+	@echo
+	@echo "Another Python: make demo PYTHON=python3.12"
+
+demo: .venv/.demo
+	@$(PY) -m credalchain.demo --out demo
+
+test: .venv/.dev
+	$(PY) -m ruff format --check .
+	$(PY) -m ruff check .
+	$(PY) -m mypy
+	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()"
+	$(PY) -m pytest -n auto
+
+format: .venv/.dev
+	$(PY) -m ruff format .
+	$(PY) -m ruff check --fix .
+
+clean:
+	rm -rf .venv demo
+
+.venv/.demo .venv/.dev: .venv/.made pyproject.toml
+	@echo "Installing credalchain and what it needs into .venv (once, a minute or two)"
+	@$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$(patsubst .venv/.%,%,$@)]"
+	@touch $@
+
+# Debian puts ensurepip into a package of its own: without it a plain venv fails, and the
+# pip of the system installs one into the new environment.
+.venv/.made:
+	@command -v "$(PYTHON)" >/dev/null 2>&1 || { \
+	  echo "There is no '$(PYTHON)' here: install Python 3.11 or later, or name it with PYTHON=..."; \
+	  exit 1; }
+	@"$(PYTHON)" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
+	  echo "credalchain needs Python 3.11 or later, and '$(PYTHON)' is older: name another with PYTHON=..."; \
+	  exit 1; }
+	@rm -rf .venv
+	@"$(PYTHON)" -m venv .venv >/dev/null 2>&1 || { \
+	  rm -rf .venv; \
+	  "$(PYTHON)" -m venv --without-pip .venv && \
+	  "$(PYTHON)" -m pip --python .venv/bin/python install --quiet --disable-pip-version-check pip; \
+	} || { \
+	  rm -rf .venv; \
+	  echo "Could not make a virtual environment: '$(PYTHON)' has neither ensurepip nor pip 22.3 or later (on Debian: apt install python3-venv)."; \
+	  exit 1; }
+	@touch $@

@@ -1,0 +1,236 @@
+"""Pictures of partial predictions. Needs matplotlib (the extra ``plot``)."""
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.labels import ABSTAIN, MISSING, as_labels
+from credalchain.metrics import completeness_curve
+from credalchain.prediction import CredalPrediction
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's palette, told apart by people with any kind of colour vision.
+YES_COLOUR, NO_COLOUR, OPEN_COLOUR = "#0072B2", "#D55E00", "#6E6E6E"
+_LOOKS = {1: ("yes", YES_COLOUR), 0: ("no", NO_COLOUR), ABSTAIN: ("*", OPEN_COLOUR)}
+
+
+def _new_axes(width: float, height: float) -> "Axes":
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:  # pragma: no cover - matplotlib is there in our tests
+        raise ImportError('Pictures need matplotlib: pip install "credalchain[plot]"') from error
+    return plt.figure(figsize=(width, height), layout="constrained").add_subplot()
+
+
+class CompletenessCurveDisplay:
+    """Set-accuracy against completeness, along the knob of a cautious classifier.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions`, as with scikit-learn's displays.
+
+    Parameters
+    ----------
+    completeness, set_accuracy : ndarrays of shape (n_values,)
+    values : sequence of float, optional
+        The knob's values, shown at both ends of the curve.
+    name : str, optional
+        Shown in the legend.
+
+    Attributes
+    ----------
+    line_, ax_, figure_ : matplotlib objects, after ``plot``
+    """
+
+    line_: Any
+    ax_: Any
+    figure_: Any
+
+    def __init__(
+        self,
+        *,
+        completeness: NDArray[np.float64],
+        set_accuracy: NDArray[np.float64],
+        values: Sequence[float] | None = None,
+        name: str | None = None,
+    ) -> None:
+        self.completeness = completeness
+        self.set_accuracy = set_accuracy
+        self.values = values
+        self.name = name
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        Y: Any,
+        *,
+        values: Iterable[float],
+        name: str | None = None,
+        ax: Any = None,
+        **line_options: Any,
+    ) -> "CompletenessCurveDisplay":
+        """Predict ``X`` for all ``values`` of the estimator's knob and plot.
+
+        Parameters
+        ----------
+        estimator : fitted classifier with ``predict_path``
+        X, Y : input and true labels
+        values : iterable of float
+        name : str, optional
+        ax : matplotlib axes, optional
+        **line_options : passed on to ``ax.plot``
+        """
+        values = list(values)
+        path = estimator.predict_path(X, values)
+        return cls.from_predictions(
+            Y, path, values=values, name=name or type(estimator).__name__, ax=ax, **line_options
+        )
+
+    @classmethod
+    def from_predictions(
+        cls,
+        Y_true: Any,
+        path: Any,
+        *,
+        values: Iterable[float] | None = None,
+        name: str | None = None,
+        ax: Any = None,
+        **line_options: Any,
+    ) -> "CompletenessCurveDisplay":
+        """Plot a path of partial predictions.
+
+        Parameters
+        ----------
+        Y_true : array-like of shape (n, m)
+        path : array-like of shape (n_values, n, m)
+        values, name, ax, **line_options : as in :meth:`from_estimator`
+        """
+        completeness, set_accuracy = completeness_curve(Y_true, path)
+        display = cls(
+            completeness=completeness,
+            set_accuracy=set_accuracy,
+            values=None if values is None else list(values),
+            name=name,
+        )
+        return display.plot(ax=ax, **line_options)
+
+    def plot(self, ax: Any = None, **line_options: Any) -> "CompletenessCurveDisplay":
+        """Draw the curve, on new axes if none are given."""
+        self.ax_ = _new_axes(6.0, 4.5) if ax is None else ax
+        self.figure_ = self.ax_.figure
+        options = {"marker": "o", "label": self.name, **line_options}
+        (self.line_,) = self.ax_.plot(self.completeness, self.set_accuracy, **options)
+        if self.values is not None and len(self.values):
+            self._name_end(int(np.argmin(self.completeness)), "right")
+            self._name_end(int(np.argmax(self.completeness)), "left")
+            self.ax_.margins(x=0.15)
+        self.ax_.set_xlabel("completeness (share of labels answered)")
+        self.ax_.set_ylabel("set-accuracy (rows with no wrong answer)")
+        if self.name is not None:
+            self.ax_.legend(frameon=False)
+        return self
+
+    def _name_end(self, at: int, align: str) -> None:
+        """Write the knob's value beside an end of the curve, away from the curve."""
+        assert self.values is not None
+        self.ax_.annotate(
+            f"s = {self.values[at]:g}",
+            (self.completeness[at], self.set_accuracy[at]),
+            xytext=(9 if align == "left" else -9, 0),
+            textcoords="offset points",
+            ha=align,
+            va="center",
+            color=self.line_.get_color(),
+            fontsize="small",
+        )
+
+
+def plot_predictions(
+    prediction: CredalPrediction,
+    *,
+    rows: Sequence[int] | None = None,
+    Y_true: Any = None,
+    ax: Any = None,
+) -> Any:
+    """Some rows of a prediction: yes, no or * in each cell, over its interval.
+
+    Each cell has a scale from 0 to 1 with a tick at one half; the bar is the interval from
+    the lower to the upper probability.
+
+    Parameters
+    ----------
+    prediction : CredalPrediction
+    rows : sequence of int, optional
+        Which rows; the first eight if not given.
+    Y_true : array-like of shape (n, m), optional
+        If given, wrong answers get a cross.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    chosen = list(range(min(8, len(prediction)))) if rows is None else list(rows)
+    truth = None if Y_true is None else as_labels(Y_true, name="Y_true")
+    m = len(prediction.label_names)
+    if ax is None:
+        ax = _new_axes(1.6 + 0.85 * m, 1.3 + 0.62 * len(chosen))
+    for at, row in enumerate(chosen):
+        for j in range(m):
+            y = int(prediction.labels[row, j])
+            _draw_cell(ax, j, at, y, prediction.interval[row, j])
+            if truth is not None and y != ABSTAIN and truth[row, j] not in (y, MISSING):
+                ax.plot(j + 0.87, at + 0.18, "x", color="black", markersize=6, mew=1.6)
+    names = chosen if prediction.index is None else [prediction.index[row] for row in chosen]
+    ax.set_xticks(np.arange(m) + 0.5, prediction.label_names)
+    ax.set_yticks(np.arange(len(chosen)) + 0.5, [f"row {name}" for name in names])
+    ax.set(xlim=(0, m), ylim=(len(chosen), 0))
+    ax.xaxis.tick_top()
+    ax.tick_params(length=0)
+    for side in ax.spines.values():
+        side.set_visible(False)
+    if m and max(map(len, prediction.label_names)) > 8:
+        ax.tick_params(axis="x", labelrotation=45)
+    return ax
+
+
+def _draw_cell(ax: Any, j: int, at: int, y: int, interval: NDArray[np.float64]) -> None:
+    word, colour = _LOOKS[y]
+    left, width, line = j + 0.12, 0.76, at + 0.74
+    face = colour + "26"  # a pale shade of the same colour
+    hatch = "////" if y == ABSTAIN else None
+    ax.fill_between(
+        [j + 0.03, j + 0.97],
+        at + 0.04,
+        at + 0.96,
+        facecolor="white" if hatch else face,
+        hatch=hatch,
+        edgecolor="#00000018" if hatch else "none",
+        linewidth=0,
+    )
+    ax.text(
+        j + 0.5,
+        at + 0.36,
+        word,
+        ha="center",
+        va="center",
+        color=colour,
+        fontsize=15 if y == ABSTAIN else 11,
+        fontweight="bold",
+    )
+    ax.plot([left, left + width], [line, line], color="#00000040", lw=1)
+    ax.plot([left + width / 2] * 2, [line - 0.11, line + 0.11], color="#000000", lw=0.8)
+    lower, upper = interval
+    shown = max(upper - lower, 0.03)  # a precise probability is still a visible dot
+    start = min(max((lower + upper - shown) / 2, 0.0), 1.0 - shown)
+    ax.plot(
+        [left + width * start, left + width * (start + shown)],
+        [line, line],
+        color=colour,
+        lw=4.5,
+        solid_capstyle="butt",
+    )

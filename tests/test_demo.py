@@ -1,0 +1,63 @@
+"""The demo, as `make demo` runs it."""
+
+import subprocess
+import sys
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+from credalchain import demo
+from credalchain.datasets import load_embedded_yeast
+
+
+def test_the_embedded_data_is_the_papers_yeast():
+    X, Y, features, labels = load_embedded_yeast()
+    assert X.shape == (2417, 103)
+    assert Y.shape == (2417, 14)
+    assert labels == [f"Class{j}" for j in range(1, 15)]
+    assert len(features) == 103
+    assert round(float(Y.sum(axis=1).mean()), 2) == 4.24
+    assert np.isfinite(X).all()
+
+
+def test_the_demo_writes_a_table_and_four_figures(tmp_path):
+    folder = tmp_path / "with a space"
+    command = [sys.executable, "-m", "credalchain.demo", "--out", str(folder)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "set-accuracy" in done.stdout
+    assert done.stdout.count("branching") == len(demo.S_VALUES)
+    files = {file.name for file in folder.iterdir()}
+    assert files == {
+        f"{name}.{suffix}"
+        for name in ("set_accuracy_completeness", "predictions")
+        for suffix in ("png", "svg")
+    }
+    for name in files:
+        assert name in done.stdout.replace("\n", "")
+
+
+def test_cross_validation_is_out_of_fold_and_paired():
+    data = load_embedded_yeast()
+    result = demo.cross_validate(data)
+    assert sorted(np.concatenate(result.folds).tolist()) == list(range(2417))
+    table = demo.measures(result, data.Y)
+    assert len(table) == 14
+    by_s = [row for row in table if row[0] == "branching"]
+    assert all(a[2] <= b[2] for a, b in pairwise(by_s))  # law 8
+    assert all(a[3] >= b[3] for a, b in pairwise(by_s))
+
+
+def test_without_river_the_demo_says_how_to_get_it(monkeypatch, capsys, tmp_path):
+    monkeypatch.setitem(sys.modules, "river.datasets", None)
+    assert demo.main(["--out", str(tmp_path)]) == 1
+    assert 'pip install "credalchain[demo]"' in capsys.readouterr().err
+
+
+def test_an_output_that_is_a_file_gives_one_sentence(tmp_path, capsys, monkeypatch):
+    file = tmp_path / "taken"
+    file.write_text("mine")
+    monkeypatch.setattr(demo, "cross_validate", lambda data, on_fold: pytest.skip("not reached"))
+    assert demo.main(["--out", str(file)]) == 1
+    assert "taken" in capsys.readouterr().err
+    assert file.read_text() == "mine"
