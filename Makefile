@@ -10,11 +10,19 @@ PY := .venv/bin/python
 
 .PHONY: help demo test format clean
 
+# A Python that was asked for by name is used even if .venv was made with another.
+ifneq ($(origin PYTHON),file)
+ifneq ($(PYTHON),$(shell cat .venv/.made 2>/dev/null))
+OTHER_PYTHON := other-python
+.PHONY: other-python
+endif
+endif
+
 help:
 	@echo "make demo    set up, cross-validate on the embedded yeast data, draw the figures"
 	@echo "make test    set up, then formatting, lint, types, import layers, tests and doctests"
 	@echo "make format  rewrite the code in the project's format"
-	@echo "make clean   remove the virtual environment and what the demo wrote"
+	@echo "make clean   remove everything the other targets made"
 	@echo
 	@echo "Another Python: make demo PYTHON=python3.12"
 
@@ -33,16 +41,18 @@ format: .venv/.dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf .venv demo
+	rm -rf .venv demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 .venv/.demo .venv/.dev: .venv/.made pyproject.toml
 	@echo "Installing credalchain and what it needs into .venv (once, a minute or two)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$(patsubst .venv/.%,%,$@)]"
 	@touch $@
 
+other-python:
+
 # Debian puts ensurepip into a package of its own: without it a plain venv fails, and the
 # pip of the system installs one into the new environment.
-.venv/.made:
+.venv/.made: $(OTHER_PYTHON)
 	@command -v "$(PYTHON)" >/dev/null 2>&1 || { \
 	  echo "There is no '$(PYTHON)' here: install Python 3.11 or later, or name it with PYTHON=..."; \
 	  exit 1; }
@@ -58,4 +68,4 @@ clean:
 	  rm -rf .venv; \
 	  echo "Could not make a virtual environment: '$(PYTHON)' has neither ensurepip nor pip 22.3 or later (on Debian: apt install python3-venv)."; \
 	  exit 1; }
-	@touch $@
+	@echo "$(PYTHON)" > $@

@@ -107,6 +107,7 @@ def test_counts_of_different_shape_do_not_add():
     with pytest.raises(TypeError):
         a + 1
     assert a != 1
+    assert sum([a, a]) == a + a
     assert a != b
 
 

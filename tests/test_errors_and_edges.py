@@ -2,6 +2,7 @@
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import sparse
 from sklearn.exceptions import NotFittedError
@@ -11,7 +12,9 @@ from credalchain import (
     CredalChainClassifier,
     Discretizer,
     NaiveCredal,
+    partial_report,
 )
+from credalchain.metrics import completeness, maximin_accuracy, set_accuracy
 
 X = np.array([[0.1, 1.0], [0.4, 2.0], [0.8, 2.0], [0.9, 0.5]])
 Y = np.array([[0, 1, 0], [1, 1, 0], [1, 0, 1], [0, 0, 1]])
@@ -26,13 +29,13 @@ BAD_PARAMETERS = {
     "list s": ({"s": [1.0]}, r"s must be .*got \[1.0\]"),
     "strategy": ({"strategy": "guess"}, r"strategy must be 'branching', .*got 'guess'"),
     "strategy type": ({"strategy": 3}, r"strategy must be .*got 3"),
-    "threshold 0": ({"threshold": 0}, r"threshold must be strictly between 0 and 1, got 0"),
+    "threshold 0": ({"threshold": 0}, r"threshold must be strictly between 0 and 1 .*got 0"),
     "threshold 1": ({"threshold": 1.0}, r"threshold must be strictly .*got 1.0"),
     "threshold word": ({"threshold": "half"}, r"threshold must be .*got 'half'"),
     "threshold count": ({"threshold": [0.5, 0.5]}, r"one per label \(3\), got .*\(2,\)"),
-    "threshold one bad": ({"threshold": [0.5, 2, 0.5]}, r"strictly between 0 and 1, got .*2.0"),
+    "threshold one bad": ({"threshold": [0.5, 2, 0.5]}, r"strictly between 0 and 1 .*got .*2.0"),
     "order word": ({"order": "alphabetical"}, r"order must be 'random'.*got 'alphabetical'"),
-    "order short": ({"order": [0, 1]}, r"permutation of 0..2, got \[0, 1\]"),
+    "order short": ({"order": [0, 1]}, r"permutation of 0..2 .*got \[0, 1\]"),
     "order twice": ({"order": [0, 1, 1]}, r"permutation of 0..2"),
     "order beyond": ({"order": [1, 2, 3]}, r"permutation of 0..2"),
     "order floats": ({"order": [0.0, 1.0, 2.0]}, r"permutation of 0..2"),
@@ -250,3 +253,185 @@ def test_import_compiles_nothing_and_does_not_bring_numba():
 
     code = "import sys, credalchain; sys.exit('numba' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+# -- labels by name ------------------------------------------------------------------------
+
+
+@pytest.fixture
+def named():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    Y = pd.DataFrame((X[:, [0, 1, 0]] > 0).astype(int), columns=["rock", "pop", "folk"])
+    return CredalChainClassifier(s=0.5, order=["folk", "rock", "pop"]).fit(X, Y), X, Y
+
+
+def test_order_by_names(named):
+    chain, _, _ = named
+    assert chain.order_.tolist() == [2, 0, 1]
+
+
+def test_known_labels_by_name(named):
+    chain, X, _ = named
+    whole = np.full((60, 3), -1)
+    whole[:, 2], whole[:, 0] = 1, 0
+    frame = pd.DataFrame({"folk": np.ones(60), "rock": np.zeros(60)})
+    np.testing.assert_array_equal(
+        chain.infer(X, known=frame).labels, chain.infer(X, known=whole).labels
+    )
+    with pytest.raises(ValueError, match=r"known must have .*rock, pop, folk.*'jazz'"):
+        chain.infer(X, known=frame.rename(columns={"folk": "jazz"}))
+    with pytest.raises(ValueError, match=r"known must have one row per row of X \(60\)"):
+        chain.infer(X, known=frame[:5])
+
+
+def test_labels_in_another_order_are_refused(named):
+    chain, X, Y = named
+    other = Y[["pop", "rock", "folk"]]
+    for act in (
+        lambda: chain.partial_fit(X, other),
+        lambda: chain.score(X, other),
+        lambda: set_accuracy(other, chain.infer(X)),
+        lambda: partial_report(other, chain.infer(X)),
+    ):
+        with pytest.raises(ValueError, match=r"must be the labels in their order.*rock.*pop"):
+            act()
+
+
+def test_label_names_must_differ(named):
+    _, X, Y = named
+    with pytest.raises(ValueError, match=r"label names must be different.*'rock' twice"):
+        CredalChainClassifier().fit(X, Y.set_axis(["rock", "rock", "folk"], axis=1))
+    clash = Y.set_axis(["a", "a_lower", "b"], axis=1)
+    prediction = CredalChainClassifier().fit(X, clash).infer(X)
+    with pytest.raises(ValueError, match="different column names"):
+        prediction.to_frame(intervals=True)
+    assert prediction.to_frame().shape == (60, 3)
+
+
+def test_prediction_in_place_of_the_truth(named):
+    chain, X, Y = named
+    with pytest.raises(TypeError, match="the truth comes first"):
+        set_accuracy(chain.infer(X), Y)
+
+
+# -- vectors -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "y",
+    [
+        ["yes", "yes", np.nan, "no"],
+        ["yes", None, "no", "no"],
+        pd.Series(["yes", np.nan, "no", "no"]),
+        np.ma.masked_array(["a", "b", "a", "b"], mask=[0, 0, 0, 1]),
+    ],
+)
+def test_missing_values_among_class_names_are_refused(y):
+    with pytest.raises(ValueError, match="a vector Y with missing values must hold 0 and 1"):
+        CredalChainClassifier().fit(X, y)
+
+
+def test_boolean_vector_keeps_its_classes():
+    chain = CredalChainClassifier().fit(X, np.array([True, False, True, False]))
+    assert chain.classes_.tolist() == [False, True]
+    assert chain.predict(X).dtype == bool
+
+
+def test_partial_fit_with_classes_of_labels_takes_missing():
+    chain = CredalChainClassifier().partial_fit(X, [0, 1, -1, 1], classes=[0, 1])
+    assert chain.model_.counts.label.tolist() == [[1, 2]]
+    named = CredalChainClassifier().partial_fit(X[:1], ["no"], classes=["no", "yes"])
+    assert named.partial_fit(X[1:2], ["yes"]).predict(X).shape == (4,)
+
+
+# -- features ------------------------------------------------------------------------------
+
+
+def test_sparse_entries_stored_twice_are_summed():
+    values = np.repeat([0.0, 10.0, 20.0, 30.0], 10)
+    y = (np.arange(40) >= 20).astype(int)[:, None]
+    chain = CredalChainClassifier(s=0.5).fit(sparse.csr_matrix(values[:, None]), y)
+    twice = sparse.csr_matrix((np.array([5.0, 5.0]), np.array([0, 0]), np.array([0, 2])), (1, 1))
+    once = sparse.csr_matrix([[10.0]])
+    np.testing.assert_array_equal(chain.infer(twice).log_odds, chain.infer(once).log_odds)
+    halves = sparse.csr_matrix(
+        (np.array([1.0, 1, 3, 5]), np.array([0, 0, 0, 0]), np.array([0, 2, 3, 4])), (3, 1)
+    )
+    assert Discretizer().fit(halves).binnings_[0].cuts.tolist() == [2, 3]
+
+
+def test_masked_features_are_missing():
+    masked = np.ma.masked_array([[0.0], [1.0], [999.0]], mask=[[0], [0], [1]])
+    assert Discretizer().fit_transform(masked)[:, 0].tolist() == [0, 1, -1]
+    base = NaiveCredal(discretizer=None)
+    codes = np.ma.masked_array([[0], [1], [7]], mask=[[0], [0], [1]])
+    chain = CredalChainClassifier(base).fit(codes, [[0], [1], [1]])
+    assert chain.model_.counts.n_categories.tolist() == [2]
+
+
+def test_dates_are_refused_in_arrays_too():
+    with pytest.raises(ValueError, match="timedelta64"):
+        Discretizer().fit(np.array([1, 2, "NaT", 3], dtype="m8[D]")[:, None])
+
+
+def test_a_text_column_without_any_text_in_training():
+    frame = pd.DataFrame({"note": [None] * 4, "x": X[:, 0]})
+    chain = CredalChainClassifier(order="given").fit(frame, Y)
+    with_note = frame.assign(note="late")
+    np.testing.assert_array_equal(chain.infer(with_note).log_odds, chain.infer(frame).log_odds)
+
+
+def test_polars_categories():
+    frame = pl.DataFrame({"c": pl.Series(["a", "b", "a", None], dtype=pl.Categorical)})
+    assert Discretizer().fit_transform(frame)[:, 0].tolist() == [0, 1, 0, -1]
+    enum = pl.DataFrame({"c": pl.Series(["a", "b"], dtype=pl.Enum(["z", "a", "b"]))})
+    assert Discretizer().fit(enum).n_categories_.tolist() == [3]
+
+
+def test_bare_codes_in_mixed_frames():
+    base = NaiveCredal(discretizer=None)
+    frame = pd.DataFrame({"a": [0, 1, 2, 0], "b": [True, False, True, True]})
+    objects = np.array([[0, 1], [1, 0], [2, None], [0, 1]], dtype=object)
+    for table in (frame, objects):
+        chain = CredalChainClassifier(base).fit(table, Y)
+        assert chain.model_.counts.n_categories.tolist() == [3, 2]
+    for bad in (np.inf, 1e300):
+        with pytest.raises(ValueError, match=r"whole category codes.*got"):
+            CredalChainClassifier(base).fit(pd.DataFrame({"a": [0, 1, 2, bad]}), Y)
+
+
+def test_a_discretizer_that_cannot_say_how_many_categories():
+    from sklearn.preprocessing import KBinsDiscretizer
+
+    base = NaiveCredal(discretizer=KBinsDiscretizer(2, encode="ordinal", strategy="uniform"))
+    with pytest.raises(ValueError, match="discretizer must be fitted and have n_categories_"):
+        CredalChainClassifier(base).fit(X, Y)
+
+
+def test_more_messages():
+    chain = CredalChainClassifier().fit(X, Y)
+    with pytest.raises(ValueError, match="values must be several values of s, got 2"):
+        chain.predict_path(X, 2)
+    with pytest.raises(ValueError, match=r"n_jobs must be None or a whole number.*'2'"):
+        chain.set_params(n_jobs="2").predict_partial(X)
+    with pytest.raises(ValueError, match="Y must have equally many labels"):
+        CredalChainClassifier().fit(X, [[0, 1], [1], [0, 1], [1, 1]])
+    with pytest.raises(ValueError, match="order must be"):
+        CredalChainClassifier(order=[[0], [1, 2]]).fit(X, Y)
+    with pytest.raises(ValueError, match=r"threshold must be.*'0.5'"):
+        CredalChainClassifier(threshold="0.5").fit(X, Y)
+
+
+def test_a_frame_with_a_column_called_labels_is_not_a_prediction():
+    frame = pd.DataFrame({"labels": [1, 0], "log_odds": [-1, -1]})
+    assert completeness(None, frame) == 0.5
+
+
+def test_maximin_resolves_exact_ties_to_no():
+    codes, labels = [[2], [2], [0], [0], [1], [1]], [[1], [1], [1], [0], [1], [0]]
+    base = NaiveCredal(epsilon=0, discretizer=None)
+    chain = CredalChainClassifier(base, s=1).fit(np.array(codes), labels)
+    prediction = chain.infer([[0]])  # odds between 1/2 and 2
+    assert prediction.labels.tolist() == [[-1]]
+    assert maximin_accuracy([[0]], prediction) == 1

@@ -147,7 +147,7 @@ def test_bad_n_bins(n_bins):
 def test_bad_columns():
     with pytest.raises(ValueError, match=r"'when'.*datetime64"):
         Discretizer().fit(pd.DataFrame({"when": pd.to_datetime(["2020-01-01"])}))
-    with pytest.raises(TypeError, match="one kind per column: column 'c'"):
+    with pytest.raises(TypeError, match="a column all of one kind: column 'c'"):
         Discretizer().fit(pd.DataFrame({"c": ["a", 1]}))
     with pytest.raises(ValueError, match="infinity"):
         Discretizer().fit(pd.DataFrame({"c": [np.inf, 1]}))

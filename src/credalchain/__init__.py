@@ -1,16 +1,17 @@
 """Cautious multi-label classification: chains that may answer "I don't know"."""
 
+from credalchain.bases.local import LocalBase, LocalChainModel, LocalModel
 from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.bases.protocol import ChainModel, CredalBase, Exactness, Walk
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
 from credalchain.labels import ABSTAIN, as_labels
-from credalchain.model_selection import cross_val_partial, partial_labels, partial_scorer
+from credalchain.model_selection import cross_val_partial, partial_labels, partial_scorer, unwrap
 from credalchain.persistence import TRUSTED_TYPES
 from credalchain.prediction import CredalPrediction
 from credalchain.preprocessing import Discretizer
 from credalchain.report import partial_report
-from credalchain.strategies import Strategy, branching, marginalization
+from credalchain.strategies import Strategy, branching, marginalization, tree_marginalization
 
 __version__ = "0.1.0"
 
@@ -25,6 +26,9 @@ __all__ = [
     "CredalPrediction",
     "Discretizer",
     "Exactness",
+    "LocalBase",
+    "LocalChainModel",
+    "LocalModel",
     "NaiveCredal",
     "Strategy",
     "Walk",
@@ -36,4 +40,6 @@ __all__ = [
     "partial_labels",
     "partial_report",
     "partial_scorer",
+    "tree_marginalization",
+    "unwrap",
 ]

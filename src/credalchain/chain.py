@@ -29,8 +29,8 @@ class CredalChainClassifier(CredalClassifier):
         What a starred label tells those after it. "branching": every completion is
         possible. "marginalization": it is left out. Read when predicting.
     order : {"random", "given", "dynamic"} or permutation, default="random"
-        Order of the labels. "given": that of the columns. "dynamic": each row goes on with
-        the label it is surest about.
+        Order of the labels; a permutation holds numbers or names. "given": that of the
+        columns. "dynamic": each row goes on with the label it is surest about.
     threshold : float or array-like of shape (n_labels,), default=0.5
         Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
     n_jobs : int, default=None
@@ -94,14 +94,14 @@ class CredalChainClassifier(CredalClassifier):
 
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64] | None:
         if not isinstance(self.order, str):
-            return check_order(self.order, n_labels)
+            return check_order(self.order, self.label_names_.tolist())
         if self.order == "random":
             return rng.permutation(n_labels).astype(np.int64)
         if self.order == "given":
             return np.arange(n_labels, dtype=np.int64)
         if self.order == "dynamic":
             return None
-        return check_order(self.order, n_labels)  # says what is expected
+        return check_order(self.order, self.label_names_.tolist())  # says what is expected
 
     def _strategy(self) -> Strategy:
         return get_strategy(self.strategy)

@@ -21,11 +21,12 @@ from sklearn.utils.validation import (
 
 from credalchain.bases.naive import NaiveCredal
 from credalchain.bases.protocol import Answer, Labels, Request
-from credalchain.labels import as_labels, column_names
+from credalchain.labels import MISSING, as_labels, check_names, column_names
 from credalchain.metrics import utility_65
 from credalchain.prediction import CredalPrediction
+from credalchain.preprocessing import as_plain_table
 from credalchain.strategies import Strategy, branching, get_strategy
-from credalchain.validation import check_s, check_thresholds
+from credalchain.validation import check_n_jobs, check_s, check_thresholds
 
 
 class CredalClassifier(ClassifierMixin, BaseEstimator):
@@ -123,20 +124,46 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         **params
             Parameters of the classifier.
         """
-        self = cls(**params)
-        base = self._fresh_base()
+        base = cls(**params)._fresh_base()
         if not hasattr(base, "from_counts"):
             raise TypeError(f"base {base!r} does not learn from counts.")
-        self.model_ = base.from_counts(counts, discretizer)
-        self.n_features_in_ = self.model_.counts.n_features
+        model = base.from_counts(counts, discretizer)
+        self = cls.from_model(
+            model, n_features=model.counts.n_features, label_names=label_names, **params
+        )
         if hasattr(discretizer, "feature_names_in_"):
             self.feature_names_in_ = discretizer.feature_names_in_
-        m = self.model_.n_labels
+        return self
+
+    @classmethod
+    def from_model(
+        cls,
+        model: Any,
+        *,
+        n_features: int,
+        label_names: Iterable[str] | None = None,
+        **params: Any,
+    ) -> Any:
+        """A fitted classifier around a model made elsewhere.
+
+        Parameters
+        ----------
+        model : ChainModel
+            For instance ``LocalChainModel`` around bounds of your own.
+        n_features : int
+            Columns that X has.
+        label_names : iterable of str, optional
+        **params
+            Parameters of the classifier.
+        """
+        self = cls(**params)
         names = None if label_names is None else [str(name) for name in label_names]
-        if names is not None and len(names) != m:
-            raise ValueError(f"label_names must have {m} names, got {len(names)}.")
-        self._set_multilabel(m, names)
-        self.order_ = self._choose_order(m, check_random_state(self.random_state))
+        if names is not None and len(names) != model.n_labels:
+            raise ValueError(f"label_names must have {model.n_labels} names, got {len(names)}.")
+        self.model_ = model
+        self.n_features_in_ = n_features
+        self._set_multilabel(model.n_labels, names)
+        self.order_ = self._choose_order(model.n_labels, check_random_state(self.random_state))
         return self
 
     def _fit_model(self, X: Any, labels: Labels) -> None:
@@ -170,7 +197,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
     # -- reading input -----------------------------------------------------------------
 
     def _read_X(self, X: Any, *, reset: bool) -> Any:
-        if hasattr(X, "columns") and not sparse.issparse(X):
+        X = as_plain_table(X)
+        if hasattr(X, "columns"):
             validate_data(self, X, reset=reset, skip_check_array=True)
             if 0 in X.shape:
                 raise ValueError(
@@ -192,6 +220,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
+        if classes is not None and np.array_equal(np.unique(np.asarray(classes)), [0, 1]):
+            classes = None
         if _is_vector(Y) and (classes is not None or not _is_label_vector(Y)):
             self.classes_ = _two_classes(Y if classes is None else classes)
             self.label_names_ = np.array([str(getattr(Y, "name", None) or "y")])
@@ -210,8 +240,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
 
     def _more_labels(self, Y: Any) -> Labels:
         """Read Y of further rows."""
-        if self._is_single() and _is_vector(Y) and not np.array_equal(self.classes_, [0, 1]):
+        if self._is_single() and _is_vector(Y) and self.classes_.tolist() != [0, 1]:
             return self._encode_vector(Y)
+        check_names(Y, self.label_names_.tolist(), "Y")
         labels = as_labels(Y, require_zero=False)
         if labels.shape[1] != self.n_labels_:
             raise ValueError(
@@ -231,6 +262,9 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         return np.asarray(is_one[:, None], dtype=np.int8)
 
     def _set_multilabel(self, n_labels: int, names: list[str] | None) -> None:
+        if names is not None and len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"label names must be different from each other, got {twice!r} twice.")
         self.classes_ = np.tile([0, 1], (n_labels, 1))
         self.label_names_ = np.array(
             [f"label{j}" for j in range(n_labels)] if names is None else names
@@ -274,7 +308,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         )
         answers = self.model_.infer(encoded, strategies, request)
         predictions = tuple(self._as_prediction(answer, index) for answer in answers)
-        return predictions if isinstance(strategy, tuple) else predictions[0]
+        return predictions if isinstance(strategy, (tuple, list)) else predictions[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The precise chain (s = 0): always 0 or 1, never a star.
@@ -328,6 +362,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         strategies = self._strategies(strategy)
         encoded, n_rows = self._encode(X)
+        if not np.iterable(values):
+            raise ValueError(f"values must be several values of s, got {values!r}.")
         values = list(values)
         paths = [np.empty((len(values), n_rows, self.n_labels_), dtype=np.int8) for _ in strategies]
         for at, s in enumerate(values):
@@ -336,12 +372,12 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
                 paths, self.model_.infer(encoded, strategies, request), strict=True
             ):
                 path[at] = answer.labels
-        return tuple(paths) if isinstance(strategy, tuple) else paths[0]
+        return tuple(paths) if isinstance(strategy, (tuple, list)) else paths[0]
 
     def score(self, X: Any, y: Any) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
         check_is_fitted(self)
-        return utility_65(self._true_labels(y), self.predict_partial(X))
+        return utility_65(self.read_labels(y), self.predict_partial(X))
 
     @property
     def nested_(self) -> bool:
@@ -349,9 +385,11 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return bool(self._strategy().nested and self.model_.nested and self.order_ is not None)
 
-    def _true_labels(self, Y: Any) -> Labels:
-        if self._is_single() and _is_vector(Y) and not np.array_equal(self.classes_, [0, 1]):
+    def read_labels(self, Y: Any) -> Labels:
+        """True labels of new rows, in the form of ``predict_partial``: int8, -1 for missing."""
+        if self._is_single() and _is_vector(Y) and self.classes_.tolist() != [0, 1]:
             return self._encode_vector(Y)
+        check_names(Y, self.label_names_.tolist(), "Y")
         return as_labels(Y, require_zero=False)
 
     def _precise(self, X: Any, *, wants_log_odds: bool) -> Answer:
@@ -371,14 +409,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
             order=self.order_,
             thresholds=check_thresholds(self.threshold, self.n_labels_),
             chained=self._chained(),
-            n_jobs=effective_n_jobs(self.n_jobs),
+            n_jobs=effective_n_jobs(check_n_jobs(self.n_jobs)),
             **options,
         )
 
     def _strategies(self, strategy: Any) -> tuple[Strategy, ...]:
         if strategy is None:
             return (self._strategy(),)
-        if isinstance(strategy, tuple):
+        if isinstance(strategy, (tuple, list)):
             if not strategy:
                 raise ValueError("strategy must name at least one strategy, got ().")
             return tuple(get_strategy(one) for one in strategy)
@@ -387,12 +425,29 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
     def _read_known(self, known: Any, n_rows: int) -> Labels | None:
         if known is None:
             return None
+        columns = column_names(known)
+        if columns is not None:
+            return self._known_by_name(known, columns, n_rows)
         labels = as_labels(known, name="known", require_zero=False)
         if labels.shape != (n_rows, self.n_labels_):
             raise ValueError(
                 f"known must have shape {(n_rows, self.n_labels_)}, one row per row of X and one "
                 f"column per label, got {labels.shape}."
             )
+        return labels
+
+    def _known_by_name(self, known: Any, columns: list[str], n_rows: int) -> Labels:
+        """A data frame may hold some of the labels, in any order."""
+        places = {name: j for j, name in enumerate(self.label_names_.tolist())}
+        strange = [name for name in columns if name not in places]
+        if strange or len(known) != n_rows:
+            raise ValueError(
+                f"known must have one row per row of X ({n_rows}) and labels as columns "
+                f"({', '.join(places)}), got {len(known)} rows and columns {columns}."
+            )
+        labels = np.full((n_rows, self.n_labels_), MISSING, dtype=np.int8)
+        given = as_labels(known, name="known", require_zero=False)
+        labels[:, [places[name] for name in columns]] = given
         return labels
 
     def _as_prediction(self, answer: Answer, index: Any) -> CredalPrediction:
@@ -418,11 +473,18 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
 
 
 def _is_vector(Y: Any) -> bool:
-    return not sparse.issparse(Y) and np.asarray(Y).ndim == 1
+    if sparse.issparse(Y):
+        return False
+    try:
+        return np.asarray(Y).ndim == 1
+    except ValueError:  # ragged, which as_labels will say
+        return False
 
 
 def _is_label_vector(y: Any) -> bool:
     """0, 1 and missing only: read as labels. -1 and +1 without 0 are two classes."""
+    if np.asarray(y).dtype == bool and not np.ma.isMaskedArray(y):
+        return False  # two classes, False and True
     try:
         as_labels(y)
     except ValueError:
@@ -430,9 +492,26 @@ def _is_label_vector(y: Any) -> bool:
     return True
 
 
+def _has_missing(y: Any) -> bool:
+    """Whether a vector of anything has None or NaN among its values."""
+    cells = list(y) if isinstance(y, (list, tuple)) else np.asarray(y, dtype=object).tolist()
+    return any(
+        cell is None
+        or type(cell).__name__ in ("NAType", "NaTType")
+        or (isinstance(cell, float) and cell != cell)
+        for cell in cells
+    )
+
+
 def _two_classes(y: Any) -> NDArray[Any]:
-    check_classification_targets(np.asarray(y))
-    classes = np.unique(np.asarray(y))
+    values = np.asarray(y)
+    if np.ma.is_masked(y) or _has_missing(y):
+        raise ValueError(
+            "a vector Y with missing values must hold 0 and 1 beside them; "
+            f"got values like {values[0]!r}."
+        )
+    check_classification_targets(values)
+    classes = np.unique(values)
     if len(classes) > 2:
         raise ValueError(
             "Only binary classification is supported. The type of the target is multiclass: "

@@ -1,6 +1,6 @@
 """Label matrices: the one reader of missing codes."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,16 @@ def column_names(Y: Any) -> list[str] | None:
     return None if columns is None else [str(column) for column in columns]
 
 
+def check_names(given: Any, names: Sequence[str], what: str) -> None:
+    """Refuse a data frame whose columns are other labels, or the same in another order."""
+    columns = column_names(given)
+    if columns is not None and columns != list(names):
+        raise ValueError(
+            f"the columns of {what} must be the labels in their order, {list(names)}, "
+            f"got {columns}."
+        )
+
+
 def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
     """Labels as int8, and whether any missing one was written as -1."""
     if sparse.issparse(Y):
@@ -63,7 +73,10 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
     if isinstance(Y, np.ma.MaskedArray):
         given, labels = _read(Y.filled(0), name)
         return given, np.where(np.ma.getmaskarray(Y), np.int8(MISSING), labels)
-    values = np.asarray(Y)
+    try:
+        values = np.asarray(Y)
+    except ValueError:  # ragged
+        raise ValueError(f"{name} must have equally many labels in every row.") from None
     if values.dtype == bool:
         return False, values.astype(np.int8)
     if values.dtype.kind not in "iuf":

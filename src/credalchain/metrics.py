@@ -12,7 +12,7 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.labels import ABSTAIN, MISSING, as_labels
+from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names
 
 FloatArray = NDArray[np.float64]
 
@@ -40,12 +40,22 @@ class _Cells:
 
 
 def _partial(prediction: Any) -> NDArray[np.int8]:
-    labels = getattr(prediction, "labels", prediction)
+    labels = prediction.labels if _is_prediction(prediction) else prediction
     return as_labels(labels, name="prediction", require_zero=False)
 
 
+def _is_prediction(value: Any) -> bool:
+    """A CredalPrediction, and not a data frame with columns of those names."""
+    return hasattr(value, "log_odds") and not hasattr(value, "columns")
+
+
 def _cells(Y_true: Any, prediction: Any) -> _Cells:
-    truth, labels = as_labels(Y_true, name="Y_true"), _partial(prediction)
+    if _is_prediction(Y_true):
+        raise TypeError("Y_true must be the true labels, got a prediction: the truth comes first.")
+    if _is_prediction(prediction):
+        check_names(Y_true, prediction.label_names, "Y_true")
+    truth = as_labels(Y_true, name="Y_true", require_zero=False)
+    labels = _partial(prediction)
     if truth.shape != labels.shape:
         raise ValueError(
             f"Y_true and prediction must have the same shape, got {truth.shape} and {labels.shape}."
@@ -147,17 +157,18 @@ def maximin_accuracy(Y_true: Any, prediction: Any, *, per_row: Literal[True]) ->
 def maximin_accuracy(Y_true: Any, prediction: Any, *, per_row: bool = False) -> Any:
     """Exact match after each star is resolved to the side that is better at worst.
 
-    A star becomes 1 if lower > 1 - upper, else 0. ``prediction`` is a
+    A star becomes 1 if lower > 1 - upper, else 0 (also where the two differ by no more than
+    the rounding of their sums, 1e-9 in log-odds). ``prediction`` is a
     :class:`CredalPrediction`, because the bounds are needed.
     """
-    if not hasattr(prediction, "log_odds"):
+    if not _is_prediction(prediction):
         raise TypeError(
             "prediction must be a CredalPrediction (from infer), whose bounds resolve the "
             f"stars, got {type(prediction).__name__}."
         )
     labels = _partial(prediction)
     with np.errstate(invalid="ignore"):  # vacuous bounds: inf - inf is NaN, so not above 0
-        resolved = (prediction.log_odds.sum(axis=-1) > 0).astype(np.int8)
+        resolved = (prediction.log_odds.sum(axis=-1) > 1e-9).astype(np.int8)
     cells = _cells(Y_true, np.where(labels == ABSTAIN, resolved, labels))
     return _rows_or_mean(cells.n_wrong == 0, cells.n_observed > 0, per_row)
 

@@ -11,12 +11,26 @@ from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import indexable
 
 from credalchain.bases.protocol import Labels
-from credalchain.labels import as_labels
+from credalchain.labels import MISSING, as_labels
 from credalchain.metrics import MEASURES, Measure
 
 
-def _final(estimator: Any, X: Any) -> tuple[Any, Any]:
-    """The last estimator inside pipelines, searches and frozen estimators, and its input."""
+def unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
+    """The estimator inside pipelines, searches and frozen estimators, and its own input.
+
+    For what scikit-learn's meta-estimators do not forward: ``final, Z = unwrap(search, X)``,
+    then ``final.infer(Z)``, ``final.predict_interval(Z)`` and so on.
+
+    Parameters
+    ----------
+    estimator : fitted estimator, Pipeline or search object
+    X : its input
+
+    Returns
+    -------
+    final : the first estimator inside that has ``predict_partial``, or the last there is
+    Z : X as it arrives there
+    """
     while not hasattr(estimator, "predict_partial"):
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
@@ -56,13 +70,19 @@ def partial_labels(estimator: Any, X: Any) -> Labels:
     >>> partial_labels(model, [[0.0]])
     array([[0, 1]], dtype=int8)
     """
-    final, X = _final(estimator, X)
+    final, X = unwrap(estimator, X)
     predict = getattr(final, "predict_partial", None) or final.predict
     return as_labels(predict(X), name="prediction", require_zero=False)
 
 
 def cross_val_partial(
-    estimator: Any, X: Any, Y: Any, *, cv: Any = 5, n_jobs: int | None = None
+    estimator: Any,
+    X: Any,
+    Y: Any,
+    *,
+    groups: Any = None,
+    cv: Any = 5,
+    n_jobs: int | None = None,
 ) -> Labels:
     """Out-of-fold partial predictions: every row is predicted by a model that has not seen it.
 
@@ -74,6 +94,8 @@ def cross_val_partial(
     estimator : unfitted estimator, Pipeline or search object
     X : array-like, data frame or scipy sparse of shape (n, p)
     Y : labels of shape (n, m), some of which may be missing
+    groups : array-like of shape (n,), optional
+        For splitters that keep groups of rows together.
     cv : int, splitter or iterable of (train, test), default=5
         An int means that many folds of consecutive rows.
     n_jobs : int, optional
@@ -85,30 +107,55 @@ def cross_val_partial(
     """
     labels = as_labels(Y)
     X, labels = indexable(X, labels)
-    folds = list(_splits(cv, X, labels))
+    if (labels == MISSING).any():
+        _check_takes_missing(estimator)
+        # NaN, because -1 without any 0 in a fold could as well mean "no"
+        targets = np.where(labels == MISSING, np.nan, labels)
+    else:
+        targets = labels
+    folds = list(_splits(cv, X, labels, groups))
     tested = np.concatenate([test for _, test in folds])
     if sorted(tested.tolist()) != list(range(len(labels))):
         raise ValueError("cv must put every row into exactly one test fold.")
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_predict)(clone(estimator), X, labels, train, test) for train, test in folds
+        delayed(_fit_and_predict)(clone(estimator), X, targets, train, test)
+        for train, test in folds
     )
     prediction: Labels = np.empty(labels.shape, dtype=np.int8)
     prediction[tested] = np.concatenate(parts)
     return prediction
 
 
-def _splits(cv: Any, X: Any, labels: Labels) -> Any:
+def _check_takes_missing(estimator: Any) -> None:
+    inner = estimator
+    while not hasattr(inner, "predict_partial"):
+        if hasattr(inner, "steps"):
+            inner = inner.steps[-1][1]
+        elif hasattr(inner, "estimator"):
+            inner = inner.estimator
+        else:
+            raise ValueError(
+                f"Y has missing labels, from which {type(inner).__name__} cannot learn."
+            )
+
+
+def _splits(cv: Any, X: Any, labels: Labels, groups: Any) -> Any:
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
         cv = KFold(int(cv))
     if hasattr(cv, "split"):
-        return cv.split(X, labels)
+        return cv.split(X, labels, groups)
     if not hasattr(cv, "__iter__"):
         raise ValueError(f"cv must be a number of folds, a splitter or splits, got {cv!r}.")
-    return ((np.asarray(train), np.asarray(test)) for train, test in cv)
+    return ((_as_indices(train), _as_indices(test)) for train, test in cv)
 
 
-def _fit_and_predict(estimator: Any, X: Any, labels: Labels, train: Any, test: Any) -> Labels:
-    estimator.fit(take_rows(X, train), labels[train])
+def _as_indices(rows: Any) -> Any:
+    rows = np.asarray(rows)
+    return np.flatnonzero(rows) if rows.dtype == bool else rows
+
+
+def _fit_and_predict(estimator: Any, X: Any, targets: Any, train: Any, test: Any) -> Labels:
+    estimator.fit(take_rows(X, train), targets[train])
     return partial_labels(estimator, take_rows(X, test))
 
 
@@ -123,13 +170,17 @@ class PartialScorer:
     options: dict[str, Any] = field(default_factory=dict)
 
     def __call__(self, estimator: Any, X: Any, Y: Any) -> float:
+        final, Z = unwrap(estimator, X)
         if self.measure.needs == "partial":
-            prediction: Any = partial_labels(estimator, X)
+            prediction: Any = partial_labels(final, Z)
         elif self.measure.needs == "precise":
-            prediction = estimator.predict(X)
+            prediction = final.predict(Z)
+            if hasattr(final, "read_labels"):
+                prediction = final.read_labels(prediction)
         else:
-            final, X = _final(estimator, X)
-            prediction = final.infer(X)
+            prediction = final.infer(Z)
+        if hasattr(final, "read_labels"):  # class names become labels
+            Y = final.read_labels(Y)
         value = self.measure.function(Y, prediction, **self.options)
         return value if self.measure.greater_is_better else -value
 
@@ -158,4 +209,4 @@ def partial_scorer(measure: str, **options: Any) -> PartialScorer:
     return PartialScorer(MEASURES[measure], options)
 
 
-__all__ = ["PartialScorer", "cross_val_partial", "partial_labels", "partial_scorer"]
+__all__ = ["PartialScorer", "cross_val_partial", "partial_labels", "partial_scorer", "unwrap"]

@@ -11,5 +11,12 @@ TRUSTED_TYPES = [
     "credalchain.preprocessing.Discretizer",
     "credalchain.preprocessing.NumericBins",
     "credalchain.preprocessing.ZeroAndBins",
+    "credalchain.strategies.Strategy",
+    "credalchain.strategies._branch",
+    "credalchain.strategies._branch_exact",
+    "credalchain.strategies._drop",
+    "credalchain.strategies._drop_exact",
+    "credalchain.tree.branching_bounds",
+    "credalchain.tree.tree_marginal_bounds",
 ]
 """The types of this package in a fitted model, for ``skops.io.load(file, trusted=...)``."""

@@ -67,6 +67,10 @@ class CredalPrediction:
             import pandas as pd
         except ImportError as error:  # pragma: no cover - pandas is there in our tests
             raise ImportError("to_frame needs pandas: pip install pandas") from error
+        endings = ("", "_lower", "_upper") if intervals else ("",)
+        names = [name + ending for name in self.label_names for ending in endings]
+        if len(set(names)) < len(names):
+            raise ValueError(f"these labels do not give different column names: {names}.")
         columns: dict[str, Any] = {}
         for j, name in enumerate(self.label_names):
             answered = pd.array(self.labels[:, j], dtype="Int8")

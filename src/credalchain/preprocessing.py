@@ -143,12 +143,17 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        X = _read_table(self, X, reset=False)
+        return self.encode(_read_table(self, X, reset=False))
+
+    def encode(self, X: Any) -> Any:
+        """Codes of input that was checked already: ``transform`` without its checks of X."""
+        if isinstance(X, np.ndarray) and X.dtype.kind in "iu":
+            X = X.astype(np.float64)
         dtype = np.min_scalar_type(-int(self.n_categories_.max(initial=1)) - 1)
         if sparse.issparse(X):
             if all(isinstance(binning, ZeroAndBins) for binning in self.binnings_):
                 return _encode_sparse(X, self.binnings_, dtype)
-            X = X.toarray().astype(np.float64)
+            X = X.toarray()
         codes = np.empty(X.shape, dtype=dtype)
         if isinstance(X, np.ndarray) and X.dtype.kind == "f":
             named = [(str(i), column) for i, column in enumerate(_columns(X))]
@@ -170,15 +175,14 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 def _read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Checked input: CSR of floats, a data frame, an array of floats or one of anything else."""
-    if hasattr(X, "columns") and not sparse.issparse(X):
+    X = as_plain_table(X)
+    if hasattr(X, "columns"):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
-        if X.shape[0] == 0 or X.shape[1] == 0:
+        if 0 in X.shape:
             raise ValueError(f"X must have at least one row and one column, got shape {X.shape}.")
         return X
-    kind = getattr(X, "dtype", None)
-    if kind is None:
-        kind = np.asarray(X).dtype
-    numeric = sparse.issparse(X) or getattr(kind, "kind", "O") not in "bOUS"
+    kind = X.dtype.kind if hasattr(X, "dtype") else np.asarray(X).dtype.kind
+    numeric = sparse.issparse(X) or kind in "iuf"
     return validate_data(
         estimator,
         X,
@@ -187,6 +191,16 @@ def _read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         dtype=np.float64 if numeric else None,
         ensure_all_finite="allow-nan" if numeric else False,
     )
+
+
+def as_plain_table(X: Any) -> Any:
+    """Masked cells as NaN, sparse entries stored twice as their sum; the rest as it is."""
+    if isinstance(X, np.ma.MaskedArray):
+        return np.where(np.ma.getmaskarray(X), np.nan, X.data)
+    if sparse.issparse(X) and not getattr(X, "has_canonical_format", True):
+        X = X.copy()
+        X.sum_duplicates()
+    return X
 
 
 def _columns(X: FloatArray) -> FloatArray:
@@ -217,14 +231,15 @@ def _cut_points(values: FloatArray, n_bins: int) -> FloatArray:
 
 
 def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
-    declared = getattr(getattr(column, "dtype", None), "categories", None)
-    if declared is not None:
-        keys, _ = _keys(np.asarray(declared), name)
-        return Categories(keys)
+    declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
+    if declared.ndim == 1:
+        return Categories(_keys(declared, name)[0])
     values = np.asarray(column)
     if values.dtype == bool:
         return Categories(np.array([0.0, 1.0]))
     keys, missing = _keys(values, name)
+    if values.dtype == object and missing.all():  # nobody can tell what its values would be
+        return Categories(np.empty(0))
     if keys.dtype.kind == "f":
         if _all_bool(values[~missing]):
             return Categories(np.array([0.0, 1.0]))
@@ -235,7 +250,7 @@ def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
 def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:
     keys, missing = _keys(np.asarray(column), name)
     if isinstance(binning, Categories):
-        if len(keys) and not missing.all() and keys.dtype.kind != binning.keys.dtype.kind:
+        if len(binning.keys) and not missing.all() and keys.dtype.kind != binning.keys.dtype.kind:
             was, now = ("numbers", "strings")[:: 1 if binning.keys.dtype.kind == "f" else -1]
             raise ValueError(f"column {name!r} of X held {was} in fit and holds {now} now.")
         return binning.encode(keys, missing)
@@ -270,8 +285,8 @@ def _keys(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.boo
     if not all(_is_text(value) for value in present):
         strange = next(value for value in present if not _is_text(value))
         raise TypeError(
-            f"argument must be a string or a number, one kind per column: column {name!r} "
-            f"of X holds {strange!r}."
+            "argument must be a string or a number, and a column all of one kind: column "
+            f"{name!r} of X holds {strange!r} beside others."
         )
     return np.where(missing, "", values).astype(str), missing
 

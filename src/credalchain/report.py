@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from credalchain.labels import ABSTAIN, MISSING, as_labels, column_names
+from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names, column_names
 
 _COLUMNS = ("support", "answered", "stars", "precision", "recall")
 
@@ -48,27 +48,31 @@ def partial_report(
     <BLANKLINE>
     all labels        6         4      2       0.75    1.00
     """
-    truth = as_labels(Y_true, name="Y_true")
+    is_prediction = hasattr(prediction, "log_odds") and not hasattr(prediction, "columns")
+    if is_prediction:
+        check_names(Y_true, prediction.label_names, "Y_true")
+    truth = as_labels(Y_true, name="Y_true", require_zero=False)
     labels = as_labels(
-        getattr(prediction, "labels", prediction), name="prediction", require_zero=False
+        prediction.labels if is_prediction else prediction, name="prediction", require_zero=False
     )
     if truth.shape != labels.shape:
         raise ValueError(
             f"Y_true and prediction must have the same shape, got {truth.shape} and {labels.shape}."
         )
-    names = _names(label_names, Y_true, prediction, truth.shape[1])
+    default = prediction.label_names if is_prediction else column_names(Y_true)
+    names = _names(default if label_names is None else label_names, truth.shape[1])
     report = {name: _row(truth[:, j], labels[:, j]) for j, name in enumerate(names)}
     report["all labels"] = _row(truth.ravel(), labels.ravel())
     return report if output_dict else _as_text(report, digits)
 
 
-def _names(given: Sequence[str] | None, Y_true: Any, prediction: Any, m: int) -> list[str]:
-    for names in (given, getattr(prediction, "label_names", None), column_names(Y_true)):
-        if names is not None:
-            if len(names) != m:
-                raise ValueError(f"label_names must have {m} names, got {len(names)}.")
-            return [str(name) for name in names]
-    return [f"label{j}" for j in range(m)]
+def _names(given: Sequence[str] | None, m: int) -> list[str]:
+    if given is None:
+        return [f"label{j}" for j in range(m)]
+    names = [str(name) for name in given]
+    if len(names) != m or len(set(names)) < m:
+        raise ValueError(f"label_names must have {m} names, all different, got {names}.")
+    return names
 
 
 def _row(truth: Any, labels: Any) -> dict[str, float]:

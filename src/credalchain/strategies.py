@@ -13,6 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.tree import Bounds, StarredTree, branching_bounds, tree_marginal_bounds
+
 FloatArray = NDArray[np.float64]
 
 
@@ -44,7 +46,8 @@ class Strategy:
     nested : bool
         Whether a label answered at a larger s was answered, with the same value, at
         every smaller one (for a fixed order).
-    star : callable
+    star : callable, optional
+        For models that are sums of log-odds:
         ``star(w_lower, w_upper) -> (lower, upper)``. ``w_lower[b]`` and ``w_upper[b]``
         are float arrays of what the label adds to the lower and upper log-odds of the
         other labels if it is b; the result is what a star adds. Values may be infinite,
@@ -53,12 +56,17 @@ class Strategy:
         The same in exact odds, ``star_exact((lower0, lower1), (upper0, upper1)) ->
         (lower, upper)`` with :class:`Odds`. With it, ties are settled exactly; without
         it a prediction reports its exactness as approximate.
+    from_tree : callable, optional
+        For models of any kind: ``from_tree(tree, j) -> (lower, upper)`` from the bounds under
+        complete histories, see :class:`credalchain.tree.StarredTree`. A model that is a sum
+        uses it where there is no ``star``.
     """
 
     name: str
     nested: bool
-    star: Callable[[FloatArray, FloatArray], tuple[Any, Any]]
+    star: Callable[[FloatArray, FloatArray], tuple[Any, Any]] | None = None
     star_exact: Callable[[tuple[Odds, Odds], tuple[Odds, Odds]], tuple[Odds, Odds]] | None = None
+    from_tree: Callable[[StarredTree, int], Bounds] | None = None
 
 
 def least_log_odds(w: FloatArray) -> FloatArray:
@@ -105,13 +113,26 @@ def _drop_exact(lower: tuple[Odds, Odds], upper: tuple[Odds, Odds]) -> tuple[Odd
     return EVEN, EVEN
 
 
-branching = Strategy("branching", nested=True, star=_branch, star_exact=_branch_exact)
+branching = Strategy(
+    "branching",
+    nested=True,
+    star=_branch,
+    star_exact=_branch_exact,
+    from_tree=branching_bounds,
+)
 """Imprecise branching: every completion of the stars is possible (the paper's IB)."""
 
 marginalization = Strategy("marginalization", nested=False, star=_drop, star_exact=_drop_exact)
-"""Marginalization: a starred label is dropped from the product (the paper's MAR)."""
+"""Marginalization: a starred label is dropped from the product (the paper's MAR for NCC)."""
 
-STRATEGIES = {strategy.name: strategy for strategy in (branching, marginalization)}
+tree_marginalization = Strategy(
+    "tree-marginalization", nested=False, from_tree=tree_marginal_bounds
+)
+"""Marginalization over all joint distributions of the tree (MAR*): exact, exponential in stars."""
+
+STRATEGIES = {
+    strategy.name: strategy for strategy in (branching, marginalization, tree_marginalization)
+}
 
 
 def get_strategy(strategy: "str | Strategy") -> Strategy:

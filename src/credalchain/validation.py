@@ -53,9 +53,12 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
 def check_thresholds(value: Any, n_labels: int) -> NDArray[np.float64]:
     """One threshold per label, strictly between 0 and 1."""
     try:
-        thresholds = np.asarray(value, dtype=np.float64)
-    except (TypeError, ValueError):
-        thresholds = np.array(np.nan)
+        thresholds = np.asarray(value)
+    except ValueError:
+        thresholds = np.array("ragged")
+    if thresholds.dtype.kind not in "iuf":
+        raise ValueError(f"threshold must be a number or one per label, got {value!r}.")
+    thresholds = thresholds.astype(np.float64)
     if thresholds.ndim == 0:
         thresholds = np.full(n_labels, float(thresholds))
     if thresholds.shape != (n_labels,):
@@ -66,13 +69,31 @@ def check_thresholds(value: Any, n_labels: int) -> NDArray[np.float64]:
     legal = (thresholds >= _SMALLEST) & (thresholds < 1)
     if not legal.all():
         seen = value if np.ndim(value) == 0 else thresholds[~legal][0]
-        raise ValueError(f"threshold must be strictly between 0 and 1, got {seen!r}.")
+        raise ValueError(
+            f"threshold must be strictly between 0 and 1 (at least {_SMALLEST:g}), got {seen!r}."
+        )
     return thresholds
 
 
-def check_order(order: Any, n_labels: int) -> NDArray[np.int64]:
-    """A permutation of the labels."""
-    permutation = np.asarray(order)
+def check_n_jobs(value: Any) -> int | None:
+    """None, or a whole number other than 0."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value == 0:
+        raise ValueError(f"n_jobs must be None or a whole number other than 0, got {value!r}.")
+    return int(value)
+
+
+def check_order(order: Any, names: Sequence[str]) -> NDArray[np.int64]:
+    """A permutation of the labels, as numbers or names."""
+    n_labels = len(names)
+    try:
+        permutation = np.asarray(order)
+    except ValueError:  # ragged
+        permutation = np.array(None)
+    if permutation.ndim == 1 and sorted(map(str, permutation.tolist())) == sorted(names):
+        places = {name: j for j, name in enumerate(names)}
+        return np.array([places[str(name)] for name in permutation.tolist()], dtype=np.int64)
     if (
         permutation.dtype.kind not in "iu"
         or permutation.ndim != 1
@@ -80,6 +101,6 @@ def check_order(order: Any, n_labels: int) -> NDArray[np.int64]:
     ):
         raise ValueError(
             "order must be 'random', 'given', 'dynamic' or a permutation of "
-            f"0..{n_labels - 1}, got {order!r}."
+            f"0..{n_labels - 1} or of the labels' names, got {order!r}."
         )
     return np.ascontiguousarray(permutation, dtype=np.int64)

@@ -106,7 +106,15 @@ def bare_codes(X: Any) -> Any:
     stored = X.data if sparse.issparse(X) else np.asarray(X)
     if stored.dtype == bool:
         stored = stored.astype(np.uint8)
+    if stored.dtype == object:
+        stored = _objects_as_floats(stored)
     if stored.dtype.kind == "f":
+        huge = np.abs(stored) > 2**53
+        if huge.any():
+            raise ValueError(
+                "X must hold whole category codes where the base has discretizer=None, "
+                f"got {stored[huge][0]}."
+            )
         whole = np.where(np.isnan(stored), float(MISSING_CODE), stored)
         fractional = whole != np.rint(whole)
         if fractional.any():
@@ -124,6 +132,19 @@ def bare_codes(X: Any) -> Any:
         return stored
     matrix = X.tocsr()
     return type(matrix)((stored, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _objects_as_floats(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers with None or pd.NA among them; unchanged if there is anything else."""
+    try:
+        cells = [
+            np.nan if cell is None or type(cell).__name__ == "NAType" else float(cell)
+            for cell in values.ravel().tolist()
+            if not isinstance(cell, str)
+        ]
+        return np.array(cells).reshape(values.shape)
+    except (TypeError, ValueError):
+        return values
 
 
 def categories_of_codes(codes: Any) -> IntArray:

@@ -86,6 +86,10 @@ class ChainCounts:
             self.pair + other.pair,
         )
 
+    def __radd__(self, other: object) -> "ChainCounts":
+        """So that ``sum`` works, which starts from 0."""
+        return self if other == 0 else NotImplemented
+
     def __sub__(self, other: "ChainCounts") -> "ChainCounts":
         if not isinstance(other, ChainCounts):
             return NotImplemented

@@ -6,9 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from credalchain.bases.naive.codes import bare_codes, categories_of_codes, inner_codes
+from credalchain.bases.naive.codes import IntArray, categories_of_codes, inner_codes
 from credalchain.bases.naive.counts import ChainCounts, as_counts, count
-from credalchain.bases.naive.model import NaiveChainModel
+from credalchain.bases.naive.model import NaiveChainModel, outer_codes
 from credalchain.bases.naive.settings import (
     DENOMINATORS,
     MISSING_FEATURES,
@@ -71,12 +71,12 @@ class NaiveCredal(BaseEstimator):
         """Count. One set of counts serves every order, so ``order`` is not looked at."""
         settings = self._settings()
         discretizer = self._fresh_discretizer()
-        if discretizer is None:
-            codes = bare_codes(X)
-            n_categories = categories_of_codes(codes)
-        else:
-            codes = discretizer.fit(X, Y).transform(X)
-            n_categories = np.asarray(discretizer.n_categories_, dtype=np.int64)
+        if discretizer is not None:
+            discretizer.fit(X, Y)
+        codes = outer_codes(X, discretizer)
+        n_categories = (
+            categories_of_codes(codes) if discretizer is None else _categories_of(discretizer)
+        )
         counts = count(inner_codes(codes, n_categories), Y, n_categories)
         return NaiveChainModel(counts, settings, discretizer)
 
@@ -84,7 +84,7 @@ class NaiveCredal(BaseEstimator):
         """A model from counts made elsewhere; ``discretizer`` is fitted, None for bare codes."""
         counts = as_counts(counts)
         if discretizer is not None:
-            k = np.asarray(discretizer.n_categories_)
+            k = _categories_of(discretizer)
             if not np.array_equal(k, counts.n_categories):
                 raise ValueError(
                     f"counts.n_categories is {counts.n_categories.tolist()}, but the "
@@ -112,3 +112,13 @@ class NaiveCredal(BaseEstimator):
                 f"a fitted one, got {self.discretizer!r}."
             )
         return clone(self.discretizer)
+
+
+def _categories_of(discretizer: Any) -> IntArray:
+    try:
+        return np.asarray(discretizer.n_categories_, dtype=np.int64)
+    except AttributeError:
+        raise ValueError(
+            "discretizer must be fitted and have n_categories_, like credalchain.Discretizer, "
+            f"got {discretizer!r}."
+        ) from None

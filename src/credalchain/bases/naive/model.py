@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.bases.local import LocalWalk
 from credalchain.bases.naive.codes import Codes, bare_codes, categories_of_codes, inner_codes
 from credalchain.bases.naive.counts import ChainCounts, count
 from credalchain.bases.naive.fixed_order import (
@@ -16,6 +17,7 @@ from credalchain.bases.naive.fixed_order import (
     for_each_chunk,
     infer_in_fixed_order,
 )
+from credalchain.bases.naive.local import NaiveLocal
 from credalchain.bases.naive.settings import NaiveSettings
 from credalchain.bases.naive.settler import Settler
 from credalchain.bases.naive.tables import (
@@ -28,10 +30,20 @@ from credalchain.bases.naive.tables import (
     prior_log_odds,
 )
 from credalchain.bases.naive.walk import NaiveWalk
-from credalchain.bases.protocol import Answer, ChainModel, Labels, Request
-from credalchain.strategies import Strategy
+from credalchain.bases.protocol import Answer, ChainModel, Labels, Request, Walk
+from credalchain.preprocessing import Discretizer
+from credalchain.strategies import Strategy, branching
 
 _KEPT_TABLES = 4
+
+
+def outer_codes(X: Any, discretizer: Any) -> Any:
+    """Category codes of checked input, -1 for missing, by a fitted discretizer or none."""
+    if discretizer is None:
+        return bare_codes(X)
+    if isinstance(discretizer, Discretizer):
+        return discretizer.encode(X)  # X was checked at the classifier's door
+    return discretizer.transform(X)
 
 
 class NaiveChainModel(ChainModel):
@@ -64,10 +76,7 @@ class NaiveChainModel(ChainModel):
         self._forget_tables()
 
     def encode(self, X: Any) -> Codes:
-        return inner_codes(self._outer_codes(X), self.counts.n_categories)
-
-    def _outer_codes(self, X: Any) -> Any:
-        return bare_codes(X) if self.discretizer is None else self.discretizer.transform(X)
+        return inner_codes(outer_codes(X, self.discretizer), self.counts.n_categories)
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.asarray(self.counts.label.sum(axis=1) == 0)
@@ -86,23 +95,35 @@ class NaiveChainModel(ChainModel):
 
     def update(self, X: Any, Y: Labels) -> "NaiveChainModel":
         """A model that has also seen these rows. Bins stay; bare codes may bring categories."""
-        codes = self._outer_codes(X)
+        codes = outer_codes(X, self.discretizer)
         old = self.counts
         if self.discretizer is None:
             old = old.widened(categories_of_codes(codes))
         new = count(inner_codes(codes, old.n_categories), Y, old.n_categories)
         return NaiveChainModel(old + new, self.settings, self.discretizer)
 
-    def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> NaiveWalk:
+    def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         request = Request(s, np.arange(self.n_labels), np.empty(0), precise=precise)
+        if strategy.star is None:
+            local = NaiveLocal(encoded, self._tables_for(encoded, branching, request))
+            rows = np.arange(encoded.n_rows)[:, None]
+            return LocalWalk(local, rows, self.n_labels, s, strategy)
         tables = self._tables_for(encoded, strategy, request)
         return NaiveWalk(encoded, tables, self._settler(encoded, strategy, request))
 
     def infer(
         self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request
     ) -> list[Answer]:
-        if request.order is None:
-            return self._infer_dynamically(encoded, strategies, request)
+        fixed_order = request.order is not None
+        compiled = tuple(one for one in strategies if fixed_order and one.star is not None)
+        plain = tuple(one for one in strategies if one not in compiled)
+        answers = dict(zip(compiled, self._infer_compiled(encoded, compiled, request), strict=True))
+        answers.update(zip(plain, self._infer_plainly(encoded, plain, request), strict=True))
+        return [answers[strategy] for strategy in strategies]
+
+    def _infer_compiled(
+        self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request
+    ) -> list[Answer]:
         runs = [
             FixedOrderRun(
                 self,
@@ -113,9 +134,9 @@ class NaiveChainModel(ChainModel):
             )
             for strategy in strategies
         ]
-        return infer_in_fixed_order(encoded, runs, request)
+        return infer_in_fixed_order(encoded, runs, request) if runs else []
 
-    def _infer_dynamically(
+    def _infer_plainly(
         self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request
     ) -> list[Answer]:
         """The plain driver, chunk by chunk."""
@@ -128,6 +149,8 @@ class NaiveChainModel(ChainModel):
                 encoded.part(start, stop), strategies, part
             )
 
+        if not strategies:
+            return []
         for_each_chunk(encoded.n_rows, self.n_labels, request.n_jobs, run)
         columns = zip(*(parts[start] for start in sorted(parts)), strict=True)
         return [_joined(column) for column in columns]

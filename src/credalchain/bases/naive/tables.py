@@ -173,6 +173,7 @@ def pair_table(pair: FloatArray, strategy: Strategy, scale: Scale) -> FixedTable
     columns = np.empty((m, 3, m, 2))
     columns[:, :2] = pair
     by_value = pair.transpose(1, 0, 2, 3)  # value first, as Strategy.star takes it
+    assert strategy.star is not None
     star = strategy.star(by_value[..., 0].copy(), by_value[..., 1].copy())
     columns[:, 2, :, 0], columns[:, 2, :, 1] = _checked_star(star, strategy, m)
     return FixedTable.from_log_odds(columns, scale)

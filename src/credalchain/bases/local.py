@@ -1,0 +1,197 @@
+"""Chains over any model that can give bounds under a complete history.
+
+This is where a model of one's own comes in: a class with a ``bounds`` method is all it takes.
+"""
+
+from abc import abstractmethod
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from credalchain._kernels.states import FREE
+from credalchain.bases.protocol import ChainModel, Labels, LogOdds, Rows, Signs, Walk
+from credalchain.labels import ABSTAIN, MISSING
+from credalchain.strategies import Strategy
+from credalchain.tree import Bounds, History, StarredTree
+
+
+class LocalModel(Protocol):
+    """Bounds of each label, given a row and a complete history.
+
+    ``s`` is the chain's degree of caution: 0 must be precise, larger never narrower.
+    """
+
+    def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
+        """Lower and upper P(Y_j = 1 | row, history) of every row.
+
+        Parameters
+        ----------
+        X : rows, (n, p)
+        j : label
+        history : int8, (n, m)
+            0 or 1 for the labels told before j, -1 for the others.
+        s : float
+
+        Returns
+        -------
+        lower, upper : arrays (n,)
+            Floats, or exact fractions in arrays of dtype object.
+        """
+        ...
+
+
+class LocalBase(BaseEstimator):
+    """A base whose model is a :class:`LocalModel`: subclass it and write ``fit_local``."""
+
+    @abstractmethod
+    def fit_local(
+        self,
+        X: Any,
+        Y: Labels,
+        order: NDArray[np.int64] | None,
+        *,
+        rng: np.random.RandomState,
+    ) -> LocalModel:
+        """Learn from checked ``X`` and ``Y`` (int8, -1 = missing)."""
+
+    def fit_chain(
+        self,
+        X: Any,
+        Y: Labels,
+        order: NDArray[np.int64] | None,
+        *,
+        chained: bool,
+        rng: np.random.RandomState,
+    ) -> "LocalChainModel":
+        """Fit the local model and put it into a chain."""
+        local = self.fit_local(X, Y, order, rng=rng)
+        return LocalChainModel(local, Y.shape[1], (Y == MISSING).all(axis=0))
+
+
+class LocalChainModel(ChainModel):
+    """A chain over a local model.
+
+    Parameters
+    ----------
+    local : LocalModel
+    n_labels : int
+    never_observed : bool array (m,), optional
+        Labels without training data, to be left open always.
+    """
+
+    def __init__(
+        self, local: LocalModel, n_labels: int, never_observed: NDArray[np.bool_] | None = None
+    ) -> None:
+        self.local = local
+        self.n_labels = n_labels
+        self._never = np.zeros(n_labels, dtype=bool) if never_observed is None else never_observed
+
+    def encode(self, X: Any) -> Any:
+        return X
+
+    def never_observed(self) -> NDArray[np.bool_]:
+        return self._never
+
+    def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
+        return LocalWalk(self.local, encoded, self.n_labels, s, strategy)
+
+
+class LocalWalk(Walk):
+    """A batch on its way along a chain over a local model."""
+
+    def __init__(
+        self, local: LocalModel, X: Any, n_labels: int, s: float, strategy: Strategy
+    ) -> None:
+        if strategy.from_tree is None:
+            raise ValueError(
+                f"strategy {strategy.name!r} is for models that are sums of log-odds; for others "
+                "use 'branching' or 'tree-marginalization'."
+            )
+        self.n_rows, self.n_labels = int(X.shape[0]), n_labels
+        self._local, self._X, self._s = local, X, s
+        self._solve = strategy.from_tree
+        self._history = np.full((self.n_rows, n_labels), FREE, dtype=np.int8)
+        self._place = np.full((self.n_rows, n_labels), -1)  # each label's place in the row's order
+
+    def tell(self, j: int, y: Labels, rows: Rows) -> None:
+        self._history[rows, j] = y
+        self._place[rows, j] = self._place[rows].max(axis=1) + 1
+
+    def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
+        lower, upper = self.probabilities(j, rows)
+        return _logit(lower), _logit(upper)
+
+    def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+        lower, upper = self.probabilities(j, rows)
+        t: Any = Fraction(threshold) if lower.dtype == object else threshold
+        low, high = (np.array(p > t, np.int8) - np.array(p < t, np.int8) for p in (lower, upper))
+        return low, high
+
+    def probabilities(self, j: int, rows: Rows) -> Bounds:
+        """Lower and upper probability of label j, exact if the local model's are."""
+        lower = np.empty(len(rows), dtype=object)
+        upper = np.empty(len(rows), dtype=object)
+        for group in self._groups(rows):
+            part = rows[group]
+            tree = StarredTree(self._told_to(j, part), self._bounds_of(part))
+            lower[group], upper[group] = self._solve(tree, j)
+        if any(isinstance(value, Fraction) for value in lower):
+            return lower, upper
+        return lower.astype(np.float64), upper.astype(np.float64)
+
+    def _groups(self, rows: Rows) -> Iterator[Rows]:
+        """Rows told the same labels in the same order, with the same stars: places in ``rows``."""
+        state = np.minimum(self._history[rows], 0)  # answered 0, starred -1, not told -2
+        kind = np.hstack([state, self._place[rows]])
+        _, inverse = np.unique(kind, axis=0, return_inverse=True)
+        inverse = inverse.ravel()
+        for group in range(inverse.max(initial=-1) + 1):
+            yield np.flatnonzero(inverse == group)
+
+    def _told_to(self, j: int, rows: Rows) -> dict[int, NDArray[np.int8] | None]:
+        """What a group of rows was told before label j, in the order of telling."""
+        told: dict[int, NDArray[np.int8] | None] = {}
+        place = self._place[rows[0]]
+        for k in np.argsort(place).tolist():
+            if place[k] >= 0 and k != j:
+                values = self._history[rows, k]
+                told[k] = None if values[0] == ABSTAIN else values
+        return told
+
+    def _bounds_of(self, rows: Rows) -> Any:
+        X = self._X[rows] if not hasattr(self._X, "iloc") else self._X.iloc[rows]
+
+        def bounds(k: int, history: History) -> Bounds:
+            complete = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
+            for label, value in history.items():
+                complete[:, label] = value
+            lower, upper = map(np.asarray, self._local.bounds(X, k, complete, s=self._s))
+            _check_bounds(lower, upper, k, len(rows))
+            return lower, upper
+
+        return bounds
+
+
+def _check_bounds(lower: Any, upper: Any, j: int, n_rows: int) -> None:
+    if lower.shape != (n_rows,) or upper.shape != (n_rows,):
+        raise ValueError(
+            f"bounds of label {j} must be two arrays of shape ({n_rows},), got {lower.shape} "
+            f"and {upper.shape}."
+        )
+    wrong = ~((lower >= 0) & (lower <= upper) & (upper <= 1)).astype(bool)
+    if wrong.any():
+        at = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"bounds of label {j} must satisfy 0 <= lower <= upper <= 1, got "
+            f"[{lower[at]}, {upper[at]}]."
+        )
+
+
+def _logit(p: NDArray[Any]) -> LogOdds:
+    p = p.astype(np.float64)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(p) - np.log1p(-p))

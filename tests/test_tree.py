@@ -1,0 +1,296 @@
+"""The general form: worked examples exactly, and everything against enumeration."""
+
+from fractions import Fraction
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from credalchain import (
+    CredalChainClassifier,
+    Exactness,
+    LocalBase,
+    LocalChainModel,
+    NaiveCredal,
+    branching,
+    tree_marginalization,
+)
+from credalchain.bases.local import LocalWalk
+from credalchain.tree import StarredTree, branching_bounds, tree_marginal_bounds
+from problems import cases
+
+F = Fraction
+TREE = "tree-marginalization"
+
+
+class Table:
+    """Local bounds from a function of (row, label, history), as exact fractions."""
+
+    def __init__(self, function):
+        self.function = function
+
+    def bounds(self, X, j, history, *, s):
+        pairs = [
+            self.function(x, j, tuple(h)) for x, h in zip(X.tolist(), history.tolist(), strict=True)
+        ]
+        lower, upper = (
+            np.array([F(str(end)) for end in ends], dtype=object)
+            for ends in zip(*pairs, strict=True)
+        )
+        return lower, upper
+
+
+def chain_over(function, m, **params):
+    model = LocalChainModel(Table(function), m)
+    return CredalChainClassifier.from_model(model, n_features=1, order="given", **params)
+
+
+def exact_bounds(function, m, history, j, strategy):
+    """Bounds of label j after the given history (None = star), as fractions."""
+    walk = LocalWalk(Table(function), np.zeros((1, 1)), m, 1.0, strategy)
+    for k, y in enumerate(history):
+        walk.tell(k, np.array([-1 if y is None else y], dtype=np.int8), np.array([0]))
+    lower, upper = walk.probabilities(j, np.array([0]))
+    return lower[0], upper[0]
+
+
+# -- worked examples -----------------------------------------------------------------------
+
+
+def test_example_1_answers_where_the_joint_bounds_do():
+    def local(x, j, history):
+        if j == 0:
+            return (0, 0) if x == [0] else (1, 1)
+        return ("0.3", "0.6") if x == [0] else ("0.2", "0.4")
+
+    answers = chain_over(local, 2).predict_partial([[0], [1]])
+    assert answers.tolist() == [[0, -1], [1, 0]]
+
+
+def test_example_2_the_order_decides_in_a_precise_chain():
+    def forwards(x, j, history):
+        p = "0.6" if j == 0 else {1: "0.6", 0: "0.1"}[history[0]]
+        return p, p
+
+    def backwards(x, j, history):
+        p = "0.4" if j == 1 else {1: "0.9", 0: "0.4"}[history[1]]
+        return p, p
+
+    assert chain_over(forwards, 2).predict([[0]]).tolist() == [[1, 1]]
+    model = LocalChainModel(Table(backwards), 2)
+    other = CredalChainClassifier.from_model(model, n_features=1, order=[1, 0])
+    assert other.predict([[0]]).tolist() == [[0, 0]]
+
+
+def example_3(x, j, history):
+    if j == 0:
+        return "0.45", "0.70"
+    p = {1: "0.6", 0: "0.1"}[history[0]]
+    return p, p
+
+
+def test_example_3_branching_and_tree_marginalization():
+    ib, mar = chain_over(example_3, 2).infer([[0]], strategy=("branching", TREE))
+    assert ib.labels.tolist() == [[-1, -1]]
+    assert mar.labels.tolist() == [[-1, 0]]
+    assert exact_bounds(example_3, 2, [None], 1, branching) == (F("0.1"), F("0.6"))
+    assert exact_bounds(example_3, 2, [None], 1, tree_marginalization) == (F("0.325"), F("0.45"))
+    assert set(mar.exactness) == {Exactness.EXACT}
+
+
+def example_4(x, j, history):
+    if j == 0:
+        return "0.4", "0.6"
+    if j == 1:
+        return ("0.7", "0.9") if history[0] == 0 else ("0.6", "0.8")
+    if j == 2:
+        return "0.3", "0.6"
+    return [("0.2", "0.4"), ("0.5", "0.7"), ("0.8", "0.9")][history[0] + history[2]]
+
+
+def test_example_4_a_history_with_two_stars():
+    history = [None, 1, None]
+    assert exact_bounds(example_4, 4, history, 3, branching) == (F(1, 5), F(9, 10))
+    expected = (F(497, 1300), F(139, 190))
+    assert exact_bounds(example_4, 4, history, 3, tree_marginalization) == expected
+
+
+# -- against enumeration -------------------------------------------------------------------
+
+
+def random_tree(rng, m, *, zeros):
+    """Local bounds for every node of the tree over m labels, with many 0 and 1."""
+    grid = [F(n, 8) for n in range(9)]
+    bounds = {}
+    for k in range(m):
+        for history in product((0, 1), repeat=k):
+            ends = sorted(rng.choice(len(grid), size=2))
+            if zeros and rng.random() < 0.3:
+                ends = [0, int(rng.choice([0, 8, 3]))]
+            bounds[history] = (grid[ends[0]], grid[ends[1]])
+    return bounds
+
+
+def as_function(bounds):
+    return lambda x, j, history: bounds[tuple(history[:j])]
+
+
+def joint(vertex, values):
+    p = F(1)
+    for k, y in enumerate(values):
+        one = vertex[tuple(values[:k])]
+        p *= one if y == 1 else 1 - one
+    return p
+
+
+def all_vertices(bounds):
+    nodes = list(bounds)
+    for ends in product((0, 1), repeat=len(nodes)):
+        yield {node: bounds[node][end] for node, end in zip(nodes, ends, strict=True)}
+
+
+def enumerated(bounds, history, j):
+    """Bounds of P(Y_j = 1 | history) over all vertices under which the history is possible."""
+    ratios = []
+    for vertex in all_vertices(bounds):
+        mass = {0: F(0), 1: F(0)}
+        for values in product((0, 1), repeat=j + 1):
+            if all(h in (None, v) for h, v in zip(history, values, strict=False)):
+                mass[values[j]] += joint(vertex, values)
+        if mass[0] + mass[1] > 0:
+            ratios.append(mass[1] / (mass[0] + mass[1]))
+    return (min(ratios), max(ratios)) if ratios else (F(0), F(1))
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.booleans(), st.data())
+def test_tree_marginalization_equals_the_enumeration_of_all_vertices(seed, zeros, data):
+    m = data.draw(st.integers(2, 3))
+    bounds = random_tree(np.random.default_rng(seed), m, zeros=zeros)
+    history = data.draw(st.lists(st.sampled_from([None, 0, 1]), min_size=m - 1, max_size=m - 1))
+    got = exact_bounds(as_function(bounds), m, history, m - 1, tree_marginalization)
+    assert got == enumerated(bounds, history, m - 1)
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**32 - 1), st.data())
+def test_branching_equals_the_enumeration_of_all_completions(seed, data):
+    bounds = random_tree(np.random.default_rng(seed), 4, zeros=True)
+    history = data.draw(st.lists(st.sampled_from([None, 0, 1]), min_size=3, max_size=3))
+    ends = [
+        bounds[values]
+        for values in product((0, 1), repeat=3)
+        if all(h in (None, v) for h, v in zip(history, values, strict=True))
+    ]
+    got = exact_bounds(as_function(bounds), 4, history, 3, branching)
+    assert got == (min(low for low, _ in ends), max(high for _, high in ends))
+
+
+@settings(max_examples=100)
+@given(st.integers(0, 2**32 - 1), st.data())
+def test_branching_contains_tree_marginalization(seed, data):
+    bounds = random_tree(np.random.default_rng(seed), 4, zeros=False)
+    history = data.draw(st.lists(st.sampled_from([None, 0, 1]), min_size=3, max_size=3))
+    ib = exact_bounds(as_function(bounds), 4, history, 3, branching)
+    mar = exact_bounds(as_function(bounds), 4, history, 3, tree_marginalization)
+    if mar != (0, 1):  # an impossible history says nothing
+        assert ib[0] <= mar[0] <= mar[1] <= ib[1]
+
+
+def test_floats_and_fractions_agree():
+    rng = np.random.default_rng(0)
+    for _ in range(50):
+        bounds = random_tree(rng, 4, zeros=False)
+        told = {0: None, 1: np.array([1]), 2: None}
+        results = []
+        for number in (lambda f: np.array([f], dtype=object), lambda f: np.array([float(f)])):
+            tree = StarredTree(
+                told,
+                lambda k, h, number=number, bounds=bounds: tuple(
+                    number(end) for end in bounds[tuple(int(np.ravel(h[i])[0]) for i in range(k))]
+                ),
+            )
+            results.append([*tree_marginal_bounds(tree, 3), *branching_bounds(tree, 3)])
+        np.testing.assert_allclose(*np.array(results, dtype=float), atol=1e-12)
+
+
+# -- inside a chain ------------------------------------------------------------------------
+
+
+@settings(max_examples=150)
+@given(cases())
+def test_the_naive_tree_agrees_with_the_naive_chain_on_branching(case):
+    """Branching by enumeration over the naive model's own intervals is its linear-time form."""
+    by_tree = type(branching)("by tree", nested=True, from_tree=branching.from_tree)
+    chain = case.estimator(strategy="branching")
+    fast, slow = chain.infer(case.rows, known=case.known, strategy=(branching, by_tree))
+    away_from_ties = np.abs(fast.interval - np.array(case.thresholds)[:, None]).min() > 1e-9
+    if away_from_ties and case.order is not None:
+        np.testing.assert_array_equal(fast.labels, slow.labels)
+        np.testing.assert_allclose(fast.interval, slow.interval, atol=1e-9)
+
+
+def test_naive_marginalization_is_not_tree_marginalization():
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 2, size=(60, 2))
+    Y = (rng.random((60, 3)) < 0.3 + 0.3 * X[:, :1]).astype(int)
+    chain = CredalChainClassifier(NaiveCredal(discretizer=None), s=4.0, order="given").fit(X, Y)
+    naive, tree = chain.infer(X, strategy=("marginalization", TREE))
+    assert (naive.labels[:, 0] == -1).any()
+    assert np.abs(naive.interval - tree.interval).max() > 0.01
+    np.testing.assert_allclose(naive.interval[:, 0], tree.interval[:, 0])
+
+
+def test_dynamic_order_with_a_local_model():
+    def local(x, j, history):
+        p = [F(1, 2), F(9, 10), F(1, 10)][j]
+        return p - F(1, 20), p + F(1, 20)
+
+    model = LocalChainModel(Table(local), 3)
+    dynamic = CredalChainClassifier.from_model(model, n_features=1, order="dynamic")
+    for strategy in ("branching", TREE):
+        assert dynamic.infer([[0]], strategy=strategy).labels.tolist() == [[-1, 1, 0]]
+
+
+class Frequencies(LocalBase):
+    """A user's own base: the IDM on the labels alone, whatever the features."""
+
+    def fit_local(self, X, Y, order, *, rng):
+        counts = [((Y[:, j] == 1).sum(), (Y[:, j] != -1).sum()) for j in range(Y.shape[1])]
+
+        class Local:
+            def bounds(self, X, j, history, *, s):
+                ones, n = counts[j]
+                lower, upper = ones / (n + s), (ones + s) / (n + s)
+                return np.full(len(X), lower), np.full(len(X), upper)
+
+        return Local()
+
+
+def test_a_base_of_ones_own():
+    X = np.zeros((10, 1))
+    Y = np.column_stack([np.r_[np.ones(9), 0], np.r_[np.ones(5), np.zeros(5)], np.zeros(10)])
+    chain = CredalChainClassifier(Frequencies(), s=1.0, order="given").fit(X, Y)
+    assert chain.predict_partial(X[:1]).tolist() == [[1, -1, 0]]
+    assert chain.predict(X[:1]).tolist() == [[1, 1, 0]]
+    with pytest.raises(AttributeError, match="cannot learn from more rows"):
+        chain.partial_fit(X, Y)
+    with pytest.raises(ValueError, match="'marginalization' is for models that are sums"):
+        chain.infer(X, strategy="marginalization")
+    with pytest.raises(TypeError, match="does not learn from counts"):
+        CredalChainClassifier.from_counts(None, base=Frequencies())
+
+
+def test_bad_bounds_are_named():
+    chain = chain_over(lambda x, j, h: ("0.6", "0.4"), 2)
+    with pytest.raises(ValueError, match=r"bounds of label 0 must satisfy .*\[3/5, 2/5\]"):
+        chain.predict_partial([[0]])
+
+
+def test_too_many_stars_are_refused_not_waited_for():
+    chain = chain_over(lambda x, j, h: ("0.4", "0.6"), 20)
+    for strategy in ("branching", TREE):
+        with pytest.raises(ValueError, match="17 labels were left open"):
+            chain.infer([[0]], strategy=strategy)
