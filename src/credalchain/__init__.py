@@ -1,19 +1,19 @@
 """Cautious multi-label classification: chains that may answer "I don't know"."""
 
+from credalchain._version import __version__
 from credalchain.bases.local import LocalBase, LocalChainModel, LocalModel
 from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.bases.protocol import ChainModel, CredalBase, Exactness, Walk
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
 from credalchain.labels import ABSTAIN, as_labels
+from credalchain.model_files import ModelFileError, load_model, save_model
 from credalchain.model_selection import cross_val_partial, partial_labels, partial_scorer, unwrap
 from credalchain.persistence import TRUSTED_TYPES
 from credalchain.prediction import CredalPrediction
 from credalchain.preprocessing import Discretizer
 from credalchain.report import partial_report
 from credalchain.strategies import Strategy, branching, marginalization, tree_marginalization
-
-__version__ = "0.1.0"
 
 __all__ = [
     "ABSTAIN",
@@ -29,6 +29,7 @@ __all__ = [
     "LocalBase",
     "LocalChainModel",
     "LocalModel",
+    "ModelFileError",
     "NaiveCredal",
     "Strategy",
     "Walk",
@@ -36,10 +37,12 @@ __all__ = [
     "as_labels",
     "branching",
     "cross_val_partial",
+    "load_model",
     "marginalization",
     "partial_labels",
     "partial_report",
     "partial_scorer",
+    "save_model",
     "tree_marginalization",
     "unwrap",
 ]

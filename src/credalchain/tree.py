@@ -25,7 +25,7 @@ Values = NDArray[Any]
 Bounds = tuple[Values, Values]
 History = Mapping[int, Any]  # label -> 0 or 1, one number for all rows or one per row
 
-MOST_STARS = 16
+MOST_STARS = 12
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,336 @@
+"""Model files: round trips, refusals, and a fuzz of bytes and of arrays."""
+
+import json
+import os
+import pickle
+import resource
+import stat
+import subprocess
+import sys
+import zipfile
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+from sklearn.frozen import FrozenEstimator
+
+from credalchain import (
+    CredalBinaryRelevanceClassifier,
+    CredalChainClassifier,
+    Discretizer,
+    NaiveCredal,
+    Strategy,
+    load_model,
+    marginalization,
+    save_model,
+)
+from credalchain.model_files import ModelFileError, content_digest, read_description
+
+rng = np.random.default_rng(0)
+N = 60
+FRAME = pd.DataFrame(
+    {
+        "age": np.where(rng.random(N) < 0.1, np.nan, rng.normal(40, 10, N)),
+        "city": rng.choice(["Paris", "Oslo", "Ürümqi"], N),
+        "member": rng.random(N) < 0.5,
+        "size": pd.Categorical(rng.choice(["S", "L"], N), categories=["S", "M", "L"]),
+        "grade": pd.Categorical(rng.choice([1, 2], N), categories=[1, 2, 3]),
+        "empty": [None] * N,
+    }
+)
+LABELS = pd.DataFrame(rng.integers(0, 2, (N, 3)), columns=["rock", "pop", "fólk"]).astype(float)
+LABELS[rng.random(LABELS.shape) < 0.2] = np.nan
+CODES = rng.integers(0, 3, (N, 4))
+NUMBERS = rng.normal(size=(N, 4))
+
+MODELS = {
+    "mixed frame": lambda: CredalChainClassifier(s=0.7, random_state=3).fit(FRAME, LABELS),
+    "relevance": lambda: CredalBinaryRelevanceClassifier(threshold=[0.4, 0.5, 0.6]).fit(
+        NUMBERS, LABELS
+    ),
+    "codes": lambda: CredalChainClassifier(
+        NaiveCredal(discretizer=None, epsilon=0, prior="credal", denominator="class"),
+        order=[2, 0, 1],
+        strategy=marginalization,
+    ).fit(CODES, LABELS),
+    "dynamic": lambda: CredalChainClassifier(
+        order="dynamic", random_state=np.random.RandomState(0)
+    ).fit(NUMBERS, LABELS),
+    "sparse": lambda: CredalChainClassifier(
+        NaiveCredal(discretizer=Discretizer(n_bins=3), missing_features="conservative")
+    ).fit(sparse.csr_array(np.maximum(NUMBERS, 0)), LABELS),
+    "frozen": lambda: CredalChainClassifier(
+        NaiveCredal(discretizer=FrozenEstimator(Discretizer().fit(NUMBERS)))
+    ).fit(NUMBERS, LABELS),
+    "class names": lambda: CredalChainClassifier().fit(NUMBERS, np.where(CODES[:, 0], "yes", "no")),
+    "after partial_fit": lambda: (
+        CredalChainClassifier(threshold=np.float64(0.4))
+        .partial_fit(NUMBERS[:30], LABELS[:30])
+        .partial_fit(NUMBERS[30:], LABELS[30:])
+    ),
+}
+INPUT = {"mixed frame": FRAME, "codes": CODES, "sparse": sparse.csr_array(np.maximum(NUMBERS, 0))}
+
+
+def answers(classifier, X):
+    prediction = classifier.infer(X)
+    return (
+        prediction.labels.tobytes(),
+        prediction.log_odds.tobytes(),
+        prediction.label_names,
+        classifier.predict(X).tolist(),
+    )
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_round_trip(name, tmp_path):
+    classifier, X = MODELS[name](), INPUT.get(name, NUMBERS)
+    save_model(classifier, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert answers(classifier, X) == answers(again, X)
+    assert type(again) is type(classifier)
+    assert again.s == classifier.s
+    assert again.model_.counts == classifier.model_.counts
+    if hasattr(classifier, "feature_names_in_"):
+        assert again.feature_names_in_.tolist() == classifier.feature_names_in_.tolist()
+    again.set_params(s=3.0).partial_fit(X, LABELS if again.n_labels_ == 3 else again.predict(X))
+    again.fit(X, LABELS)
+
+
+def test_description(tmp_path):
+    save_model(MODELS["mixed frame"](), tmp_path / "model")
+    about = read_description(tmp_path / "model")
+    assert about["schema"] == 1
+    assert about["package"] == "0.1.0"
+    assert about["label_names"] == ["rock", "pop", "fólk"]
+    assert about["feature_names"] == list(FRAME.columns)
+    assert about["parameters"]["s"] == 0.7
+    assert about["base"]["prior"] == "laplace"
+
+
+def test_what_cannot_be_saved_says_so(tmp_path):
+    own = Strategy("mine", nested=False, star=lambda lo, up: (lo[0], up[0]))
+    with pytest.raises(ValueError, match="strategy of your own cannot be saved.*'mine'"):
+        save_model(CredalChainClassifier(strategy=own).fit(NUMBERS, LABELS), tmp_path / "m")
+    with pytest.raises(ValueError, match="only fitted CredalChainClassifier"):
+        save_model(CredalChainClassifier(), tmp_path / "m")
+    with pytest.raises(FileNotFoundError, match="folder .* does not exist"):
+        save_model(MODELS["codes"](), tmp_path / "nowhere" / "m")
+    with pytest.raises(OSError, match="is not a file"):
+        save_model(MODELS["codes"](), tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_other_files_are_refused(tmp_path):
+    model = MODELS["codes"]()
+    cases = {
+        "pickle": (pickle.dumps(model), "pickle"),
+        "text": (b"a,b\n1,2\n", "not a credalchain model"),
+        "empty": (b"", "not a credalchain model"),
+        "zip": (None, "not a credalchain model"),
+    }
+    for name, (content, message) in cases.items():
+        path = tmp_path / name
+        if content is None:
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.writestr("x", "y")
+        else:
+            path.write_bytes(content)
+        with pytest.raises(ModelFileError, match=message):
+            load_model(path)
+    np.savez(tmp_path / "objects.npz", json=np.array([{"a": 1}], dtype=object))
+    with pytest.raises(ModelFileError):
+        load_model(tmp_path / "objects.npz")
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        load_model(tmp_path / "nothing")
+
+
+def test_a_pickle_is_not_run(tmp_path):
+    class Bomb:
+        def __reduce__(self):
+            return (os.mkdir, (str(tmp_path / "exploded"),))
+
+    (tmp_path / "bomb").write_bytes(pickle.dumps(Bomb()))
+    np.savez(tmp_path / "bomb.npz", json=np.array([Bomb()], dtype=object), allow_pickle=True)
+    for name in ("bomb", "bomb.npz"):
+        with pytest.raises(ModelFileError):
+            load_model(tmp_path / name)
+    assert not (tmp_path / "exploded").exists()
+
+
+def rewrite(source, target, change, *, signed=True):
+    """Copy a model file with its description and arrays changed."""
+    with np.load(source) as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    description = json.loads(arrays.pop("json").tobytes())
+    change(description, arrays)
+    if signed:
+        description["sha256"] = content_digest(description, arrays)
+    text = json.dumps(description).encode()
+    np.savez(target, json=np.frombuffer(text, np.uint8), **arrays)
+    return str(target) + ("" if str(target).endswith(".npz") else ".npz")
+
+
+def test_a_newer_schema_is_refused(tmp_path):
+    save_model(MODELS["codes"](), tmp_path / "m")
+    newer = rewrite(tmp_path / "m", tmp_path / "n", lambda d, a: d.update(schema=2, package="9.0"))
+    with pytest.raises(ModelFileError, match="schema 2, written by credalchain 9.0.*update"):
+        load_model(newer)
+    for bad in (0, "1", None, True):
+        other = rewrite(tmp_path / "m", tmp_path / "n", lambda d, a, bad=bad: d.update(schema=bad))
+        with pytest.raises(ModelFileError, match="no sound schema"):
+            load_model(other)
+
+
+@pytest.mark.parametrize("name", ["mixed frame", "codes"])
+def test_flipped_bytes_never_change_an_answer(name, tmp_path):
+    """Either the same answers or a clear refusal; the zip's checksums see to it."""
+    classifier, X = MODELS[name](), INPUT[name]
+    expected = answers(classifier, X)
+    save_model(classifier, tmp_path / "m")
+    content = (tmp_path / "m").read_bytes()
+    random = np.random.default_rng(1)
+    refused = 0
+    for _ in range(400):
+        damaged = bytearray(content)
+        for at in random.integers(0, len(content), size=random.integers(1, 4)):
+            damaged[at] ^= int(random.integers(1, 256))
+        (tmp_path / "damaged").write_bytes(damaged)
+        try:
+            again = load_model(tmp_path / "damaged")
+        except ModelFileError:
+            refused += 1
+        else:
+            assert answers(again, X) == expected
+    assert refused > 300
+    for length in random.integers(0, len(content), size=40):
+        (tmp_path / "cut").write_bytes(content[:length])
+        with pytest.raises(ModelFileError):
+            load_model(tmp_path / "cut")
+
+
+def edits(random):
+    """Ways to change a sound file into one that is sound as an archive and wrong inside."""
+    strange = [None, -1, 2**70, 1.5, "x", [], {}, True, [1, 2], float(2**63)]
+
+    def one_key(description, arrays):
+        where = description
+        while True:
+            key = random.choice(list(where))
+            if isinstance(where[key], dict) and random.random() < 0.7:
+                where = where[key]
+                continue
+            where[key] = strange[random.integers(len(strange))]
+            return
+
+    def no_key(description, arrays):
+        del description[random.choice(list(description))]
+
+    def column(description, arrays):
+        if description["discretizer"]:
+            columns = description["discretizer"]["columns"]
+            columns[random.integers(len(columns))] = {
+                "kind": str(random.choice(["numeric", "words", "values", "odd"])),
+                "cuts": int(random.integers(-2, 99)),
+                "keys": ["a", "a"],
+            }
+
+    def pick(arrays):
+        return str(random.choice(list(arrays)))
+
+    def value(description, arrays):
+        name = pick(arrays)
+        flat = arrays[name].copy()
+        if flat.size:
+            at = np.unravel_index(random.integers(flat.size), flat.shape)
+            flat[at] = random.choice([-1, 0, 1, 7, 2**40, -(2**62)])
+        arrays[name] = flat
+
+    def shape(description, arrays):
+        name = pick(arrays)
+        ways = [
+            lambda a: a.ravel(),
+            lambda a: a[:-1],
+            lambda a: a[None],
+            lambda a: np.repeat(a, 2, 0),
+        ]
+        arrays[name] = ways[random.integers(len(ways))](arrays[name])
+
+    def dtype(description, arrays):
+        name = pick(arrays)
+        arrays[name] = arrays[name].astype(
+            random.choice(["f8", "i1", "u8", "U8", "?", "c16", "M8[s]"])
+        )
+
+    def gone(description, arrays):
+        del arrays[pick(arrays)]
+
+    return [one_key, no_key, column, value, shape, dtype, gone]
+
+
+@pytest.mark.filterwarnings("ignore")  # casting numbers to dates and back is our doing
+@pytest.mark.parametrize("name", ["mixed frame", "codes"])
+@pytest.mark.parametrize("signed", [True, False])
+def test_edited_contents_are_refused_or_harmless(name, signed, tmp_path):
+    """An edit changes no answer. Signed anew it is another model, and still never a crash."""
+    classifier, X = MODELS[name](), INPUT[name]
+    expected = answers(classifier, X)
+    save_model(classifier, tmp_path / "m")
+    random = np.random.default_rng(2)
+    loaded = 0
+    for turn in range(600):
+        change = edits(random)[turn % 7]
+        edited = rewrite(tmp_path / "m", tmp_path / "e.npz", change, signed=signed)
+        try:
+            again = load_model(edited)
+        except ModelFileError:
+            continue
+        loaded += 1
+        if not signed:
+            assert answers(again, X) == expected
+        try:
+            again.infer(X)
+        except (ValueError, TypeError) as error:
+            assert str(error)
+    assert loaded < 250
+
+
+def test_files_are_written_whole_or_not_at_all(tmp_path):
+    """A full disk, made by a limit on the size of files: the old file stays, no litter."""
+    save_model(MODELS["codes"](), tmp_path / "m")
+    before = (tmp_path / "m").read_bytes()
+    code = (
+        "import numpy as np, sys\n"
+        "from credalchain import *\n"
+        "rng = np.random.default_rng(0)\n"
+        "X, Y = rng.normal(size=(500, 40)), rng.integers(0, 2, (500, 9))\n"
+        "model = CredalChainClassifier().fit(X, Y)\n"
+        f"save_model(model, {str(tmp_path / 'm')!r})\n"
+    )
+
+    def limit():
+        import signal
+
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, 2000))
+
+    done = subprocess.run(
+        [sys.executable, "-B", "-c", code],
+        preexec_fn=limit,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+    )
+    assert done.returncode != 0
+    assert "File too large" in done.stderr
+    assert (tmp_path / "m").read_bytes() == before
+    assert [file.name for file in tmp_path.iterdir()] == ["m"]
+
+
+def test_permissions_are_those_of_an_ordinary_file(tmp_path):
+    save_model(MODELS["codes"](), tmp_path / "m")
+    (tmp_path / "ordinary").touch()
+    modes = {stat.S_IMODE(os.stat(tmp_path / name).st_mode) for name in ("m", "ordinary")}
+    assert len(modes) == 1
