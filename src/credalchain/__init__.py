@@ -6,6 +6,7 @@ from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.bases.protocol import ChainModel, CredalBase, Exactness, Walk
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
+from credalchain.explanation import Explanation, explain
 from credalchain.labels import ABSTAIN, as_labels
 from credalchain.model_files import ModelFileError, load_model, save_model
 from credalchain.model_selection import cross_val_partial, partial_labels, partial_scorer, unwrap
@@ -26,6 +27,7 @@ __all__ = [
     "CredalPrediction",
     "Discretizer",
     "Exactness",
+    "Explanation",
     "LocalBase",
     "LocalChainModel",
     "LocalModel",
@@ -37,6 +39,7 @@ __all__ = [
     "as_labels",
     "branching",
     "cross_val_partial",
+    "explain",
     "load_model",
     "marginalization",
     "partial_labels",

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.explanation import Explanation, Step
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 from credalchain.metrics import completeness_curve
 from credalchain.prediction import CredalPrediction
@@ -234,3 +235,90 @@ def _draw_cell(ax: Any, j: int, at: int, y: int, interval: NDArray[np.float64]) 
         lw=4.5,
         solid_capstyle="butt",
     )
+
+
+def plot_explanation(explanation: Explanation, *, top: int = 3) -> Any:
+    """An explanation as a picture: the chain, the intervals, and the largest contributions.
+
+    From left to right: the chain with its answers, forking where a label was left open; each
+    label's interval against its threshold; and what moved its bounds most, as signed bars:
+    full colour as far as both bounds move, pale from the one to the other.
+
+    Parameters
+    ----------
+    explanation : Explanation
+    top : int, default=3
+        Contributions shown per label.
+
+    Returns
+    -------
+    matplotlib figure
+    """
+    steps = explanation.steps
+    height = max(1, min(top, max((len(step.reasons) for step in steps), default=0)))
+    first = _new_axes(11.0, 1.4 + len(steps) * (0.34 + 0.2 * height))
+    figure = first.figure
+    first.remove()
+    chain, bars, reasons = figure.subplots(1, 3, sharey=True, width_ratios=[0.5, 1.0, 1.5])
+    for at, step in enumerate(steps):
+        _draw_node(chain, at, step, fork=at + 1 < len(steps))
+        _draw_interval(bars, at, step)
+        _draw_reasons(reasons, at, step, top, height)
+    _dress_explanation(chain, bars, reasons, explanation)
+    return figure
+
+
+def _draw_node(ax: Any, at: int, step: Step, *, fork: bool) -> None:
+    word, colour = _LOOKS[step.answer]
+    if fork:
+        ends = (-0.35, 0.35) if step.answer == ABSTAIN else (0.0,)
+        for end in ends:  # an open label leaves both branches possible
+            ax.plot([0, end, 0], [at, at + 0.5, at + 1], color="#00000060", lw=1.2, zorder=1)
+    face = "white" if step.answer == ABSTAIN else colour
+    ink = colour if step.answer == ABSTAIN else "white"
+    ax.scatter([0], [at], s=620, facecolor=face, edgecolor=colour, linewidth=2, zorder=2)
+    ax.text(0, at, word, ha="center", va="center", color=ink, fontweight="bold", fontsize=9)
+    name = f"{step.label} (known)" if step.known else step.label
+    ax.text(-0.55, at, name, ha="right", va="center")
+
+
+def _draw_interval(ax: Any, at: int, step: Step) -> None:
+    colour = _LOOKS[step.answer][1]
+    width = max(step.upper - step.lower, 0.012)
+    left = min(max((step.lower + step.upper - width) / 2, 0.0), 1 - width)
+    ax.barh(at, width, left=left, height=0.34, color=colour)
+    ax.plot([step.threshold] * 2, [at - 0.38, at + 0.38], color="black", lw=1)
+
+
+def _draw_reasons(ax: Any, at: int, step: Step, top: int, height: int) -> None:
+    """Bars from 0: full colour as far as both bounds agree, pale from one bound to the other."""
+    for place, reason in enumerate(step.reasons[:top]):
+        y = at + (place - (height - 1) / 2) * 0.8 / height
+        ends = np.clip([reason.lower, reason.upper], -_CAP, _CAP)
+        sure = 0.0 if ends[0] < 0 < ends[1] else ends[np.abs(ends).argmin()]
+        for side, colour in ((-1, NO_COLOUR), (1, YES_COLOUR)):
+            far = max(0.0, (side * ends).max())
+            ax.barh(y, side * far, height=0.55 / height, color=colour + "55")
+            ax.barh(y, side * max(0.0, side * sure), height=0.55 / height, color=colour)
+        words = " ".join(filter(None, (reason.name, reason.value)))
+        ax.text(1.02, y, words, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+
+
+_CAP = 12.0  # log-odds beyond which a bar is cut; odds of more than 160,000 to 1
+
+
+def _dress_explanation(chain: Any, bars: Any, reasons: Any, explanation: Explanation) -> None:
+    n = len(explanation.steps)
+    chain.set(xlim=(-2.2, 0.8), ylim=(n - 0.4, -0.6))
+    chain.axis("off")
+    bars.set(xlim=(0, 1), title="lower to upper probability", yticks=[])
+    reasons.axvline(0, color="black", lw=0.8)
+    reasons.set_title("what moved the bounds most (log-odds)")
+    widest = max(abs(end) for end in reasons.get_xlim())
+    reasons.set_xlim(-widest, widest)
+    chain.figure.suptitle(f"s = {explanation.s:g}, {explanation.strategy}", x=0.01, ha="left")
+    for ax in (bars, reasons):
+        for at in range(n - 1):
+            ax.axhline(at + 0.5, color="#00000018", lw=0.8)
+        for side in ("top", "right", "left"):
+            ax.spines[side].set_visible(False)

@@ -25,6 +25,16 @@ class NumericBins:
     def n_categories(self) -> int:
         return len(self.cuts) + 1
 
+    def describe(self, code: int) -> str:
+        """The interval of a code, in the column's own units."""
+        if len(self.cuts) == 0:
+            return "any value"
+        if code == 0:
+            return f"at most {self.cuts[0]:.4g}"
+        if code == len(self.cuts):
+            return f"above {self.cuts[-1]:.4g}"
+        return f"{self.cuts[code - 1]:.4g} to {self.cuts[code]:.4g}"
+
     def encode(self, values: FloatArray) -> IntArray:
         codes = np.searchsorted(self.cuts, values, side="left").astype(np.int64)
         codes[np.isnan(values)] = _MISSING_CODE
@@ -41,6 +51,13 @@ class ZeroAndBins:
     def n_categories(self) -> int:
         return len(self.cuts) + 2
 
+    def describe(self, code: int) -> str:
+        """Zero, or the interval of a code in the column's own units."""
+        if code == 0:
+            return "0"
+        words = NumericBins(self.cuts).describe(code - 1)
+        return "not 0" if words == "any value" else words
+
     def encode(self, values: FloatArray) -> IntArray:
         codes = NumericBins(self.cuts).encode(values)
         return np.where(codes == _MISSING_CODE, codes, np.where(values == 0, 0, codes + 1))
@@ -55,6 +72,13 @@ class Categories:
     @property
     def n_categories(self) -> int:
         return max(1, len(self.keys))
+
+    def describe(self, code: int) -> str:
+        """The category of a code."""
+        if len(self.keys) == 0:
+            return "any value"
+        key = self.keys[code]
+        return f"{key:g}" if self.keys.dtype.kind == "f" else str(key)
 
     def encode(self, keys: NDArray[Any], missing: NDArray[np.bool_]) -> IntArray:
         """Codes; ``n_categories`` stands for a value that is not among the keys."""

@@ -8,7 +8,7 @@ base has to supply is what :class:`Walk` asks for; the rest is derived from it h
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -99,6 +99,20 @@ class Walk(ABC):
         return np.asarray(np.argmax(open_labels & (certainty == best), axis=1))
 
 
+class Contribution(NamedTuple):
+    """What one observation adds to the lower and to the upper log-odds of a label.
+
+    ``source`` is "prior", "feature" or "label", ``which`` the feature's or label's number and
+    ``value`` what was observed, in words.
+    """
+
+    source: str
+    which: int
+    value: str
+    lower: float
+    upper: float
+
+
 class ChainModel(ABC):
     """A fitted base: everything that can be asked about new rows."""
 
@@ -121,13 +135,22 @@ class ChainModel(ABC):
     def never_observed(self) -> NDArray[np.bool_]:
         """Which labels no training row had a value for: they are starred at every s."""
 
+    def contributions(
+        self, encoded: Any, j: int, history: Labels, *, s: float, strategy: Strategy
+    ) -> list[Contribution] | None:
+        """What the bounds of label j of a single row are made of; None if they are not a sum.
+
+        ``history`` (m,) holds 0, 1 or -1 (a star) for the labels told, -2 for the others.
+        """
+        return None
+
     def infer(
         self, encoded: Any, strategies: tuple[Strategy, ...], request: Request
     ) -> list[Answer]:
         """Walk the chain once per strategy. A base may override this with something faster."""
         never = self.never_observed()
         return [
-            _drive(
+            drive(
                 self.begin(encoded, s=request.s, strategy=strategy, precise=request.precise),
                 request,
                 never,
@@ -155,14 +178,18 @@ class CredalBase(Protocol):
         ...
 
 
-def _drive(walk: Walk, request: Request, never: NDArray[np.bool_]) -> Answer:
-    """Along the chain, label by label: ask, decide, tell."""
+def drive(
+    walk: Walk, request: Request, never: NDArray[np.bool_], trace: list[int] | None = None
+) -> Answer:
+    """Along the chain, label by label: ask, decide, tell. ``trace`` collects the labels visited."""
     shape = (walk.n_rows, walk.n_labels)
     labels = np.full(shape, ABSTAIN, dtype=np.int8)
     log_odds = np.empty((*shape, 2)) if request.wants_log_odds else None
     known = np.full(shape, MISSING, dtype=np.int8) if request.known is None else request.known
 
     def visit(j: int, rows: Rows) -> None:
+        if trace is not None:
+            trace.append(j)
         if never[j]:
             y = np.full(len(rows), 0 if request.precise else ABSTAIN, dtype=np.int8)
         else:

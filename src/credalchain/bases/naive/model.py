@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.naive.codes import Codes, bare_codes, categories_of_codes, inner_codes
+from credalchain.bases.naive.contributions import naive_contributions
 from credalchain.bases.naive.counts import ChainCounts, count
 from credalchain.bases.naive.fixed_order import (
     FixedOrderRun,
@@ -30,7 +31,14 @@ from credalchain.bases.naive.tables import (
     prior_log_odds,
 )
 from credalchain.bases.naive.walk import NaiveWalk
-from credalchain.bases.protocol import Answer, ChainModel, Labels, Request, Walk
+from credalchain.bases.protocol import (
+    Answer,
+    ChainModel,
+    Contribution,
+    Labels,
+    Request,
+    Walk,
+)
 from credalchain.preprocessing import Discretizer
 from credalchain.strategies import Strategy, branching
 
@@ -120,6 +128,17 @@ class NaiveChainModel(ChainModel):
         answers = dict(zip(compiled, self._infer_compiled(encoded, compiled, request), strict=True))
         answers.update(zip(plain, self._infer_plainly(encoded, plain, request), strict=True))
         return [answers[strategy] for strategy in strategies]
+
+    def contributions(
+        self, encoded: Codes, j: int, history: Labels, *, s: float, strategy: Strategy
+    ) -> list[Contribution] | None:
+        if strategy.star is None:
+            return None
+        request = Request(s, np.arange(self.n_labels), np.empty(0))
+        tables = self._tables_for(encoded, strategy, request)
+        return naive_contributions(
+            encoded.row(0), tables, j, history, self.counts.n_categories, self.discretizer
+        )
 
     def _infer_compiled(
         self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request

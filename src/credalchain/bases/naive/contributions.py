@@ -1,0 +1,57 @@
+"""What the log-odds of a label are made of, in words."""
+
+import math
+from typing import Any
+
+import numpy as np
+
+from credalchain._kernels.fixed_point import ABOVE_MASK
+from credalchain._kernels.states import FREE, STAR
+from credalchain.bases.naive.codes import IntArray
+from credalchain.bases.naive.tables import ChainTables, FixedTable, Scale
+from credalchain.bases.protocol import Contribution, Labels
+
+
+def naive_contributions(
+    codes: IntArray,
+    tables: ChainTables,
+    j: int,
+    history: Labels,
+    n_categories: IntArray,
+    discretizer: Any,
+) -> list[Contribution]:
+    """Prior, features and labels told, in this order; they add up to the log-odds of label j."""
+    parts = [Contribution("prior", -1, "", *_entry(tables.prior, (j,), tables.scale))]
+    for i, (offset, code) in enumerate(zip(tables.offsets, codes.tolist(), strict=True)):
+        words = _in_words(i, code, int(n_categories[i]), discretizer)
+        bounds = _entry(tables.features, (int(offset) + code, j), tables.scale)
+        parts.append(Contribution("feature", i, words, *bounds))
+    for k in np.flatnonzero(history != FREE).tolist():
+        y = int(history[k])
+        bounds = _entry(tables.pairs, (k, 2 if y == STAR else y, j), tables.scale)
+        parts.append(Contribution("label", k, {0: "no", 1: "yes"}.get(y, "*"), *bounds))
+    return parts
+
+
+def _entry(table: FixedTable, place: tuple[int, ...], scale: Scale) -> tuple[float, float]:
+    lower, upper = (table.values[place] / scale.unit).tolist()
+    if table.has_zeros:
+        zeros = table.zeros[place].tolist()
+        lower, upper = (_infinite(z, v) for z, v in zip(zeros, (lower, upper), strict=True))
+    return lower, upper
+
+
+def _infinite(zeros: int, value: float) -> float:
+    if zeros & ABOVE_MASK:
+        return -math.inf
+    return math.inf if zeros else value
+
+
+def _in_words(i: int, code: int, n_categories: int, discretizer: Any) -> str:
+    if code > n_categories:
+        return "missing"
+    if code == n_categories:
+        return "never seen"
+    fitted = getattr(discretizer, "estimator", discretizer)  # inside a FrozenEstimator
+    binnings = getattr(fitted, "binnings_", None)
+    return f"code {code}" if binnings is None else str(binnings[i].describe(code))

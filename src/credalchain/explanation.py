@@ -1,0 +1,255 @@
+"""Why a row got its answers: bounds, contributions, and what would settle what is open."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import expit
+from sklearn.utils.validation import check_is_fitted
+
+from credalchain._kernels.states import FREE
+from credalchain.bases.protocol import Request, drive
+from credalchain.labels import ABSTAIN, MISSING
+
+_WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What one observation adds to the lower and upper log-odds of a label."""
+
+    source: str
+    name: str
+    value: str
+    lower: float
+    upper: float
+
+    @property
+    def size(self) -> float:
+        """How far it moves the bounds, at most."""
+        return max(abs(self.lower), abs(self.upper))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One label on its way along the chain.
+
+    ``reasons`` add up to the log-odds, largest first; empty if the model is not a sum.
+    """
+
+    label: str
+    answer: int
+    known: bool
+    threshold: float
+    lower_log_odds: float
+    upper_log_odds: float
+    reasons: tuple[Reason, ...]
+
+    @property
+    def lower(self) -> float:
+        return float(expit(self.lower_log_odds))
+
+    @property
+    def upper(self) -> float:
+        return float(expit(self.upper_log_odds))
+
+    @property
+    def word(self) -> str:
+        """The answer as people read it: yes, no or ``*``."""
+        return _WORDS[self.answer]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What answering an open label would settle: other open labels and their new answers."""
+
+    label: str
+    answer: int
+    settles: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a row got its answers.
+
+    Attributes
+    ----------
+    steps : tuple of Step, in the order of the chain
+    questions : tuple of Question
+        For every open label and both answers, the other labels that this answer would settle.
+    s : float
+    strategy : str
+    """
+
+    steps: tuple[Step, ...]
+    questions: tuple[Question, ...]
+    s: float
+    strategy: str
+
+    def to_frame(self) -> Any:
+        """A pandas data frame with one row per reason (and per label: the row "all")."""
+        import pandas as pd
+
+        rows = []
+        for place, step in enumerate(self.steps):
+            total = Reason("all", "", step.word, step.lower_log_odds, step.upper_log_odds)
+            for reason in (total, *step.reasons):
+                rows.append((place, step.label, *vars(reason).values()))
+        columns = ["step", "label", "source", "name", "value", "lower", "upper"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def __str__(self) -> str:
+        lines = [f"s = {self.s:g}, {self.strategy}"]
+        for step in self.steps:
+            given = " (known)" if step.known else ""
+            lines.append(f"{step.label}: {step.word}{given} [{step.lower:.3f}, {step.upper:.3f}]")
+            for reason in step.reasons[:3]:
+                words = " ".join(filter(None, (reason.name, reason.value)))
+                lines.append(f"    {reason.lower:+.2f} to {reason.upper:+.2f}  {words}")
+        return "\n".join([*lines, *self.questions_in_words()])
+
+    def questions_in_words(self) -> list[str]:
+        """One line for each answer that would settle something."""
+        return [
+            f"if {question.label} is {_WORDS[question.answer]}: "
+            + ", ".join(f"{name} is {_WORDS[y]}" for name, y in question.settles)
+            for question in self.questions
+            if question.settles
+        ]
+
+
+def explain(
+    classifier: Any, x: Any, *, s: float | None = None, strategy: Any = None, known: Any = None
+) -> Explanation:
+    """Why one row gets its answers.
+
+    Parameters
+    ----------
+    classifier : fitted CredalChainClassifier or CredalBinaryRelevanceClassifier
+    x : one row: a vector, a table or data frame with a single row
+    s, strategy : optional
+        In place of the classifier's parameters.
+    known : array-like of shape (n_labels,) or (1, n_labels), optional
+        Labels that were answered already; -1 for the others.
+
+    Returns
+    -------
+    Explanation
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, explain
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> print(explain(chain, ["fog"]))
+    s = 0.5, branching
+    label0: * [0.002, 0.998]
+        -6.40 to +6.06  feature0 fog
+        +0.29 to +0.29  prior
+    label1: * [0.001, 1.000]
+        -7.60 to +7.60  label0 *
+        +0.36 to +7.16  feature0 fog
+        +0.29 to +0.29  prior
+    if label0 is no: label1 is yes
+    """
+    check_is_fitted(classifier)
+    table = _one_row(x)
+    strategy = classifier._strategies(strategy)[0]
+    given = _one_known(known, classifier.n_labels_)
+    encoded, _ = classifier._encode(table)
+    request = classifier._request(classifier.s if s is None else s, known=given)
+    trace: list[int] = []
+    model = classifier.model_
+    walk = model.begin(encoded, s=request.s, strategy=strategy, precise=False)
+    answer = drive(walk, request, model.never_observed(), trace)
+    steps = _steps(classifier, encoded, request, strategy, answer, trace)
+    questions = _questions(classifier, table, request, strategy, answer.labels[0])
+    return Explanation(tuple(steps), tuple(questions), request.s, strategy.name)
+
+
+def _one_row(x: Any) -> Any:
+    if hasattr(x, "columns") or getattr(x, "ndim", 0) == 2:
+        table = x
+    else:
+        table = np.asarray(x)
+        table = table[None, :] if table.ndim == 1 else table
+    if table.shape[0] != 1:
+        raise ValueError(f"x must be one row, got {table.shape[0]}.")
+    return table
+
+
+def _one_known(known: Any, n_labels: int) -> Any:
+    if known is None:
+        return np.full((1, n_labels), MISSING, dtype=np.int8)
+    given = np.asarray(known).reshape(1, -1)
+    legal = given.shape == (1, n_labels) and np.isin(given, (-1, 0, 1)).all()
+    if not legal:
+        raise ValueError(f"known must be {n_labels} values 0, 1 or -1, got {known!r}.")
+    return given.astype(np.int8)
+
+
+def _steps(
+    classifier: Any, encoded: Any, request: Request, strategy: Any, answer: Any, trace: list[int]
+) -> list[Step]:
+    labels, log_odds, known = answer.labels[0], answer.log_odds[0], request.known
+    history = np.full(classifier.n_labels_, FREE, dtype=np.int8)
+    steps = []
+    for j in trace:
+        parts = classifier.model_.contributions(encoded, j, history, s=request.s, strategy=strategy)
+        reasons = [_reason(classifier, part) for part in parts or []]
+        steps.append(
+            Step(
+                str(classifier.label_names_[j]),
+                int(labels[j]),
+                bool(known is not None and known[0, j] != MISSING),
+                float(request.thresholds[j]),
+                float(log_odds[j, 0]),
+                float(log_odds[j, 1]),
+                tuple(sorted(reasons, key=lambda reason: -reason.size)),
+            )
+        )
+        if request.chained:
+            history[j] = labels[j]
+    return steps
+
+
+def _reason(classifier: Any, part: Any) -> Reason:
+    if part.source == "feature":
+        names = getattr(classifier, "feature_names_in_", None)
+        name = f"feature{part.which}" if names is None else str(names[part.which])
+    elif part.source == "label":
+        name = str(classifier.label_names_[part.which])
+    else:
+        name = "prior"
+    return Reason(part.source, name, part.value, part.lower, part.upper)
+
+
+def _questions(
+    classifier: Any, table: Any, request: Request, strategy: Any, labels: Any
+) -> list[Question]:
+    """Ask about every open label, both ways, in one batch."""
+    if not request.chained:
+        return []
+    asked = [(j, y) for j in np.flatnonzero(labels == ABSTAIN).tolist() for y in (0, 1)]
+    if not asked:
+        return []
+    known = np.repeat(request.known, len(asked), axis=0)  # type: ignore[arg-type]
+    for row, (j, y) in enumerate(asked):
+        known[row, j] = y
+    rows = table.iloc[[0] * len(asked)] if hasattr(table, "iloc") else _repeat(table, len(asked))
+    after = classifier.infer(rows, s=request.s, strategy=strategy, known=known).labels
+    names = classifier.label_names_
+    questions = []
+    for (j, y), new in zip(asked, after, strict=True):
+        settled = np.flatnonzero((labels == ABSTAIN) & (new != ABSTAIN))
+        others = tuple((str(names[k]), int(new[k])) for k in settled.tolist() if k != j)
+        questions.append(Question(str(names[j]), y, others))
+    return questions
+
+
+def _repeat(table: Any, times: int) -> Any:
+    return table[[0] * times]
+
+
+__all__ = ["Explanation", "Question", "Reason", "Step", "explain"]
