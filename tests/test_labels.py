@@ -62,7 +62,11 @@ def test_a_vector_becomes_a_column():
 ILLEGAL = {
     "two": ([[0, 2]], r"got 2.* row 0, column 1"),
     "half": ([[0.5, 1]], r"got 0.5.* row 0, column 0"),
-    "word": ([["yes", "no"]], r"Y must hold 0, 1 or missing.*<U3"),
+    "word": ([["yes", "no"]], r"Y must hold 0, 1 or missing.*got 'yes' in row 0, column 0"),
+    "text beside numbers": (
+        pd.DataFrame({"a": ["0", "1", "yes"]}),
+        r"got 'yes' in row 2, column a",
+    ),
     "word among objects": (np.array([[1, "yes"]], dtype=object), r"Y must hold.*got 'yes'"),
     "infinite": ([[np.inf, 1]], r"got inf"),
     "minus two": ([[-2, 1]], r"got -2"),

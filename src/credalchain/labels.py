@@ -1,6 +1,6 @@
 """Label matrices: the one reader of missing codes."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
     if values.dtype == bool:
         return False, values.astype(np.int8)
     if values.dtype.kind not in "iuf":
-        values = _object_to_float(values, name)
+        values = _object_to_float(values, name, column_names(Y))
     missing = np.isnan(values)
     minus_one = values == MISSING
     legal = (values == 0) | (values == 1) | minus_one | missing
@@ -90,27 +90,43 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
     return bool(minus_one.any()), labels
 
 
-def _object_to_float(values: NDArray[Any], name: str) -> NDArray[np.float64]:
-    if values.dtype.kind == "O":
-        flat: Iterable[Any] = values.ravel().tolist()
-    else:  # strings, dates, complex numbers: none of them is a label
+def _object_to_float(
+    values: NDArray[Any], name: str, columns: list[str] | None
+) -> NDArray[np.float64]:
+    if values.dtype.kind not in "OUST":  # dates, complex numbers: none of them is a label
         raise ValueError(f"{name} must hold {_EXPECTED}; got values of dtype {values.dtype}.")
-    return np.array([_cell_to_float(cell, name) for cell in flat]).reshape(values.shape)
+    cells = values.ravel().tolist()
+    strange = [at for at, cell in enumerate(cells) if not _is_cell(cell)]
+    if strange:
+        # in a column of text even "0" is text: point at what made it so
+        telling = [at for at in strange if cells[at] not in ("0", "1", "")] or strange
+        place = tuple(int(at) for at in np.unravel_index(telling[0], values.shape))
+        where = _in_words(place, columns)
+        raise ValueError(f"{name} must hold {_EXPECTED}; got {cells[telling[0]]!r} in {where}.")
+    floats = [np.nan if _is_missing(cell) else float(cell) for cell in cells]
+    return np.array(floats, dtype=np.float64).reshape(values.shape)
 
 
-def _cell_to_float(cell: Any, name: str) -> float:
-    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
-        return np.nan
-    if isinstance(cell, (bool, int, float, np.bool_, np.integer, np.floating)):
-        return float(cell)
-    raise ValueError(f"{name} must hold {_EXPECTED}; got {cell!r}.")
+def _is_missing(cell: Any) -> bool:
+    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
+
+
+def _is_cell(cell: Any) -> bool:
+    return _is_missing(cell) or isinstance(
+        cell, (bool, int, float, np.bool_, np.integer, np.floating)
+    )
+
+
+def _in_words(place: tuple[int, ...], columns: list[str] | None) -> str:
+    where = f"row {place[0]}" if place else "a single value"
+    if len(place) > 1:
+        where += f", column {columns[place[1]] if columns else place[1]}"
+    return where
 
 
 def _refuse(
     values: NDArray[Any], legal: NDArray[np.bool_], name: str, columns: list[str] | None
 ) -> None:
     place = tuple(int(index) for index in np.argwhere(~legal)[0])
-    where = f"row {place[0]}"
-    if len(place) > 1:
-        where += f", column {columns[place[1]] if columns else place[1]}"
+    where = _in_words(place, columns)
     raise ValueError(f"{name} must hold {_EXPECTED}; got {values[place]} in {where}.")

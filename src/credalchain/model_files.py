@@ -6,6 +6,7 @@ file can only ever become counts, bins and parameters. Reading never unpickles, 
 is wrong with a file ends in a :class:`ModelFileError`.
 """
 
+import contextlib
 import hashlib
 import json
 import os
@@ -104,9 +105,9 @@ class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
             raise FileNotFoundError(f"the folder {folder} does not exist.")
         if self._path.exists() and not self._path.is_file():
             raise OSError(f"{self._path} exists and is not a file.")
-        self._file = tempfile.NamedTemporaryFile(
-            dir=folder, prefix=f".{self._path.name}.", delete=False
-        )
+        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self._path.name}.")
+        self._temporary = Path(name)
+        self._file = os.fdopen(handle, "wb")
         return self._file
 
     def __exit__(self, kind: Any, *_: Any) -> None:
@@ -114,12 +115,13 @@ class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
             if kind is None:
                 self._file.flush()
                 os.fsync(self._file.fileno())
-                os.chmod(self._file.name, 0o666 & ~_umask())
-            self._file.close()
-            if kind is None:
-                os.replace(self._file.name, self._path)
+                self._temporary.chmod(0o666 & ~_umask())
+                self._file.close()
+                self._temporary.replace(self._path)
         finally:
-            Path(self._file.name).unlink(missing_ok=True)
+            with contextlib.suppress(OSError):  # what could not be written before cannot now
+                self._file.close()
+            self._temporary.unlink(missing_ok=True)
 
 
 def _umask() -> int:

@@ -1,0 +1,20 @@
+"""``python -m credalchain`` and the command ``credalchain``."""
+
+import sys
+
+
+def main() -> None:
+    """Run the command line, or say what it needs."""
+    try:
+        from credalchain.cli.app import run
+    except ImportError as error:
+        print(
+            f"credalchain: the command line needs {error.name}: pip install 'credalchain[cli]'",
+            file=sys.stderr,
+        )
+        sys.exit(1)
+    run()
+
+
+if __name__ == "__main__":
+    main()

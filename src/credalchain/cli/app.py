@@ -1,0 +1,74 @@
+"""The application: its commands, and the one place where errors become sentences."""
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from credalchain._version import __version__
+from credalchain.cli import console
+from credalchain.cli.demo import demo
+from credalchain.cli.evaluate import evaluate
+from credalchain.cli.explain import explain
+from credalchain.cli.fit import fit
+from credalchain.cli.info import info
+from credalchain.cli.predict import predict
+
+app = typer.Typer(
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    help=(
+        "Cautious multi-label classification: yes, no, or * where the evidence does not "
+        "settle a label.\n\n"
+        "Exit status: 0 all went well; 1 something about the data, a file or a model (one "
+        "sentence on stderr says what); 2 the command itself was not understood."
+    ),
+)
+for command in (fit, predict, evaluate, explain, info, demo):
+    app.command(no_args_is_help=command is not demo)(command)
+
+
+def _show_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"credalchain {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    quiet: Annotated[
+        bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
+    ] = False,
+) -> None:
+    """What holds for every command."""
+    console.set_quiet(quiet)
+
+
+def run() -> None:
+    """Run the application; errors of the user's making become one sentence, not a traceback."""
+    try:
+        app()
+        sys.stdout.flush()  # a full disk behind a pipe shows only now
+    except BrokenPipeError:  # the reader of our output has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(0)
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
+        _fail(error)
+
+
+def _fail(error: BaseException) -> None:
+    words = " ".join(str(error).split()) or type(error).__name__
+    print(f"credalchain: {words}", file=sys.stderr)
+    if isinstance(error, OSError):  # what is still buffered cannot be written either
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    sys.exit(1)

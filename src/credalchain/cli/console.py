@@ -1,0 +1,36 @@
+"""Where words go: results to stdout, notes and progress to stderr."""
+
+import sys
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
+
+from rich.console import Console
+from rich.progress import track
+
+Item = TypeVar("Item")
+
+_state = {"quiet": False}
+
+
+def set_quiet(quiet: bool) -> None:
+    """Whether notes and progress are left out."""
+    _state["quiet"] = quiet
+
+
+def stdout() -> Console:
+    """For results: plain and wide where stdout is not a terminal."""
+    return Console(soft_wrap=False, width=None if sys.stdout.isatty() else 110, highlight=False)
+
+
+def note(words: str) -> None:
+    """One line on stderr, unless --quiet."""
+    if not _state["quiet"]:
+        print(words, file=sys.stderr)
+
+
+def progress(items: Iterable[Item], words: str, total: int) -> Iterator[Item]:
+    """Go through ``items`` with a bar on stderr, if that is a terminal."""
+    if _state["quiet"] or not sys.stderr.isatty():
+        yield from items
+    else:
+        yield from track(items, words, total=total, console=Console(stderr=True), transient=True)

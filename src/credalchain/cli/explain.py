@@ -1,0 +1,80 @@
+"""``credalchain explain``."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from credalchain.cli import options as o
+from credalchain.cli.console import note, stdout
+from credalchain.cli.predict import features_for
+from credalchain.cli.tables import read_table
+from credalchain.explanation import Explanation, Step
+from credalchain.explanation import explain as explain_row
+from credalchain.model_files import load_model, replacing
+
+_BAR = 21  # characters from probability 0 to 1
+_COLOURS = {1: "bold blue", 0: "bold dark_orange3", -1: "bold"}
+
+
+def explain(
+    model: o.ModelFile,
+    data: o.Data,
+    row: Annotated[int, typer.Option(help="Which row of DATA, counted from 0.")] = 0,
+    top: Annotated[int, typer.Option(min=0, help="Reasons shown per label.")] = 3,
+    picture: Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")] = "",
+    s: Annotated[float | None, typer.Option("--s", help="In place of the model's s.")] = None,
+    strategy: Annotated[str | None, typer.Option(help="In place of the model's.")] = None,
+) -> None:
+    """Show why one row got its answers, and which question would settle what is open.
+
+    Example: `credalchain explain songs.model new.csv --row 3 --picture why.png`
+    """
+    classifier = load_model(model)
+    frame, _ = read_table(data)
+    if not 0 <= row < len(frame):
+        raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")
+    features = features_for(classifier, frame, data)
+    explanation = explain_row(classifier, features.iloc[[row]], s=s, strategy=strategy)
+    _print(explanation, top)
+    if picture:
+        _draw(explanation, top, picture)
+
+
+def _print(explanation: Explanation, top: int) -> None:
+    console = stdout()
+    table = Table("label", "answer", "lower", "upper", f"0{'½'.center(_BAR - 2)}1", "reasons")
+    for step in explanation.steps:
+        reasons = "\n".join(
+            f"{reason.lower:+.2f} to {reason.upper:+.2f}  {reason.name} {reason.value}".rstrip()
+            for reason in step.reasons[:top]
+        )
+        answer = f"[{_COLOURS[step.answer]}]{step.word}[/]" + (" (known)" if step.known else "")
+        table.add_row(
+            step.label, answer, f"{step.lower:.3f}", f"{step.upper:.3f}", _bar(step), reasons
+        )
+    console.print(f"s = {explanation.s:g}, {explanation.strategy}; reasons in log-odds")
+    console.print(table)
+    for words in explanation.questions_in_words():
+        console.print(words, markup=False)
+
+
+def _bar(step: Step) -> str:
+    first, last = (round(p * (_BAR - 1)) for p in (step.lower, step.upper))
+    middle = round(step.threshold * (_BAR - 1))
+    cells = ["━" if first <= at <= last else "·" for at in range(_BAR)]
+    cells[middle] = "╋" if first <= middle <= last else "┃"
+    return "".join(cells)
+
+
+def _draw(explanation: Explanation, top: int, picture: str) -> None:
+    from credalchain.plotting import plot_explanation
+
+    path = Path(picture)
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"--picture {picture}: the name must end in .png, .svg or .pdf.")
+    figure = plot_explanation(explanation, top=top)
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=130)
+    note(f"picture -> {picture}")

@@ -1,0 +1,89 @@
+"""``credalchain predict``."""
+
+from typing import Annotated, Any
+
+import numpy as np
+import pandas as pd
+import typer
+
+from credalchain.cli import options as o
+from credalchain.cli.console import note
+from credalchain.cli.tables import (
+    pick_columns,
+    pick_features,
+    read_known,
+    read_table,
+    write_table,
+)
+from credalchain.model_files import load_model
+from credalchain.prediction import CredalPrediction
+
+
+def predict(
+    model: o.ModelFile,
+    data: o.Data,
+    out: Annotated[str, typer.Option(help="Where answers go: .csv, .tsv, .parquet, or - (CSV).")],
+    intervals: Annotated[bool, typer.Option(help="Add lower and upper probabilities.")] = False,
+    known: Annotated[
+        str, typer.Option(help="Label columns of DATA that are answered already, or all.")
+    ] = "",
+    keep: Annotated[str, typer.Option(help="Columns of DATA to copy, such as row names.")] = "",
+    s: Annotated[float | None, typer.Option("--s", help="In place of the model's s.")] = None,
+    strategy: Annotated[str | None, typer.Option(help="In place of the model's.")] = None,
+    threshold: Annotated[str | None, typer.Option(help="In place of the model's.")] = None,
+    jobs: o.Jobs = 1,
+) -> None:
+    """Answer the labels of new rows: 1, 0, or * for what is left open.
+
+    Example: `credalchain predict songs.model new.csv --out answers.csv --intervals`
+    """
+    classifier = load_model(model)
+    classifier.set_params(n_jobs=jobs)
+    if threshold is not None:
+        classifier.set_params(threshold=o.numbers(threshold, "--threshold"))
+    frame, _ = read_table(data)
+    features = features_for(classifier, frame, data)
+    labels = classifier.label_names_.tolist()
+    told = _known_columns(frame, known, labels)
+    kept = pick_columns(frame, keep, "--keep")
+    extra = [c for c in frame.columns if c not in {*features.columns, *labels, *kept}]
+    if extra:
+        note(f"note: {len(extra)} columns that the model does not know are ignored: {extra[:8]}")
+    prediction = classifier.infer(
+        features, s=s, strategy=strategy, known=read_known(frame, told) if told else None
+    )
+    write_table(_as_table(prediction, frame[kept], intervals), out)
+    share = 1 - prediction.abstained.mean()
+    note(f"{len(frame)} rows, {share:.1%} of {len(labels)} labels answered -> {out}")
+
+
+def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
+    """The columns the model was fitted on; by position if it knows no names."""
+    names = getattr(classifier, "feature_names_in_", None)
+    if names is not None:
+        return pick_features(frame, names.tolist(), source)
+    return frame.set_axis(range(frame.shape[1]), axis=1)
+
+
+def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[str]:
+    if known == "all":
+        return [name for name in labels if name in frame.columns]
+    names = pick_columns(frame, known, "--known")
+    strange = [name for name in names if name not in labels]
+    if strange:
+        raise ValueError(f"--known: {strange[0]!r} is not one of the labels {', '.join(labels)}.")
+    return names
+
+
+def _as_table(prediction: CredalPrediction, kept: pd.DataFrame, intervals: bool) -> pd.DataFrame:
+    words = prediction.to_strings()
+    columns: dict[str, Any] = {}
+    for j, name in enumerate(prediction.label_names):
+        columns[name] = words[:, j].astype(object)
+        if intervals:
+            columns[f"{name}_lower"] = np.round(prediction.lower[:, j], 6)
+            columns[f"{name}_upper"] = np.round(prediction.upper[:, j], 6)
+    clash = set(columns) & set(kept.columns)
+    if clash:
+        raise ValueError(f"--keep: {sorted(clash)[0]!r} is a column of the answers.")
+    return pd.concat([kept.reset_index(drop=True), pd.DataFrame(columns)], axis=1)

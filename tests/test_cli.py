@@ -1,0 +1,478 @@
+"""The command line as a user meets it: real processes, files, pipes and exit statuses."""
+
+import json
+import os
+import re
+import resource
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credalchain import CredalChainClassifier, load_model, save_model
+
+rng = np.random.default_rng(0)
+N = 80
+SONGS = pd.DataFrame(
+    {
+        "id": [f"song{i}" for i in range(N)],
+        "tempo": rng.normal(120, 20, N).round(1),
+        "key": rng.choice(["C", "D", "E"], N),
+        "live": rng.random(N) < 0.3,
+    }
+)
+SONGS["rock"] = (SONGS.tempo > 120).astype(int)
+SONGS["pop"] = (SONGS.key == "C").astype(int)
+SONGS["folk"] = pd.array(np.where(rng.random(N) < 0.3, np.nan, SONGS.live), "Float64").astype(
+    "Int64"
+)
+
+
+def credalchain(*arguments, cwd, status=0, **options):
+    done = subprocess.run(
+        [sys.executable, "-m", "credalchain", *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+        **options,
+    )
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def sentence(done):
+    """The one sentence on stderr."""
+    lines = done.stderr.strip().splitlines()
+    assert len(lines) == 1, done.stderr
+    assert lines[0].startswith("credalchain: ")
+    return lines[0]
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("a place with spaces")
+    SONGS.to_csv(folder / "songs.csv", index=False)
+    SONGS.to_parquet(folder / "songs.parquet", index=False)
+    SONGS.drop(columns=["rock", "pop", "folk"]).to_csv(folder / "new.csv", index=False)
+    credalchain(
+        "fit",
+        "songs.csv",
+        "--labels",
+        "last:3",
+        "--ignore",
+        "id",
+        "--s",
+        "1",
+        "--out",
+        "m",
+        cwd=folder,
+    )
+    return folder
+
+
+def test_fit_equals_the_library(place):
+    model = load_model(place / "m")
+    X = SONGS[["tempo", "key", "live"]]
+    ours = CredalChainClassifier(s=1.0, random_state=0).fit(X, SONGS[["rock", "pop", "folk"]])
+    np.testing.assert_array_equal(model.infer(X).log_odds, ours.infer(X).log_odds)
+    assert model.label_names_.tolist() == ["rock", "pop", "folk"]
+
+
+@pytest.mark.parametrize(
+    "labels", [["rock,pop,folk"], ["rock", "--labels", "pop,folk"], ["last:3"]]
+)
+@pytest.mark.parametrize("data", ["songs.csv", "songs.parquet"])
+def test_ways_to_name_labels_and_data(place, tmp_path, labels, data):
+    credalchain(
+        "-q",
+        "fit",
+        data,
+        "--labels",
+        *labels,
+        "--ignore",
+        "id",
+        "--s",
+        "1",
+        "--out",
+        tmp_path / "m2",
+        cwd=place,
+    )
+    assert load_model(tmp_path / "m2").model_.counts == load_model(place / "m").model_.counts
+
+
+def test_predict_writes_stars_and_intervals(place, tmp_path):
+    done = credalchain(
+        "predict",
+        "m",
+        "new.csv",
+        "--out",
+        tmp_path / "a.csv",
+        "--intervals",
+        "--s",
+        "30",
+        "--keep",
+        "id",
+        cwd=place,
+    )
+    assert done.stdout == ""
+    answers = pd.read_csv(tmp_path / "a.csv", dtype=str)
+    prediction = load_model(place / "m").infer(SONGS[["tempo", "key", "live"]], s=30)
+    assert answers["id"].tolist() == SONGS["id"].tolist()
+    np.testing.assert_array_equal(
+        answers[["rock", "pop", "folk"]].to_numpy(), prediction.to_strings()
+    )
+    np.testing.assert_allclose(
+        answers["rock_lower"].astype(float), prediction.lower[:, 0], atol=1e-6
+    )
+    assert "*" in set(answers["folk"])
+    credalchain("predict", "m", "new.csv", "--out", tmp_path / "a.parquet", cwd=place)
+    assert pd.read_parquet(tmp_path / "a.parquet")["rock"].isin(["0", "1", "*"]).all()
+
+
+def test_stdout_is_clean_for_piping(place):
+    text = (place / "new.csv").read_text()
+    done = credalchain("predict", "m", "-", "--out", "-", cwd=place, input=text)
+    table = pd.read_csv(pd.io.common.StringIO(done.stdout), dtype=str)
+    assert table.shape == (N, 3)
+    assert "answered" in done.stderr
+    assert (
+        credalchain("-q", "predict", "m", "new.csv", "--out", "-", cwd=place).stderr != done.stderr
+    )
+
+
+def test_extra_columns_are_ignored_with_a_note(place):
+    done = credalchain("predict", "m", "new.csv", "--out", "-", cwd=place)
+    assert "1 columns that the model does not know are ignored: ['id']" in done.stderr
+    quiet = credalchain("--quiet", "predict", "m", "new.csv", "--out", "-", cwd=place)
+    assert quiet.stderr == ""
+    assert quiet.stdout == done.stdout
+
+
+def test_known_labels(place, tmp_path):
+    frame = SONGS.assign(rock=["*", "1", "0", ""] * 20)
+    frame.to_csv(tmp_path / "half.csv", index=False)
+    done = credalchain(
+        "predict", place / "m", "half.csv", "--known", "rock", "--out", "-", cwd=tmp_path
+    )
+    rock = pd.read_csv(pd.io.common.StringIO(done.stdout), dtype=str)["rock"]
+    assert set(rock[1::4]) == {"1"}
+    assert set(rock[2::4]) == {"0"}
+    everything = credalchain(
+        "predict", place / "m", "half.csv", "--known", "all", "--out", "-", cwd=tmp_path
+    )
+    folk = pd.read_csv(pd.io.common.StringIO(everything.stdout), dtype=str)["folk"]
+    told = SONGS["folk"].notna()
+    assert (folk[told] == SONGS["folk"][told].astype(str)).all()
+
+
+def test_options_at_prediction_time(place):
+    bold = credalchain("predict", "m", "new.csv", "--s", "0", "--out", "-", cwd=place).stdout
+    careful = credalchain("predict", "m", "new.csv", "--s", "50", "--out", "-", cwd=place).stdout
+    assert bold.count("*") < careful.count("*")
+    credalchain(
+        "predict",
+        "m",
+        "new.csv",
+        "--strategy",
+        "marginalization",
+        "--threshold",
+        "0.4,0.5,0.6",
+        "--jobs",
+        "2",
+        "--out",
+        "-",
+        cwd=place,
+    )
+
+
+def test_every_parameter_of_the_estimator(place, tmp_path):
+    credalchain(
+        "fit",
+        "songs.csv",
+        "--labels",
+        "rock,pop,folk",
+        "--ignore",
+        "id",
+        "--out",
+        tmp_path / "m",
+        "--s",
+        "0.5",
+        "--strategy",
+        "marginalization",
+        "--order",
+        "folk,rock,pop",
+        "--threshold",
+        "0.3,0.5,0.6",
+        "--seed",
+        "7",
+        "--jobs",
+        "2",
+        "--epsilon",
+        "0.01",
+        "--prior",
+        "credal",
+        "--denominator",
+        "class",
+        "--bins",
+        "4",
+        "--missing-features",
+        "conservative",
+        cwd=place,
+    )
+    model = load_model(tmp_path / "m")
+    assert model.order_.tolist() == [2, 0, 1]
+    assert model.threshold == [0.3, 0.5, 0.6]
+    params = model.get_params()
+    assert params["base__epsilon"] == 0.01
+    assert params["base__discretizer__n_bins"] == 4
+    assert params["base__missing_features"] == "conservative"
+    assert (params["base__prior"], params["base__denominator"]) == ("credal", "class")
+    credalchain(
+        "fit",
+        "songs.csv",
+        "--labels",
+        "rock,pop",
+        "--ignore",
+        "id,folk",
+        "--method",
+        "relevance",
+        "--out",
+        tmp_path / "r",
+        cwd=place,
+    )
+    assert type(load_model(tmp_path / "r")).__name__ == "CredalBinaryRelevanceClassifier"
+    codes = SONGS[["live", "rock", "pop"]].astype(int)
+    codes.to_csv(tmp_path / "codes.csv", index=False)
+    credalchain("fit", "codes.csv", "--labels", "last:2", "--bins", "0", "--out", "c", cwd=tmp_path)
+    assert load_model(tmp_path / "c").model_.discretizer is None
+
+
+def test_evaluate(place):
+    arguments = ["evaluate", "songs.csv", "--labels", "last:3", "--ignore", "id", "--folds", "4"]
+    text = credalchain(*arguments, "--s", "0,2", cwd=place)
+    assert "set_accuracy" in text.stdout
+    assert "all labels" in text.stdout
+    result = json.loads(credalchain(*arguments, "--s", "0,2", "--json", cwd=place).stdout)
+    assert [entry["s"] for entry in result] == [0, 2]
+    assert result[0]["measures"]["completeness"]["mean"] >= 0.9
+    assert result[1]["measures"]["completeness"]["mean"] < 1
+    assert set(result[0]["labels"]) == {"rock", "pop", "folk", "all labels"}
+
+
+def test_explain_in_words_and_as_a_picture(place, tmp_path):
+    done = credalchain(
+        "explain", "m", "new.csv", "--row", "3", "--picture", tmp_path / "why.png", cwd=place
+    )
+    for word in ("rock", "pop", "folk", "tempo", "prior"):
+        assert word in done.stdout
+    assert (tmp_path / "why.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_info(place):
+    text = credalchain("info", "m", cwd=place).stdout
+    assert "rock, pop, folk" in text
+    about = json.loads(credalchain("info", "m", "--json", cwd=place).stdout)
+    assert about["feature_names"] == ["tempo", "key", "live"]
+
+
+def test_demo(tmp_path):
+    done = credalchain("demo", "--out", "figures", cwd=tmp_path)
+    assert "branching" in done.stdout
+    assert len(list((tmp_path / "figures").iterdir())) == 4
+
+
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "explain", "info", "demo"])
+def test_help_shows_an_example(command, tmp_path):
+    done = credalchain(command, "--help", cwd=tmp_path)
+    assert f"credalchain {command}" in done.stdout.split("Example")[1]
+
+
+def test_usage_errors_have_status_2(tmp_path):
+    for arguments in (["fit"], ["nonsense"], ["fit", "x.csv"], ["explain", "m", "d", "--row", "x"]):
+        credalchain(*arguments, cwd=tmp_path, status=2)
+
+
+def test_version(tmp_path):
+    assert credalchain("--version", cwd=tmp_path).stdout.startswith("credalchain 0.")
+
+
+# -- bad input: one sentence, status 1, nothing written ------------------------------------
+
+FIT = ["fit", "bad.csv", "--labels", "y", "--out", "model"]
+BAD_DATA = {
+    "a two": ("x,y\n1,0\n2,2\n", FIT, "Y must hold 0, 1 or missing.*got 2.* column y"),
+    "a yes": ("x,y\n1,0\n2,yes\n", FIT, "Y must hold.*'yes'"),
+    "plus minus": ("x,y\n1,-1\n2,1\n", FIT, "-1 means 'missing'"),
+    "nothing": ("", FIT, "bad.csv is empty"),
+    "header only": ("x,y\n", FIT, "bad.csv has no rows"),
+    "two columns of a name": ("x,x.1,x\n1,0,2\n", FIT, "no column 'y'|two columns"),
+    "no such label": ("x,z\n1,0\n", FIT, "--labels: there is no column 'y'; the columns are x, z"),
+    "labels only": ("y\n1\n0\n", FIT, "takes all columns"),
+    "ragged": ('x,y\n1,0\n"2,1\n', FIT, "cannot be read as a table|no rows|Y must hold"),
+    "no labels named": ("x,y\n1,0\n", ["fit", "bad.csv", "--out", "m"], "say which columns"),
+    "bad count": (
+        "x,y\n1,0\n",
+        ["fit", "bad.csv", "--labels", "last:9", "--out", "m"],
+        "between 1 and 2",
+    ),
+    "dates": ("x,y\n1,0\n", [*FIT, "--s", "-1"], "s must be a number"),
+    "epsilon": ("x,y\n1,0\n", [*FIT, "--epsilon", "1"], "epsilon must be"),
+    "order": ("x,y\n1,0\n", [*FIT, "--order", "y,z"], "order must be"),
+    "strategy": ("x,y\n1,0\n", [*FIT, "--strategy", "guess"], "strategy must be"),
+    "method": ("x,y\n1,0\n", [*FIT, "--method", "magic"], "--method must be chain or relevance"),
+    "threshold": ("x,y\n1,0\n", [*FIT, "--threshold", "high"], "--threshold must be numbers"),
+    "folder": (
+        "x,y\n1,0\n",
+        ["fit", "bad.csv", "--labels", "y", "--out", "no/where"],
+        "folder no does not exist",
+    ),
+    "folds": ("x,y\n1,0\n", ["evaluate", "bad.csv", "--labels", "y"], "--folds must be at most"),
+}
+
+
+@pytest.mark.parametrize(
+    ("content", "arguments", "message"), BAD_DATA.values(), ids=BAD_DATA.keys()
+)
+def test_bad_data(content, arguments, message, tmp_path):
+    (tmp_path / "bad.csv").write_text(content)
+    done = credalchain("-q", *arguments, cwd=tmp_path, status=1)
+    assert re.search(message, sentence(done)), done.stderr
+    assert [file.name for file in tmp_path.iterdir()] == ["bad.csv"]
+    assert done.stdout == ""
+
+
+def test_files_that_are_not_tables(tmp_path):
+    (tmp_path / "picture.csv").write_bytes(b"\x89PNG\r\n\x1a\n" + bytes(range(256)) * 4)
+    (tmp_path / "text.parquet").write_text("hello")
+    (tmp_path / "table.xlsx").write_text("hello")
+    for name in ("picture.csv", "text.parquet"):
+        done = credalchain("fit", name, "--labels", "y", "--out", "m", cwd=tmp_path, status=1)
+        assert f"{name} cannot be read as a table" in sentence(done)
+    done = credalchain("fit", "table.xlsx", "--labels", "y", "--out", "m", cwd=tmp_path, status=1)
+    assert "must end in .csv" in sentence(done)
+    done = credalchain("fit", "gone.csv", "--labels", "y", "--out", "m", cwd=tmp_path, status=1)
+    assert "there is no file gone.csv" in sentence(done)
+
+
+def test_bad_input_at_prediction_time(place, tmp_path):
+    SONGS[["id", "key"]].to_csv(tmp_path / "few.csv", index=False)
+    done = credalchain(
+        "-q", "predict", place / "m", "few.csv", "--out", "a.csv", cwd=tmp_path, status=1
+    )
+    assert "few.csv lacks 2 of the model's 3 columns: tempo, live" in sentence(done)
+    SONGS.assign(tempo="fast").to_csv(tmp_path / "odd.csv", index=False)
+    done = credalchain(
+        "-q", "predict", place / "m", "odd.csv", "--out", "a.csv", cwd=tmp_path, status=1
+    )
+    assert "'tempo' of X held numbers in fit and holds strings now" in sentence(done)
+    done = credalchain(
+        "-q",
+        "predict",
+        place / "m",
+        place / "songs.csv",
+        "--known",
+        "tempo",
+        "--out",
+        "a.csv",
+        cwd=tmp_path,
+        status=1,
+    )
+    assert "'tempo' is not one of the labels" in sentence(done)
+    done = credalchain(
+        "-q", "predict", place / "m", place / "new.csv", "--out", "a.docx", cwd=tmp_path, status=1
+    )
+    assert "must end in .csv" in sentence(done)
+    done = credalchain(
+        "-q", "predict", place / "m", place / "new.csv", "--out", "no/a.csv", cwd=tmp_path, status=1
+    )
+    assert "folder no does not exist" in sentence(done)
+    done = credalchain(
+        "explain", place / "m", place / "new.csv", "--row", "99", cwd=tmp_path, status=1
+    )
+    assert "--row must be between 0 and 79" in sentence(done)
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["few.csv", "odd.csv"]
+
+
+def test_model_files_that_are_none(place, tmp_path):
+    import pickle
+
+    (tmp_path / "p").write_bytes(pickle.dumps({"a": 1}))
+    (tmp_path / "t").write_text("hello")
+    data = place / "new.csv"
+    for name, words in (
+        ("p", "pickle"),
+        ("t", "not a credalchain model"),
+        ("g", "there is no file"),
+    ):
+        for command in (
+            ["predict", name, data, "--out", "-"],
+            ["info", name],
+            ["explain", name, data],
+        ):
+            assert words in sentence(credalchain(*command, cwd=tmp_path, status=1))
+
+
+def test_a_full_disk(place, tmp_path):
+    (tmp_path / "a.csv").write_text("precious")
+
+    def limit():
+        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
+
+    done = credalchain(
+        "-q",
+        "predict",
+        place / "m",
+        place / "new.csv",
+        "--out",
+        "a.csv",
+        cwd=tmp_path,
+        status=1,
+        preexec_fn=limit,
+    )
+    assert "File too large" in sentence(done)
+    assert (tmp_path / "a.csv").read_text() == "precious"
+    assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
+def test_a_full_disk_behind_stdout(place):
+    command = [sys.executable, "-m", "credalchain", "-q", "predict", "m", "new.csv", "--out", "-"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            command, cwd=place, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert "No space left on device" in sentence(done)
+
+
+def test_a_reader_that_leaves_early_is_fine(place):
+    command = f"'{sys.executable}' -m credalchain -q predict m new.csv --out - | head -n 1"
+    done = subprocess.run(
+        command, shell=True, cwd=place, capture_output=True, text=True, check=True
+    )
+    assert done.stderr == ""
+
+
+def test_a_model_without_feature_names_takes_columns_by_position(place, tmp_path):
+    numbers = rng.normal(size=(30, 2))
+    save_model(CredalChainClassifier().fit(numbers, (numbers > 0).astype(int)), tmp_path / "m")
+    pd.DataFrame(numbers, columns=["a", "b"]).to_csv(tmp_path / "n.csv", index=False)
+    done = credalchain("-q", "predict", "m", "n.csv", "--out", "-", cwd=tmp_path)
+    assert done.stdout.startswith("label0,label1")
+
+
+def test_without_the_extra_it_says_what_to_install(tmp_path):
+    code = "import sys; sys.modules['typer'] = None; import credalchain.__main__ as m; m.main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert done.returncode == 1
+    assert "pip install 'credalchain[cli]'" in done.stderr

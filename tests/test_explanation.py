@@ -1,0 +1,150 @@
+"""Explanations add up to the bounds they explain, and their questions hold."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+
+from credalchain import (
+    CredalBinaryRelevanceClassifier,
+    CredalChainClassifier,
+    LocalChainModel,
+    explain,
+)
+from credalchain.plotting import plot_explanation
+from problems import cases
+
+
+def extended_sum(parts):
+    """Contributions with infinities: any -inf wins, as 0/0 counts as 0."""
+    if -np.inf in parts:
+        return -np.inf
+    return sum(parts)
+
+
+@settings(max_examples=200)
+@given(cases())
+def test_reasons_add_up_to_the_log_odds(case):
+    chain = case.estimator()
+    x, known = case.rows[:1], case.known[:1]
+    explanation = explain(chain, x, known=known)
+    prediction = chain.infer(x, known=known)
+    names = list(chain.label_names_)
+    assert sorted(step.label for step in explanation.steps) == sorted(names)
+    observed = (case.Y != -1).any(axis=0)
+    for step in explanation.steps:
+        j = names.index(step.label)
+        assert step.answer == prediction.labels[0, j]
+        assert step.known == (known[0, j] != -1)
+        bounds = (step.lower_log_odds, step.upper_log_odds)
+        assert bounds == tuple(prediction.log_odds[0, j])
+        if observed[j]:
+            totals = [
+                extended_sum([getattr(r, side) for r in step.reasons])
+                for side in ("lower", "upper")
+            ]
+            np.testing.assert_allclose(totals, bounds, atol=1e-9)
+        sizes = [reason.size for reason in step.reasons]
+        assert sizes == sorted(sizes, reverse=True)
+
+
+@settings(max_examples=100)
+@given(cases(with_known=False))
+def test_questions_settle_what_they_say(case):
+    chain = case.estimator()
+    names = list(chain.label_names_)
+    before = chain.infer(case.rows[:1]).labels[0]
+    explanation = explain(chain, case.rows[:1])
+    assert len(explanation.questions) == 2 * (before == -1).sum()
+    for question in explanation.questions:
+        known = np.full((1, len(names)), -1)
+        known[0, names.index(question.label)] = question.answer
+        after = chain.infer(case.rows[:1], known=known).labels[0]
+        settled = {
+            (names[k], after[k])
+            for k in range(len(names))
+            if before[k] == -1 and after[k] != -1 and names[k] != question.label
+        }
+        assert set(question.settles) == settled
+
+
+@pytest.fixture(scope="module")
+def songs():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(
+        {
+            "tempo": rng.normal(120, 20, 90),
+            "key": rng.choice(["C", "D"], 90),
+            "live": rng.random(90) < 0.5,
+        }
+    )
+    Y = pd.DataFrame({"rock": X.tempo > 120, "pop": X.key == "C", "folk": rng.random(90) < 0.5})
+    return CredalChainClassifier(s=2.0, order="given").fit(X, Y), X, Y
+
+
+def test_values_are_in_the_features_own_units(songs):
+    chain, X, _ = songs
+    row = X.iloc[:1].assign(tempo=121.0, key="never heard", live=None)
+    (first, *_) = explain(chain, row).steps
+    values = {reason.name: reason.value for reason in first.reasons}
+    cuts = chain.model_.discretizer.binnings_[0].cuts
+    low, high = cuts[cuts < 121].max(), cuts[cuts >= 121].min()
+    assert values["tempo"] == f"{low:.4g} to {high:.4g}"
+    assert values["key"] == "never seen"
+    assert values["live"] == "missing"
+    ends = [explain(chain, X.iloc[:1].assign(tempo=t)).steps[0] for t in (0.0, 999.0)]
+    words = [next(r.value for r in step.reasons if r.name == "tempo") for step in ends]
+    assert words == [f"at most {cuts[0]:.4g}", f"above {cuts[-1]:.4g}"]
+
+
+def test_frame_and_text(songs):
+    chain, X, _ = songs
+    explanation = explain(chain, X.iloc[:1])
+    frame = explanation.to_frame()
+    assert list(frame.columns) == ["step", "label", "source", "name", "value", "lower", "upper"]
+    assert (frame.source == "all").sum() == 3
+    for j, group in frame[frame.source != "all"].groupby("label", sort=False):
+        total = frame[(frame.source == "all") & (frame.label == j)].iloc[0]
+        assert group.lower.sum() == pytest.approx(total.lower, abs=1e-9)
+    assert "rock" in str(explanation)
+
+
+def test_one_row_only(songs):
+    chain, X, _ = songs
+    with pytest.raises(ValueError, match="x must be one row, got 2"):
+        explain(chain, X.iloc[:2])
+    with pytest.raises(ValueError, match="known must be 3 values 0, 1 or -1"):
+        explain(chain, X.iloc[:1], known=[1, 2])
+
+
+def test_relevance_has_no_questions_and_a_vector_is_a_row():
+    X = np.random.default_rng(0).normal(size=(50, 2))
+    alone = CredalBinaryRelevanceClassifier(s=5).fit(X, (X > 0).astype(int))
+    explanation = explain(alone, X[0])
+    assert explanation.questions == ()
+    assert {reason.source for step in explanation.steps for reason in step.reasons} == {
+        "prior",
+        "feature",
+    }
+
+
+def test_models_that_are_not_sums_give_intervals_and_decisions():
+    class Local:
+        def bounds(self, X, j, history, *, s):
+            return np.full(len(X), 0.4), np.full(len(X), 0.6 + 0.1 * j)
+
+    chain = CredalChainClassifier.from_model(LocalChainModel(Local(), 2), n_features=1)
+    explanation = explain(chain, [0.0])
+    assert [step.reasons for step in explanation.steps] == [(), ()]
+    assert all(step.word == "*" for step in explanation.steps)
+    assert plot_explanation(explanation).axes
+
+
+def test_picture(songs):
+    chain, X, _ = songs
+    explanation = explain(chain, X.iloc[:1], known=[1, -1, -1])
+    figure = plot_explanation(explanation, top=2)
+    words = [text.get_text() for axes in figure.axes for text in axes.texts]
+    assert "rock (known)" in words
+    assert sum(word in ("yes", "no", "*") for word in words) == 3
+    assert any(word.startswith("tempo") for word in words)
