@@ -6,11 +6,9 @@ file can only ever become counts, bins and parameters. Reading never unpickles, 
 is wrong with a file ends in a :class:`ModelFileError`.
 """
 
-import contextlib
 import hashlib
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -23,6 +21,7 @@ from credalchain._version import __version__
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
+from credalchain.files import replacing
 from credalchain.preprocessing import Binning, Categories, Discretizer, NumericBins, ZeroAndBins
 from credalchain.strategies import STRATEGIES, Strategy
 
@@ -91,43 +90,6 @@ def content_digest(description: Mapping[str, Any], arrays: Arrays) -> str:
         digest.update(f"{name} {array.dtype.str} {array.shape}".encode())
         digest.update(array.tobytes())
     return digest.hexdigest()
-
-
-class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
-    """Write to a temporary file beside ``path``, which takes its place if all went well."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-
-    def __enter__(self) -> Any:
-        folder = self._path.parent
-        if not folder.is_dir():
-            raise FileNotFoundError(f"the folder {folder} does not exist.")
-        if self._path.exists() and not self._path.is_file():
-            raise OSError(f"{self._path} exists and is not a file.")
-        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self._path.name}.")
-        self._temporary = Path(name)
-        self._file = os.fdopen(handle, "wb")
-        return self._file
-
-    def __exit__(self, kind: Any, *_: Any) -> None:
-        try:
-            if kind is None:
-                self._file.flush()
-                os.fsync(self._file.fileno())
-                self._temporary.chmod(0o666 & ~_umask())
-                self._file.close()
-                self._temporary.replace(self._path)
-        finally:
-            with contextlib.suppress(OSError):  # what could not be written before cannot now
-                self._file.close()
-            self._temporary.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 # -- writing -------------------------------------------------------------------------------
@@ -371,6 +333,5 @@ __all__ = [
     "ModelFileError",
     "load_model",
     "read_description",
-    "replacing",
     "save_model",
 ]

@@ -12,7 +12,8 @@ from credalchain.cli.predict import features_for
 from credalchain.cli.tables import read_table
 from credalchain.explanation import Explanation, Step
 from credalchain.explanation import explain as explain_row
-from credalchain.model_files import load_model, replacing
+from credalchain.files import replacing
+from credalchain.model_files import load_model
 
 _BAR = 21  # characters from probability 0 to 1
 _COLOURS = {1: "bold blue", 0: "bold dark_orange3", -1: "bold"}

@@ -9,7 +9,7 @@ from typing import Any
 import pandas as pd
 
 from credalchain.datasets import load_embedded_yeast
-from credalchain.model_files import replacing
+from credalchain.files import replacing
 
 EMBEDDED = "embedded:yeast"
 

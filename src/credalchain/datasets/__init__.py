@@ -1,5 +1,19 @@
-"""Data to try things on."""
+"""Data: readers, the paper's data sets, and damage to labels."""
 
+from credalchain.datasets.dataset import MultilabelDataset
 from credalchain.datasets.embedded import EmbeddedData, load_embedded_yeast
+from credalchain.datasets.files import read_arff, read_meka, read_mulan, read_table
+from credalchain.datasets.mulan import MULAN, DataUnavailableError, load_mulan
 
-__all__ = ["EmbeddedData", "load_embedded_yeast"]
+__all__ = [
+    "MULAN",
+    "DataUnavailableError",
+    "EmbeddedData",
+    "MultilabelDataset",
+    "load_embedded_yeast",
+    "load_mulan",
+    "read_arff",
+    "read_meka",
+    "read_mulan",
+    "read_table",
+]

@@ -1,0 +1,261 @@
+"""Readers: ARFF in the ways of MULAN and MEKA, CSV and Parquet.
+
+ARFF is parsed by liac-arff, XML by the standard library (which reads no external entities).
+Both come with the extra ``data``.
+"""
+
+import os
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from credalchain.datasets.dataset import MultilabelDataset
+from credalchain.labels import MISSING, as_labels
+
+PathLike = str | os.PathLike[str]
+
+_YES, _NO = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no"}
+
+
+def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
+    """Read a data set in the format of MULAN: an ARFF file, and an XML file naming its labels.
+
+    The XML only says which attributes are labels; Y follows the order of the ARFF file.
+    """
+    return read_arff(arff, read_label_names(xml))
+
+
+def read_meka(arff: PathLike) -> MultilabelDataset:
+    """Read a data set in the format of MEKA, whose relation name holds ``-C n``.
+
+    The first n attributes are labels, or the last -n if n is negative.
+    """
+    content = _parse(Path(arff))
+    found = re.search(r"-[Cc]\s+(-?\d+)", content["relation"])
+    if found is None:
+        raise ValueError(
+            f"{arff} is not in MEKA's format: there is no -C in its relation, "
+            f"{content['relation']!r}."
+        )
+    n = int(found[1])
+    names = [name for name, _ in content["attributes"]]
+    if not 0 < abs(n) < len(names):
+        raise ValueError(f"{arff} has -C {n}, but {len(names)} attributes.")
+    return _as_dataset(Path(arff), content, names[:n] if n > 0 else names[n:])
+
+
+def read_arff(arff: PathLike, labels: Sequence[str]) -> MultilabelDataset:
+    """Read an ARFF file, dense or sparse, with the attributes that are labels given by name."""
+    return _as_dataset(Path(arff), _parse(Path(arff)), labels)
+
+
+def read_table(path: PathLike, labels: Sequence[str]) -> MultilabelDataset:
+    """Read a CSV, TSV or Parquet file with the columns that are labels given by name."""
+    frame = read_frame(path)
+    _check_labels(labels, list(frame.columns), path)
+    features = [name for name in frame.columns if name not in set(labels)]
+    return MultilabelDataset(
+        Path(path).stem,
+        frame[features],
+        as_labels(frame[list(labels)]),
+        features,
+        list(labels),
+        source=str(path),
+    )
+
+
+def read_label_names(xml: PathLike) -> list[str]:
+    """The names of the labels in an XML file of MULAN."""
+    path = Path(xml)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    try:
+        root = ElementTree.parse(path).getroot()
+    except ElementTree.ParseError as error:
+        raise ValueError(f"{path} is not an XML file of labels: {error}.") from None
+    names = [node.get("name") for node in root.iter() if node.tag.split("}")[-1] == "label"]
+    if not names or None in names:
+        raise ValueError(f"{path} names no labels.")
+    return [str(name) for name in names]
+
+
+def attribute_names(arff: PathLike) -> list[str]:
+    """The names of all attributes of an ARFF file, in its order."""
+    return [name for name, _ in _parse(Path(arff))["attributes"]]
+
+
+def read_frame(path: PathLike) -> Any:
+    """A CSV, TSV or Parquet file as a data frame with different column names."""
+    pd = _pandas()
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    suffix = path.suffix.lower()
+    if suffix not in (".csv", ".tsv", ".txt", ".parquet", ".pq"):
+        raise ValueError(f"{path}: the name must end in .csv, .tsv, .parquet or .arff.")
+    try:
+        if suffix in (".parquet", ".pq"):
+            frame = pd.read_parquet(path)
+        else:
+            frame = read_csv(path, "\t" if suffix == ".tsv" else ",")
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{path} is empty.") from None
+    except ImportError:
+        raise
+    except (UnicodeDecodeError, pd.errors.ParserError, OSError, ValueError) as error:
+        first = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ValueError(f"{path} cannot be read as a table: {first}") from error
+    return check_frame(frame, path)
+
+
+def read_csv(source: Any, separator: str) -> Any:
+    """CSV as text in UTF-8, with or without a byte order mark; no column becomes row names."""
+    pd = _pandas()
+    frame = pd.read_csv(source, sep=separator, encoding="utf-8-sig", index_col=False)
+    if any("\x00" in str(name) for name in frame.columns):
+        raise ValueError("it is not text")
+    return frame
+
+
+def check_frame(frame: Any, source: Any) -> Any:
+    """Refuse a table without rows or with two columns of a name; make names text."""
+    if frame.columns.duplicated().any():
+        twice = frame.columns[frame.columns.duplicated()][0]
+        raise ValueError(f"{source} has two columns called {twice!r}.")
+    if len(frame) == 0 or len(frame.columns) == 0:
+        raise ValueError(f"{source} has no rows.")
+    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+
+
+def _pandas() -> Any:
+    try:
+        import pandas as pd
+    except ImportError as error:
+        raise ImportError('Reading tables needs pandas: pip install "credalchain[data]"') from error
+    return pd
+
+
+# -- ARFF ----------------------------------------------------------------------------------
+
+
+def _parse(path: Path) -> dict[str, Any]:
+    """Relation, attributes and data; sparse data as one dict per row."""
+    try:
+        import arff
+    except ImportError as error:
+        raise ImportError(
+            'Reading ARFF needs liac-arff: pip install "credalchain[data]"'
+        ) from error
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    try:
+        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        kind = arff.LOD if _is_sparse(text) else arff.DENSE
+        content: dict[str, Any] = arff.loads(text, return_type=kind)
+    except arff.ArffException as error:
+        raise ValueError(f"{path} cannot be read as ARFF: {error}") from error
+    if not content["attributes"] or not content["data"]:
+        raise ValueError(f"{path} is not an ARFF file with data.")
+    content["sparse"] = kind == arff.LOD
+    return content
+
+
+def _is_sparse(text: str) -> bool:
+    found = re.search(r"^\s*@data\s*$(?:\s*%.*$)*\s*(\{?)", text, re.IGNORECASE | re.MULTILINE)
+    return bool(found and found[1])
+
+
+def _check_labels(labels: Sequence[str], names: list[str], path: Any) -> None:
+    missing = [label for label in labels if label not in names]
+    if missing:
+        raise ValueError(f"{path} has no attribute {missing[0]!r}, which should be a label.")
+    if len(labels) == 0 or len(set(labels)) != len(labels) or len(labels) == len(names):
+        raise ValueError(f"{path}: labels must be some of the attributes, each named once.")
+
+
+def _as_dataset(path: Path, content: dict[str, Any], labels: Sequence[str]) -> MultilabelDataset:
+    names = [name for name, _ in content["attributes"]]
+    if len(set(names)) != len(names):
+        raise ValueError(f"{path} has two attributes of the same name.")
+    _check_labels(labels, names, path)
+    wanted = set(labels)
+    columns = _columns_of(content)
+    features = [i for i, name in enumerate(names) if name not in wanted]
+    targets = [i for i, name in enumerate(names) if name in wanted]
+    kinds = [kind for _, kind in content["attributes"]]
+    Y = np.column_stack([_as_label(columns[i], names[i], path) for i in targets])
+    if content["sparse"] and all(_is_number_like(kinds[i]) for i in features):
+        X = _as_csr(content["data"], features, len(names))
+    else:
+        X = _pandas().DataFrame({names[i]: _as_column(columns[i], kinds[i]) for i in features})
+    return MultilabelDataset(
+        path.stem,
+        X,
+        Y,
+        [names[i] for i in features],
+        [names[i] for i in targets],
+        description=str(content.get("description", "")).strip(),
+        source=str(path),
+    )
+
+
+def _columns_of(content: dict[str, Any]) -> list[list[Any]]:
+    """Values by attribute. What sparse data leaves out is 0, or the first nominal value."""
+    if not content["sparse"]:
+        return [list(column) for column in zip(*content["data"], strict=True)]
+    defaults = [kind[0] if isinstance(kind, list) else 0.0 for _, kind in content["attributes"]]
+    columns = [[default] * len(content["data"]) for default in defaults]
+    for row, cells in enumerate(content["data"]):
+        for i, value in cells.items():
+            columns[i][row] = value
+    return columns
+
+
+def _is_number_like(kind: Any) -> bool:
+    if isinstance(kind, list):
+        return kind == ["0", "1"]
+    return str(kind).upper() in ("NUMERIC", "REAL", "INTEGER")
+
+
+def _as_csr(rows: list[dict[int, Any]], features: list[int], n: int) -> Any:
+    place = np.full(n, -1)
+    place[features] = np.arange(len(features))
+    triples = [
+        (row, place[i], np.nan if value is None else float(value))
+        for row, cells in enumerate(rows)
+        for i, value in cells.items()
+        if place[i] >= 0
+    ]
+    row, column, value = zip(*triples, strict=True) if triples else ((), (), ())
+    matrix = sparse.csr_array(
+        (np.array(value, dtype=np.float64), (np.array(row, int), np.array(column, int))),
+        shape=(len(rows), len(features)),
+    )
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def _as_column(values: list[Any], kind: Any) -> Any:
+    if isinstance(kind, list):
+        return _pandas().Categorical(values, categories=kind)
+    if str(kind).upper() == "STRING":
+        return np.array(values, dtype=object)
+    return np.array([np.nan if value is None else float(value) for value in values])
+
+
+def _as_label(values: list[Any], name: str, path: Path) -> NDArray[np.int8]:
+    labels = np.empty(len(values), dtype=np.int8)
+    for row, value in enumerate(values):
+        word = "" if value is None else str(value).strip().lower()
+        if word not in _YES | _NO | {""}:
+            raise ValueError(
+                f"{path}: the label {name!r} must be 0 or 1, got {value!r} in row {row}."
+            )
+        labels[row] = MISSING if word == "" else int(word in _YES)
+    return labels

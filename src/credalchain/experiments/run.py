@@ -1,0 +1,65 @@
+"""Running a study: what is not done yet, in parallel, one file per task."""
+
+import traceback
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from joblib import Parallel, delayed
+
+from credalchain.experiments.store import Store
+from credalchain.experiments.study import Study
+from credalchain.experiments.tasks import Task, expand
+from credalchain.experiments.work import run_task
+
+
+@dataclass(frozen=True)
+class Progress:
+    """How far a run is, after each task."""
+
+    done: int
+    total: int
+    failed: int
+    task: Task
+
+
+def run_study(
+    study: Study,
+    store: Store,
+    *,
+    n_jobs: int | None = None,
+    on_task: Callable[[Progress], None] = lambda progress: None,
+) -> int:
+    """Run all tasks of a study that have no result yet; the number of tasks that failed.
+
+    Every finished task is written at once, so a run can be killed at any moment and started
+    again: it goes on with what is missing. Results do not depend on the number of workers.
+    """
+    store.open(study)
+    tasks = [task for task in expand(study) if not store.is_done(task)]
+    total = sum(1 for _ in expand(study))
+    done, failed = total - len(tasks), 0
+    for task, records, error in _outcomes(tasks, n_jobs):
+        if error is None:
+            store.save(task, records)
+        else:
+            failed += 1
+            store.save_error(task, error)
+        done += 1
+        on_task(Progress(done, total, failed, task))
+    return failed
+
+
+def _outcomes(
+    tasks: list[Task], n_jobs: int | None
+) -> Iterator[tuple[Task, list[dict[str, Any]], str | None]]:
+    """Tasks as they finish, in any order."""
+    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
+    yield from workers(delayed(_attempt)(task) for task in tasks)
+
+
+def _attempt(task: Task) -> tuple[Task, list[dict[str, Any]], str | None]:
+    try:
+        return task, run_task(task), None
+    except Exception:  # one task's failure is recorded, and the others go on
+        return task, [], traceback.format_exc()

@@ -1,0 +1,320 @@
+"""What a study is, read from TOML and checked before anything runs."""
+
+import difflib
+import re
+import tomllib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from credalchain.datasets.corruption import CORRUPTIONS
+from credalchain.datasets.mulan import MULAN
+from credalchain.metrics import MEASURES
+from credalchain.strategies import STRATEGIES
+from credalchain.validation import check_s
+
+EMBEDDED = "embedded:yeast"
+SPLITS = ("shuffled", "iterative")
+KINDS = ("chain", "relevance", "estimator")
+
+
+class StudyError(ValueError):
+    """A study file says something that cannot be done; the message says where."""
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Conventions that belong together. ``bins``: learned on "train" rows or on "all" rows."""
+
+    epsilon: float
+    epsilon_at_zero: float  # for s = 0
+    prior: str
+    denominator: str
+    bins: str
+    removal: str
+
+
+SETTINGS = {
+    "paper": Settings(0.0, 0.0, "paper", "class", "train", "uniform"),
+    "published": Settings(0.001, 0.0, "laplace", "pairwise", "all", "per-label"),
+    "default": Settings(0.001, 0.001, "laplace", "pairwise", "train", "uniform"),
+}
+
+
+@dataclass(frozen=True)
+class Method:
+    """A classifier with the grid of its parameters that are read when predicting."""
+
+    name: str
+    kind: str = "chain"
+    strategies: tuple[str, ...] = ("branching",)
+    s: tuple[float, ...] = (2.0,)
+    order: str = "random"
+    n_bins: int = 6
+    class_path: str = ""
+    params: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Study:
+    """Data sets, methods, damage to the labels, cross-validation, measures and a seed."""
+
+    name: str
+    seed: int
+    settings: str
+    data: tuple[str, ...]
+    methods: tuple[Method, ...]
+    corruption: str
+    levels: tuple[float, ...]
+    folds: int
+    repeats: int
+    split: str
+    measures: tuple[str, ...]
+
+
+def load_study(path: str | Path) -> Study:
+    """Read and check a study file.
+
+    Raises
+    ------
+    StudyError
+        With the line, the key and the nearest name that would have been right.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    text = path.read_text(encoding="utf-8")
+    try:
+        content = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise StudyError(f"{path} is not TOML: {error}.") from None
+    return _Reader(path, text).study(content)
+
+
+class _Reader:
+    """Takes values out of a parsed file and knows where each stood."""
+
+    def __init__(self, path: Path, text: str) -> None:
+        self._path = path
+        self._lines = text.splitlines()
+
+    # -- the parts of a study --------------------------------------------------------------
+
+    def study(self, content: dict[str, Any]) -> Study:
+        known = ("name", "seed", "settings", "data", "measures", "cross_validation", "corruption")
+        self._only(content, (*known, "method"), "")
+        validation = self._table(content, "cross_validation", ("folds", "repeats", "split"))
+        damage = self._table(content, "corruption", ("kind", "levels"))
+        settings = self._choice(content, "settings", SETTINGS, "", "default")
+        kinds = {**CORRUPTIONS, "missing": None}
+        corruption = self._choice(damage, "kind", kinds, "corruption", "missing")
+        if corruption == "missing":
+            corruption = SETTINGS[settings].removal
+        return Study(
+            name=self._typed(content, "name", str, "", self._path.stem),
+            seed=self._whole(content, "seed", "", 0, at_least=0),
+            settings=settings,
+            data=self._choices(content, "data", (*MULAN, EMBEDDED), ""),
+            methods=self._methods(content),
+            corruption=corruption,
+            levels=self._numbers(
+                damage, "levels", "corruption", (0.0,), lambda f: 0 <= f < 1, "0 or more, below 1"
+            ),
+            folds=self._number(
+                validation,
+                "folds",
+                "cross_validation",
+                10,
+                lambda n: n >= 2,
+                "2 or more",
+                whole=True,
+            ),
+            repeats=self._number(
+                validation,
+                "repeats",
+                "cross_validation",
+                1,
+                lambda n: n >= 1,
+                "1 or more",
+                whole=True,
+            ),
+            split=self._choice(validation, "split", SPLITS, "cross_validation", "shuffled"),
+            measures=self._choices(
+                content, "measures", MEASURES, "", ("set_accuracy", "completeness", "incorrectness")
+            ),
+        )
+
+    def _methods(self, content: dict[str, Any]) -> tuple[Method, ...]:
+        tables = content.get("method")
+        if not isinstance(tables, list) or not tables:
+            raise StudyError(f"{self._path}: a study needs at least one [[method]].")
+        methods = tuple(self._method(table, turn) for turn, table in enumerate(tables))
+        names = [method.name for method in methods]
+        for turn, name in enumerate(names):
+            if name in names[:turn]:
+                self._fail("method", "name", f"two methods are called {name!r}", turn)
+        return methods
+
+    def _method(self, table: dict[str, Any], turn: int) -> Method:
+        known = ("name", "kind", "strategies", "s", "order", "n_bins", "class", "params")
+        self._only(table, known, "method", turn)
+        kind = self._choice(table, "kind", KINDS, "method", "chain", turn)
+        class_path = self._typed(table, "class", str, "method", "", turn)
+        if (kind == "estimator") != bool(class_path):
+            self._fail(
+                "method", "kind", 'kind = "estimator" goes with class = "module.Class"', turn
+            )
+        return Method(
+            name=self._typed(table, "name", str, "method", kind, turn),
+            kind=kind,
+            strategies=self._choices(
+                table, "strategies", STRATEGIES, "method", ("branching",), turn
+            ),
+            s=self._numbers(table, "s", "method", (2.0,), _is_s, "0 or positive", turn),
+            order=self._choice(
+                table, "order", ("random", "given", "dynamic"), "method", "random", turn
+            ),
+            n_bins=self._whole(table, "n_bins", "method", 6, turn, at_least=2),
+            class_path=class_path,
+            params=self._typed(table, "params", dict, "method", {}, turn),
+        )
+
+    # -- single values ---------------------------------------------------------------------
+
+    def _only(
+        self, table: Mapping[str, Any], known: Sequence[str], place: str, turn: int = 0
+    ) -> None:
+        for key in table:
+            if key not in known:
+                self._fail(place, key, f"there is no key {key!r}" + _nearest(key, known), turn)
+
+    def _table(self, content: dict[str, Any], name: str, known: Sequence[str]) -> dict[str, Any]:
+        table = content.get(name, {})
+        if not isinstance(table, dict):
+            self._fail("", name, f"{name} must be a table, [{name}]")
+        self._only(table, known, name)
+        return dict(table)
+
+    def _typed(
+        self,
+        table: Mapping[str, Any],
+        key: str,
+        kind: type,
+        place: str,
+        default: Any,
+        turn: int = 0,
+    ) -> Any:
+        value = table.get(key, default)
+        if not isinstance(value, kind):
+            self._fail(place, key, f"{key} must be of type {kind.__name__}, got {value!r}", turn)
+        return value
+
+    def _choice(
+        self,
+        table: Mapping[str, Any],
+        key: str,
+        choices: Any,
+        place: str,
+        default: str,
+        turn: int = 0,
+    ) -> str:
+        value = table.get(key, default)
+        if value not in list(choices):
+            words = f"{key} must be one of {', '.join(choices)}, got {value!r}"
+            self._fail(place, key, words + _nearest(value, choices), turn)
+        return str(value)
+
+    def _choices(
+        self,
+        table: Mapping[str, Any],
+        key: str,
+        choices: Any,
+        place: str,
+        default: tuple[str, ...] | None = None,
+        turn: int = 0,
+    ) -> tuple[str, ...]:
+        value = table.get(key, None if default is None else list(default))
+        if not isinstance(value, list) or not value:
+            self._fail(place, key, f"{key} must be a list of one or more names", turn)
+        for name in value:
+            if name not in list(choices):
+                self._fail(
+                    place, key, f"{key}: {name!r} is not known" + _nearest(name, choices), turn
+                )
+        if len(set(value)) < len(value):
+            self._fail(place, key, f"{key} names something twice", turn)
+        return tuple(value)
+
+    def _whole(
+        self,
+        table: Mapping[str, Any],
+        key: str,
+        place: str,
+        default: int,
+        turn: int = 0,
+        *,
+        at_least: int,
+    ) -> int:
+        value = table.get(key, default)
+        if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
+            words = f"{key} must be a whole number, at least {at_least}, got {value!r}"
+            self._fail(place, key, words, turn)
+        return int(value)
+
+    def _numbers(
+        self,
+        table: Mapping[str, Any],
+        key: str,
+        place: str,
+        default: tuple[float, ...],
+        legal: Callable[[Any], bool],
+        words: str,
+        turn: int = 0,
+    ) -> tuple[float, ...]:
+        values = table.get(key, list(default))
+        if not isinstance(values, list) or not values:
+            self._fail(place, key, f"{key} must be a list of one or more numbers", turn)
+        for value in values:
+            sound = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not sound or not legal(value):
+                self._fail(place, key, f"{key}: a number must be {words}, got {value!r}", turn)
+        if len(set(values)) < len(values):
+            self._fail(place, key, f"{key} holds a number twice", turn)
+        return tuple(float(value) for value in values)
+
+    # -- where ---------------------------------------------------------------------------
+
+    def _fail(self, place: str, key: str, words: str, turn: int = 0) -> None:
+        line = self._line_of(place, key, turn)
+        at = f", line {line}" if line else ""
+        inside = f" [{place}]" if place else ""
+        raise StudyError(f"{self._path}{at}:{inside} {words}.")
+
+    def _line_of(self, place: str, key: str, turn: int) -> int | None:
+        """The line of a key in the turn-th table of a name; of the table itself if not there."""
+        current, seen, header = "", -1, None
+        for number, line in enumerate(self._lines, start=1):
+            found = re.match(r"\s*\[+\s*([\w.-]+)\s*\]+", line)
+            if found:
+                current = found[1]
+                seen += current == place
+                if current == place and seen == turn:
+                    header = number
+            inside = current == place and (place == "" or seen == turn)
+            if inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
+                return number
+        return header
+
+
+def _is_s(value: Any) -> bool:
+    try:
+        check_s(value)
+    except ValueError:
+        return False
+    return True
+
+
+def _nearest(name: Any, choices: Any) -> str:
+    near = difflib.get_close_matches(str(name), list(choices), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(choices)}"

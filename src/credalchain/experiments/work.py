@@ -1,0 +1,276 @@
+"""One task: fit and score every fold, level, strategy and s of a repetition."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib import import_module
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils import _safe_indexing as take_rows
+
+from credalchain.bases.naive import ChainCounts, NaiveCredal
+from credalchain.bases.naive.codes import inner_codes
+from credalchain.bases.naive.counts import count
+from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
+from credalchain.chain import CredalChainClassifier
+from credalchain.datasets import MultilabelDataset, load_embedded_yeast, load_mulan
+from credalchain.datasets.corruption import CORRUPTIONS
+from credalchain.experiments.splits import iterative_folds, shuffled_folds
+from credalchain.experiments.study import EMBEDDED, SETTINGS, Settings, Study
+from credalchain.experiments.tasks import Task, seed_of
+from credalchain.labels import MISSING
+from credalchain.metrics import MEASURES
+from credalchain.model_selection import partial_labels
+from credalchain.preprocessing import Discretizer, ZeroAndBins
+
+Rows = NDArray[np.int64]
+Labels = NDArray[np.int8]
+Record = dict[str, Any]
+Answers = dict[tuple[str, float], dict[str, Any]]  # by strategy and s: what each measure needs
+
+NO_STRATEGY = "none"  # for methods without a chain
+
+
+@lru_cache(maxsize=8)
+def load_dataset(name: str) -> MultilabelDataset:
+    """A data set by its name in a study file; the newest stay in memory."""
+    if name != EMBEDDED:
+        return load_mulan(name)
+    X, Y, features, labels = load_embedded_yeast()
+    return MultilabelDataset(name, X, Y, features, labels)
+
+
+def run_task(task: Task) -> list[Record]:
+    """One record per fold, level, strategy and s."""
+    data = load_dataset(task.dataset)
+    method = _EstimatorMethod if task.method.kind == "estimator" else _NaiveMethod
+    records: list[Record] = []
+    for trial in method(task, data).trials():
+        records += _records(task, data, trial)
+    return records
+
+
+def folds_of(study: Study, name: str, Y: Labels, repetition: int) -> list[Rows]:
+    """The folds of a repetition: the same for every method."""
+    rng = np.random.default_rng(seed_of(study.seed, "folds", name, repetition))
+    if study.split == "iterative":
+        return iterative_folds(Y, study.folds, rng)
+    return shuffled_folds(len(Y), study.folds, rng)
+
+
+def damaged_labels(study: Study, name: str, Y: Labels, repetition: int) -> list[Labels]:
+    """The labels at every level: nested, the same for every method."""
+    damage = CORRUPTIONS[study.corruption]
+    seed = seed_of(study.seed, "corruption", name, repetition)
+    return [damage(Y, level, seed) for level in study.levels]
+
+
+def order_of(study: Study, name: str, repetition: int, fold: int, m: int) -> NDArray[np.int64]:
+    """The label order of a fold: the same for every method, level, strategy and s."""
+    rng = np.random.default_rng(seed_of(study.seed, "order", name, repetition, fold))
+    return rng.permutation(m)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The answers of one fit."""
+
+    fold: int
+    level: float
+    rows: Rows
+    answers: Answers
+    fit_seconds: float
+    predict_seconds: float
+
+
+def _records(task: Task, data: MultilabelDataset, trial: Trial) -> Iterator[Record]:
+    truth = data.Y[trial.rows]
+    for (strategy, s), inputs in trial.answers.items():
+        values = {
+            name: MEASURES[name].function(truth, inputs[MEASURES[name].needs])
+            for name in task.study.measures
+        }
+        yield {
+            "dataset": task.dataset,
+            "method": task.method.name,
+            "strategy": strategy,
+            "s": s,
+            "missing": trial.level,
+            "repetition": task.repetition,
+            "fold": trial.fold,
+            **values,
+            "fit_seconds": trial.fit_seconds,
+            "predict_seconds": trial.predict_seconds,
+        }
+
+
+# -- our own methods: everything from counts -------------------------------------------------
+
+
+class _NaiveMethod:
+    """Naive credal chains, with counts shared by folds where the codes allow."""
+
+    def __init__(self, task: Task, data: MultilabelDataset) -> None:
+        self._task, self._data = task, data
+        self._study, self._method = task.study, task.method
+        self._settings = SETTINGS[task.study.settings]
+        self._folds = folds_of(self._study, task.dataset, data.Y, task.repetition)
+        self._levels = damaged_labels(self._study, task.dataset, data.Y, task.repetition)
+
+    def trials(self) -> Iterator[Trial]:
+        whole = Discretizer(self._method.n_bins).fit(self._data.X)
+        if self._settings.bins == "all" or _says_nothing_about_rows(whole, self._data.X):
+            yield from self._trials_by_subtraction(whole)
+        else:
+            yield from self._trials_fold_by_fold()
+
+    def _trials_by_subtraction(self, whole: Discretizer) -> Iterator[Trial]:
+        """Codes are the same in all folds: count all rows and each fold, and subtract."""
+        k = whole.n_categories_
+        outer = whole.encode(self._data.X)
+        parts = [take_rows(outer, rows) for rows in self._folds]
+        codes = [inner_codes(part, k) for part in parts]
+        for level, labels in zip(self._study.levels, self._levels, strict=True):
+            counts = [count(c, labels[rows], k) for c, rows in zip(codes, self._folds, strict=True)]
+            everything = sum(counts[1:], counts[0])
+            for fold, part in enumerate(parts):
+                yield self._trial(fold, level, part, everything - counts[fold])
+
+    def _trials_fold_by_fold(self) -> Iterator[Trial]:
+        """Bins are learned on the training rows of each fold; levels share the codes."""
+        n = len(self._data.Y)
+        for fold, rows in enumerate(self._folds):
+            training = np.setdiff1d(np.arange(n), rows)
+            bins = Discretizer(self._method.n_bins).fit(take_rows(self._data.X, training))
+            outer = bins.encode(self._data.X)
+            codes = inner_codes(take_rows(outer, training), bins.n_categories_)
+            new = take_rows(outer, rows)
+            for level, labels in zip(self._study.levels, self._levels, strict=True):
+                started = time.perf_counter()
+                counts = count(codes, labels[training], bins.n_categories_)
+                yield self._trial(fold, level, new, counts, time.perf_counter() - started)
+
+    def _trial(
+        self, fold: int, level: float, codes: Any, counts: ChainCounts, seconds: float = 0.0
+    ) -> Trial:
+        started = time.perf_counter()
+        answers: Answers = {}
+        for epsilon, values in _by_epsilon(self._settings, self._method.s):
+            classifier = self._classifier(fold, counts, epsilon)
+            answers.update(self._answers(classifier, codes, values))
+        spent = time.perf_counter() - started
+        return Trial(fold, level, self._folds[fold], answers, seconds, spent)
+
+    def _answers(self, classifier: Any, codes: Any, values: list[float]) -> Answers:
+        """Labels for the whole grid; bounds and the precise chain only if a measure needs them."""
+        needs = {MEASURES[name].needs for name in self._study.measures}
+        strategies = self._method.strategies if self._method.kind == "chain" else (NO_STRATEGY,)
+        asked = None if strategies == (NO_STRATEGY,) else strategies
+        paths = classifier.predict_path(codes, values, strategy=asked)
+        paths = (paths,) if asked is None else paths
+        precise = classifier.predict(codes) if "precise" in needs else None
+        answers: Answers = {}
+        for at, s in enumerate(values):
+            bounds = [None] * len(strategies)
+            if "bounds" in needs:
+                found = classifier.infer(codes, s=s, strategy=asked)
+                bounds = [found] if asked is None else list(found)
+            for strategy, path, bound in zip(strategies, paths, bounds, strict=True):
+                answers[strategy, s] = {"partial": path[at], "bounds": bound, "precise": precise}
+        return answers
+
+    def _classifier(self, fold: int, counts: ChainCounts, epsilon: float) -> Any:
+        settings = self._settings
+        base = NaiveCredal(
+            epsilon=epsilon,
+            prior=settings.prior,
+            denominator=settings.denominator,
+            discretizer=None,
+        )
+        if self._method.kind == "relevance":
+            return CredalBinaryRelevanceClassifier.from_counts(counts, base=base)
+        order: Any = self._method.order
+        if order == "random":
+            study, task = self._study, self._task
+            order = order_of(study, task.dataset, task.repetition, fold, counts.n_labels)
+        return CredalChainClassifier.from_counts(counts, base=base, order=order)
+
+
+def _by_epsilon(settings: Settings, values: tuple[float, ...]) -> list[tuple[float, list[float]]]:
+    """Values of s that share an epsilon: the public code has another one at s = 0."""
+    zero = [s for s in values if s == 0]
+    rest = [s for s in values if s != 0]
+    if settings.epsilon == settings.epsilon_at_zero:
+        return [(settings.epsilon, list(values))]
+    groups = [(settings.epsilon_at_zero, zero), (settings.epsilon, rest)]
+    return [group for group in groups if group[1]]
+
+
+def _says_nothing_about_rows(discretizer: Discretizer, X: Any) -> bool:
+    """Whether any rows would have given the same bins: declared categories, sparse 0/1."""
+    if sparse.issparse(X):
+        return all(isinstance(b, ZeroAndBins) and len(b.cuts) == 0 for b in discretizer.binnings_)
+    declared = [
+        getattr(dtype, "categories", None) is not None for dtype in getattr(X, "dtypes", [])
+    ]
+    return (
+        bool(declared)
+        and all(declared)
+        and all(isinstance(binning, Categories) for binning in discretizer.binnings_)
+    )
+
+
+# -- any other estimator -----------------------------------------------------------------------
+
+
+class _EstimatorMethod:
+    """An estimator with the interface of scikit-learn, fitted as it comes."""
+
+    def __init__(self, task: Task, data: MultilabelDataset) -> None:
+        self._task, self._data = task, data
+        self._folds = folds_of(task.study, task.dataset, data.Y, task.repetition)
+        self._levels = damaged_labels(task.study, task.dataset, data.Y, task.repetition)
+
+    def trials(self) -> Iterator[Trial]:
+        n = len(self._data.Y)
+        for fold, rows in enumerate(self._folds):
+            training = np.setdiff1d(np.arange(n), rows)
+            X, new = (take_rows(self._data.X, part) for part in (training, rows))
+            for level, labels in zip(self._task.study.levels, self._levels, strict=True):
+                started = time.perf_counter()
+                estimator = self._estimator(fold).fit(X, _plain(labels[training]))
+                fitted = time.perf_counter()
+                answers = self._answers(estimator, new)
+                done = time.perf_counter()
+                yield Trial(fold, level, rows, answers, fitted - started, done - fitted)
+
+    def _answers(self, estimator: Any, X: Any) -> Answers:
+        method = self._task.method
+        if hasattr(estimator, "predict_path"):
+            path = estimator.predict_path(X, method.s)
+            return {
+                (NO_STRATEGY, s): _inputs(labels) for s, labels in zip(method.s, path, strict=True)
+            }
+        return {(NO_STRATEGY, 0.0): _inputs(partial_labels(estimator, X))}
+
+    def _estimator(self, fold: int) -> Any:
+        module, _, name = self._task.method.class_path.rpartition(".")
+        estimator = getattr(import_module(module), name)(**self._task.method.params)
+        if "random_state" in estimator.get_params() and estimator.random_state is None:
+            task = self._task
+            seed = seed_of(task.study.seed, "estimator", task.dataset, task.repetition, fold)
+            estimator.set_params(random_state=int(seed.generate_state(1)[0]))
+        return estimator
+
+
+def _plain(labels: Labels) -> Any:
+    """As scikit-learn takes it; NaN only where something is missing."""
+    return np.where(labels == MISSING, np.nan, labels) if (labels == MISSING).any() else labels
+
+
+def _inputs(labels: Labels) -> dict[str, Any]:
+    return {"partial": labels, "precise": labels, "bounds": None}

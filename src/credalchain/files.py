@@ -1,0 +1,44 @@
+"""Files are written whole or not at all."""
+
+import contextlib
+import os
+import tempfile
+from pathlib import Path
+from typing import Any
+
+
+class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
+    """Write to a temporary file beside ``path``, which takes its place if all went well."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+
+    def __enter__(self) -> Any:
+        folder = self._path.parent
+        if not folder.is_dir():
+            raise FileNotFoundError(f"the folder {folder} does not exist.")
+        if self._path.exists() and not self._path.is_file():
+            raise OSError(f"{self._path} exists and is not a file.")
+        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self._path.name}.")
+        self._temporary = Path(name)
+        self._file = os.fdopen(handle, "wb")
+        return self._file
+
+    def __exit__(self, kind: Any, *_: Any) -> None:
+        try:
+            if kind is None:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+                self._temporary.chmod(0o666 & ~_umask())
+                self._file.close()
+                self._temporary.replace(self._path)
+        finally:
+            with contextlib.suppress(OSError):  # what could not be written before cannot now
+                self._file.close()
+            self._temporary.unlink(missing_ok=True)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
