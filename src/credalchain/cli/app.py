@@ -8,12 +8,15 @@ import typer
 
 from credalchain._version import __version__
 from credalchain.cli import console
+from credalchain.cli.data import data
 from credalchain.cli.demo import demo
 from credalchain.cli.evaluate import evaluate
 from credalchain.cli.explain import explain
 from credalchain.cli.fit import fit
 from credalchain.cli.info import info
 from credalchain.cli.predict import predict
+from credalchain.cli.study import report
+from credalchain.cli.study import run as run_command
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -28,8 +31,9 @@ app = typer.Typer(
         "sentence on stderr says what); 2 the command itself was not understood."
     ),
 )
-for command in (fit, predict, evaluate, explain, info, demo):
+for command in (fit, predict, evaluate, explain, info, run_command, report, demo):
     app.command(no_args_is_help=command is not demo)(command)
+app.add_typer(data, name="data")
 
 
 def _show_version(wanted: bool) -> None:

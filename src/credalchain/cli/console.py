@@ -17,6 +17,11 @@ def set_quiet(quiet: bool) -> None:
     _state["quiet"] = quiet
 
 
+def is_quiet() -> bool:
+    """Whether --quiet was given."""
+    return _state["quiet"]
+
+
 def stdout() -> Console:
     """For results: plain and wide where stdout is not a terminal."""
     return Console(soft_wrap=False, width=None if sys.stdout.isatty() else 110, highlight=False)

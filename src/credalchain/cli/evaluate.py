@@ -56,7 +56,7 @@ def evaluate(
         bins=bins,
         missing_features=missing_features,
     )
-    frame, known = read_table(data)
+    frame, known = read_table(data, labels or [])
     names = pick_labels(frame, labels or [], known)
     X = frame.drop(columns=[*names, *pick_columns(frame, ignore, "--ignore")])
     if len(frame) < folds:

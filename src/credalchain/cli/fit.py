@@ -46,7 +46,7 @@ def fit(
         bins=bins,
         missing_features=missing_features,
     )
-    frame, known = read_table(data)
+    frame, known = read_table(data, labels or [])
     names = pick_labels(frame, labels or [], known)
     features = frame.drop(columns=[*names, *pick_columns(frame, ignore, "--ignore")])
     classifier.fit(features, frame[names])

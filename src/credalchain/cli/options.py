@@ -9,14 +9,17 @@ from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
 from credalchain.preprocessing import Discretizer
 
-_DATA_HELP = "A table: .csv, .tsv or .parquet, - for CSV from stdin, or embedded:yeast."
+_DATA_HELP = (
+    "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; mulan:NAME."
+)
 Data = Annotated[str, typer.Argument(help=_DATA_HELP)]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]
 Labels = Annotated[
     list[str] | None,
     typer.Option(
-        help="The label columns: names with commas between, first:N or last:N. Cells are 0, 1, or "
-        "empty for missing. May be repeated."
+        help="The label columns: names with commas between, first:N or last:N; for ARFF also xml "
+        "(MULAN's file beside it) or meka (-C in its header). Cells are 0, 1, or empty for "
+        "missing. May be repeated."
     ),
 ]
 Ignore = Annotated[str, typer.Option(help="Columns to leave out, such as row numbers.")]

@@ -4,67 +4,74 @@ import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pandas as pd
 
-from credalchain.datasets import load_embedded_yeast
+from credalchain.datasets import (
+    MultilabelDataset,
+    load_embedded_yeast,
+    load_mulan,
+    read_arff,
+    read_meka,
+    read_mulan,
+)
+from credalchain.datasets.embedded import EMBEDDED
+from credalchain.datasets.files import attribute_names, check_frame, read_csv, read_frame
 from credalchain.files import replacing
 
-EMBEDDED = "embedded:yeast"
+MULAN_PREFIX = "mulan:"
 
 
-def read_table(source: str) -> tuple[pd.DataFrame, list[str]]:
-    """A table from a file, stdin (``-``) or the embedded data; and its labels if it knows them."""
+def read_table(source: str, labels: Sequence[str] = ()) -> tuple[pd.DataFrame, list[str]]:
+    """A table from a file, stdin (``-``), embedded:yeast or mulan:NAME.
+
+    Also the names of its labels where the source knows them: the data sets do, and so does an
+    ARFF file with ``--labels xml``.
+    """
     if source == EMBEDDED:
-        X, Y, features, labels = load_embedded_yeast()
-        frame = pd.concat(
-            [pd.DataFrame(X, columns=features), pd.DataFrame(Y, columns=labels)], axis=1
-        )
-        return frame, labels
-    frame = _read_file(source)
-    if frame.columns.duplicated().any():
-        twice = frame.columns[frame.columns.duplicated()][0]
-        raise ValueError(f"{source} has two columns called {twice!r}.")
-    if len(frame) == 0 or len(frame.columns) == 0:
-        raise ValueError(f"{source} has no rows.")
-    return frame.set_axis([str(name) for name in frame.columns], axis=1), []
+        X, Y, features, names = load_embedded_yeast()
+        return MultilabelDataset(source, X, Y, features, names).to_frame(), names
+    if source.startswith(MULAN_PREFIX):
+        data = load_mulan(source.removeprefix(MULAN_PREFIX))
+        return data.to_frame(), data.label_names
+    if source.lower().endswith(".arff"):
+        return _read_arff(Path(source), labels)
+    if source == "-":
+        return _read_stdin(), []
+    return read_frame(source), []
 
 
-def _read_file(source: str) -> pd.DataFrame:
-    path = Path(source)
-    if source != "-" and not path.is_file():
-        raise FileNotFoundError(f"there is no file {source}.")
+def _read_stdin() -> pd.DataFrame:
     try:
-        if source == "-":
-            return _read_csv(sys.stdin.buffer, ",")
-        if path.suffix.lower() in (".parquet", ".pq"):
-            return pd.read_parquet(path)
-        if path.suffix.lower() in (".csv", ".tsv", ".txt"):
-            return _read_csv(path, "\t" if path.suffix.lower() == ".tsv" else ",")
+        frame: pd.DataFrame = read_csv(sys.stdin.buffer, ",")
     except pd.errors.EmptyDataError:
-        raise ValueError(f"{source} is empty.") from None
-    except ImportError:
-        raise
-    except (UnicodeDecodeError, pd.errors.ParserError, OSError, ValueError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{source} cannot be read as a table: {first}") from error
-    raise ValueError(f"{source}: the name must end in .csv, .tsv or .parquet.")
+        raise ValueError("stdin is empty.") from None
+    except (UnicodeDecodeError, pd.errors.ParserError, ValueError) as error:
+        raise ValueError(f"stdin cannot be read as a table: {error}") from error
+    return pd.DataFrame(check_frame(frame, "stdin"))
 
 
-def _read_csv(source: Any, separator: str) -> pd.DataFrame:
-    """Without pandas' guess that a header shorter than the rows means row names."""
-    frame = pd.read_csv(source, sep=separator, encoding="utf-8-sig", index_col=False)
-    if any("\x00" in str(name) for name in frame.columns):
-        raise ValueError("it is not text")
-    return frame
+def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Without ``--labels`` (new rows to predict) no attribute is taken for a label."""
+    columns = attribute_names(path)
+    if list(labels) == ["xml"]:
+        data = read_mulan(path, path.with_suffix(".xml"))
+        return data.to_frame(), data.label_names
+    if list(labels) == ["meka"]:
+        data = read_meka(path)
+        return data.to_frame(), data.label_names
+    if labels:
+        empty = pd.DataFrame(columns=pd.Index(columns))
+        names = pick_labels(empty, labels, [])
+        return read_arff(path, names).to_frame(), names
+    return read_arff(path, []).to_frame(), []
 
 
 def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]) -> list[str]:
     """Label columns from ``--labels``: names, ``first:N`` or ``last:N``."""
+    if known and (not wanted or list(wanted) in (["xml"], ["meka"])):
+        return list(known)
     if not wanted:
-        if known:
-            return list(known)
         raise ValueError("say which columns are labels: --labels a,b,c or --labels last:6.")
     names: list[str] = []
     for spec in wanted:

@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
+
+from credalchain.labels import MISSING
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,6 +43,28 @@ class MultilabelDataset:
     def density(self) -> float:
         """The share of labels that a row has, on average."""
         return self.cardinality / len(self.label_names)
+
+    def to_frame(self) -> Any:
+        """Features and labels in one pandas data frame; missing labels are ``pd.NA``.
+
+        Sparse columns become dense ones: boolean where they hold 0 and 1 only.
+        """
+        import pandas as pd
+
+        X = self.X
+        if sparse.issparse(X):
+            dense = X.toarray()
+            binary = ((dense == 0) | (dense == 1)).all(axis=0)
+            X = pd.DataFrame(
+                {
+                    name: dense[:, i].astype(bool) if binary[i] else dense[:, i]
+                    for i, name in enumerate(self.feature_names)
+                }
+            )
+        elif not hasattr(X, "columns"):
+            X = pd.DataFrame(X, columns=self.feature_names)
+        Y = pd.DataFrame(self.Y, columns=self.label_names).astype("Int8")
+        return pd.concat([X.reset_index(drop=True), Y.mask(self.Y == MISSING)], axis=1)
 
     def __repr__(self) -> str:
         n, p = self.X.shape

@@ -5,6 +5,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+EMBEDDED = "embedded:yeast"  # what commands and studies call it
+
 
 class EmbeddedData(NamedTuple):
     """A data set as arrays, with its names."""

@@ -175,7 +175,7 @@ def _check_labels(labels: Sequence[str], names: list[str], path: Any) -> None:
     missing = [label for label in labels if label not in names]
     if missing:
         raise ValueError(f"{path} has no attribute {missing[0]!r}, which should be a label.")
-    if len(labels) == 0 or len(set(labels)) != len(labels) or len(labels) == len(names):
+    if len(set(labels)) != len(labels) or len(labels) == len(names):
         raise ValueError(f"{path}: labels must be some of the attributes, each named once.")
 
 
@@ -189,7 +189,9 @@ def _as_dataset(path: Path, content: dict[str, Any], labels: Sequence[str]) -> M
     features = [i for i, name in enumerate(names) if name not in wanted]
     targets = [i for i, name in enumerate(names) if name in wanted]
     kinds = [kind for _, kind in content["attributes"]]
-    Y = np.column_stack([_as_label(columns[i], names[i], path) for i in targets])
+    Y = np.empty((len(content["data"]), len(targets)), dtype=np.int8)
+    for j, i in enumerate(targets):
+        Y[:, j] = _as_label(columns[i], names[i], path)
     if content["sparse"] and all(_is_number_like(kinds[i]) for i in features):
         X = _as_csr(content["data"], features, len(names))
     else:

@@ -1,5 +1,6 @@
 """Running a study: what is not done yet, in parallel, one file per task."""
 
+import contextlib
 import traceback
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -7,10 +8,10 @@ from typing import Any
 
 from joblib import Parallel, delayed
 
-from credalchain.experiments.store import Store
+from credalchain.experiments.store import Store, dataset_facts
 from credalchain.experiments.study import Study
 from credalchain.experiments.tasks import Task, expand
-from credalchain.experiments.work import run_task
+from credalchain.experiments.work import load_dataset, run_task
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,7 @@ def run_study(
     again: it goes on with what is missing. Results do not depend on the number of workers.
     """
     store.open(study)
+    store.save_facts(_facts(study))
     tasks = [task for task in expand(study) if not store.is_done(task)]
     total = sum(1 for _ in expand(study))
     done, failed = total - len(tasks), 0
@@ -48,6 +50,15 @@ def run_study(
         done += 1
         on_task(Progress(done, total, failed, task))
     return failed
+
+
+def _facts(study: Study) -> list[dict[str, Any]]:
+    """Of the data sets that can be had; for the others their tasks will say what is wrong."""
+    facts = []
+    for name in study.data:
+        with contextlib.suppress(OSError, ValueError, ImportError):
+            facts.append(dataset_facts(load_dataset(name)))
+    return facts
 
 
 def _outcomes(

@@ -9,7 +9,8 @@ from typing import Any
 
 import pandas as pd
 
-from credalchain.experiments.study import Study
+from credalchain.datasets import MULAN, MultilabelDataset
+from credalchain.experiments.study import Method, Study
 from credalchain.experiments.tasks import Task, expand
 from credalchain.files import replacing
 
@@ -35,6 +36,27 @@ class Store:
             for litter in folder.glob(".*"):
                 litter.unlink(missing_ok=True)
         self._write(self.folder / "study.json", json.dumps(asdict(study), indent=2).encode())
+
+    def study(self) -> Study:
+        """The study that was run last in this folder."""
+        file = self.folder / "study.json"
+        if not file.is_file():
+            raise FileNotFoundError(f"{self.folder} is not the folder of a run: no study.json.")
+        content = json.loads(file.read_text(encoding="utf-8"))
+        methods = tuple(Method(**_with_tuples(method)) for method in content.pop("methods"))
+        return Study(methods=methods, **_with_tuples(content))
+
+    def save_facts(self, facts: list[dict[str, Any]]) -> None:
+        self._write(self.folder / "datasets.json", json.dumps(facts, indent=2).encode())
+
+    def facts(self) -> list[dict[str, Any]]:
+        """Size and density of the data sets, as they were when the study ran."""
+        facts: list[dict[str, Any]] = json.loads((self.folder / "datasets.json").read_text())
+        return facts
+
+    def n_open(self, study: Study) -> int:
+        """Tasks of a study that have no result."""
+        return sum(not self.is_done(task) for task in expand(study))
 
     def is_done(self, task: Task) -> bool:
         return self._result_file(task).is_file()
@@ -74,6 +96,25 @@ class Store:
     def _write(path: Path, content: bytes) -> None:
         with replacing(path) as file:
             file.write(content)
+
+
+def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
+    """JSON has lists where a study has tuples."""
+    return {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
+
+
+def dataset_facts(data: MultilabelDataset) -> dict[str, Any]:
+    """What the paper's Table 2 says of a data set."""
+    about = MULAN.get(data.name)
+    return {
+        "dataset": data.name,
+        "domain": "biology" if about is None else about.domain,
+        "features": data.X.shape[1],
+        "labels": data.Y.shape[1],
+        "rows": data.Y.shape[0],
+        "cardinality": data.cardinality,
+        "density": data.density,
+    }
 
 
 def software() -> dict[str, str]:

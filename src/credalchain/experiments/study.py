@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from credalchain.datasets.corruption import CORRUPTIONS
+from credalchain.datasets.embedded import EMBEDDED
 from credalchain.datasets.mulan import MULAN
 from credalchain.metrics import MEASURES
 from credalchain.strategies import STRATEGIES
 from credalchain.validation import check_s
 
-EMBEDDED = "embedded:yeast"
 SPLITS = ("shuffled", "iterative")
 KINDS = ("chain", "relevance", "estimator")
 
@@ -121,24 +121,8 @@ class _Reader:
             levels=self._numbers(
                 damage, "levels", "corruption", (0.0,), lambda f: 0 <= f < 1, "0 or more, below 1"
             ),
-            folds=self._number(
-                validation,
-                "folds",
-                "cross_validation",
-                10,
-                lambda n: n >= 2,
-                "2 or more",
-                whole=True,
-            ),
-            repeats=self._number(
-                validation,
-                "repeats",
-                "cross_validation",
-                1,
-                lambda n: n >= 1,
-                "1 or more",
-                whole=True,
-            ),
+            folds=self._whole(validation, "folds", "cross_validation", 10, at_least=2),
+            repeats=self._whole(validation, "repeats", "cross_validation", 1, at_least=1),
             split=self._choice(validation, "split", SPLITS, "cross_validation", "shuffled"),
             measures=self._choices(
                 content, "measures", MEASURES, "", ("set_accuracy", "completeness", "incorrectness")

@@ -19,8 +19,9 @@ from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
 from credalchain.datasets import MultilabelDataset, load_embedded_yeast, load_mulan
 from credalchain.datasets.corruption import CORRUPTIONS
+from credalchain.datasets.embedded import EMBEDDED
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
-from credalchain.experiments.study import EMBEDDED, SETTINGS, Settings, Study
+from credalchain.experiments.study import SETTINGS, Settings, Study
 from credalchain.experiments.tasks import Task, seed_of
 from credalchain.labels import MISSING
 from credalchain.metrics import MEASURES
@@ -214,14 +215,9 @@ def _says_nothing_about_rows(discretizer: Discretizer, X: Any) -> bool:
     """Whether any rows would have given the same bins: declared categories, sparse 0/1."""
     if sparse.issparse(X):
         return all(isinstance(b, ZeroAndBins) and len(b.cuts) == 0 for b in discretizer.binnings_)
-    declared = [
-        getattr(dtype, "categories", None) is not None for dtype in getattr(X, "dtypes", [])
-    ]
-    return (
-        bool(declared)
-        and all(declared)
-        and all(isinstance(binning, Categories) for binning in discretizer.binnings_)
-    )
+    dtypes = getattr(X, "dtypes", ())
+    declared = all(getattr(dtype, "categories", None) is not None for dtype in dtypes)
+    return len(dtypes) > 0 and declared
 
 
 # -- any other estimator -----------------------------------------------------------------------

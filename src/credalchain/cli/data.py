@@ -1,0 +1,80 @@
+"""``credalchain data``: the paper's data sets."""
+
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from credalchain.cli.console import note, stdout
+from credalchain.datasets import MULAN, load_mulan
+from credalchain.datasets.mulan import DataUnavailableError, mulan_files
+from credalchain.experiments.store import dataset_facts
+
+data = typer.Typer(
+    no_args_is_help=True,
+    help="The data sets of the paper, from CREDALCHAIN_DATA, the cache or the network.",
+)
+Name = Annotated[str, typer.Argument(metavar="NAME", help=", ".join(MULAN))]
+
+
+@data.command("list")
+def list_all() -> None:
+    """List all data sets with the numbers of the paper's Table 2, computed from the files.
+
+    Example: `credalchain data list`
+    """
+    table = Table("data set", "domain", "features", "labels", "rows", "cardinality", "density")
+    for column in table.columns[2:]:
+        column.justify = "right"
+    for name, about in MULAN.items():
+        try:
+            facts = dataset_facts(load_mulan(name))
+        except DataUnavailableError as error:
+            note(str(error))
+            table.add_row(name, about.domain, *["?"] * 5)
+            continue
+        table.add_row(
+            name,
+            about.domain,
+            *(str(facts[key]) for key in ("features", "labels", "rows")),
+            f"{facts['cardinality']:.2f}",
+            f"{facts['density']:.2f}",
+        )
+    stdout().print(table)
+
+
+@data.command()
+def get(name: Name) -> None:
+    """Fetch a data set, if it is not here yet, and say where its files are.
+
+    Example: `credalchain data get emotions`
+    """
+    for file in mulan_files(name):
+        print(file)
+
+
+@data.command()
+def describe(name: Name) -> None:
+    """Say what is in a data set and whom to cite.
+
+    Example: `credalchain data describe emotions`
+    """
+    found = load_mulan(name)
+    facts = dataset_facts(found)
+    counts = (found.Y == 1).sum(axis=0)
+    console = stdout()
+    lines = {
+        "name": found.name,
+        "description": found.description,
+        "rows": facts["rows"],
+        "features": facts["features"],
+        "labels": facts["labels"],
+        "cardinality": f"{found.cardinality:.3f}",
+        "density": f"{found.density:.3f}",
+        "source": found.source,
+        "citation": found.citation,
+    }
+    for key, value in lines.items():
+        console.print(f"{key:>12}  {value}", markup=False, soft_wrap=True)
+    for label, n in zip(found.label_names, counts.tolist(), strict=True):
+        console.print(f"{n:>12}  {label}", markup=False, soft_wrap=True)

@@ -1,0 +1,97 @@
+"""``credalchain run`` and ``credalchain report``."""
+
+import sys
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
+
+from credalchain.cli.console import is_quiet, note
+from credalchain.experiments import Store, load_study, run_study
+from credalchain.experiments.run import Progress
+from credalchain.reporting import write_report
+
+StudyFile = Annotated[str, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
+
+
+def run(
+    study: StudyFile,
+    out: Annotated[Path, typer.Option(help="Folder for the results; run again to go on.")],
+    jobs: Annotated[int, typer.Option(help="Workers; -1 for one per core.")] = -1,
+) -> None:
+    """Run a study, or go on with one that was interrupted.
+
+    Example: `credalchain run studies/quick.toml --out results/quick`
+    """
+    plan = load_study(study)
+    store = Store(out)
+    started = time.perf_counter()
+    with _progress() as show:
+        failed = run_study(plan, store, n_jobs=jobs, on_task=show)
+    note(f"done in {time.perf_counter() - started:.1f} s -> {out}; next: credalchain report {out}")
+    if failed:
+        first = store.errors(plan)[0]
+        words = str(first["error"]).strip().splitlines()[-1]
+        raise ValueError(
+            f"{failed} tasks failed, the others are done; the first: {first['dataset']}, "
+            f"{first['method']}: {words} (all in {out / 'errors'})"
+        )
+
+
+def report(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="The folder of a run.")],
+    out: Annotated[
+        Path | None, typer.Option(help="Where the report goes; DIR/report if not given.")
+    ] = None,
+) -> None:
+    """Tables, figures and one page of what a study found.
+
+    Example: `credalchain report results/quick`
+    """
+    store = Store(folder)
+    files = write_report(store.study(), store, out or folder / "report")
+    note(f"{len(files)} files; open {files[-1]}")
+
+
+class _progress:  # noqa: N801 - reads as a noun: with _progress() as show
+    """A bar with rate and time left on a terminal, a line now and then elsewhere."""
+
+    def __enter__(self) -> Any:
+        self._bar: Bar | None = None
+        self._last, self._started = 0.0, time.perf_counter()
+        self._first: int | None = None
+        if sys.stderr.isatty() and not is_quiet():
+            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+            rate = TextColumn("{task.fields[rate]}")
+            self._bar = Bar(*columns, rate, TimeRemainingColumn(), console=Console(stderr=True))
+            self._bar.start()
+            self._line = self._bar.add_task("tasks", total=None, rate="")
+        return self._show
+
+    def __exit__(self, *_: Any) -> None:
+        if self._bar is not None:
+            self._bar.stop()
+
+    def _show(self, progress: Progress) -> None:
+        self._first = progress.done - 1 if self._first is None else self._first
+        seconds = max(time.perf_counter() - self._started, 1e-9)
+        per_minute = 60 * (progress.done - self._first) / seconds
+        if self._bar is not None:
+            self._bar.update(
+                self._line,
+                completed=progress.done,
+                total=progress.total,
+                rate=f"{per_minute:.1f} a minute",
+                description=f"{progress.task.dataset} {progress.task.repetition}",
+            )
+        elif seconds - self._last > 5 or progress.done == progress.total:
+            self._last = seconds
+            left = (progress.total - progress.done) / per_minute
+            note(
+                f"{progress.done} of {progress.total} tasks, {progress.failed} failed, "
+                f"{per_minute:.1f} a minute, {left:.1f} minutes left"
+            )

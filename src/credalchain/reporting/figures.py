@@ -1,0 +1,86 @@
+"""The figures of a study, from its summary."""
+
+from typing import Any
+
+import matplotlib
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+_PANELS = (("set_accuracy", "set-accuracy (%)"), ("completeness", "completeness (%)"))
+# Okabe and Ito's colours with different markers and lines, for methods
+_LOOKS = [
+    ("#0072B2", "o", "-"),
+    ("#D55E00", "s", "--"),
+    ("#009E73", "^", "-."),
+    ("#CC79A7", "D", ":"),
+    ("#E69F00", "v", "-"),
+    ("#56B4E9", "P", "--"),
+    ("#000000", "X", "-."),
+]
+
+
+def missing_figure(summary: pd.DataFrame, title: str) -> Figure:
+    """Set-accuracy above, completeness below, against the share of labels removed.
+
+    One curve for each s, from dark (small) to light (large), named at its right end.
+    """
+    figure = Figure(figsize=(6.2, 6.8), layout="constrained")
+    upper, lower = figure.subplots(2, 1, sharex=True)
+    values = sorted(summary["s"].unique())
+    colours = matplotlib.colormaps["viridis"](np.linspace(0, 0.9, len(values)))
+    for s, colour in zip(values, colours, strict=True):
+        curve = summary[summary["s"] == s].sort_values("missing")
+        for ax, (measure, _) in zip((upper, lower), _PANELS, strict=True):
+            x, y = 100 * curve["missing"], 100 * curve[measure]
+            ax.plot(x, y, marker="o", markersize=4, color=colour, label=f"{s:g}")
+    for ax, (_, words) in zip((upper, lower), _PANELS, strict=True):
+        ax.set(ylabel=words, ylim=(-3, 103))
+        ax.grid(alpha=0.25)
+    lower.set_xlabel("training labels removed (%)")
+    figure.suptitle(title)
+    figure.legend(
+        *upper.get_legend_handles_labels(), title="s", loc="outside right center", frameon=False
+    )
+    return figure
+
+
+def trade_off_figure(summary: pd.DataFrame) -> Figure:
+    """Set-accuracy against completeness, all methods; a row per data set, a column per level."""
+    datasets = list(dict.fromkeys(summary["dataset"]))
+    levels = sorted(summary["missing"].unique())
+    shown = [levels[at] for at in sorted({0, len(levels) // 2, len(levels) - 1})]
+    figure = Figure(
+        figsize=(1.2 + 3.0 * len(shown), 0.9 + 2.5 * len(datasets)), layout="constrained"
+    )
+    axes = figure.subplots(len(datasets), len(shown), sharex=True, sharey=True, squeeze=False)
+    curves = list(dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True)))
+    for row, dataset in enumerate(datasets):
+        for column, level in enumerate(shown):
+            part = summary[(summary["dataset"] == dataset) & (summary["missing"] == level)]
+            _draw_trade_off(axes[row, column], part, curves)
+            axes[row, column].set_title(f"{dataset}, {100 * level:g} % removed", fontsize=10)
+    for ax in axes[-1]:
+        ax.set_xlabel("completeness (%)")
+    for ax in axes[:, 0]:
+        ax.set_ylabel("set-accuracy (%)")
+    handles, labels = axes[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
+    return figure
+
+
+def _draw_trade_off(ax: Any, part: pd.DataFrame, curves: list[tuple[str, str]]) -> None:
+    for (method, strategy), look in zip(curves, _LOOKS * len(curves), strict=False):
+        curve = part[(part["method"] == method) & (part["strategy"] == strategy)].sort_values("s")
+        colour, marker, line = look
+        ax.plot(
+            100 * curve["completeness"],
+            100 * curve["set_accuracy"],
+            color=colour,
+            marker=marker,
+            linestyle=line,
+            markersize=4,
+            label=method if strategy == "none" else f"{method}, {strategy}",
+        )
+    ax.set(xlim=(-3, 103), ylim=(-3, 103))
+    ax.grid(alpha=0.25)

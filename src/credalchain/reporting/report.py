@@ -1,0 +1,168 @@
+"""Everything a study found, as files and as one page that needs no network."""
+
+import base64
+import html
+import io
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import matplotlib
+import pandas as pd
+from matplotlib.figure import Figure
+
+from credalchain.experiments.store import Store
+from credalchain.experiments.study import Study
+from credalchain.experiments.summary import summarize
+from credalchain.files import replacing
+from credalchain.reporting.figures import missing_figure, trade_off_figure
+from credalchain.reporting.tables import dataset_table, measure_table
+
+
+def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
+    """Write tables (CSV), figures (PNG and SVG) and ``report.html``; the files written."""
+    folder.mkdir(parents=True, exist_ok=True)
+    results = store.results(study)
+    summary = summarize(results)
+    tables = {
+        "datasets": dataset_table(store.facts()),
+        **{measure: measure_table(summary, measure) for measure in study.measures},
+    }
+    files = [_write(folder / "summary.csv", summary.to_csv(index=False).encode())]
+    for name, table in tables.items():
+        files.append(_write(folder / f"{name}.csv", table.to_csv(index=False).encode()))
+    pictures = {}
+    for name, title, figure in _figures(study, summary):
+        png, svg = _rendered(figure, "png"), _rendered(figure, "svg")
+        files += [_write(folder / f"{name}.png", png), _write(folder / f"{name}.svg", svg)]
+        pictures[title] = svg
+    page = _page(study, store, results, tables, pictures)
+    files.append(_write(folder / "report.html", page.encode()))
+    return files
+
+
+def _figures(study: Study, summary: pd.DataFrame) -> Iterator[tuple[str, str, Figure]]:
+    if not {"set_accuracy", "completeness"} <= set(study.measures):
+        return
+    yield "trade_off", "Set-accuracy against completeness", trade_off_figure(summary)
+    if len(study.levels) < 2:
+        return
+    keys = ["dataset", "method", "strategy"]
+    for (dataset, method, strategy), part in summary.groupby(keys, sort=False):
+        words = method if strategy == "none" else f"{method}, {strategy}"
+        name = _safe(f"missing_{dataset}_{method}_{strategy}")
+        title = f"{dataset}: {words}"
+        yield name, title, missing_figure(part, title)
+
+
+def _safe(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+
+
+def _rendered(figure: Figure, kind: str) -> bytes:
+    buffer = io.BytesIO()
+    # the same bytes for the same picture
+    with matplotlib.rc_context({"svg.hashsalt": "credalchain"}):
+        metadata = {"Date": None} if kind == "svg" else {"Software": None}
+        figure.savefig(buffer, format=kind, dpi=140, metadata=metadata)
+    return buffer.getvalue()
+
+
+def _write(path: Path, content: bytes) -> Path:
+    with replacing(path) as file:
+        file.write(content)
+    return path
+
+
+# -- the page ------------------------------------------------------------------------------
+
+_STYLE = """
+:root { color-scheme: light; }
+body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 72rem; padding: 0 1rem;
+       color: #1a1a1a; background: #fff; }
+h1, h2 { line-height: 1.2; }
+.pictures { display: grid; grid-template-columns: repeat(auto-fit, minmax(24rem, 1fr)); gap: 1rem; }
+figure { margin: 0; } img { max-width: 100%; height: auto; }
+.scroll { overflow-x: auto; }
+table { border-collapse: collapse; font-variant-numeric: tabular-nums; font-size: 0.9rem; }
+th, td { padding: 0.25rem 0.6rem; border-bottom: 1px solid #ddd; text-align: right;
+         white-space: nowrap; }
+th { background: #f3f3f3; } td:first-child, th:first-child { text-align: left; }
+summary { cursor: pointer; padding: 0.4rem 0; font-weight: 600; }
+.problem { background: #fdf0e6; border-left: 4px solid #D55E00; padding: 0.5rem 1rem; }
+"""
+
+
+def _page(
+    study: Study,
+    store: Store,
+    results: pd.DataFrame,
+    tables: dict[str, pd.DataFrame],
+    pictures: dict[str, bytes],
+) -> str:
+    title = html.escape(f"Study: {study.name}")
+    parts = [
+        "<!doctype html>",
+        f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
+        '<meta name="viewport" content="width=device-width, initial-scale=1">',
+        f"<style>{_STYLE}</style></head><body>",
+        f"<h1>{title}</h1>",
+        f"<p>{html.escape(_in_words(study, results))}</p>",
+        *_problems(study, store),
+        "<h2>Data sets</h2>",
+        _table(tables["datasets"].round(3)),
+        "<h2>Figures</h2>",
+        *_picture_grid(pictures),
+        "<h2>Tables</h2>",
+        "<p>In percent, mean over folds and repetitions ± standard deviation over repetitions.</p>",
+    ]
+    for name, table in tables.items():
+        if name != "datasets":
+            parts.append(
+                f"<details><summary>{html.escape(name)}</summary>{_table(table)}</details>"
+            )
+    parts += ["<h2>Software</h2>", _table(_software(results)), "</body></html>"]
+    return "\n".join(parts)
+
+
+def _in_words(study: Study, results: pd.DataFrame) -> str:
+    return (
+        f"{len(results):,} results: {study.repeats} x {study.folds}-fold cross-validation "
+        f"({study.split}), settings {study.settings!r}, labels damaged by {study.corruption!r} at "
+        f"{', '.join(f'{100 * level:g} %' for level in study.levels)}, seed {study.seed}. "
+        "Folds, damage and label orders are the same for all methods, so all curves are paired."
+    )
+
+
+def _problems(study: Study, store: Store) -> list[str]:
+    missing = store.n_open(study)
+    if not missing:
+        return []
+    errors = store.errors(study)
+    words = f"{missing} tasks of this study have no result yet, {len(errors)} of them failed."
+    return [f'<p class="problem">{html.escape(words)}</p>']
+
+
+def _picture_grid(pictures: dict[str, bytes]) -> list[str]:
+    """Images in the page itself; as images, so that their ids cannot clash."""
+    lines = []
+    for turn, (title, svg) in enumerate(pictures.items()):
+        if turn == 1:
+            lines.append('<div class="pictures">')
+        data = base64.b64encode(svg).decode()
+        words = html.escape(title, quote=True)
+        lines.append(f'<figure><img alt="{words}" src="data:image/svg+xml;base64,{data}"></figure>')
+    return [*lines, "</div>"] if len(pictures) > 1 else lines
+
+
+def _table(table: pd.DataFrame) -> str:
+    return f'<div class="scroll">{table.to_html(index=False, border=0)}</div>'
+
+
+def _software(results: pd.DataFrame) -> pd.DataFrame:
+    columns = [name for name in results.columns if name.startswith("version_")]
+    rows: list[dict[str, Any]] = [
+        {"package": name.removeprefix("version_"), "versions": ", ".join(map(str, values))}
+        for name, values in ((name, sorted(results[name].unique())) for name in columns)
+    ]
+    return pd.DataFrame(rows)
