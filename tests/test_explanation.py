@@ -114,7 +114,7 @@ def test_one_row_only(songs):
     with pytest.raises(ValueError, match="x must be one row, got 2"):
         explain(chain, X.iloc[:2])
     with pytest.raises(ValueError, match="known must be 3 values 0, 1 or -1"):
-        explain(chain, X.iloc[:1], known=[1, 2])
+        explain(chain, X.iloc[:1], known=[1, 0])
 
 
 def test_relevance_has_no_questions_and_a_vector_is_a_row():

@@ -7,6 +7,8 @@ def main() -> None:
     """Run the command line, or say what it needs."""
     try:
         from credalchain.cli.app import run
+    except KeyboardInterrupt:
+        sys.exit(130)
     except ImportError as error:
         print(
             f"credalchain: the command line needs {error.name}: pip install 'credalchain[cli]'",

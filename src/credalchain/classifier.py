@@ -168,6 +168,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
 
     def _fit_model(self, X: Any, labels: Labels) -> None:
         check_s(self.s)
+        check_n_jobs(self.n_jobs)
         self._strategy()
         check_thresholds(self.threshold, labels.shape[1])
         base = self._fresh_base()

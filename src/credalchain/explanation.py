@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain._kernels.states import FREE
 from credalchain.bases.protocol import Request, drive
-from credalchain.labels import ABSTAIN, MISSING
+from credalchain.labels import ABSTAIN, MISSING, as_labels
 
 _WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
 
@@ -34,7 +34,8 @@ class Reason:
 class Step:
     """One label on its way along the chain.
 
-    ``reasons`` add up to the log-odds, largest first; empty if the model is not a sum.
+    ``reasons`` add up to the log-odds, largest first; empty if the model is not a sum, or if
+    the label was never observed in training.
     """
 
     label: str
@@ -172,7 +173,8 @@ def _one_row(x: Any) -> Any:
     if hasattr(x, "columns") or getattr(x, "ndim", 0) == 2:
         table = x
     else:
-        table = np.asarray(x)
+        mixed = isinstance(x, (list, tuple))
+        table = np.asarray(x, dtype=object) if mixed else np.asarray(x)
         table = table[None, :] if table.ndim == 1 else table
     if table.shape[0] != 1:
         raise ValueError(f"x must be one row, got {table.shape[0]}.")
@@ -182,11 +184,10 @@ def _one_row(x: Any) -> Any:
 def _one_known(known: Any, n_labels: int) -> Any:
     if known is None:
         return np.full((1, n_labels), MISSING, dtype=np.int8)
-    given = np.asarray(known).reshape(1, -1)
-    legal = given.shape == (1, n_labels) and np.isin(given, (-1, 0, 1)).all()
-    if not legal:
+    given = as_labels(known, name="known", require_zero=False).reshape(1, -1)
+    if given.shape != (1, n_labels):
         raise ValueError(f"known must be {n_labels} values 0, 1 or -1, got {known!r}.")
-    return given.astype(np.int8)
+    return given
 
 
 def _steps(
@@ -194,9 +195,12 @@ def _steps(
 ) -> list[Step]:
     labels, log_odds, known = answer.labels[0], answer.log_odds[0], request.known
     history = np.full(classifier.n_labels_, FREE, dtype=np.int8)
+    never = classifier.model_.never_observed()
     steps = []
     for j in trace:
         parts = classifier.model_.contributions(encoded, j, history, s=request.s, strategy=strategy)
+        if never[j]:  # left open by rule, not by a sum
+            parts = None
         reasons = [_reason(classifier, part) for part in parts or []]
         steps.append(
             Step(

@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import stat
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,8 @@ class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
         self._path = path
 
     def __enter__(self) -> Any:
+        if self._path.is_symlink():
+            self._path = self._path.resolve()
         folder = self._path.parent
         if not folder.is_dir():
             raise FileNotFoundError(f"the folder {folder} does not exist.")
@@ -29,13 +32,19 @@ class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
             if kind is None:
                 self._file.flush()
                 os.fsync(self._file.fileno())
-                self._temporary.chmod(0o666 & ~_umask())
+                self._temporary.chmod(self._mode())
                 self._file.close()
                 self._temporary.replace(self._path)
         finally:
             with contextlib.suppress(OSError):  # what could not be written before cannot now
                 self._file.close()
             self._temporary.unlink(missing_ok=True)
+
+    def _mode(self) -> int:
+        """The permissions of the file that is replaced, or those of any new file."""
+        if self._path.exists():
+            return stat.S_IMODE(self._path.stat().st_mode)
+        return 0o666 & ~_umask()
 
 
 def _umask() -> int:

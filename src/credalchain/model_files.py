@@ -33,6 +33,7 @@ _CLASSIFIERS = {
     cls.__name__: cls for cls in (CredalChainClassifier, CredalBinaryRelevanceClassifier)
 }
 _COUNTS = ("n_categories", "label", "feature", "pair")
+_MEMBERS = {"json.npy", "order.npy", "cuts.npy", *(f"counts_{name}.npy" for name in _COUNTS)}
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -103,6 +104,8 @@ def _describe(classifier: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
             f"only fitted {' and '.join(_CLASSIFIERS)} over NaiveCredal can be saved, "
             f"got {classifier!r}."
         )
+    classifier._request(classifier.s)  # parameters that could not be loaded are not saved
+    classifier._strategy()
     bins, arrays = _describe_discretizer(model.discretizer)
     arrays.update({f"counts_{name}": getattr(model.counts, name) for name in _COUNTS})
     if classifier.order_ is not None:
@@ -171,13 +174,14 @@ def _describe_discretizer(discretizer: Any) -> tuple[Any, dict[str, NDArray[Any]
 
 
 def _read(path: Path) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    if not path.exists():
+    if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
     _refuse_other_formats(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            if sum(item.file_size for item in archive.infolist()) > _MOST_BYTES:
-                raise ModelFileError(f"{path} would unpack to more than 8 GiB.")
+            members = {item.filename: item.file_size for item in archive.infolist()}
+            if not set(members) <= _MEMBERS or sum(members.values()) > _MOST_BYTES:
+                raise ModelFileError(f"{path} is not a credalchain model: it holds other things.")
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         description = json.loads(arrays.pop("json").tobytes().decode())
@@ -213,7 +217,9 @@ def _refuse_other_formats(path: Path) -> None:
 
 
 def _restore(description: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Any:
-    discretizer, bins = _restore_discretizer(description["discretizer"], arrays, description)
+    if not isinstance(description["package"], str):
+        raise ModelFileError(f"package must be a text, got {description['package']!r}")
+    discretizer, bins = _restore_discretizer(description["discretizer"], arrays)
     base_options = dict(description["base"])
     if base_options.pop("kind") != "naive":
         raise ModelFileError(f"unknown base {description['base']!r}")
@@ -264,9 +270,7 @@ def _set_classes(classifier: Any, classes: Any) -> None:
     classifier.classes_ = np.array(classes)
 
 
-def _restore_discretizer(
-    description: Any, arrays: Arrays, whole: dict[str, Any]
-) -> tuple[Discretizer | None, Any]:
+def _restore_discretizer(description: Any, arrays: Arrays) -> tuple[Discretizer | None, Any]:
     """The fitted discretizer, and the unfitted one as the base's parameter."""
     if description is None:
         return None, None
@@ -320,6 +324,9 @@ def _names(value: Any, n: int, what: str) -> list[str]:
     sound = isinstance(value, list) and all(isinstance(name, str) for name in value)
     if not sound or len(value) != n:
         raise ModelFileError(f"{what} must be {n} texts")
+    for name in value:
+        if "\0" in name or name.encode("utf-8", "replace").decode() != name:
+            raise ModelFileError(f"{what} holds {name!r}, which is not text")
     return list(value)
 
 

@@ -16,7 +16,7 @@ TRUSTED_TYPES = [
     "credalchain.strategies._branch_exact",
     "credalchain.strategies._drop",
     "credalchain.strategies._drop_exact",
-    "credalchain.tree.branching_bounds",
-    "credalchain.tree.tree_marginal_bounds",
+    "credalchain.tree.branching_ends",
+    "credalchain.tree.tree_marginal_ends",
 ]
 """The types of this package in a fitted model, for ``skops.io.load(file, trusted=...)``."""

@@ -187,7 +187,7 @@ def plot_predictions(
             if truth is not None and y != ABSTAIN and truth[row, j] not in (y, MISSING):
                 ax.plot(j + 0.87, at + 0.18, "x", color="black", markersize=6, mew=1.6)
     names = chosen if prediction.index is None else [prediction.index[row] for row in chosen]
-    ax.set_xticks(np.arange(m) + 0.5, prediction.label_names)
+    ax.set_xticks(np.arange(m) + 0.5, [_short(n) for n in prediction.label_names], parse_math=False)
     ax.set_yticks(np.arange(len(chosen)) + 0.5, [f"row {name}" for name in names])
     ax.set(xlim=(0, m), ylim=(len(chosen), 0))
     ax.xaxis.tick_top()
@@ -197,6 +197,10 @@ def plot_predictions(
     if m and max(map(len, prediction.label_names)) > 8:
         ax.tick_params(axis="x", labelrotation=45)
     return ax
+
+
+def _short(words: str, most: int = 24) -> str:
+    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 def _draw_cell(ax: Any, j: int, at: int, y: int, interval: NDArray[np.float64]) -> None:
@@ -278,8 +282,8 @@ def _draw_node(ax: Any, at: int, step: Step, *, fork: bool) -> None:
     ink = colour if step.answer == ABSTAIN else "white"
     ax.scatter([0], [at], s=620, facecolor=face, edgecolor=colour, linewidth=2, zorder=2)
     ax.text(0, at, word, ha="center", va="center", color=ink, fontweight="bold", fontsize=9)
-    name = f"{step.label} (known)" if step.known else step.label
-    ax.text(-0.55, at, name, ha="right", va="center")
+    name = _short(step.label) + (" (known)" if step.known else "")
+    ax.text(-0.55, at, name, ha="right", va="center", parse_math=False)
 
 
 def _draw_interval(ax: Any, at: int, step: Step) -> None:
@@ -301,7 +305,15 @@ def _draw_reasons(ax: Any, at: int, step: Step, top: int, height: int) -> None:
             ax.barh(y, side * far, height=0.55 / height, color=colour + "55")
             ax.barh(y, side * max(0.0, side * sure), height=0.55 / height, color=colour)
         words = " ".join(filter(None, (reason.name, reason.value)))
-        ax.text(1.02, y, words, transform=ax.get_yaxis_transform(), va="center", fontsize=8)
+        ax.text(
+            1.02,
+            y,
+            _short(words, 40),
+            transform=ax.get_yaxis_transform(),
+            va="center",
+            fontsize=8,
+            parse_math=False,
+        )
 
 
 _CAP = 12.0  # log-odds beyond which a bar is cut; odds of more than 160,000 to 1
@@ -311,13 +323,14 @@ def _dress_explanation(chain: Any, bars: Any, reasons: Any, explanation: Explana
     n = len(explanation.steps)
     chain.set(xlim=(-2.2, 0.8), ylim=(n - 0.4, -0.6))
     chain.axis("off")
-    bars.set(xlim=(0, 1), title="lower to upper probability", yticks=[])
+    bars.set(xlim=(0, 1), title="lower to upper\nprobability", yticks=[])
     reasons.axvline(0, color="black", lw=0.8)
-    reasons.set_title("what moved the bounds most (log-odds)")
+    reasons.set_title("what moved the bounds most\n(log-odds)")
     widest = max(abs(end) for end in reasons.get_xlim())
     reasons.set_xlim(-widest, widest)
     chain.figure.suptitle(f"s = {explanation.s:g}, {explanation.strategy}", x=0.01, ha="left")
     for ax in (bars, reasons):
+        ax.tick_params(top=n > 20, labeltop=n > 20)
         for at in range(n - 1):
             ax.axhline(at + 0.5, color="#00000018", lw=0.8)
         for side in ("top", "right", "left"):

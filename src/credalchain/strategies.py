@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.tree import Bounds, StarredTree, branching_bounds, tree_marginal_bounds
+from credalchain.tree import Ends, StarredTree, branching_ends, tree_marginal_ends
 
 FloatArray = NDArray[np.float64]
 
@@ -57,16 +57,17 @@ class Strategy:
         (lower, upper)`` with :class:`Odds`. With it, ties are settled exactly; without
         it a prediction reports its exactness as approximate.
     from_tree : callable, optional
-        For models of any kind: ``from_tree(tree, j) -> (lower, upper)`` from the bounds under
-        complete histories, see :class:`credalchain.tree.StarredTree`. A model that is a sum
-        uses it where there is no ``star``.
+        For models of any kind: ``from_tree(tree, j) -> (lower, upper)``, each a pair of P(Y = 1)
+        and P(Y = 0), from the bounds under complete histories, see
+        :class:`credalchain.tree.StarredTree`. A model that is a sum uses it where there is no
+        ``star``.
     """
 
     name: str
     nested: bool
     star: Callable[[FloatArray, FloatArray], tuple[Any, Any]] | None = None
     star_exact: Callable[[tuple[Odds, Odds], tuple[Odds, Odds]], tuple[Odds, Odds]] | None = None
-    from_tree: Callable[[StarredTree, int], Bounds] | None = None
+    from_tree: Callable[[StarredTree, int], Ends] | None = None
 
 
 def least_log_odds(w: FloatArray) -> FloatArray:
@@ -118,16 +119,14 @@ branching = Strategy(
     nested=True,
     star=_branch,
     star_exact=_branch_exact,
-    from_tree=branching_bounds,
+    from_tree=branching_ends,
 )
 """Imprecise branching: every completion of the stars is possible (the paper's IB)."""
 
 marginalization = Strategy("marginalization", nested=False, star=_drop, star_exact=_drop_exact)
 """Marginalization: a starred label is dropped from the product (the paper's MAR for NCC)."""
 
-tree_marginalization = Strategy(
-    "tree-marginalization", nested=False, from_tree=tree_marginal_bounds
-)
+tree_marginalization = Strategy("tree-marginalization", nested=False, from_tree=tree_marginal_ends)
 """Marginalization over all joint distributions of the tree (MAR*): exact, exponential in stars."""
 
 STRATEGIES = {

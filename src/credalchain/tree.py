@@ -23,6 +23,8 @@ from numpy.typing import NDArray
 
 Values = NDArray[Any]
 Bounds = tuple[Values, Values]
+Pair = tuple[Values, Values]  # P(Y = 1) and P(Y = 0): near 1, only the other tells how near
+Ends = tuple[Pair, Pair]  # of the lower and of the upper distribution
 History = Mapping[int, Any]  # label -> 0 or 1, one number for all rows or one per row
 
 MOST_STARS = 12
@@ -33,11 +35,20 @@ class StarredTree:
     """The tree as one group of rows sees it: what was told, in order, and the local bounds.
 
     ``told`` maps each label before j to its values (one per row), None where it was starred.
-    ``bounds(k, history)`` gives the bounds of label k under a complete history.
+    ``bounds(k, history)`` gives the bounds of label k under a complete history; ``ends``, if
+    the model can tell, the same with their complements, so that nothing is lost near 1.
     """
 
     told: Mapping[int, Values | None]
     bounds: Callable[[int, History], Bounds]
+    ends: Callable[[int, History], Ends] | None = None
+
+    def both_ends(self, k: int, history: History) -> Ends:
+        """Bounds with complements, by subtraction where the model gives none."""
+        if self.ends is not None:
+            return self.ends(k, history)
+        lower, upper = self.bounds(k, history)
+        return (lower, 1 - lower), (upper, 1 - upper)
 
     @property
     def stars(self) -> list[int]:
@@ -58,10 +69,24 @@ class StarredTree:
 
 def branching_bounds(tree: StarredTree, j: int) -> Bounds:
     """The least lower and the greatest upper bound of label j over all completions."""
-    ends = [tree.bounds(j, history) for history in tree.completions()]
-    lower = np.minimum.reduce([low for low, _ in ends])
-    upper = np.maximum.reduce([high for _, high in ends])
+    (lower, _), (upper, _) = branching_ends(tree, j)
     return lower, upper
+
+
+def branching_ends(tree: StarredTree, j: int) -> Ends:
+    """The same with complements."""
+    ends = [tree.both_ends(j, history) for history in tree.completions()]
+    lower = [low for low, _ in ends]
+    upper = [high for _, high in ends]
+    least = (
+        np.minimum.reduce([one for one, _ in lower]),
+        np.maximum.reduce([zero for _, zero in lower]),
+    )
+    greatest = (
+        np.maximum.reduce([one for one, _ in upper]),
+        np.minimum.reduce([zero for _, zero in upper]),
+    )
+    return least, greatest
 
 
 def tree_marginal_bounds(tree: StarredTree, j: int) -> Bounds:
@@ -71,18 +96,29 @@ def tree_marginal_bounds(tree: StarredTree, j: int) -> Bounds:
     1[history] (1[Y_j = 1] - mu) is not negative (regular extension); the upper bound is one
     minus the same for Y_j = 0. A history of upper probability 0 says nothing: [0, 1].
     """
+    (lower, _), (upper, _) = tree_marginal_ends(tree, j)
+    return lower, upper
+
+
+def tree_marginal_ends(tree: StarredTree, j: int) -> Ends:
+    """The same with complements."""
     nodes = _Nodes(tree, j)
-    lower = nodes.least_conditional(1)
-    upper = 1 - nodes.least_conditional(0)
+    one, not_one = nodes.least_conditional(1)
+    zero, not_zero = nodes.least_conditional(0)
+    crossed = one * zero > not_zero * not_one  # by rounding only, where the two are one
+    not_zero, zero = np.where(crossed, one, not_zero), np.where(crossed, not_one, zero)
     impossible = nodes.upper_history() == 0
-    return np.where(impossible, 0, lower), np.where(impossible, 1, upper)
+    lower = (np.where(impossible, 0, one), np.where(impossible, 1, not_one))
+    upper = (np.where(impossible, 1, not_zero), np.where(impossible, 0, zero))
+    return lower, upper
 
 
 class _Nodes:
     """Backward recursion over the nodes between the root and label j.
 
-    A distribution is told by two numbers, a = P(history, Y_j = y) and b = P(history); each
-    node takes the end of its own interval that makes a - mu b smallest.
+    A distribution is told by two numbers, a = P(history, Y_j = y) and c = P(history, Y_j != y);
+    with mu + nu = 1, each node takes the end of its own interval that makes a nu - c mu
+    smallest. There are no differences but this one, whose sign is all that counts.
     """
 
     def __init__(self, tree: StarredTree, j: int) -> None:
@@ -90,67 +126,74 @@ class _Nodes:
         self._j = j
         self._path = list(tree.told.items())
         self._tree = tree
-        self._bounds: dict[tuple[int, ...], Bounds] = {}
+        self._ends: dict[tuple[int, ...], Ends] = {}
 
-    def _local(self, k: int, filled: tuple[int, ...]) -> Bounds:
+    def _local(self, k: int, filled: tuple[int, ...]) -> Ends:
         """Bounds of label k where the stars before it are ``filled``."""
         key = (k, *filled)
-        if key not in self._bounds:
+        if key not in self._ends:
             history: dict[int, Any] = {}
             stars = iter(filled)
             for label, values in self._path:
                 if label == k:
                     break
                 history[label] = next(stars) if values is None else values
-            self._bounds[key] = self._tree.bounds(k, history)
-        return self._bounds[key]
+            self._ends[key] = self._tree.both_ends(k, history)
+        return self._ends[key]
 
-    def least_conditional(self, y: int) -> Values:
-        """The least P(Y_j = y | history): a Newton iteration from above, finite and exact.
+    def least_conditional(self, y: int) -> Pair:
+        """The least P(Y_j = y | history) and its complement: a Newton iteration from above.
 
-        At mu the worst distribution has a - mu b < 0, so b > 0 and a / b is a smaller mu;
-        where no distribution does worse than 0, mu is the answer.
+        It is finite, and exact for fractions: at mu the worst distribution has a nu - c mu < 0,
+        so c > 0 and a / (a + c) is a smaller mu; where none does worse than 0, mu is the answer.
         """
         mu = self._ones()
+        nu = mu - mu
         while True:
-            a, b = self._worst(y, mu, 0, ())
-            worse = a - mu * b < 0
-            with np.errstate(divide="ignore", invalid="ignore"):
-                better = np.where(worse, a / np.where(worse, b, 1), mu)
-            if not np.any(better < mu):
-                return mu
-            mu = np.minimum(mu, better)
+            a, c = self._worst(y, (mu, nu), 0, ())
+            worse = a * nu - c * mu < 0
+            total = np.where(worse, a + c, 1)
+            # near 1 only nu moves; both move one way only, so that rounding cannot go in circles
+            smaller = np.where(worse, np.minimum(a / total, mu), mu)
+            larger = np.where(worse, np.maximum(c / total, nu), nu)
+            if not np.any((smaller < mu) | (larger > nu)):
+                return mu, nu
+            mu, nu = smaller, larger
 
     def upper_history(self) -> Values:
         """The greatest P(history)."""
-        a, _ = self._worst(None, self._ones(), 0, ())
-        return -a
+        ones = self._ones()
+        a, c = self._worst(None, (ones, ones), 0, ())
+        return a + c
 
     def _ones(self) -> Values:
-        lower, _ = self._local(self._j, (0,) * len(self._tree.stars))
+        (lower, _), _ = self._local(self._j, (0,) * len(self._tree.stars))
         return np.ones_like(np.asarray(lower))
 
-    def _worst(self, y: int | None, mu: Values, depth: int, filled: tuple[int, ...]) -> Bounds:
-        """(a, b) that make a - mu b smallest; y None asks for the least -P(history) instead."""
+    def _worst(self, y: int | None, at: Pair, depth: int, filled: tuple[int, ...]) -> Pair:
+        """The worst (a, c) at (mu, nu); y None asks for the most probable history instead."""
         if depth == len(self._path):
             return self._worst_leaf(y, filled)
         k, told = self._path[depth]
         lower, upper = self._local(k, filled)
         if told is None:
-            zero = self._worst(y, mu, depth + 1, (*filled, 0))
-            one = self._worst(y, mu, depth + 1, (*filled, 1))
-            rises = one[0] - mu * one[1] >= zero[0] - mu * zero[1]
-            p = np.where(rises, lower, upper)
-            return p * one[0] + (1 - p) * zero[0], p * one[1] + (1 - p) * zero[1]
-        a, b = self._worst(y, mu, depth + 1, filled)
-        low, high = np.where(told == 1, lower, 1 - upper), np.where(told == 1, upper, 1 - lower)
-        p = np.where(a - mu * b >= 0, low, high)
-        return p * a, p * b
+            zero = self._worst(y, at, depth + 1, (*filled, 0))
+            one = self._worst(y, at, depth + 1, (*filled, 1))
+            to_lower = self._badness(y, one, at) <= self._badness(y, zero, at)
+            p1, p0 = (np.where(to_lower, low, high) for low, high in zip(lower, upper, strict=True))
+            return p1 * one[0] + p0 * zero[0], p1 * one[1] + p0 * zero[1]
+        a, c = self._worst(y, at, depth + 1, filled)
+        low = np.where(told == 1, lower[0], upper[1])
+        high = np.where(told == 1, upper[0], lower[1])
+        p = np.where(self._badness(y, (a, c), at) <= 0, low, high)
+        return p * a, p * c
 
-    def _worst_leaf(self, y: int | None, filled: tuple[int, ...]) -> Bounds:
-        if y is None:
-            ones = self._ones()
-            return -ones, ones - ones
+    @staticmethod
+    def _badness(y: int | None, pair: Pair, at: Pair) -> Values:
+        """What a node wants much of: c mu - a nu, or the history's own probability."""
+        a, c = pair
+        return a + c if y is None else c * at[0] - a * at[1]
+
+    def _worst_leaf(self, y: int | None, filled: tuple[int, ...]) -> Pair:
         lower, upper = self._local(self._j, filled)
-        least = lower if y == 1 else 1 - upper
-        return least, np.ones_like(np.asarray(least))
+        return (upper[1], upper[0]) if y == 0 else lower

@@ -16,7 +16,7 @@ from credalchain._kernels.states import FREE
 from credalchain.bases.protocol import ChainModel, Labels, LogOdds, Rows, Signs, Walk
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.strategies import Strategy
-from credalchain.tree import Bounds, History, StarredTree
+from credalchain.tree import Bounds, Ends, History, StarredTree
 
 
 class LocalModel(Protocol):
@@ -122,8 +122,8 @@ class LocalWalk(Walk):
         self._place[rows, j] = self._place[rows].max(axis=1) + 1
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        lower, upper = self.probabilities(j, rows)
-        return _logit(lower), _logit(upper)
+        lower, upper = self._ends(j, rows)
+        return _log_ratio(*lower), _log_ratio(*upper)
 
     def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         lower, upper = self.probabilities(j, rows)
@@ -133,15 +133,21 @@ class LocalWalk(Walk):
 
     def probabilities(self, j: int, rows: Rows) -> Bounds:
         """Lower and upper probability of label j, exact if the local model's are."""
-        lower = np.empty(len(rows), dtype=object)
-        upper = np.empty(len(rows), dtype=object)
+        (lower, _), (upper, _) = self._ends(j, rows)
+        return lower, upper
+
+    def _ends(self, j: int, rows: Rows) -> Ends:
+        """Both bounds with their complements, rows that have the same stars together."""
+        found = np.empty((4, len(rows)), dtype=object)
         for group in self._groups(rows):
             part = rows[group]
-            tree = StarredTree(self._told_to(j, part), self._bounds_of(part))
-            lower[group], upper[group] = self._solve(tree, j)
-        if any(isinstance(value, Fraction) for value in lower):
-            return lower, upper
-        return lower.astype(np.float64), upper.astype(np.float64)
+            tree = StarredTree(self._told_to(j, part), *self._model_of(part))
+            lower, upper = self._solve(tree, j)
+            for place, values in enumerate((*lower, *upper)):
+                found[place, group] = values
+        if not all(isinstance(value, (Fraction, int)) for value in found[0]):
+            found = found.astype(np.longdouble)
+        return (found[0], found[1]), (found[2], found[3])
 
     def _groups(self, rows: Rows) -> Iterator[Rows]:
         """Rows told the same labels in the same order, with the same stars: places in ``rows``."""
@@ -162,18 +168,26 @@ class LocalWalk(Walk):
                 told[k] = None if values[0] == ABSTAIN else values
         return told
 
-    def _bounds_of(self, rows: Rows) -> Any:
+    def _model_of(self, rows: Rows) -> tuple[Any, Any]:
+        """The local model's bounds (and ends, if it has them) as a tree asks for them."""
         X = self._X[rows] if not hasattr(self._X, "iloc") else self._X.iloc[rows]
 
-        def bounds(k: int, history: History) -> Bounds:
-            complete = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
+        def complete(history: History) -> Labels:
+            labels = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
             for label, value in history.items():
-                complete[:, label] = value
-            lower, upper = map(np.asarray, self._local.bounds(X, k, complete, s=self._s))
+                labels[:, label] = value
+            return labels
+
+        def bounds(k: int, history: History) -> Bounds:
+            lower, upper = self._local.bounds(X, k, complete(history), s=self._s)
+            lower, upper = np.asarray(lower), np.asarray(upper)
             _check_bounds(lower, upper, k, len(rows))
             return lower, upper
 
-        return bounds
+        own_ends = getattr(self._local, "ends", None)
+        if own_ends is None:
+            return bounds, None
+        return bounds, lambda k, history: own_ends(X, k, complete(history), s=self._s)
 
 
 def _check_bounds(lower: Any, upper: Any, j: int, n_rows: int) -> None:
@@ -191,7 +205,10 @@ def _check_bounds(lower: Any, upper: Any, j: int, n_rows: int) -> None:
         )
 
 
-def _logit(p: NDArray[Any]) -> LogOdds:
-    p = p.astype(np.float64)
+def _log_ratio(p: NDArray[Any], complement: NDArray[Any]) -> LogOdds:
+    """Log-odds from both probabilities, in the widest floats there are."""
     with np.errstate(divide="ignore"):
-        return np.asarray(np.log(p) - np.log1p(-p))
+        return np.asarray(
+            np.log(p.astype(np.longdouble)) - np.log(complement.astype(np.longdouble)),
+            dtype=np.float64,
+        )

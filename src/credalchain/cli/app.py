@@ -2,6 +2,7 @@
 
 import os
 import sys
+import warnings
 from typing import Annotated
 
 import typer
@@ -28,7 +29,7 @@ app = typer.Typer(
         "Cautious multi-label classification: yes, no, or * where the evidence does not "
         "settle a label.\n\n"
         "Exit status: 0 all went well; 1 something about the data, a file or a model (one "
-        "sentence on stderr says what); 2 the command itself was not understood."
+        "sentence on stderr says what); 2 the command itself was not understood; 130 interrupted."
     ),
 )
 for command in (fit, predict, evaluate, explain, info, run_command, report, demo):
@@ -58,21 +59,36 @@ def common(
 
 def run() -> None:
     """Run the application; errors of the user's making become one sentence, not a traceback."""
+    warnings.showwarning = _as_note
     try:
         app()
         sys.stdout.flush()  # a full disk behind a pipe shows only now
-    except BrokenPipeError:  # the reader of our output has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        sys.exit(0)
+    except BrokenPipeError:
+        _reader_has_left()
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # click makes this an error
+            _reader_has_left()
+        raise
     except KeyboardInterrupt:
         sys.exit(130)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
         _fail(error)
 
 
+def _reader_has_left() -> None:
+    """Whoever reads our output has seen enough: that is not an error."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+    sys.exit(0)
+
+
+def _as_note(message: Warning | str, *_: object, **__: object) -> None:
+    """A warning of the library as one line, without the place in the source."""
+    console.note(f"note: {message}")
+
+
 def _fail(error: BaseException) -> None:
     words = " ".join(str(error).split()) or type(error).__name__
     print(f"credalchain: {words}", file=sys.stderr)
     if isinstance(error, OSError):  # what is still buffered cannot be written either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(1)

@@ -24,12 +24,13 @@ def is_quiet() -> bool:
 
 def stdout() -> Console:
     """For results: plain and wide where stdout is not a terminal."""
-    return Console(soft_wrap=False, width=None if sys.stdout.isatty() else 110, highlight=False)
+    width = None if sys.stdout.isatty() else 110
+    return Console(soft_wrap=False, width=width, highlight=False, emoji=False)
 
 
 def note(words: str) -> None:
     """One line on stderr, unless --quiet."""
-    if not _state["quiet"]:
+    if not _state["quiet"] and sys.stderr is not None:
         print(words, file=sys.stderr)
 
 

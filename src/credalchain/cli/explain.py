@@ -4,11 +4,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.markup import escape
 from rich.table import Table
 
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
-from credalchain.cli.predict import features_for
+from credalchain.cli.predict import features_for, text_columns
 from credalchain.cli.tables import read_table
 from credalchain.explanation import Explanation, Step
 from credalchain.explanation import explain as explain_row
@@ -33,7 +34,7 @@ def explain(
     Example: `credalchain explain songs.model new.csv --row 3 --picture why.png`
     """
     classifier = load_model(model)
-    frame, _ = read_table(data)
+    frame, _ = read_table(data, text_columns=text_columns(classifier))
     if not 0 <= row < len(frame):
         raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")
     features = features_for(classifier, frame, data)
@@ -45,17 +46,26 @@ def explain(
 
 def _print(explanation: Explanation, top: int) -> None:
     console = stdout()
-    table = Table("label", "answer", "lower", "upper", f"0{'½'.center(_BAR - 2)}1", "reasons")
+    table = Table("label", "answer", "lower", "upper")
+    table.add_column(f"0{'½'.center(_BAR - 2)}1", no_wrap=True, min_width=_BAR)
+    table.add_column("reasons")
     for step in explanation.steps:
         reasons = "\n".join(
-            f"{reason.lower:+.2f} to {reason.upper:+.2f}  {reason.name} {reason.value}".rstrip()
+            escape(f"{reason.lower:+.2f} to {reason.upper:+.2f}  {reason.name} {reason.value}")
             for reason in step.reasons[:top]
         )
         answer = f"[{_COLOURS[step.answer]}]{step.word}[/]" + (" (known)" if step.known else "")
         table.add_row(
-            step.label, answer, f"{step.lower:.3f}", f"{step.upper:.3f}", _bar(step), reasons
+            escape(step.label),
+            answer,
+            f"{step.lower:.3f}",
+            f"{step.upper:.3f}",
+            _bar(step),
+            reasons,
         )
     console.print(f"s = {explanation.s:g}, {explanation.strategy}; reasons in log-odds")
+    if not any(step.reasons for step in explanation.steps):
+        console.print("(with this strategy or model, bounds are not a sum of reasons)")
     console.print(table)
     for words in explanation.questions_in_words():
         console.print(words, markup=False)
@@ -64,6 +74,10 @@ def _print(explanation: Explanation, top: int) -> None:
 def _bar(step: Step) -> str:
     first, last = (round(p * (_BAR - 1)) for p in (step.lower, step.upper))
     middle = round(step.threshold * (_BAR - 1))
+    if step.lower > step.threshold:  # what is settled does not touch the threshold
+        first = max(first, middle + 1)
+    if step.upper < step.threshold:
+        last = min(last, middle - 1)
     cells = ["━" if first <= at <= last else "·" for at in range(_BAR)]
     cells[middle] = "╋" if first <= middle <= last else "┃"
     return "".join(cells)

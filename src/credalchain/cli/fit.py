@@ -49,6 +49,8 @@ def fit(
     frame, known = read_table(data, labels or [])
     names = pick_labels(frame, labels or [], known)
     features = frame.drop(columns=[*names, *pick_columns(frame, ignore, "--ignore")])
+    if out == "-":
+        raise ValueError("--out -: a model goes to a file, not to stdout.")
     classifier.fit(features, frame[names])
     save_model(classifier, out)
     note(f"{len(frame)} rows, {features.shape[1]} features, {len(names)} labels -> {out}")

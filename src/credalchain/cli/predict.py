@@ -17,6 +17,7 @@ from credalchain.cli.tables import (
 )
 from credalchain.model_files import load_model
 from credalchain.prediction import CredalPrediction
+from credalchain.preprocessing import Categories
 
 
 def predict(
@@ -41,7 +42,7 @@ def predict(
     classifier.set_params(n_jobs=jobs)
     if threshold is not None:
         classifier.set_params(threshold=o.numbers(threshold, "--threshold"))
-    frame, _ = read_table(data)
+    frame, _ = read_table(data, text_columns=text_columns(classifier))
     features = features_for(classifier, frame, data)
     labels = classifier.label_names_.tolist()
     told = _known_columns(frame, known, labels)
@@ -65,10 +66,20 @@ def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
     return frame.set_axis(range(frame.shape[1]), axis=1)
 
 
+def text_columns(classifier: Any) -> list[str]:
+    """Columns that held words in fit: read as text, even if this file has only numbers there."""
+    names = getattr(classifier, "feature_names_in_", None)
+    binnings = getattr(getattr(classifier.model_, "discretizer", None), "binnings_", None)
+    if names is None or binnings is None:
+        return []
+    words = (isinstance(b, Categories) and b.keys.dtype.kind == "U" for b in binnings)
+    return [name for name, is_words in zip(names.tolist(), words, strict=True) if is_words]
+
+
 def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[str]:
     if known == "all":
         return [name for name in labels if name in frame.columns]
-    names = pick_columns(frame, known, "--known")
+    names = pick_columns(frame, known, "--known") if known else []
     strange = [name for name in names if name not in labels]
     if strange:
         raise ValueError(f"--known: {strange[0]!r} is not one of the labels {', '.join(labels)}.")
@@ -77,6 +88,7 @@ def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[s
 
 def _as_table(prediction: CredalPrediction, kept: pd.DataFrame, intervals: bool) -> pd.DataFrame:
     words = prediction.to_strings()
+    prediction.to_frame(intervals=intervals)  # refuses labels whose columns would clash
     columns: dict[str, Any] = {}
     for j, name in enumerate(prediction.label_names):
         columns[name] = words[:, j].astype(object)

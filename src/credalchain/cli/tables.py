@@ -22,7 +22,9 @@ from credalchain.files import replacing
 MULAN_PREFIX = "mulan:"
 
 
-def read_table(source: str, labels: Sequence[str] = ()) -> tuple[pd.DataFrame, list[str]]:
+def read_table(
+    source: str, labels: Sequence[str] = (), text_columns: Sequence[str] = ()
+) -> tuple[pd.DataFrame, list[str]]:
     """A table from a file, stdin (``-``), embedded:yeast or mulan:NAME.
 
     Also the names of its labels where the source knows them: the data sets do, and so does an
@@ -37,13 +39,15 @@ def read_table(source: str, labels: Sequence[str] = ()) -> tuple[pd.DataFrame, l
     if source.lower().endswith(".arff"):
         return _read_arff(Path(source), labels)
     if source == "-":
-        return _read_stdin(), []
-    return read_frame(source), []
+        return _read_stdin(text_columns), []
+    return read_frame(source, text_columns), []
 
 
-def _read_stdin() -> pd.DataFrame:
+def _read_stdin(text_columns: Sequence[str]) -> pd.DataFrame:
+    if sys.stdin is None:
+        raise ValueError("stdin is closed.")
     try:
-        frame: pd.DataFrame = read_csv(sys.stdin.buffer, ",")
+        frame: pd.DataFrame = read_csv(sys.stdin.buffer.read(), ",", text_columns)
     except pd.errors.EmptyDataError:
         raise ValueError("stdin is empty.") from None
     except (UnicodeDecodeError, pd.errors.ParserError, ValueError) as error:
@@ -100,6 +104,8 @@ def _spec_to_names(frame: pd.DataFrame, spec: str) -> list[str]:
 
 def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
     """Columns from names with commas between them."""
+    if spec in frame.columns:  # a name may hold commas
+        return [spec]
     names = [name.strip() for name in spec.split(",") if name.strip()]
     missing = [name for name in names if name not in frame.columns]
     if missing:
@@ -127,13 +133,17 @@ def pick_features(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.
 
 def read_known(frame: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     """Label columns that were answered already; empty cells and ``*`` are open."""
-    return frame[list(labels)].replace({"*": None, "0": 0, "1": 1})
+    words = {"*": None, "": None, "0": 0, "1": 1, "0.0": 0, "1.0": 1, "False": 0, "True": 1}
+    return frame[list(labels)].replace(words)
 
 
 def write_table(frame: pd.DataFrame, out: str) -> None:
     """To a file, whole or not at all, or to stdout (``-``) as CSV."""
     if out == "-":
+        if sys.stdout is None:
+            raise ValueError("stdout is closed.")
         frame.to_csv(sys.stdout, index=False)
+        sys.stdout.flush()
         return
     path = Path(out)
     buffer = io.BytesIO()

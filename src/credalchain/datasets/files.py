@@ -4,8 +4,11 @@ ARFF is parsed by liac-arff, XML by the standard library (which reads no externa
 Both come with the extra ``data``.
 """
 
+import csv
+import io
 import os
 import re
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -90,7 +93,7 @@ def attribute_names(arff: PathLike) -> list[str]:
     return [name for name, _ in _parse(Path(arff))["attributes"]]
 
 
-def read_frame(path: PathLike) -> Any:
+def read_frame(path: PathLike, text_columns: Sequence[str] = ()) -> Any:
     """A CSV, TSV or Parquet file as a data frame with different column names."""
     pd = _pandas()
     path = Path(path)
@@ -103,7 +106,8 @@ def read_frame(path: PathLike) -> Any:
         if suffix in (".parquet", ".pq"):
             frame = pd.read_parquet(path)
         else:
-            frame = read_csv(path, "\t" if suffix == ".tsv" else ",")
+            separator = "\t" if suffix == ".tsv" else ","
+            frame = read_csv(path.read_bytes(), separator, text_columns)
     except pd.errors.EmptyDataError:
         raise ValueError(f"{path} is empty.") from None
     except ImportError:
@@ -114,13 +118,28 @@ def read_frame(path: PathLike) -> Any:
     return check_frame(frame, path)
 
 
-def read_csv(source: Any, separator: str) -> Any:
+def read_csv(content: bytes, separator: str, text_columns: Sequence[str] = ()) -> Any:
     """CSV as text in UTF-8, with or without a byte order mark; no column becomes row names."""
     pd = _pandas()
-    frame = pd.read_csv(source, sep=separator, encoding="utf-8-sig", index_col=False)
-    if any("\x00" in str(name) for name in frame.columns):
+    text = content.decode("utf-8-sig")
+    if "\0" in text:
         raise ValueError("it is not text")
-    return frame
+    header = next(csv.reader(io.StringIO(text), delimiter=separator), [])
+    twice = [name for name in header if header.count(name) > 1]
+    if twice:
+        raise ValueError(f"there are two columns called {twice[0]!r}")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            return pd.read_csv(
+                io.StringIO(text),
+                sep=separator,
+                index_col=False,
+                low_memory=False,  # one type per column, not one per chunk
+                dtype=dict.fromkeys(text_columns, str),
+            )
+        except pd.errors.ParserWarning:
+            raise ValueError("its rows have more cells than its header") from None
 
 
 def check_frame(frame: Any, source: Any) -> Any:

@@ -129,6 +129,7 @@ def cache_folder() -> Path:
 def fetch(name: str, source: str, cache: Path, pause: float = _PAUSE) -> tuple[Path, Path]:
     """The two files of a data set from the cache, or from ``source`` into it, checked."""
     pooch = _pooch()
+    pooch.get_logger().setLevel("WARNING")  # it would write on stderr, which is ours
     about = MULAN[name]
     remote = about.folder or name
     registry = {

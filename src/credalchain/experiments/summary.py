@@ -24,5 +24,5 @@ def summarize(results: pd.DataFrame) -> pd.DataFrame:
     measures = measures_in(results)
     by_repetition = results.groupby([*KEYS, "repetition"], sort=False)[measures].mean()
     groups = by_repetition.groupby(KEYS, sort=False)
-    summary = groups.mean().join(groups.std(), rsuffix="_spread")
+    summary = groups.mean().join(groups.std().add_suffix("_spread"))
     return summary.reset_index()

@@ -203,6 +203,9 @@ def _check_ranges(counts: ChainCounts) -> None:
 
 def _check_sums(counts: ChainCounts) -> None:
     m = counts.n_labels
+    most = max(int(a.max()) for a in (counts.feature, counts.pair, counts.label) if a.size)
+    if most * max(2, int(counts.n_categories.max(initial=0))) >= 2**62:  # sums would wrap around
+        raise ValueError("counts are too large for so many categories.")
     if (counts.label.sum(axis=1) > counts.n_rows).any():
         raise ValueError("counts.label has a label with more values than rows counted.")
     if (counts.feature_totals() > counts.label).any():

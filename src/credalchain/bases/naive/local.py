@@ -4,7 +4,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from credalchain._kernels.fixed_point import ABOVE_MASK
 from credalchain.bases.naive.codes import Codes
@@ -12,7 +11,7 @@ from credalchain.bases.naive.tables import ChainTables
 from credalchain.bases.naive.walk import start_sums
 from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING
-from credalchain.tree import Bounds
+from credalchain.tree import Bounds, Ends
 
 
 class NaiveLocal:
@@ -23,6 +22,11 @@ class NaiveLocal:
         self._sums, self._zeros = start_sums(codes, tables, with_zeros=tables.has_zeros)
 
     def bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
+        (lower, _), (upper, _) = self.ends(X, j, history, s=s)
+        return lower, upper
+
+    def ends(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Ends:
+        """Bounds with complements, in the widest floats: log-odds of hundreds are common."""
         rows = X[:, 0]
         pairs = self._tables.pairs
         sums = self._sums[rows, j]
@@ -31,6 +35,8 @@ class NaiveLocal:
             sums = sums + pairs.values[k, history[:, k], j]
             if pairs.has_zeros:
                 zeros = zeros + pairs.zeros[k, history[:, k], j]
-        p = expit(sums / self._tables.scale.unit)
-        p = np.where(zeros & ABOVE_MASK, 0.0, np.where(zeros, 1.0, p))
-        return p[:, 0], p[:, 1]
+        log_odds = sums.astype(np.longdouble) / self._tables.scale.unit
+        log_odds = np.where(zeros & ABOVE_MASK, -np.inf, np.where(zeros, np.inf, log_odds))
+        with np.errstate(over="ignore"):
+            one, zero = 1 / (1 + np.exp(-log_odds)), 1 / (1 + np.exp(log_odds))
+        return (one[:, 0], zero[:, 0]), (one[:, 1], zero[:, 1])

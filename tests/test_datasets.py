@@ -1,0 +1,322 @@
+"""Readers, the MULAN files, and downloads against a server on this machine."""
+
+import hashlib
+import http.server
+import os
+import threading
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import sparse
+
+from credalchain import CredalChainClassifier
+from credalchain.datasets import (
+    MULAN,
+    DataUnavailableError,
+    load_embedded_yeast,
+    load_mulan,
+    mulan,
+    read_arff,
+    read_meka,
+    read_mulan,
+    read_table,
+)
+
+needs_data = pytest.mark.skipif(
+    "CREDALCHAIN_DATA" not in os.environ,
+    reason="CREDALCHAIN_DATA does not name a folder with the MULAN files",
+)
+
+DENSE = """% a comment
+@RELATION 'odd names'
+
+@attribute 'size, in cm' NUMERIC
+@ATTRIBUTE rock {0,1}
+@attribute "colour {x}" {red, 'dark green', blue}
+@attribute 'it''s' string
+@attribute pop {0, 1}
+@data
+1.5, 1, red, hello, 0
+?, 0, 'dark green', 'a, b', 1
+-2e3, ?, blue, ?, 1
+"""
+
+XML = """<?xml version="1.0" encoding="utf-8"?>
+<labels xmlns="http://mulan.sourceforge.net/labels">
+<label name="pop"></label><label name="rock"><label name="NESTED"/></label>
+</labels>
+"""
+
+
+def write(folder, name, text):
+    (folder / name).write_text(text, encoding="utf-8")
+    return folder / name
+
+
+def test_dense_arff_with_odd_names_and_labels_in_the_middle(tmp_path):
+    arff = write(tmp_path, "d.arff", DENSE.replace("'it''s'", "its"))
+    data = read_arff(arff, ["pop", "rock"])
+    assert data.label_names == ["rock", "pop"]  # the order of the file
+    assert data.Y.tolist() == [[1, 0], [0, 1], [-1, 1]]
+    assert data.feature_names == ["size, in cm", "colour {x}", "its"]
+    assert data.X["size, in cm"].tolist()[::2] == [1.5, -2000.0]
+    assert np.isnan(data.X["size, in cm"][1])
+    assert list(data.X["colour {x}"].cat.categories) == ["red", "dark green", "blue"]
+    assert data.X["its"].tolist()[:2] == ["hello", "a, b"]
+    assert data.X["its"].isna().tolist() == [False, False, True]
+    frame = data.to_frame()
+    assert frame["rock"].isna().tolist() == [False, False, True]
+
+
+def test_mulan_xml_names_the_labels(tmp_path):
+    arff = write(tmp_path, "d.arff", DENSE.replace("'it''s'", "its"))
+    xml = write(tmp_path, "d.xml", XML.replace('<label name="NESTED"/>', ""))
+    assert read_mulan(arff, xml).label_names == ["rock", "pop"]
+    hierarchy = write(tmp_path, "h.xml", XML)
+    with pytest.raises(ValueError, match="no attribute 'NESTED'"):
+        read_mulan(arff, hierarchy)
+    for content in ("<labels>", "<labels/>", "no xml"):
+        with pytest.raises(ValueError, match="labels"):
+            read_mulan(arff, write(tmp_path, "bad.xml", content))
+    with pytest.raises(FileNotFoundError, match="there is no file"):
+        read_mulan(arff, tmp_path / "none.xml")
+
+
+SPARSE = """@relation {relation}
+@attribute a numeric
+@attribute b {{0,1}}
+@attribute y {{0,1}}
+@attribute z {{0,1}}
+@data
+{{0 2.5,3 1}}
+% comment
+{{}}
+{{1 1, 2 1}}
+"""
+
+
+def test_sparse_arff_becomes_csr(tmp_path):
+    data = read_arff(write(tmp_path, "s.arff", SPARSE.format(relation="s")), ["y", "z"])
+    assert sparse.issparse(data.X)
+    assert data.X.toarray().tolist() == [[2.5, 0], [0, 0], [0, 1]]
+    assert data.Y.tolist() == [[0, 1], [0, 0], [1, 0]]
+    frame = data.to_frame()
+    assert frame["b"].dtype == bool
+    assert frame["a"].tolist() == [2.5, 0, 0]
+
+
+def test_sparse_arff_with_nominal_values_becomes_a_frame(tmp_path):
+    text = SPARSE.format(relation="s").replace("@attribute a numeric", "@attribute a {low,high}")
+    text = text.replace("0 2.5", "0 high")
+    data = read_arff(write(tmp_path, "s.arff", text), ["y", "z"])
+    assert data.X["a"].tolist() == ["high", "low", "low"]  # what is left out is the first value
+
+
+@pytest.mark.parametrize(
+    ("header", "labels"), [("'s: -C 2'", ["a", "b"]), ("'s: -C -2'", ["y", "z"])]
+)
+def test_meka_labels_first_or_last(tmp_path, header, labels):
+    text = SPARSE.format(relation=header).replace("@attribute a numeric", "@attribute a {0,1}")
+    data = read_meka(write(tmp_path, "m.arff", text.replace("0 2.5", "0 1")))
+    assert data.label_names == labels
+
+
+def test_bad_arff_files(tmp_path):
+    with pytest.raises(ValueError, match="not in MEKA's format"):
+        read_meka(write(tmp_path, "m.arff", SPARSE.format(relation="plain")))
+    with pytest.raises(ValueError, match="-C 9, but 4 attributes"):
+        read_meka(write(tmp_path, "m.arff", SPARSE.format(relation="'x: -C 9'")))
+    with pytest.raises(ValueError, match="cannot be read as ARFF"):
+        read_arff(write(tmp_path, "m.arff", "@relation x\n@attribute a\n@data\n1\n"), ["a"])
+    with pytest.raises(ValueError, match="ARFF"):
+        read_arff(write(tmp_path, "m.arff", "hello"), ["a"])
+    numeric = "@relation x\n@attribute a numeric\n@attribute y numeric\n@data\n1,0\n1,2\n"
+    two = write(tmp_path, "two.arff", numeric)
+    with pytest.raises(ValueError, match="'y' must be 0 or 1, got 2.0 in row 1"):
+        read_arff(two, ["y"])
+    with pytest.raises(ValueError, match="each named once"):
+        read_arff(write(tmp_path, "m.arff", SPARSE.format(relation="x")), ["a", "b", "y", "z"])
+
+
+def test_tables(tmp_path):
+    frame = pd.DataFrame({"x": [1.0, 2.0], "y": [1, 0], "z": [None, 1]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    frame.to_parquet(tmp_path / "t.parquet")
+    for name in ("t.csv", "t.parquet"):
+        data = read_table(tmp_path / name, labels=["y", "z"])
+        assert data.Y.tolist() == [[1, -1], [0, 1]]
+        assert data.feature_names == ["x"]
+    with pytest.raises(ValueError, match="no attribute 'q'"):
+        read_table(tmp_path / "t.csv", labels=["q"])
+
+
+# -- the real files ------------------------------------------------------------------------
+
+TABLE_2 = {  # rows, features, labels; cardinality and density as the paper rounds them
+    "emotions": (593, 72, 6, 1.87, 0.31),
+    "scene": (2407, 294, 6, 1.07, 0.18),
+    "yeast": (2417, 103, 14, 4.24, 0.30),
+    "CAL500": (502, 68, 174, 26.04, 0.15),
+    "medical": (978, 1449, 45, 1.25, 0.03),
+    "enron": (1702, 1001, 53, 3.38, 0.06),
+    "flags": (194, 19, 7, 3.39, 0.48),
+}
+
+
+@needs_data
+@pytest.mark.parametrize("name", TABLE_2)
+def test_the_papers_table_2(name):
+    data = load_mulan(name)
+    n, p, m, cardinality, density = TABLE_2[name]
+    assert data.X.shape == (n, p)
+    assert data.Y.shape == (n, m)
+    assert round(data.cardinality, 2) == cardinality
+    assert round(data.density, 2) == density
+    assert data.citation
+    assert len(data.feature_names) == p
+    assert sparse.issparse(data.X) == (name in ("medical", "enron"))
+
+
+@needs_data
+@pytest.mark.parametrize("name", TABLE_2)
+def test_our_checksums_are_those_of_the_files(name):
+    for file, expected in zip(
+        mulan.mulan_files(name), (MULAN[name].arff_sha256, MULAN[name].xml_sha256), strict=True
+    ):
+        assert hashlib.sha256(file.read_bytes()).hexdigest() == expected
+
+
+@needs_data
+def test_yeast_of_river_is_yeast_of_mulan():
+    ours, theirs = load_mulan("yeast"), load_embedded_yeast()
+    np.testing.assert_allclose(ours.X.to_numpy(), theirs.X)
+    assert ours.label_names == theirs.label_names
+    np.testing.assert_array_equal(ours.Y, theirs.Y)
+
+
+@needs_data
+def test_nominal_features_are_categories():
+    data = load_mulan("flags")
+    assert data.X["religion"].cat.categories.tolist() == list("01234567")
+    chain = CredalChainClassifier(random_state=0).fit(data.X, data.Y)
+    assert chain.model_.counts.n_categories[data.feature_names.index("religion")] == 8
+
+
+def test_unknown_name():
+    with pytest.raises(ValueError, match="name must be one of emotions, .*'emotion'"):
+        load_mulan("emotion")
+
+
+# -- downloads -----------------------------------------------------------------------------
+
+
+class Server:
+    """A web server on this machine that behaves as told, request by request."""
+
+    def __init__(self):
+        self.requests = []
+        self.answers = {}
+        outer = self
+
+        class Handler(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                outer.requests.append(self.path)
+                queue = outer.answers.get(self.path, ["404"])
+                answer = queue.pop(0) if len(queue) > 1 else queue[0]
+                if answer in ("404", "503"):
+                    self.send_error(int(answer))
+                    return
+                content = b"x" * 100 if answer == "cut" else answer
+                length = 10_000 if answer == "cut" else len(content)
+                self.send_response(200)
+                self.send_header("Content-Length", str(length))
+                self.end_headers()
+                self.wfile.write(content)  # a cut connection ends before its length
+
+            def log_message(self, *arguments):
+                pass
+
+        self._server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.address = f"http://127.0.0.1:{self._server.server_port}/"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self):
+        self._server.shutdown()
+        self._server.server_close()
+
+
+GOOD = {"/toy/toy.arff": DENSE.encode(), "/toy/toy.xml": XML.encode()}
+
+
+@pytest.fixture
+def server(monkeypatch, tmp_path):
+    server = Server()
+    source = mulan.MulanSource(
+        "music", *(hashlib.sha256(content).hexdigest() for content in GOOD.values()), "us"
+    )
+    monkeypatch.setitem(MULAN, "toy", source)
+    server.answers = {path: [content] for path, content in GOOD.items()}
+    yield server
+    server.close()
+
+
+def fetch(server, cache):
+    return mulan.fetch("toy", server.address, cache, pause=0.01)
+
+
+def kept(cache):
+    return sorted(file.name for file in cache.rglob("*") if file.is_file())
+
+
+def test_a_good_file_is_downloaded_once(server, tmp_path):
+    for _ in range(2):
+        arff, xml = fetch(server, tmp_path)
+        assert arff.read_bytes() == GOOD["/toy/toy.arff"]
+        assert xml.read_bytes() == GOOD["/toy/toy.xml"]
+    assert sorted(server.requests) == sorted(GOOD)
+
+
+def test_a_wrong_checksum_is_refused_and_nothing_kept(server, tmp_path):
+    server.answers["/toy/toy.arff"] = [b"something else"]
+    with pytest.raises(DataUnavailableError, match="not the file we know"):
+        fetch(server, tmp_path)
+    assert kept(tmp_path) == []
+
+
+@pytest.mark.parametrize("trouble", ["cut", "503"])
+def test_a_cut_connection_is_tried_again(server, tmp_path, trouble):
+    server.answers["/toy/toy.arff"] = [trouble, trouble, GOOD["/toy/toy.arff"]]
+    fetch(server, tmp_path)
+    assert server.requests.count("/toy/toy.arff") == 3
+    assert kept(tmp_path) == ["toy.arff", "toy.xml"]
+
+
+def test_trouble_without_end_is_reported_with_a_way_out(server, tmp_path):
+    server.answers["/toy/toy.arff"] = ["cut"]
+    with pytest.raises(DataUnavailableError, match=r"toy/toy\.arff.*CREDALCHAIN_DATA"):
+        fetch(server, tmp_path)
+    assert server.requests.count("/toy/toy.arff") == 4
+    assert kept(tmp_path) == []
+
+
+def test_a_file_that_is_not_there_is_not_tried_again(server, tmp_path):
+    server.answers["/toy/toy.arff"] = ["404"]
+    with pytest.raises(DataUnavailableError, match="404"):
+        fetch(server, tmp_path)
+    assert server.requests == ["/toy/toy.arff"]
+
+
+def test_offline(server, tmp_path):
+    server.close()
+    with pytest.raises(DataUnavailableError, match="without a network, put"):
+        fetch(server, tmp_path)
+
+
+def test_the_folder_comes_before_the_network(monkeypatch, server, tmp_path):
+    (tmp_path / "toy").mkdir()
+    for path, content in GOOD.items():
+        (tmp_path / path[1:]).write_bytes(content)
+    monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path))
+    assert mulan.mulan_files("toy")[0] == tmp_path / "toy" / "toy.arff"
+    assert server.requests == []

@@ -1,0 +1,421 @@
+"""Studies: what a file may say, seeds from identities, kills and resumptions."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credalchain import CredalChainClassifier, Discretizer, NaiveCredal
+from credalchain.datasets import load_embedded_yeast
+from credalchain.experiments import Store, StudyError, load_study, run_study, summarize
+from credalchain.experiments.splits import iterative_folds, shuffled_folds
+from credalchain.experiments.study import Method
+from credalchain.experiments.tasks import expand, seed_of
+from credalchain.experiments.work import damaged_labels, folds_of, order_of
+from credalchain.metrics import MEASURES, completeness, set_accuracy
+from credalchain.reporting import write_report
+
+STUDIES = Path(__file__).parent.parent / "studies"
+SMALL = """
+name = "small"
+seed = 7
+settings = "{settings}"
+data = ["embedded:yeast"]
+measures = ["set_accuracy", "completeness"]
+
+[cross_validation]
+folds = 3
+repeats = {repeats}
+
+[corruption]
+levels = [0.0, 0.4]
+
+[[method]]
+name = "chain"
+strategies = ["branching", "marginalization"]
+s = [0.0, 2.0]
+"""
+
+
+def small(tmp_path, settings="published", repeats=1, extra=""):
+    path = tmp_path / "small.toml"
+    path.write_text(SMALL.format(settings=settings, repeats=repeats) + extra)
+    return path
+
+
+def run(study, folder, n_jobs=1):
+    store = Store(folder)
+    failed = run_study(study, store, n_jobs=n_jobs)
+    return store, failed
+
+
+def values(frame):
+    """The measure values, without timings."""
+    return frame.drop(columns=["fit_seconds", "predict_seconds"])
+
+
+# -- files ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["paper", "quick", "embedded"])
+def test_our_studies_are_sound(name):
+    study = load_study(STUDIES / f"{name}.toml")
+    assert study.name == name
+    assert list(expand(study))
+
+
+def test_the_papers_study_is_the_papers():
+    study = load_study(STUDIES / "paper.toml")
+    assert study.data == ("emotions", "scene", "yeast", "CAL500", "medical", "enron")
+    assert study.methods[0].s == tuple(np.arange(12) / 2)
+    assert study.methods[0].strategies == ("branching", "marginalization")
+    assert (study.folds, study.repeats) == (10, 10)
+    assert study.levels == (0.0, 0.2, 0.4, 0.6, 0.8)
+    assert study.settings == "published"
+    assert study.corruption == "per-label"
+
+
+MISTAKES = {
+    "unknown key": ("seed = 7", "sead = 7", r"line 3: there is no key 'sead'; did you mean 'seed'"),
+    "unknown data": ('"embedded:yeast"', '"emotion"', r"line 5: data: 'emotion'.*'emotions'"),
+    "unknown measure": (
+        '"completeness"]',
+        '"completness"]',
+        r"line 6: .*did you mean 'completeness'",
+    ),
+    "settings": ('settings = "published"', 'settings = "papr"', r"line 4: .*did you mean 'paper'"),
+    "folds": (
+        "folds = 3",
+        "folds = 1",
+        r"line 9: \[cross_validation\] folds must be .*at least 2, got 1",
+    ),
+    "folds type": ("folds = 3", 'folds = "3"', r"line 9: .*whole number"),
+    "level": ("[0.0, 0.4]", "[0.0, 1.4]", r"line 13: \[corruption\] levels: .*got 1.4"),
+    "s": ("s = [0.0, 2.0]", "s = [0.0, -2.0]", r"line 18: \[method\] s: .*got -2.0"),
+    "strategy": ('"marginalization"]', '"marginal"]', r"line 17: .*did you mean 'marginalization'"),
+    "method key": ("s = [0.0, 2.0]", "S = [0.0, 2.0]", r"line 18: \[method\] there is no key 'S'"),
+    "kind": ('name = "chain"', 'kind = "tree"', r"line 16: \[method\] kind must be one of"),
+    "class": ('name = "chain"', 'kind = "estimator"', r"goes with class"),
+    "toml": ("seed = 7", "seed =", r"is not TOML"),
+    "twice": ("[0.0, 0.4]", "[0.0, 0.0]", r"line 13: .*twice"),
+    "no method": ("[[method]]", "[[methods]]", r"no key 'methods'; did you mean 'method'"),
+    "empty": ("s = [0.0, 2.0]", "s = []", r"line 18: .*one or more numbers"),
+}
+
+
+@pytest.mark.parametrize(("old", "new", "message"), MISTAKES.values(), ids=MISTAKES.keys())
+def test_mistakes_are_named_with_their_place(old, new, message, tmp_path):
+    path = small(tmp_path)
+    path.write_text(path.read_text().replace(old, new))
+    with pytest.raises(StudyError, match=message):
+        load_study(path)
+
+
+def test_the_second_method_is_found_on_its_own_line(tmp_path):
+    path = small(tmp_path, extra='\n[[method]]\nname = "other"\nstrategies = ["branchin"]\n')
+    with pytest.raises(StudyError, match=r"line 22: \[method\] .*did you mean 'branching'"):
+        load_study(path)
+
+
+# -- identities and seeds --------------------------------------------------------------------
+
+
+def test_adding_work_changes_no_other_number(tmp_path):
+    study = load_study(small(tmp_path))
+    alone, _ = run(study, tmp_path / "a")
+    extended = replace(
+        study,
+        methods=(
+            replace(study.methods[0], s=(0.0, 1.0, 2.0)),
+            Method("alone", kind="relevance", s=(2.0,)),
+        ),
+        levels=(0.0, 0.2, 0.4),
+    )
+    more, _ = run(extended, tmp_path / "b")
+    keys = ["dataset", "method", "strategy", "s", "missing", "repetition", "fold"]
+    left = alone.results(study).set_index(keys)[["set_accuracy", "completeness"]]
+    right = more.results(extended).set_index(keys)[["set_accuracy", "completeness"]]
+    assert len(right) > len(left)
+    pd.testing.assert_frame_equal(left, right.loc[left.index])
+
+
+def test_everything_is_paired(tmp_path):
+    study = load_study(small(tmp_path))
+    Y = load_embedded_yeast().Y
+    assert [f.tolist() for f in folds_of(study, "d", Y, 0)] == [
+        f.tolist() for f in folds_of(study, "d", Y, 0)
+    ]
+    low, high = damaged_labels(study, "d", Y, 0)
+    assert ((high == -1) | (high == Y)).all()
+    assert (low == Y).all()
+    assert order_of(study, "d", 0, 1, 14).tolist() == order_of(study, "d", 0, 1, 14).tolist()
+    assert order_of(study, "d", 0, 1, 14).tolist() != order_of(study, "d", 0, 2, 14).tolist()
+    assert seed_of(1, "a").entropy != seed_of(1, "b").entropy
+
+
+def test_folds_are_partitions_and_iterative_ones_are_balanced():
+    rng = np.random.default_rng(0)
+    Y = (rng.random((300, 6)) < [0.02, 0.05, 0.1, 0.3, 0.5, 0.9]).astype(np.int8)
+    for folds in (shuffled_folds(300, 7, rng), iterative_folds(Y, 7, rng)):
+        assert sorted(np.concatenate(folds).tolist()) == list(range(300))
+        assert max(map(len, folds)) - min(map(len, folds)) <= 8
+    counts = np.array([Y[fold].sum(axis=0) for fold in iterative_folds(Y, 7, rng)])
+    spread = counts.max(axis=0) - counts.min(axis=0)
+    plain = np.array([Y[fold].sum(axis=0) for fold in shuffled_folds(300, 7, rng)])
+    assert spread.sum() < (plain.max(axis=0) - plain.min(axis=0)).sum()
+    assert spread[0] <= 1
+
+
+# -- results ---------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("settings", ["published", "paper"])
+def test_the_runner_equals_the_estimator_used_by_hand(tmp_path, settings):
+    study = load_study(small(tmp_path, settings))
+    store, failed = run(study, tmp_path / "r")
+    assert failed == 0
+    results = store.results(study)
+    data = load_embedded_yeast()
+    folds = folds_of(study, "embedded:yeast", data.Y, 0)
+    labels = damaged_labels(study, "embedded:yeast", data.Y, 0)[1]
+    training = np.concatenate(folds[1:])
+    bins = Discretizer(6).fit(data.X if settings == "published" else data.X[training])
+    options = (
+        {"epsilon": 0.001}
+        if settings == "published"
+        else {"epsilon": 0, "prior": "paper", "denominator": "class"}
+    )
+    codes = bins.transform(data.X)
+    from credalchain.bases.naive.codes import inner_codes
+    from credalchain.bases.naive.counts import count
+
+    k = bins.n_categories_
+    chain = CredalChainClassifier.from_counts(
+        count(inner_codes(codes[training], k), labels[training], k),
+        base=NaiveCredal(discretizer=None, **options),
+        order=order_of(study, "embedded:yeast", 0, 0, 14),
+    )
+    for strategy in ("branching", "marginalization"):
+        prediction = chain.infer(codes[folds[0]], s=2.0, strategy=strategy)
+        row = results[
+            (results.strategy == strategy)
+            & (results.s == 2.0)
+            & (results.missing == 0.4)
+            & (results.fold == 0)
+        ].iloc[0]
+        assert row.set_accuracy == set_accuracy(data.Y[folds[0]], prediction)
+        assert row.completeness == completeness(None, prediction)
+
+
+def test_records_have_versions_seeds_and_timings(tmp_path):
+    study = load_study(small(tmp_path))
+    store, _ = run(study, tmp_path / "r")
+    results = store.results(study)
+    assert len(results) == 1 * 2 * 2 * 2 * 3
+    for column in ("seed", "version_python", "version_credalchain", "predict_seconds"):
+        assert results[column].notna().all()
+    summary = summarize(results)
+    assert len(summary) == 8
+
+
+def test_every_measure_and_kind_of_method(tmp_path):
+    study = replace(
+        load_study(small(tmp_path)),
+        measures=tuple(MEASURES),
+        methods=(
+            Method("chain", s=(0.0, 2.0), order="dynamic"),
+            Method("alone", kind="relevance", s=(2.0,)),
+        ),
+        levels=(0.0,),
+        folds=2,
+    )
+    store, failed = run(study, tmp_path / "r")
+    assert failed == 0, store.errors(study)
+    assert store.results(study)[list(MEASURES)].notna().all().all()
+
+
+TREE = """
+[[method]]
+name = "tree"
+kind = "estimator"
+class = "sklearn.tree.DecisionTreeClassifier"
+params = {max_depth = 3}
+"""
+
+
+def test_other_estimators_and_failures(tmp_path):
+    """A decision tree cannot learn from missing labels: recorded, and the rest goes on."""
+    study = load_study(small(tmp_path, extra=TREE))
+    store, failed = run(study, tmp_path / "r")
+    assert failed == 1
+    assert "NaN" in store.errors(study)[0]["error"]
+    assert store.n_open(study) == 1
+    assert set(store.results(study)["method"]) == {"chain"}
+    whole = replace(study, levels=(0.0,))
+    store, failed = run(whole, tmp_path / "r")
+    assert failed == 0
+    results = store.results(whole)
+    assert (results[results.method == "tree"]["completeness"] == 1).all()
+
+
+def test_workers_do_not_change_numbers(tmp_path):
+    study = load_study(small(tmp_path, repeats=3))
+    one, _ = run(study, tmp_path / "one", n_jobs=1)
+    two, _ = run(study, tmp_path / "two", n_jobs=2)
+    pd.testing.assert_frame_equal(values(one.results(study)), values(two.results(study)))
+
+
+def credalchain(*arguments, cwd, status=0):
+    done = subprocess.run(
+        [sys.executable, "-m", "credalchain", *map(str, arguments)],
+        cwd=cwd,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == status, done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
+    """Killed for real; what was finished stays as it is, and the end is the same."""
+    path = small(tmp_path, repeats=30)
+    study = load_study(path)
+    process = subprocess.Popen(
+        [sys.executable, "-m", "credalchain", "run", path, "--out", "r", "--jobs", "2"],
+        cwd=tmp_path,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    )
+    results = tmp_path / "r" / "results"
+    deadline = time.monotonic() + 120
+    while len(list(results.glob("*.parquet"))) < 3:
+        assert time.monotonic() < deadline
+        assert process.poll() is None
+        time.sleep(0.02)
+    os.killpg(process.pid, how)
+    process.wait()
+    assert process.returncode != 0
+    before = {file.name: file.read_bytes() for file in results.glob("*.parquet")}
+    assert 3 <= len(before) < 30
+    for file in before:
+        pd.read_parquet(results / file)
+    credalchain("run", path, "--out", "r", "--jobs", "2", cwd=tmp_path)
+    assert all((results / name).read_bytes() == content for name, content in before.items())
+    assert not list(results.glob(".*"))
+    clean, _ = run(study, tmp_path / "clean")
+    pd.testing.assert_frame_equal(
+        values(Store(tmp_path / "r").results(study)), values(clean.results(study))
+    )
+
+
+def test_run_and_report_from_the_shell(tmp_path):
+    path = small(tmp_path)
+    done = credalchain("run", path, "--out", "r", cwd=tmp_path)
+    assert "1 of 1 tasks" in done.stderr
+    again = credalchain("run", path, "--out", "r", cwd=tmp_path)
+    assert "of 1 tasks" not in again.stderr
+    credalchain("report", "r", cwd=tmp_path)
+    page = (tmp_path / "r" / "report" / "report.html").read_text()
+    assert "<img" in page
+    assert "embedded:yeast" in page
+    addresses = re.findall(r'(?:src|href)="([^"]{0,40})', page)
+    assert all(address.startswith("data:image/svg+xml") for address in addresses)
+    names = {file.name for file in (tmp_path / "r" / "report").iterdir()}
+    assert {"summary.csv", "datasets.csv", "set_accuracy.csv", "trade_off.png"} <= names
+    assert "missing_embedded_yeast_chain_branching.svg" in names
+
+
+def test_problems_are_told_by_the_exit_status(tmp_path):
+    path = small(tmp_path, extra=TREE)
+    done = credalchain("run", path, "--out", "r", cwd=tmp_path, status=1)
+    assert "1 tasks failed, the others are done; the first: embedded:yeast, tree" in done.stderr
+    wrong = tmp_path / "wrong.toml"
+    wrong.write_text("sead = 1\n")
+    done = credalchain("run", wrong, "--out", "w", cwd=tmp_path, status=1)
+    assert "did you mean 'seed'" in done.stderr
+    assert not (tmp_path / "w").exists()
+    done = credalchain("report", tmp_path, cwd=tmp_path, status=1)
+    assert "is not the folder of a run" in done.stderr
+
+
+def test_a_data_set_that_cannot_be_had_stops_only_its_own_tasks(tmp_path, monkeypatch):
+    monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path / "nowhere"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("credalchain.datasets.mulan.SOURCE", "http://127.0.0.1:9/")
+    monkeypatch.setattr("credalchain.datasets.mulan._TRIES", 1)
+    study = replace(load_study(small(tmp_path)), data=("flags", "embedded:yeast"))
+    store, failed = run(study, tmp_path / "r")
+    assert failed == 1
+    assert "could not be downloaded" in store.errors(study)[0]["error"]
+    files = write_report(study, store, tmp_path / "report")
+    assert "1 tasks of this study have no result yet" in files[-1].read_text()
+
+
+def test_the_same_report_for_the_same_results(tmp_path):
+    study = load_study(small(tmp_path))
+    store, _ = run(study, tmp_path / "r")
+    first = {f.name: f.read_bytes() for f in write_report(study, store, tmp_path / "a")}
+    second = {f.name: f.read_bytes() for f in write_report(study, store, tmp_path / "b")}
+    assert first == second
+    assert json.loads((tmp_path / "r" / "datasets.json").read_text())[0]["rows"] == 2417
+
+
+@pytest.mark.skipif(
+    "CREDALCHAIN_DATA" not in os.environ,
+    reason="CREDALCHAIN_DATA does not name a folder with the MULAN files",
+)
+def test_emotions_comes_out_as_it_should(tmp_path):
+    """Reference figures for 10 x 10 folds; two repetitions are enough to be within two points."""
+    study = load_study(STUDIES / "paper.toml")
+    study = replace(study, data=("emotions",), repeats=2, levels=(0.0, 0.4, 0.8))
+    store, _ = run(study, tmp_path / "r", n_jobs=2)
+    summary = summarize(store.results(study)).set_index(["strategy", "missing", "s"])
+    reference = {
+        ("branching", 0.0, 1.5): (40.4, 85.2),
+        ("branching", 0.0, 5.5): (65.1, 53.6),
+        ("branching", 0.4, 2.5): (59.1, 62.4),
+        ("branching", 0.4, 5.5): (79.0, 32.9),
+        ("branching", 0.8, 0.5): (48.4, 74.3),
+        ("branching", 0.8, 5.5): (99.6, 0.7),
+        ("marginalization", 0.0, 5.5): (61.1, 57.6),
+        ("marginalization", 0.4, 5.5): (75.0, 37.4),
+        ("marginalization", 0.8, 5.5): (98.8, 1.6),
+    }
+    for key, (sa, cp) in reference.items():
+        assert abs(100 * summary.loc[key, "set_accuracy"] - sa) < 2.5, key
+        assert abs(100 * summary.loc[key, "completeness"] - cp) < 2.5, key
+
+
+@pytest.mark.skipif(
+    "CREDALCHAIN_DATA" not in os.environ,
+    reason="CREDALCHAIN_DATA does not name a folder with the MULAN files",
+)
+def test_data_commands(tmp_path):
+    listed = credalchain("data", "list", cwd=tmp_path).stdout
+    assert re.search(r"medical\W+text\W+1449\W+45\W+978\W+1.25\W+0.03", listed)
+    described = credalchain("data", "describe", "CAL500", cwd=tmp_path).stdout
+    assert "Turnbull" in described
+    files = credalchain("data", "get", "flags", cwd=tmp_path).stdout.split()
+    assert files[0].endswith("flags.arff")
+    credalchain("fit", files[0], "--labels", "xml", "--out", "m", cwd=tmp_path)
+    credalchain("predict", "m", files[0], "--out", "a.csv", cwd=tmp_path)
+    assert pd.read_csv(tmp_path / "a.csv").shape == (194, 7)
+    by_name = credalchain("fit", "mulan:flags", "--out", "n", cwd=tmp_path)
+    assert "7 labels" in by_name.stderr
+    credalchain("fit", files[0], "--labels", "last:7", "--out", "l", cwd=tmp_path)
+    models = [(tmp_path / name).read_bytes() for name in ("m", "l")]
+    assert len(set(map(len, models))) == 1
+    wrong = credalchain("data", "get", "flag", cwd=tmp_path, status=1)
+    assert "name must be one of" in wrong.stderr
