@@ -476,3 +476,105 @@ def test_without_the_extra_it_says_what_to_install(tmp_path):
     )
     assert done.returncode == 1
     assert "pip install 'credalchain[cli]'" in done.stderr
+
+
+# -- odd tables ------------------------------------------------------------------------------
+
+
+def fit_odd(folder, text, *options, status=0, labels="y"):
+    (folder / "odd.csv").write_text(text, encoding="utf-8")
+    arguments = ["fit", "odd.csv", "--labels", labels, "--out", "m", *options]
+    return credalchain(*arguments, cwd=folder, status=status)
+
+
+ROWS = "".join(f"{i % 3},{i % 2},{i % 2}\n" for i in range(12))
+
+
+def test_two_columns_of_a_name_are_refused(tmp_path):
+    done = fit_odd(tmp_path, "a,y,y\n" + ROWS, status=1)
+    assert "two columns called 'y'" in sentence(done)
+
+
+def test_rows_longer_than_the_header_are_refused(tmp_path):
+    done = fit_odd(tmp_path, "a,y\n" + ROWS, status=1)
+    assert "more cells than its header" in sentence(done)
+
+
+def test_words_that_look_like_numbers_in_new_rows(tmp_path):
+    rows = "".join(f"{'123A'[i % 4]},{i % 2}\n" for i in range(16))
+    fit_odd(tmp_path, "grade,y\n" + rows)
+    (tmp_path / "new.csv").write_text("grade\n1\n2\n")
+    done = credalchain("-q", "predict", "m", "new.csv", "--out", "-", cwd=tmp_path)
+    assert len(done.stdout.splitlines()) == 3
+
+
+def test_names_with_markup_commas_and_dollars(tmp_path):
+    header = '"temp [c]","us$ to eu$","r[/x],$y$"\n'
+    fit_odd(tmp_path, header + ROWS, labels="r[/x],$y$")
+    done = credalchain("explain", "m", "odd.csv", "--picture", "why.png", cwd=tmp_path)
+    assert "temp [c]" in done.stdout
+    assert "r[/x],$y$" in done.stdout
+    done = credalchain(
+        "-q", "predict", "m", "odd.csv", "--known", "r[/x],$y$", "--out", "-", cwd=tmp_path
+    )
+    assert done.stdout.splitlines()[1] == "0"
+
+
+def test_labels_whose_columns_would_clash(tmp_path):
+    fit_odd(tmp_path, "x,a,a_lower\n" + ROWS, labels="a,a_lower")
+    done = credalchain(
+        "-q", "predict", "m", "odd.csv", "--intervals", "--out", "-", cwd=tmp_path, status=1
+    )
+    assert "different column names" in sentence(done)
+    assert credalchain("-q", "predict", "m", "odd.csv", "--out", "-", cwd=tmp_path).stdout
+
+
+def test_jobs_and_output_that_make_no_sense(tmp_path):
+    assert "n_jobs must be" in sentence(
+        fit_odd(tmp_path, "a,b,y\n" + ROWS, "--jobs", "0", status=1)
+    )
+    (tmp_path / "odd.csv").write_text("a,b,y\n" + ROWS)
+    done = credalchain("fit", "odd.csv", "--labels", "y", "--out", "-", cwd=tmp_path, status=1)
+    assert "a model goes to a file" in sentence(done)
+    assert [file.name for file in tmp_path.iterdir()] == ["odd.csv"]
+
+
+def test_warnings_are_notes(tmp_path):
+    done = fit_odd(tmp_path, "x,y,z\n1,0,\n2,1,\n", labels="y,z")
+    assert done.stderr.startswith("note: never observed in training")
+    assert ".py" not in done.stderr
+    quiet = credalchain("-q", "fit", "odd.csv", "--labels", "y,z", "--out", "m", cwd=tmp_path)
+    assert quiet.stderr == ""
+
+
+def test_a_reader_that_leaves_early_is_no_error(tmp_path):
+    fit_odd(tmp_path, "a,b,y\n" + ROWS * 3000)
+    command = f"set -o pipefail; '{sys.executable}' -m credalchain -q predict m odd.csv --out - | head -n 1"
+    done = subprocess.run(
+        ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert done.stderr == ""
+
+
+def test_closed_streams(place):
+    python = f"'{sys.executable}' -m credalchain"
+    for command, status in (
+        (f"{python} predict m - --out - <&-", 1),
+        (f"{python} predict m new.csv --out - 2>&-", 0),
+    ):
+        done = subprocess.run(
+            ["bash", "-c", command], cwd=place, capture_output=True, text=True, check=False
+        )
+        assert done.returncode == status, done.stderr
+        assert "Traceback" not in done.stderr
+        assert "answered" not in done.stdout
+
+
+def test_known_cells_of_every_kind(place, tmp_path):
+    SONGS.assign(rock=["*", "1.0", "0.0", "True"] * 20).to_csv(tmp_path / "k.csv", index=False)
+    done = credalchain(
+        "-q", "predict", place / "m", "k.csv", "--known", "rock", "--out", "-", cwd=tmp_path
+    )
+    rock = [line.split(",")[0] for line in done.stdout.splitlines()[1:]]
+    assert rock[1:4] == ["1", "0", "1"]

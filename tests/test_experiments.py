@@ -295,7 +295,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
     process = subprocess.Popen(
         [sys.executable, "-m", "credalchain", "run", path, "--out", "r", "--jobs", "2"],
         cwd=tmp_path,
-        stderr=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
         start_new_session=True,
     )
     results = tmp_path / "r" / "results"

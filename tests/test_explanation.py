@@ -148,3 +148,24 @@ def test_picture(songs):
     assert "rock (known)" in words
     assert sum(word in ("yes", "no", "*") for word in words) == 3
     assert any(word.startswith("tempo") for word in words)
+
+
+def test_a_row_of_mixed_kinds_and_known_of_any_kind(songs):
+    chain, X, _ = songs
+    from_list = explain(
+        CredalChainClassifier(s=2.0, order="given").fit(
+            X.to_numpy(dtype=object), [[1, 0, 1]] * 45 + [[0, 1, 0]] * 45
+        ),
+        [121.0, "C", True],
+    )
+    assert len(from_list.steps) == 3
+    assert explain(chain, X.iloc[:1], known=[1, None, np.nan]).steps[0].known
+
+
+def test_a_label_never_observed_has_no_reasons():
+    X = np.arange(6.0)[:, None]
+    with pytest.warns(UserWarning, match="never observed"):
+        chain = CredalChainClassifier(order="given").fit(X, [[i % 2, np.nan] for i in range(6)])
+    step = explain(chain, X[0]).steps[1]
+    assert step.reasons == ()
+    assert (step.lower, step.upper) == (0, 1)

@@ -334,3 +334,45 @@ def test_permissions_are_those_of_an_ordinary_file(tmp_path):
     (tmp_path / "ordinary").touch()
     modes = {stat.S_IMODE(os.stat(tmp_path / name).st_mode) for name in ("m", "ordinary")}
     assert len(modes) == 1
+
+
+def test_other_members_links_and_permissions(tmp_path):
+    save_model(MODELS["codes"](), tmp_path / "m")
+    junk = rewrite(tmp_path / "m", tmp_path / "j", lambda d, a: a.update(junk=np.zeros(9)))
+    with pytest.raises(ModelFileError, match="holds other things"):
+        load_model(junk)
+    (tmp_path / "m").chmod(0o600)
+    (tmp_path / "link").symlink_to(tmp_path / "m")
+    save_model(MODELS["codes"](), tmp_path / "link")
+    assert (tmp_path / "link").is_symlink()
+    assert stat.S_IMODE((tmp_path / "m").stat().st_mode) == 0o600
+    os.mkfifo(tmp_path / "fifo")
+    with pytest.raises(FileNotFoundError):
+        load_model(tmp_path / "fifo")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d, a: d.pop("package"),
+        lambda d, a: d.update(package={}),
+        lambda d, a: d.update(label_names=["a", "a\0", "b"]),
+        lambda d, a: d.update(label_names=["a", "\ud800", "b"]),
+        lambda d, a: a.update(counts_feature=np.full_like(a["counts_feature"], 2**62)),
+    ],
+)
+def test_more_edits_that_are_signed(change, tmp_path):
+    save_model(MODELS["codes"](), tmp_path / "m")
+    with pytest.raises(ModelFileError):
+        load_model(rewrite(tmp_path / "m", tmp_path / "e", change))
+
+
+def test_counts_that_would_wrap_around():
+    from credalchain import ChainCounts
+
+    n = 2**53 - 1
+    label = np.array([[1, 1]])
+    pair = np.array([[[[1, 0]], [[0, 1]]]]).reshape(1, 2, 1, 2)
+    feature = np.full((2048, 1, 2), 2**52)
+    with pytest.raises(ValueError, match="too large"):
+        ChainCounts(n, np.array([2048]), label, feature, pair)

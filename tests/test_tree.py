@@ -294,3 +294,25 @@ def test_too_many_stars_are_refused_not_waited_for():
     for solve in (branching_bounds, tree_marginal_bounds):
         with pytest.raises(ValueError, match=r"13 labels were left open .* at most 12"):
             solve(tree, 13)
+
+
+def test_log_odds_of_hundreds_do_not_saturate():
+    """Without stars both strategies are the chain itself, however sure it is."""
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 2, 200)
+    X = np.where(rng.random((200, 60)) < 0.03, 1 - y[:, None], y[:, None])
+    Y = np.column_stack([y, y ^ (rng.random(200) < 0.1), y ^ (rng.random(200) < 0.2)])
+    chain = CredalChainClassifier(NaiveCredal(discretizer=None), s=1.0, order="given").fit(X, Y)
+    for known in (None, [[0, -1, -1]], [[1, 0, -1]]):
+        for x in (np.ones((1, 60), int), np.zeros((1, 60), int)):
+            ib, tree = chain.infer(x, known=known, strategy=("branching", TREE))
+            assert (ib.labels != -1).all()
+            np.testing.assert_array_equal(ib.labels, tree.labels)
+            np.testing.assert_allclose(ib.log_odds, tree.log_odds, rtol=1e-9)
+
+
+@settings(max_examples=100)
+@given(cases())
+def test_bounds_of_the_naive_tree_never_cross(case):
+    log_odds = case.estimator().infer(case.rows, known=case.known, strategy=TREE).log_odds
+    assert np.all(log_odds[..., 0] <= log_odds[..., 1])
