@@ -549,7 +549,8 @@ def test_warnings_are_notes(tmp_path):
 
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     fit_odd(tmp_path, "a,b,y\n" + ROWS * 3000)
-    command = f"set -o pipefail; '{sys.executable}' -m credalchain -q predict m odd.csv --out - | head -n 1"
+    program = f"'{sys.executable}' -m credalchain"
+    command = f"set -o pipefail; {program} -q predict m odd.csv --out - | head -n 1"
     done = subprocess.run(
         ["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False
     )
