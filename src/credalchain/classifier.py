@@ -8,11 +8,9 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -26,6 +24,7 @@ from credalchain.metrics import utility_65
 from credalchain.prediction import CredalPrediction
 from credalchain.preprocessing import as_plain_table
 from credalchain.strategies import Strategy, branching, get_strategy
+from credalchain.targets import is_label_vector, is_vector, two_classes
 from credalchain.validation import check_n_jobs, check_s, check_thresholds
 
 
@@ -223,15 +222,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
             )
         if classes is not None and np.array_equal(np.unique(np.asarray(classes)), [0, 1]):
             classes = None
-        if _is_vector(Y) and (classes is not None or not _is_label_vector(Y)):
-            self.classes_ = _two_classes(Y if classes is None else classes)
+        if is_vector(Y) and (classes is not None or not is_label_vector(Y)):
+            self.classes_ = two_classes(Y if classes is None else classes)
             self.label_names_ = np.array([str(getattr(Y, "name", None) or "y")])
             self.n_labels_ = 1
             return self._encode_vector(Y)
         labels = as_labels(Y)
         if 0 in labels.shape:
             raise ValueError(f"Y must have at least one row and one label, got {labels.shape}.")
-        if _is_vector(Y):
+        if is_vector(Y):
             self.classes_ = np.array([0, 1])
             self.label_names_ = np.array([str(getattr(Y, "name", None) or "y")])
             self.n_labels_ = 1
@@ -241,7 +240,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
 
     def _more_labels(self, Y: Any) -> Labels:
         """Read Y of further rows."""
-        if self._is_single() and _is_vector(Y) and self.classes_.tolist() != [0, 1]:
+        if self._is_single() and is_vector(Y) and self.classes_.tolist() != [0, 1]:
             return self._encode_vector(Y)
         check_names(Y, self.label_names_.tolist(), "Y")
         labels = as_labels(Y, require_zero=False)
@@ -388,7 +387,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
 
     def read_labels(self, Y: Any) -> Labels:
         """True labels of new rows, in the form of ``predict_partial``: int8, -1 for missing."""
-        if self._is_single() and _is_vector(Y) and self.classes_.tolist() != [0, 1]:
+        if self._is_single() and is_vector(Y) and self.classes_.tolist() != [0, 1]:
             return self._encode_vector(Y)
         check_names(Y, self.label_names_.tolist(), "Y")
         return as_labels(Y, require_zero=False)
@@ -471,52 +470,3 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         tags.classifier_tags.multi_class = False
         tags.classifier_tags.multi_label = True
         return tags
-
-
-def _is_vector(Y: Any) -> bool:
-    if sparse.issparse(Y):
-        return False
-    try:
-        return np.asarray(Y).ndim == 1
-    except ValueError:  # ragged, which as_labels will say
-        return False
-
-
-def _is_label_vector(y: Any) -> bool:
-    """0, 1 and missing only: read as labels. -1 and +1 without 0 are two classes."""
-    if np.asarray(y).dtype == bool and not np.ma.isMaskedArray(y):
-        return False  # two classes, False and True
-    try:
-        as_labels(y)
-    except ValueError:
-        return False
-    return True
-
-
-def _has_missing(y: Any) -> bool:
-    """Whether a vector of anything has None or NaN among its values."""
-    cells = list(y) if isinstance(y, (list, tuple)) else np.asarray(y, dtype=object).tolist()
-    return any(
-        cell is None
-        or type(cell).__name__ in ("NAType", "NaTType")
-        or (isinstance(cell, float) and cell != cell)
-        for cell in cells
-    )
-
-
-def _two_classes(y: Any) -> NDArray[Any]:
-    values = np.asarray(y)
-    if np.ma.is_masked(y) or _has_missing(y):
-        raise ValueError(
-            "a vector Y with missing values must hold 0 and 1 beside them; "
-            f"got values like {values[0]!r}."
-        )
-    check_classification_targets(values)
-    classes = np.unique(values)
-    if len(classes) > 2:
-        raise ValueError(
-            "Only binary classification is supported. The type of the target is multiclass: "
-            f"a vector Y must have two distinct values, got {len(classes)}. "
-            "For several labels, pass one column for each."
-        )
-    return classes

@@ -13,6 +13,13 @@ ABSTAIN = -1
 _EXPECTED = "0, 1 or missing (-1, NaN, None, pd.NA or masked)"
 
 
+def is_missing(cell: Any) -> bool:
+    """Whether a single value stands for "nobody knows": None, NaN, ``pd.NA`` or ``NaT``."""
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(cell, (float, np.floating)) and bool(np.isnan(cell))
+
+
 def as_labels(Y: Any, *, name: str = "Y", require_zero: bool = True) -> NDArray[np.int8]:
     """Read a label matrix of any kind into int8 with -1 for a missing label.
 
@@ -103,16 +110,12 @@ def _object_to_float(
         place = tuple(int(at) for at in np.unravel_index(telling[0], values.shape))
         where = _in_words(place, columns)
         raise ValueError(f"{name} must hold {_EXPECTED}; got {cells[telling[0]]!r} in {where}.")
-    floats = [np.nan if _is_missing(cell) else float(cell) for cell in cells]
+    floats = [np.nan if is_missing(cell) else float(cell) for cell in cells]
     return np.array(floats, dtype=np.float64).reshape(values.shape)
 
 
-def _is_missing(cell: Any) -> bool:
-    return cell is None or type(cell).__name__ in ("NAType", "NaTType")
-
-
 def _is_cell(cell: Any) -> bool:
-    return _is_missing(cell) or isinstance(
+    return is_missing(cell) or isinstance(
         cell, (bool, int, float, np.bool_, np.integer, np.floating)
     )
 

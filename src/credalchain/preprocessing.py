@@ -9,6 +9,8 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from credalchain.labels import is_missing
+
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
@@ -298,7 +300,7 @@ def _keys(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.boo
         raise ValueError(
             f"column {name!r} of X has dtype {values.dtype}; convert it to numbers or strings."
         )
-    missing = np.array([_is_missing(value) for value in values], dtype=bool)
+    missing = np.array([is_missing(value) for value in values], dtype=bool)
     present = values[~missing]
     if all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in present):
         keys = np.full(len(values), np.nan)
@@ -317,12 +319,6 @@ def _keys(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.boo
 
 def _is_text(value: Any) -> bool:
     return isinstance(value, (str, bytes)) or type(value).__name__ == "Interval"
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(value, (float, np.floating)) and bool(np.isnan(value))
 
 
 def _all_bool(values: NDArray[Any]) -> bool:

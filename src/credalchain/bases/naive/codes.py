@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from credalchain.labels import is_missing
+
 IntArray = NDArray[np.int64]
 
 MISSING_CODE = -1
@@ -138,7 +140,7 @@ def _objects_as_floats(values: NDArray[Any]) -> NDArray[Any]:
     """Numbers with None or pd.NA among them; unchanged if there is anything else."""
     try:
         cells = [
-            np.nan if cell is None or type(cell).__name__ == "NAType" else float(cell)
+            np.nan if is_missing(cell) else float(cell)
             for cell in values.ravel().tolist()
             if not isinstance(cell, str)
         ]
