@@ -407,7 +407,7 @@ def test_data_commands(tmp_path):
     assert re.search(r"medical\W+text\W+1449\W+45\W+978\W+1.25\W+0.03", listed)
     described = credalchain("data", "describe", "CAL500", cwd=tmp_path).stdout
     assert "Turnbull" in described
-    files = credalchain("data", "get", "flags", cwd=tmp_path).stdout.split()
+    files = credalchain("data", "get", "flags", cwd=tmp_path).stdout.splitlines()
     assert files[0].endswith("flags.arff")
     credalchain("fit", files[0], "--labels", "xml", "--out", "m", cwd=tmp_path)
     credalchain("predict", "m", files[0], "--out", "a.csv", cwd=tmp_path)
