@@ -320,3 +320,38 @@ def test_the_folder_comes_before_the_network(monkeypatch, server, tmp_path):
     monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path))
     assert mulan.mulan_files("toy")[0] == tmp_path / "toy" / "toy.arff"
     assert server.requests == []
+
+
+def test_labels_first_in_an_arff_file_from_the_shell(tmp_path):
+    """Columns stay where the file has them, so that first:2 means the file's first two."""
+    from credalchain.cli.tables import pick_labels
+    from credalchain.cli.tables import read_table as read_for_shell
+
+    text = "@relation k\n" + "".join(f"@attribute {n} {{0,1}}\n" for n in ("y1", "y2", "f", "g"))
+    path = write(tmp_path, "k.arff", text + "@data\n0,1,1,0\n1,0,0,1\n")
+    frame, known = read_for_shell(str(path), ["first:2"])
+    assert pick_labels(frame, ["first:2"], known) == ["y1", "y2"]
+    assert list(frame.columns) == ["y1", "y2", "f", "g"]
+
+
+def test_meka_options_are_looked_for_behind_the_name(tmp_path):
+    text = SPARSE.format(relation="'a-c 1: -C -2'")
+    assert read_meka(write(tmp_path, "m.arff", text)).label_names == ["y", "z"]
+
+
+def test_sparse_files_read_alike_with_and_without_labels(tmp_path):
+    text = SPARSE.format(relation="s").replace("@attribute z {0,1}", "@attribute z {1,0}")
+    path = write(tmp_path, "s.arff", text.replace("3 1", "3 0"))
+    fitted, new = read_arff(path, ["y", "z"]).to_frame(), read_arff(path, []).to_frame()
+    for name in ("a", "b"):
+        assert fitted[name].dtype == new[name].dtype
+
+
+def test_tabs_latin_1_and_escaped_quotes(tmp_path):
+    text = "@relation t\n@attribute\t'it\\'s'\tnumeric\n@attribute\tdéjà\t{0,1}\n@data\n1.5,1\n"
+    (tmp_path / "t.arff").write_bytes(text.encode("latin-1"))
+    data = read_arff(tmp_path / "t.arff", ["déjà"])
+    assert data.feature_names == ["it's"]
+    assert data.Y.tolist() == [[1]]
+    (tmp_path / "b.arff").write_bytes(b"\xef\xbb\xbf" + text.encode())
+    assert read_arff(tmp_path / "b.arff", ["déjà"]).label_names == ["déjà"]

@@ -108,6 +108,9 @@ MISTAKES = {
     "toml": ("seed = 7", "seed =", r"is not TOML"),
     "twice": ("[0.0, 0.4]", "[0.0, 0.0]", r"line 13: .*twice"),
     "no method": ("[[method]]", "[[methods]]", r"no key 'methods'; did you mean 'method'"),
+    "huge": ("s = [0.0, 2.0]", f"s = [{10**400}]", r"line 18: "),
+    "params": ("s = [0.0, 2.0]", "params = {d = 2020-01-01}", r"line 18: .*params must be"),
+    "table": ("[[method]]", "method = [1]\n[x]", r"no key 'x'|at least one table"),
     "empty": ("s = [0.0, 2.0]", "s = []", r"line 18: .*one or more numbers"),
 }
 
@@ -267,6 +270,46 @@ def test_other_estimators_and_failures(tmp_path):
     assert (results[results.method == "tree"]["completeness"] == 1).all()
 
 
+def test_an_estimator_with_a_knob_of_its_own(tmp_path):
+    own = """
+[[method]]
+name = "_a $x$ <b>"
+kind = "estimator"
+class = "credalchain.CredalChainClassifier"
+params = {s = 5.0, strategy = "marginalization", order = "given"}
+"""
+    study = load_study(small(tmp_path, extra=own))
+    study = replace(study, measures=tuple(MEASURES), methods=study.methods[1:])
+    store, failed = run(study, tmp_path / "r")
+    assert failed == 0, store.errors(study)
+    results = store.results(study)
+    assert set(results["s"]) == {5.0}
+    assert (results["fit_seconds"] > 0).all()
+    page = write_report(study, store, tmp_path / "report")[-1].read_text()
+    assert "<b>" not in page
+    assert "&lt;b&gt;" in page
+
+
+def test_a_damaged_result_is_computed_again(tmp_path):
+    study = load_study(small(tmp_path))
+    store, _ = run(study, tmp_path / "r")
+    (file,) = (tmp_path / "r" / "results").glob("*.parquet")
+    whole = values(store.results(study))
+    file.write_bytes(file.read_bytes()[:500])
+    assert store.n_open(study) == 1
+    run(study, tmp_path / "r")
+    pd.testing.assert_frame_equal(values(store.results(study)), whole)
+    assert (store.results(study)["fit_seconds"] > 0).all()
+
+
+def test_long_names(tmp_path):
+    study = load_study(small(tmp_path))
+    study = replace(study, methods=(replace(study.methods[0], name="long " * 80),))
+    store, failed = run(study, tmp_path / "r")
+    assert failed == 0
+    write_report(study, store, tmp_path / "report")
+
+
 def test_workers_do_not_change_numbers(tmp_path):
     study = load_study(small(tmp_path, repeats=3))
     one, _ = run(study, tmp_path / "one", n_jobs=1)
@@ -313,7 +356,6 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
         pd.read_parquet(results / file)
     credalchain("run", path, "--out", "r", "--jobs", "2", cwd=tmp_path)
     assert all((results / name).read_bytes() == content for name, content in before.items())
-    assert not list(results.glob(".*"))
     clean, _ = run(study, tmp_path / "clean")
     pd.testing.assert_frame_equal(
         values(Store(tmp_path / "r").results(study)), values(clean.results(study))

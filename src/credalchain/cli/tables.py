@@ -60,15 +60,12 @@ def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[st
     columns = attribute_names(path)
     if list(labels) == ["xml"]:
         data = read_mulan(path, path.with_suffix(".xml"))
-        return data.to_frame(), data.label_names
-    if list(labels) == ["meka"]:
+    elif list(labels) == ["meka"]:
         data = read_meka(path)
-        return data.to_frame(), data.label_names
-    if labels:
+    else:
         empty = pd.DataFrame(columns=pd.Index(columns))
-        names = pick_labels(empty, labels, [])
-        return read_arff(path, names).to_frame(), names
-    return read_arff(path, []).to_frame(), []
+        data = read_arff(path, pick_labels(empty, labels, []) if labels else [])
+    return data.to_frame()[columns], data.label_names  # columns where the file has them
 
 
 def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]) -> list[str]:

@@ -40,7 +40,9 @@ def read_meka(arff: PathLike) -> MultilabelDataset:
     The first n attributes are labels, or the last -n if n is negative.
     """
     content = _parse(Path(arff))
-    found = re.search(r"-[Cc]\s+(-?\d+)", content["relation"])
+    relation = content["relation"]
+    options = relation.partition(":")[2] or relation  # "name: -C 3", and the name may be anything
+    found = re.search(r"(?:^|\s)-[Cc]\s*(-?\d+)", options)
     if found is None:
         raise ValueError(
             f"{arff} is not in MEKA's format: there is no -C in its relation, "
@@ -174,15 +176,28 @@ def _parse(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
     try:
-        text = path.read_text(encoding="utf-8", errors="surrogateescape")
+        text = _tidy(path.read_bytes())
         kind = arff.LOD if _is_sparse(text) else arff.DENSE
         content: dict[str, Any] = arff.loads(text, return_type=kind)
-    except arff.ArffException as error:
+    except (arff.ArffException, ValueError) as error:
         raise ValueError(f"{path} cannot be read as ARFF: {error}") from error
+    content["attributes"] = [
+        (name.replace("\\'", "'").replace('\\"', '"'), kind) for name, kind in content["attributes"]
+    ]
     if not content["attributes"] or not content["data"]:
         raise ValueError(f"{path} is not an ARFF file with data.")
     content["sparse"] = kind == arff.LOD
     return content
+
+
+def _tidy(content: bytes) -> str:
+    """Text in UTF-8 or else Latin-1, with spaces where declarations have tabs."""
+    try:
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        text = content.decode("latin-1")
+    declaration = re.compile(r"^\s*@attribute\b.*$", re.IGNORECASE | re.MULTILINE)
+    return declaration.sub(lambda line: line[0].replace("\t", " "), text)
 
 
 def _is_sparse(text: str) -> bool:
@@ -214,7 +229,10 @@ def _as_dataset(path: Path, content: dict[str, Any], labels: Sequence[str]) -> M
     if content["sparse"] and all(_is_number_like(kinds[i]) for i in features):
         X = _as_csr(content["data"], features, len(names))
     else:
-        X = _pandas().DataFrame({names[i]: _as_column(columns[i], kinds[i]) for i in features})
+        is_sparse = content["sparse"]
+        X = _pandas().DataFrame(
+            {names[i]: _as_column(columns[i], kinds[i], is_sparse) for i in features}
+        )
     return MultilabelDataset(
         path.stem,
         X,
@@ -262,7 +280,9 @@ def _as_csr(rows: list[dict[int, Any]], features: list[int], n: int) -> Any:
     return matrix
 
 
-def _as_column(values: list[Any], kind: Any) -> Any:
+def _as_column(values: list[Any], kind: Any, is_sparse: bool) -> Any:
+    if is_sparse and kind == ["0", "1"]:  # as it would be from CSR
+        return np.array([None if value is None else value == "1" for value in values])
     if isinstance(kind, list):
         return _pandas().Categorical(values, categories=kind)
     if str(kind).upper() == "STRING":

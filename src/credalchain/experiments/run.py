@@ -43,8 +43,8 @@ def run_study(
     done, failed = total - len(tasks), 0
     for task, records, error in _outcomes(tasks, n_jobs):
         if error is None:
-            store.save(task, records)
-        else:
+            error = _saved(store, task, records)
+        if error is not None:
             failed += 1
             store.save_error(task, error)
         done += 1
@@ -67,6 +67,15 @@ def _outcomes(
     """Tasks as they finish, in any order."""
     workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
     yield from workers(delayed(_attempt)(task) for task in tasks)
+
+
+def _saved(store: Store, task: Task, records: list[dict[str, Any]]) -> str | None:
+    """Save a result; None, or what went wrong, which concerns this task alone."""
+    try:
+        store.save(task, records)
+    except (OSError, ValueError, TypeError):
+        return traceback.format_exc()
+    return None
 
 
 def _attempt(task: Task) -> tuple[Task, list[dict[str, Any]], str | None]:

@@ -2,18 +2,21 @@
 
 import json
 import platform
+import time
 from dataclasses import asdict
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
 import pandas as pd
+from pyarrow import parquet
 
 from credalchain.datasets import MULAN, MultilabelDataset
 from credalchain.experiments.study import Method, Study
 from credalchain.experiments.tasks import Task, expand
 from credalchain.files import replacing
 
+_OLD = 3600.0  # seconds
 PACKAGES = ("credalchain", "numpy", "scipy", "scikit-learn", "numba", "pandas")
 
 
@@ -33,8 +36,9 @@ class Store:
         """Make the folders and write down the study. Leftovers of a kill are swept away."""
         for folder in (self._results, self._errors):
             folder.mkdir(parents=True, exist_ok=True)
-            for litter in folder.glob(".*"):
-                litter.unlink(missing_ok=True)
+            for litter in folder.glob(".*"):  # of a kill long ago; newer may be another run's
+                if litter.is_file() and time.time() - litter.stat().st_mtime > _OLD:
+                    litter.unlink(missing_ok=True)
         self._write(self.folder / "study.json", json.dumps(asdict(study), indent=2).encode())
 
     def study(self) -> Study:
@@ -59,7 +63,14 @@ class Store:
         return sum(not self.is_done(task) for task in expand(study))
 
     def is_done(self, task: Task) -> bool:
-        return self._result_file(task).is_file()
+        """Whether there is a result, and one that can be read."""
+        file = self._result_file(task)
+        if not file.is_file():
+            return False
+        try:
+            return int(parquet.read_metadata(file).num_rows) > 0
+        except (OSError, ValueError):
+            return False
 
     def save(self, task: Task, records: list[dict[str, Any]]) -> None:
         """The records of a finished task, whole or not at all."""
@@ -80,8 +91,8 @@ class Store:
 
     def results(self, study: Study) -> pd.DataFrame:
         """All records of a study that there are, in an order that does not depend on the run."""
-        files = [self._result_file(task) for task in expand(study)]
-        frames = [pd.read_parquet(file) for file in files if file.is_file()]
+        done = [self._result_file(task) for task in expand(study) if self.is_done(task)]
+        frames = [pd.read_parquet(file) for file in done]
         if not frames:
             raise ValueError(f"{self.folder} holds no results of the study {study.name!r} yet.")
         return pd.concat(frames, ignore_index=True)

@@ -1,6 +1,7 @@
 """What a study is, read from TOML and checked before anything runs."""
 
 import difflib
+import json
 import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
@@ -84,10 +85,10 @@ def load_study(path: str | Path) -> Study:
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
-    text = path.read_text(encoding="utf-8")
     try:
+        text = path.read_text(encoding="utf-8")
         content = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} is not TOML: {error}.") from None
     return _Reader(path, text).study(content)
 
@@ -130,9 +131,10 @@ class _Reader:
         )
 
     def _methods(self, content: dict[str, Any]) -> tuple[Method, ...]:
-        tables = content.get("method")
-        if not isinstance(tables, list) or not tables:
-            raise StudyError(f"{self._path}: a study needs at least one [[method]].")
+        tables: Any = content.get("method")
+        sound = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
+        if not sound or not tables:
+            self._fail("", "method", "a study needs at least one table [[method]]")
         methods = tuple(self._method(table, turn) for turn, table in enumerate(tables))
         names = [method.name for method in methods]
         for turn, name in enumerate(names):
@@ -149,19 +151,27 @@ class _Reader:
             self._fail(
                 "method", "kind", 'kind = "estimator" goes with class = "module.Class"', turn
             )
+        params = self._typed(table, "params", dict, "method", {}, turn)
+        try:
+            json.dumps(params)
+        except TypeError:
+            self._fail("method", "params", "params must be numbers, texts, lists and tables", turn)
+        own = () if kind == "estimator" else (2.0,)  # an estimator has a value of its own
         return Method(
             name=self._typed(table, "name", str, "method", kind, turn),
             kind=kind,
             strategies=self._choices(
                 table, "strategies", STRATEGIES, "method", ("branching",), turn
             ),
-            s=self._numbers(table, "s", "method", (2.0,), _is_s, "0 or positive", turn),
+            s=self._numbers(table, "s", "method", (2.0,), _is_s, "0 or positive", turn)
+            if "s" in table
+            else own,
             order=self._choice(
                 table, "order", ("random", "given", "dynamic"), "method", "random", turn
             ),
             n_bins=self._whole(table, "n_bins", "method", 6, turn, at_least=2),
             class_path=class_path,
-            params=self._typed(table, "params", dict, "method", {}, turn),
+            params=params,
         )
 
     # -- single values ---------------------------------------------------------------------
@@ -294,7 +304,7 @@ class _Reader:
 def _is_s(value: Any) -> bool:
     try:
         check_s(value)
-    except ValueError:
+    except (ValueError, OverflowError):
         return False
     return True
 

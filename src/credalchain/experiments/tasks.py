@@ -37,7 +37,7 @@ class Task:
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         words = f"{self.dataset}-{self.method.name}-{self.repetition}"
         safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
-        return f"{safe}-{digest}"
+        return f"{safe[:100]}-{digest}"
 
 
 _WORK = ("seed", "settings", "corruption", "levels", "folds", "split", "measures")

@@ -136,10 +136,12 @@ class _NaiveMethod:
         parts = [take_rows(outer, rows) for rows in self._folds]
         codes = [inner_codes(part, k) for part in parts]
         for level, labels in zip(self._study.levels, self._levels, strict=True):
+            started = time.perf_counter()
             counts = [count(c, labels[rows], k) for c, rows in zip(codes, self._folds, strict=True)]
             everything = sum(counts[1:], counts[0])
+            seconds = (time.perf_counter() - started) / len(parts)  # each fold's share
             for fold, part in enumerate(parts):
-                yield self._trial(fold, level, part, everything - counts[fold])
+                yield self._trial(fold, level, part, everything - counts[fold], seconds)
 
     def _trials_fold_by_fold(self) -> Iterator[Trial]:
         """Bins are learned on the training rows of each fold; levels share the codes."""
@@ -156,7 +158,7 @@ class _NaiveMethod:
                 yield self._trial(fold, level, new, counts, time.perf_counter() - started)
 
     def _trial(
-        self, fold: int, level: float, codes: Any, counts: ChainCounts, seconds: float = 0.0
+        self, fold: int, level: float, codes: Any, counts: ChainCounts, seconds: float
     ) -> Trial:
         started = time.perf_counter()
         answers: Answers = {}
@@ -245,13 +247,18 @@ class _EstimatorMethod:
                 yield Trial(fold, level, rows, answers, fitted - started, done - fitted)
 
     def _answers(self, estimator: Any, X: Any) -> Answers:
-        method = self._task.method
-        if hasattr(estimator, "predict_path"):
-            path = estimator.predict_path(X, method.s)
-            return {
-                (NO_STRATEGY, s): _inputs(labels) for s, labels in zip(method.s, path, strict=True)
-            }
-        return {(NO_STRATEGY, 0.0): _inputs(partial_labels(estimator, X))}
+        """Along the estimator's knob if it has one, at its own value if the study names none."""
+        needs = {MEASURES[name].needs for name in self._task.study.measures}
+        precise = estimator.predict(X) if "precise" in needs else None
+        if not hasattr(estimator, "predict_path"):
+            labels = partial_labels(estimator, X)
+            return {(NO_STRATEGY, 0.0): {"partial": labels, "precise": precise, "bounds": None}}
+        values = self._task.method.s or (float(getattr(estimator, estimator.knob)),)
+        answers: Answers = {}
+        for s, labels in zip(values, estimator.predict_path(X, values), strict=True):
+            bounds = estimator.infer(X, s=s) if "bounds" in needs else None
+            answers[NO_STRATEGY, s] = {"partial": labels, "precise": precise, "bounds": bounds}
+        return answers
 
     def _estimator(self, fold: int) -> Any:
         module, _, name = self._task.method.class_path.rpartition(".")
@@ -266,7 +273,3 @@ class _EstimatorMethod:
 def _plain(labels: Labels) -> Any:
     """As scikit-learn takes it; NaN only where something is missing."""
     return np.where(labels == MISSING, np.nan, labels) if (labels == MISSING).any() else labels
-
-
-def _inputs(labels: Labels) -> dict[str, Any]:
-    return {"partial": labels, "precise": labels, "bounds": None}

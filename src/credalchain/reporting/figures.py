@@ -20,8 +20,14 @@ _LOOKS = [
 ]
 
 
-def missing_figure(summary: pd.DataFrame, title: str) -> Figure:
-    """Set-accuracy above, completeness below, against the share of labels removed.
+def plain(words: str) -> str:
+    """Words as they are: matplotlib reads $ as mathematics and hides what starts with _."""
+    escaped = words.replace("$", r"\$")
+    return f"\u200b{escaped}" if escaped.startswith("_") else escaped
+
+
+def missing_figure(summary: pd.DataFrame, title: str, damage: str = "removed") -> Figure:
+    """Set-accuracy above, completeness below, against the share of labels damaged.
 
     One curve for each s, from dark (small) to light (large), named at its right end.
     """
@@ -37,15 +43,15 @@ def missing_figure(summary: pd.DataFrame, title: str) -> Figure:
     for ax, (_, words) in zip((upper, lower), _PANELS, strict=True):
         ax.set(ylabel=words, ylim=(-3, 103))
         ax.grid(alpha=0.25)
-    lower.set_xlabel("training labels removed (%)")
-    figure.suptitle(title)
+    lower.set_xlabel(f"training labels {damage} (%)")
+    figure.suptitle(plain(title))
     figure.legend(
         *upper.get_legend_handles_labels(), title="s", loc="outside right center", frameon=False
     )
     return figure
 
 
-def trade_off_figure(summary: pd.DataFrame) -> Figure:
+def trade_off_figure(summary: pd.DataFrame, damage: str = "removed") -> Figure:
     """Set-accuracy against completeness, all methods; a row per data set, a column per level."""
     datasets = list(dict.fromkeys(summary["dataset"]))
     levels = sorted(summary["missing"].unique())
@@ -59,7 +65,8 @@ def trade_off_figure(summary: pd.DataFrame) -> Figure:
         for column, level in enumerate(shown):
             part = summary[(summary["dataset"] == dataset) & (summary["missing"] == level)]
             _draw_trade_off(axes[row, column], part, curves)
-            axes[row, column].set_title(f"{dataset}, {100 * level:g} % removed", fontsize=10)
+            title = f"{dataset}, {100 * level:.3g} % {damage}"
+            axes[row, column].set_title(title, fontsize=10)
     for ax in axes[-1]:
         ax.set_xlabel("completeness (%)")
     for ax in axes[:, 0]:
@@ -80,7 +87,7 @@ def _draw_trade_off(ax: Any, part: pd.DataFrame, curves: list[tuple[str, str]]) 
             marker=marker,
             linestyle=line,
             markersize=4,
-            label=method if strategy == "none" else f"{method}, {strategy}",
+            label=plain(method if strategy == "none" else f"{method}, {strategy}"),
         )
     ax.set(xlim=(-3, 103), ylim=(-3, 103))
     ax.grid(alpha=0.25)

@@ -44,19 +44,24 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
 def _figures(study: Study, summary: pd.DataFrame) -> Iterator[tuple[str, str, Figure]]:
     if not {"set_accuracy", "completeness"} <= set(study.measures):
         return
-    yield "trade_off", "Set-accuracy against completeness", trade_off_figure(summary)
+    damage = "removed" if study.corruption in ("uniform", "per-label") else "changed"
+    yield "trade_off", "Set-accuracy against completeness", trade_off_figure(summary, damage)
     if len(study.levels) < 2:
         return
     keys = ["dataset", "method", "strategy"]
+    names: set[str] = set()
     for (dataset, method, strategy), part in summary.groupby(keys, sort=False):
         words = method if strategy == "none" else f"{method}, {strategy}"
         name = _safe(f"missing_{dataset}_{method}_{strategy}")
+        if name in names:  # names that differ only in what a file name cannot hold
+            name += f"_{len(names)}"
+        names.add(name)
         title = f"{dataset}: {words}"
-        yield name, title, missing_figure(part, title)
+        yield name, title, missing_figure(part, title, damage)
 
 
 def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)
+    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:120]
 
 
 def _rendered(figure: Figure, kind: str) -> bytes:

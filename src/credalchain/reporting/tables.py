@@ -17,7 +17,7 @@ def measure_table(summary: pd.DataFrame, measure: str) -> pd.DataFrame:
     words = (100 * summary[measure]).map("{:.1f}".format)
     words = words.where(spread.isna(), words + (100 * spread).map(" ± {:.1f}".format))
     table = summary[KEYS].assign(words=words)
-    table["missing"] = (100 * table["missing"]).map("{:g} %".format)
+    table["missing"] = (100 * table["missing"]).map("{:.10g} %".format)
     rows = [key for key in KEYS if key != "missing"]
     levels = list(dict.fromkeys(table["missing"]))
     wide = table.pivot(index=rows, columns="missing", values="words")[levels]
