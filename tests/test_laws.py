@@ -15,7 +15,7 @@ from credalchain.bases.naive.codes import inner_codes
 from credalchain.bases.naive.counts import count
 from credalchain.metrics import completeness, set_accuracy
 from credalchain.strategies import branching, marginalization
-from problems import Case, cases, random_case
+from problems import cases, random_case
 
 S_GRID = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0]
 
@@ -301,4 +301,3 @@ def test_marginalization_can_lose_set_accuracy_along_s():
 def test_the_built_in_strategies_say_what_the_laws_say():
     assert branching.nested
     assert not marginalization.nested
-    assert isinstance(random_case(np.random.default_rng(0)), Case)
