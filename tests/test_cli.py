@@ -1,7 +1,6 @@
 """The command line as a user meets it: real processes, files, pipes and exit statuses."""
 
 import json
-import os
 import re
 import resource
 import signal
@@ -14,6 +13,7 @@ import pandas as pd
 import pytest
 
 from credalchain import CredalChainClassifier, load_model, save_model
+from shell import credalchain
 
 rng = np.random.default_rng(0)
 N = 80
@@ -30,21 +30,6 @@ SONGS["pop"] = (SONGS.key == "C").astype(int)
 SONGS["folk"] = pd.array(np.where(rng.random(N) < 0.3, np.nan, SONGS.live), "Float64").astype(
     "Int64"
 )
-
-
-def credalchain(*arguments, cwd, status=0, **options):
-    done = subprocess.run(
-        [sys.executable, "-m", "credalchain", *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
-        **options,
-    )
-    assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
 
 
 def sentence(done):

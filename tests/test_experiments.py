@@ -23,6 +23,7 @@ from credalchain.experiments.tasks import expand, seed_of
 from credalchain.experiments.work import damaged_labels, folds_of, order_of
 from credalchain.metrics import MEASURES, completeness, set_accuracy
 from credalchain.reporting import write_report
+from shell import credalchain
 
 STUDIES = Path(__file__).parent.parent / "studies"
 SMALL = """
@@ -104,6 +105,7 @@ MISTAKES = {
     "strategy": ('"marginalization"]', '"marginal"]', r"line 17: .*did you mean 'marginalization'"),
     "method key": ("s = [0.0, 2.0]", "S = [0.0, 2.0]", r"line 18: \[method\] there is no key 'S'"),
     "kind": ('name = "chain"', 'kind = "tree"', r"line 16: \[method\] kind must be one of"),
+    "import": ('name = "chain"', 'kind = "estimator"\nclass = "no.such"', r"line 17: .*imported"),
     "class": ('name = "chain"', 'kind = "estimator"', r"goes with class"),
     "toml": ("seed = 7", "seed =", r"is not TOML"),
     "twice": ("[0.0, 0.4]", "[0.0, 0.0]", r"line 13: .*twice"),
@@ -302,6 +304,13 @@ def test_a_damaged_result_is_computed_again(tmp_path):
     assert (store.results(study)["fit_seconds"] > 0).all()
 
 
+def test_more_folds_than_rows(tmp_path):
+    study = replace(load_study(small(tmp_path)), folds=3000)
+    with pytest.raises(StudyError, match="2417 rows, but folds is 3000"):
+        run(study, tmp_path / "r")
+    assert not (tmp_path / "r").exists()
+
+
 def test_long_names(tmp_path):
     study = load_study(small(tmp_path))
     study = replace(study, methods=(replace(study.methods[0], name="long " * 80),))
@@ -315,19 +324,6 @@ def test_workers_do_not_change_numbers(tmp_path):
     one, _ = run(study, tmp_path / "one", n_jobs=1)
     two, _ = run(study, tmp_path / "two", n_jobs=2)
     pd.testing.assert_frame_equal(values(one.results(study)), values(two.results(study)))
-
-
-def credalchain(*arguments, cwd, status=0):
-    done = subprocess.run(
-        [sys.executable, "-m", "credalchain", *map(str, arguments)],
-        cwd=cwd,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == status, done.stderr
-    assert "Traceback" not in done.stderr
-    return done
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

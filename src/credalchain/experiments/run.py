@@ -9,7 +9,7 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from credalchain.experiments.store import Store, dataset_facts
-from credalchain.experiments.study import Study
+from credalchain.experiments.study import Study, StudyError
 from credalchain.experiments.tasks import Task, expand
 from credalchain.experiments.work import load_dataset, run_task
 
@@ -36,8 +36,14 @@ def run_study(
     Every finished task is written at once, so a run can be killed at any moment and started
     again: it goes on with what is missing. Results do not depend on the number of workers.
     """
+    facts = _facts(study)
+    for fact in facts:
+        if fact["rows"] < study.folds:
+            raise StudyError(
+                f"{fact['dataset']} has {fact['rows']} rows, but folds is {study.folds}."
+            )
     store.open(study)
-    store.save_facts(_facts(study))
+    store.save_facts(facts)
     tasks = [task for task in expand(study) if not store.is_done(task)]
     total = sum(1 for _ in expand(study))
     done, failed = total - len(tasks), 0

@@ -6,6 +6,7 @@ import re
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -151,6 +152,8 @@ class _Reader:
             self._fail(
                 "method", "kind", 'kind = "estimator" goes with class = "module.Class"', turn
             )
+        if class_path and import_class(class_path) is None:
+            self._fail("method", "class", f"{class_path!r} cannot be imported", turn)
         params = self._typed(table, "params", dict, "method", {}, turn)
         try:
             json.dumps(params)
@@ -299,6 +302,15 @@ class _Reader:
             if inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
                 return number
         return header
+
+
+def import_class(path: str) -> Any:
+    """The class that ``module.Class`` names; None if there is none."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(import_module(module), name, None)
+    except (ImportError, ValueError):
+        return None
 
 
 def _is_s(value: Any) -> bool:

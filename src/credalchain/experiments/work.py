@@ -4,7 +4,6 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -21,7 +20,7 @@ from credalchain.datasets import MultilabelDataset, load_embedded_yeast, load_mu
 from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.embedded import EMBEDDED
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
-from credalchain.experiments.study import SETTINGS, Settings, Study
+from credalchain.experiments.study import SETTINGS, Settings, Study, import_class
 from credalchain.experiments.tasks import Task, seed_of
 from credalchain.labels import MISSING
 from credalchain.metrics import MEASURES
@@ -261,8 +260,7 @@ class _EstimatorMethod:
         return answers
 
     def _estimator(self, fold: int) -> Any:
-        module, _, name = self._task.method.class_path.rpartition(".")
-        estimator = getattr(import_module(module), name)(**self._task.method.params)
+        estimator = import_class(self._task.method.class_path)(**self._task.method.params)
         if "random_state" in estimator.get_params() and estimator.random_state is None:
             task = self._task
             seed = seed_of(task.study.seed, "estimator", task.dataset, task.repetition, fold)
