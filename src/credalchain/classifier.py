@@ -364,14 +364,12 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         encoded, n_rows = self._encode(X)
         if not np.iterable(values):
             raise ValueError(f"values must be several values of s, got {values!r}.")
-        values = list(values)
-        paths = [np.empty((len(values), n_rows, self.n_labels_), dtype=np.int8) for _ in strategies]
-        for at, s in enumerate(values):
-            request = self._request(s, wants_log_odds=False)
-            for path, answer in zip(
-                paths, self.model_.infer(encoded, strategies, request), strict=True
-            ):
-                path[at] = answer.labels
+        checked = tuple(check_s(s) for s in values)
+        if not checked:
+            paths = [np.empty((0, n_rows, self.n_labels_), dtype=np.int8) for _ in strategies]
+        else:
+            request = self._request(checked[0], wants_log_odds=False)
+            paths = self.model_.infer_path(encoded, strategies, checked, request)
         return tuple(paths) if isinstance(strategy, (tuple, list)) else paths[0]
 
     def score(self, X: Any, y: Any) -> float:

@@ -14,27 +14,33 @@ from typing import TYPE_CHECKING, Any
 _HOME = {
     "count_codes": "counting",
     "count_sparse_codes": "counting",
-    "log_odds_rows": "log_odds",
-    "to_fixed_point": "log_odds",
+    "count_zeros": "counting",
+    "log_odds_table": "log_odds",
+    "relative_to_zero": "log_odds",
+    "zero_factors": "log_odds",
     "add_rows": "sums",
     "add_sparse_rows": "sums",
+    "tell_guesses": "walk",
     "walk_chain": "walk",
 }
 
 if TYPE_CHECKING:
-    from credalchain._kernels.counting import count_codes, count_sparse_codes
-    from credalchain._kernels.log_odds import log_odds_rows, to_fixed_point
+    from credalchain._kernels.counting import count_codes, count_sparse_codes, count_zeros
+    from credalchain._kernels.log_odds import log_odds_table, relative_to_zero, zero_factors
     from credalchain._kernels.sums import add_rows, add_sparse_rows
-    from credalchain._kernels.walk import walk_chain
+    from credalchain._kernels.walk import tell_guesses, walk_chain
 
     __all__ = [
         "add_rows",
         "add_sparse_rows",
         "count_codes",
         "count_sparse_codes",
-        "log_odds_rows",
-        "to_fixed_point",
+        "count_zeros",
+        "log_odds_table",
+        "relative_to_zero",
+        "tell_guesses",
         "walk_chain",
+        "zero_factors",
     ]
 else:
 

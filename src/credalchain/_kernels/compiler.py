@@ -1,14 +1,22 @@
 """How a kernel is compiled, in one place.
 
-``nogil`` lets a thread pool run kernels side by side; ``cache`` keeps the machine
-code on disk. numba's own parallel mode is not used: it aborts or deadlocks under
-the threads and forks that joblib and Dask bring.
+``nogil`` lets a thread pool run kernels side by side; ``cache`` keeps the machine code on
+disk. numba's own parallel mode is not used: it aborts or deadlocks under the threads and
+forks that joblib and Dask bring.
+
+``lane_kernel`` is for loops whose body treats a fixed number of neighbours alike ("lanes").
+LLVM's SLP pass turns such a body into vector instructions; its loop pass, left on, would
+rather vectorise the loop around it and gather. numba has both as settings of the whole
+process, so they are changed only while a lane kernel compiles, under numba's own lock: what
+users compile is untouched.
 """
 
-from collections.abc import Callable
-from typing import ParamSpec, TypeVar, cast
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
+from numba.core.compiler_lock import global_compiler_lock
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -16,4 +24,33 @@ R = TypeVar("R")
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile ``function`` at its first call, for the types of that call."""
-    return cast(Callable[P, R], numba.njit(nogil=True, cache=True)(function))
+    return cast(Callable[P, R], _dispatcher(function))
+
+
+def lane_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """The same, with its bodies vectorised rather than its loops."""
+    dispatcher = _dispatcher(function)
+    compile_plainly = dispatcher.compile
+
+    def compile_lanes(signature: Any) -> Any:
+        with _lanes_vectorised():
+            return compile_plainly(signature)
+
+    dispatcher.compile = compile_lanes
+    return cast(Callable[P, R], dispatcher)
+
+
+def _dispatcher(function: Callable[..., Any]) -> Any:
+    return numba.njit(nogil=True, cache=True)(function)
+
+
+@contextmanager
+def _lanes_vectorised() -> Iterator[None]:
+    config: Any = numba.core.config
+    with global_compiler_lock:
+        before = config.SLP_VECTORIZE, config.LOOP_VECTORIZE
+        config.SLP_VECTORIZE, config.LOOP_VECTORIZE = 1, 0
+        try:
+            yield
+        finally:
+            config.SLP_VECTORIZE, config.LOOP_VECTORIZE = before

@@ -1,63 +1,100 @@
 """From codes and labels to counts.
 
-Memory layout: ``counts`` has one contiguous row for each (feature, category), with
-lanes (label, class). A training row adds its lanes, two small integers per label,
-to one such row per feature, so the inner loop is a vector add.
+Memory layout: several counters share a 64-bit word, eight of 8 bits or four of 16, so one
+addition counts for many labels and classes. ``words`` (rows, blocks, 4) holds the 0/1 lanes
+(label, class) of each training row, ``packed`` (blocks, categories, 4) their sums. Before a
+counter could overflow into its neighbour, after ``limit`` rows, all are emptied into
+``counts``; ``lanes`` is the memory of ``packed``, seen as single counters.
 """
+
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel
+from credalchain._kernels.compiler import kernel, lane_kernel
 
 
 @kernel
+def _add_words(row: Any, a: Any, b: Any, c: Any, d: Any) -> None:
+    a, b, c, d = row[0] + a, row[1] + b, row[2] + c, row[3] + d
+    row[0], row[1], row[2], row[3] = a, b, c, d
+
+
+@kernel
+def _empty(lanes: NDArray[np.unsignedinteger], counts: NDArray[np.signedinteger]) -> None:
+    """Add counters (blocks, categories, lanes of a block) to ``counts``; they are 0 then."""
+    n_blocks, n_rows, width = lanes.shape
+    for row in range(n_rows):
+        for block in range(n_blocks):
+            first = block * width
+            for lane in range(min(width, counts.shape[1] - first)):
+                counts[row, first + lane] += lanes[block, row, lane]
+    lanes[:] = 0
+
+
+@lane_kernel
 def count_codes(
     codes: NDArray[np.integer],
-    n_categories: NDArray[np.int64],
+    first: int,
     offsets: NDArray[np.int64],
-    lanes: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    limit: int,
+    packed: NDArray[np.uint64],
+    lanes: NDArray[np.unsignedinteger],
+    counts: NDArray[np.signedinteger],
 ) -> None:
-    """Add each row's ``lanes`` (n, 2m) to the counts of its features' categories.
+    """Count rows first.. of dense codes into ``counts`` (categories, lanes)."""
+    n_rows = words.shape[0]
+    for begin in range(0, n_rows, limit):
+        for block in range(words.shape[1]):
+            counters = packed[block]
+            for row in range(begin, min(begin + limit, n_rows)):
+                mine = words[row, block]
+                a, b, c, d = mine[0], mine[1], mine[2], mine[3]
+                for feature in range(codes.shape[1]):
+                    at = np.uint64(offsets[feature] + codes[first + row, feature])
+                    _add_words(counters[at], a, b, c, d)
+        _empty(lanes, counts)
 
-    Codes beyond ``n_categories`` (unseen, missing) are in no category.
-    """
-    n_rows, n_features = codes.shape
-    n_lanes = lanes.shape[1]
-    for row in range(n_rows):
-        for feature in range(n_features):
-            code = codes[row, feature]
-            if code < n_categories[feature]:
-                target = offsets[feature] + code
-                for lane in range(n_lanes):
-                    counts[target, lane] += lanes[row, lane]
+
+@lane_kernel
+def count_sparse_codes(
+    indptr: NDArray[np.integer],
+    entries: NDArray[np.integer],
+    first: int,
+    words: NDArray[np.uint64],
+    limit: int,
+    packed: NDArray[np.uint64],
+    lanes: NDArray[np.unsignedinteger],
+    counts: NDArray[np.signedinteger],
+) -> None:
+    """The same for CSR; ``entries`` are rows of ``counts``. What is not stored is not counted."""
+    n_rows = words.shape[0]
+    for begin in range(0, n_rows, limit):
+        for block in range(words.shape[1]):
+            counters = packed[block]
+            for row in range(begin, min(begin + limit, n_rows)):
+                mine = words[row, block]
+                a, b, c, d = mine[0], mine[1], mine[2], mine[3]
+                stored = entries[indptr[first + row] : indptr[first + row + 1]]
+                for entry in range(stored.shape[0]):
+                    _add_words(counters[np.uint64(stored[entry])], a, b, c, d)
+        _empty(lanes, counts)
 
 
 @kernel
-def count_sparse_codes(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    codes: NDArray[np.integer],
-    n_categories: NDArray[np.int64],
+def count_zeros(
     offsets: NDArray[np.int64],
-    lanes: NDArray[np.int64],
-    counts: NDArray[np.int64],
+    n_rows: NDArray[np.int64],
+    label: NDArray[np.signedinteger],
+    counts: NDArray[np.signedinteger],
 ) -> None:
-    """The same for CSR codes, in which what is not stored has code 0.
-
-    On entry, row 0 of every feature holds the totals over all rows: a stored
-    entry moves its row's lanes from there to its own category.
-    """
-    n_lanes = lanes.shape[1]
-    for row in range(indptr.shape[0] - 1):
-        for entry in range(indptr[row], indptr[row + 1]):
-            feature = indices[entry]
-            code = codes[entry]
-            zero = offsets[feature]
-            for lane in range(n_lanes):
-                counts[zero, lane] -= lanes[row, lane]
-            if code < n_categories[feature]:
-                target = zero + code
-                for lane in range(n_lanes):
-                    counts[target, lane] += lanes[row, lane]
+    """Code 0 of every feature: all rows less those counted for another code."""
+    for feature in range(offsets.shape[0]):
+        zero = counts[offsets[feature]]
+        for lane in range(zero.shape[0]):
+            zero[lane] += label[lane]
+        for v in range(1, n_rows[feature]):
+            for lane in range(zero.shape[0]):
+                zero[lane] -= counts[offsets[feature] + v, lane]

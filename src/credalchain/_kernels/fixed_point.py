@@ -9,9 +9,10 @@ Three facts carry the bound:
 - every term is the logarithm of a ratio between 1e-111 and 1e111, so it is below
   2**8 in size (the estimators refuse parameters that could break this);
 - a sum has at most ``terms`` of them, so ``2**8 * terms * 2**bits < 2**62``;
-- the ratio is computed with less than 16 roundings and the logarithm to 4 units in
-  the last place, together below 0.2 units of 2**-40; rounding to the grid adds 0.5:
-  every term is within one unit.
+- a term is the difference of two logarithms of probabilities, each computed with less
+  than 16 roundings, its logarithm to 4 units in the last place (below 0.2 units of
+  2**-40) and rounded to the grid (0.5 more): every term is within 1.4 units. What a
+  star adds is made from such terms; 4 units leave room for a strategy that triples them.
 
 Infinite terms are kept apart, as numbers of zero factors, because ``inf - inf``
 would lose them: the low half of a 64-bit lane counts zeros above the fraction bar,

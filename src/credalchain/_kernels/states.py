@@ -1,4 +1,7 @@
-"""What the walk writes and reads about a label, beside the answers 0 and 1."""
+"""Numbers that kernels and their callers agree on."""
 
-STAR = -1  # abstained
+STAR = -1  # an answer beside 0 and 1: abstained
 FREE = -2  # in ``forced``: nobody has said what this label is
+
+LANES = 16  # 64-bit lanes in a block of a table: two cache lines
+STEP = 4  # lanes that the walk adds at a time

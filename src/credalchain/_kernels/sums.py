@@ -1,47 +1,57 @@
-"""What the features of a row add up to, for all labels and both bounds at once.
+"""What the features of a row add up to, for all labels, bounds and values of s at once.
 
-Memory layout: ``table`` has one contiguous row for each (feature, category), with
-lanes (label, bound). A row of data is the sum of one table row per feature: row
-adds, no gathers.
+Memory layout: ``table`` (blocks, rows, 16) has one row for each (feature, category), cut into
+blocks of 16 lanes that start at a cache line. A row of data is the sum of one table row per
+feature, so the work is row adds, no gathers; the sum of a block stays in registers until
+the features are through, and a block of the table stays in the second-level cache until all
+rows of data are through.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel
+from credalchain._kernels.compiler import lane_kernel
+from credalchain._kernels.lanes import load, plus, store
 
 
-@kernel
+@lane_kernel
 def add_rows(
     codes: NDArray[np.integer],
+    first: int,
     offsets: NDArray[np.int64],
+    start: NDArray[np.int64],
     table: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """out[r] += the sum over features i of table[offsets[i] + codes[r, i]]."""
-    n_rows, n_features = codes.shape
-    n_lanes = table.shape[1]
-    for row in range(n_rows):
-        for feature in range(n_features):
-            source = offsets[feature] + codes[row, feature]
-            for lane in range(n_lanes):
-                out[row, lane] += table[source, lane]
+    """out[r] = start + the sum over features i of table[:, offsets[i] + codes[first + r, i]].
+
+    ``start`` is (blocks, 16), ``out`` (rows, blocks, 16).
+    """
+    for block in range(table.shape[0]):
+        rows = table[block]
+        for row in range(out.shape[0]):
+            lanes = load(start[block])
+            for feature in range(codes.shape[1]):
+                at = np.uint64(offsets[feature] + codes[first + row, feature])
+                lanes = plus(lanes, rows[at])
+            store(lanes, out[row, block])
 
 
-@kernel
+@lane_kernel
 def add_sparse_rows(
-    indptr: NDArray[np.int64],
-    indices: NDArray[np.int64],
-    codes: NDArray[np.integer],
-    offsets: NDArray[np.int64],
+    indptr: NDArray[np.integer],
+    entries: NDArray[np.integer],
+    first: int,
+    start: NDArray[np.int64],
     table: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """The same for CSR codes: ``out`` starts with every feature at code 0."""
-    n_lanes = table.shape[1]
-    for row in range(indptr.shape[0] - 1):
-        for entry in range(indptr[row], indptr[row + 1]):
-            zero = offsets[indices[entry]]
-            source = zero + codes[entry]
-            for lane in range(n_lanes):
-                out[row, lane] += table[source, lane] - table[zero, lane]
+    """The same for CSR: ``entries`` are rows of ``table``, ``start`` has all features at 0."""
+    for block in range(table.shape[0]):
+        rows = table[block]
+        for row in range(out.shape[0]):
+            lanes = load(start[block])
+            mine = entries[indptr[first + row] : indptr[first + row + 1]]
+            for entry in range(mine.shape[0]):
+                lanes = plus(lanes, rows[np.uint64(mine[entry])])
+            store(lanes, out[row, block])

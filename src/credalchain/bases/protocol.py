@@ -6,7 +6,7 @@ base has to supply is what :class:`Walk` asks for; the rest is derived from it h
 """
 
 from abc import ABC, abstractmethod
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
 
@@ -143,6 +143,20 @@ class ChainModel(ABC):
         ``history`` (m,) holds 0, 1 or -1 (a star) for the labels told, -2 for the others.
         """
         return None
+
+    def infer_path(
+        self,
+        encoded: Any,
+        strategies: tuple[Strategy, ...],
+        values: tuple[float, ...],
+        request: Request,
+    ) -> list[Labels]:
+        """Labels for many values of s, per strategy (values, n, m); ``request.s`` is not used."""
+        answers = [self.infer(encoded, strategies, replace(request, s=s)) for s in values]
+        return [
+            np.stack([answer[which].labels for answer in answers])
+            for which in range(len(strategies))
+        ]
 
     def infer(
         self, encoded: Any, strategies: tuple[Strategy, ...], request: Request

@@ -18,19 +18,31 @@ IntArray = NDArray[np.int64]
 MISSING_CODE = -1
 
 
+def rows_of(n_categories: IntArray, exceptional: bool) -> tuple[IntArray, IntArray]:
+    """How many table rows each feature has, and its first one.
+
+    Unseen and missing codes have rows of their own only where there are any.
+    """
+    n_rows = n_categories + (2 if exceptional else 0)
+    return n_rows, np.cumsum(n_rows) - n_rows
+
+
 @dataclass(frozen=True)
 class DenseCodes:
-    """Codes (n, p)."""
+    """Codes (n, p). ``offsets[i]`` is the table row of code 0 of feature i."""
 
     values: NDArray[Any]
+    offsets: IntArray
     exceptional: bool  # whether any code is unseen or missing
+
+    sparse = False
 
     @property
     def n_rows(self) -> int:
         return int(self.values.shape[0])
 
     def part(self, start: int, stop: int) -> "DenseCodes":
-        return DenseCodes(self.values[start:stop], self.exceptional)
+        return DenseCodes(self.values[start:stop], self.offsets, self.exceptional)
 
     def row(self, index: int) -> IntArray:
         return np.asarray(self.values[index], dtype=np.int64)
@@ -38,13 +50,19 @@ class DenseCodes:
 
 @dataclass(frozen=True)
 class SparseCodes:
-    """Codes in CSR form; what is not stored has code 0."""
+    """Codes in CSR form; what is not stored has code 0.
+
+    ``entries`` are the table rows of the codes stored.
+    """
 
     indptr: IntArray
-    indices: IntArray
+    indices: NDArray[Any]
     values: NDArray[Any]
+    entries: NDArray[Any]
     n_features: int
     exceptional: bool
+
+    sparse = True
 
     @property
     def n_rows(self) -> int:
@@ -56,6 +74,7 @@ class SparseCodes:
             self.indptr[start : stop + 1] - first,
             self.indices[first:last],
             self.values[first:last],
+            self.entries[first:last],
             self.n_features,
             self.exceptional,
         )
@@ -72,30 +91,55 @@ Codes = DenseCodes | SparseCodes
 
 def inner_codes(codes: Any, n_categories: IntArray) -> Codes:
     """Codes from the outside convention (dense array or scipy sparse) to the inside one."""
-    if sparse.issparse(codes):
-        matrix = codes.tocsr()
-        if not matrix.has_canonical_format:
-            matrix = matrix.copy()
-            matrix.sum_duplicates()
-        indices = matrix.indices.astype(np.int64)
-        values, exceptional = _translate(matrix.data, n_categories[indices], n_categories)
-        return SparseCodes(
-            matrix.indptr.astype(np.int64), indices, values, codes.shape[1], exceptional
-        )
-    values, exceptional = _translate(np.asarray(codes), n_categories, n_categories)
-    return DenseCodes(np.ascontiguousarray(values), exceptional)
+    if not sparse.issparse(codes):
+        outside = np.asarray(codes)
+        beyond = outside.max(axis=0, initial=0) >= n_categories
+        values, exceptional = _translate(outside, n_categories, n_categories, beyond.any())
+        _, offsets = rows_of(n_categories, exceptional)
+        return DenseCodes(np.ascontiguousarray(values), offsets, exceptional)
+    matrix = codes.tocsr()
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    limits = _common(n_categories)
+    limits = n_categories[matrix.indices] if limits is None else limits
+    beyond = matrix.data >= limits
+    values, exceptional = _translate(matrix.data, limits, n_categories, beyond.any())
+    n_rows, offsets = rows_of(n_categories, exceptional)
+    small = np.int32 if n_rows.sum() < 2**31 else np.int64
+    entries = offsets.astype(small)[matrix.indices]
+    entries += values  # in place: the type of the codes is smaller
+    return SparseCodes(
+        matrix.indptr.astype(np.int64),
+        matrix.indices,
+        values,
+        entries,
+        matrix.shape[1],
+        exceptional,
+    )
+
+
+def _common(n_categories: IntArray) -> IntArray | None:
+    """The number of categories that all features have, if it is one."""
+    return n_categories[:1] if (n_categories == n_categories[:1]).all() else None
 
 
 def _translate(
-    codes: NDArray[Any], limits: IntArray, n_categories: IntArray
+    codes: NDArray[Any], limits: IntArray, n_categories: IntArray, beyond: bool
 ) -> tuple[NDArray[Any], bool]:
-    """``limits`` is K of each code's feature, broadcast against ``codes``."""
+    """``limits`` is K of each code's feature, broadcast against ``codes``.
+
+    ``beyond`` says whether any code reaches it.
+    """
     dtype = np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
-    strange = codes >= limits
-    if codes.dtype.kind != "u":
-        strange |= codes < 0
-    if not strange.any():
+    negative = codes.dtype.kind != "u" and codes.size > 0 and codes.min() < 0
+    if not (beyond or negative):
+        if codes.dtype == np.int8:
+            return codes.view(np.uint8), False
         return codes.astype(dtype, copy=False), False
+    strange = codes >= limits
+    if negative:
+        strange |= codes < 0
     inside = np.where(codes == MISSING_CODE, limits + 1, limits)
     return np.where(strange, inside, codes).astype(dtype), True
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from credalchain._kernels.fixed_point import ABOVE_MASK
-from credalchain._kernels.states import FREE, STAR
+from credalchain._kernels.states import FREE, LANES, STAR
 from credalchain.bases.naive.codes import IntArray
 from credalchain.bases.naive.tables import ChainTables, FixedTable, Scale
 from credalchain.bases.protocol import Contribution, Labels
@@ -21,19 +21,24 @@ def naive_contributions(
     discretizer: Any,
 ) -> list[Contribution]:
     """Prior, features and labels told, in this order; they add up to the log-odds of label j."""
-    parts = [Contribution("prior", -1, "", *_entry(tables.prior, (j,), tables.scale))]
-    for i, (offset, code) in enumerate(zip(tables.offsets, codes.tolist(), strict=True)):
+    lanes = slice(2 * j, 2 * j + 2)
+    parts = [Contribution("prior", -1, "", *_entry(tables.prior, (0, lanes), tables.scale))]
+    block, first = divmod(2 * j, LANES)
+    rows = (tables.features.offsets + codes).tolist()
+    for i, (row, code) in enumerate(zip(rows, codes.tolist(), strict=True)):
         words = _in_words(i, code, int(n_categories[i]), discretizer)
-        bounds = _entry(tables.features, (int(offset) + code, j), tables.scale)
-        parts.append(Contribution("feature", i, words, *bounds))
+        place = (block, row, slice(first, first + 2))
+        parts.append(
+            Contribution("feature", i, words, *_entry(tables.features.rows, place, tables.scale))
+        )
     for k in np.flatnonzero(history != FREE).tolist():
         y = int(history[k])
-        bounds = _entry(tables.pairs, (k, 2 if y == STAR else y, j), tables.scale)
+        bounds = _entry(tables.pairs, (0, 0, k, 2 if y == STAR else y, lanes), tables.scale)
         parts.append(Contribution("label", k, {0: "no", 1: "yes"}.get(y, "*"), *bounds))
     return parts
 
 
-def _entry(table: FixedTable, place: tuple[int, ...], scale: Scale) -> tuple[float, float]:
+def _entry(table: FixedTable, place: tuple[Any, ...], scale: Scale) -> tuple[float, float]:
     lower, upper = (table.values[place] / scale.unit).tolist()
     if table.has_zeros:
         zeros = table.zeros[place].tolist()

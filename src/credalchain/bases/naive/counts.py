@@ -7,11 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain import _kernels
-from credalchain.bases.naive.codes import Codes, DenseCodes
+from credalchain.bases.naive.codes import Codes, DenseCodes, rows_of
+from credalchain.bases.naive.memory import aligned_zeros
 
 IntArray = NDArray[np.int64]
 
 _LIMIT = 2**53  # beyond this a count is not exact as a float
+_ROWS_AT_ONCE = 2**14
+
+
+def _small(n_rows: int) -> Any:
+    """The type of counts of so many rows: half the memory, for all but the largest data."""
+    return np.int32 if n_rows < 2**31 else np.int64
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,6 +52,13 @@ class ChainCounts:
     def __post_init__(self) -> None:
         _check(self)
 
+    @classmethod
+    def trusted(cls, n_rows: int, *arrays: NDArray[Any]) -> "ChainCounts":
+        """Counts that were made here, without the checks; ``arrays`` in the order above."""
+        self = object.__new__(cls)
+        vars(self).update({"n_rows": n_rows, **dict(zip(_ARRAYS, arrays, strict=True))})
+        return self
+
     @property
     def n_features(self) -> int:
         return len(self.n_categories)
@@ -57,33 +71,41 @@ class ChainCounts:
         """The first row of each feature in ``feature``."""
         return np.cumsum(self.n_categories) - self.n_categories
 
-    def feature_totals(self) -> IntArray:
+    def feature_totals(self) -> NDArray[Any]:
         """D: (p, m, 2), the sum of the counts over the categories of each feature."""
         if self.n_features == 0:
-            return np.zeros((0, self.n_labels, 2), dtype=np.int64)
-        return np.add.reduceat(self.feature, self.offsets(), axis=0)
+            return np.zeros((0, self.n_labels, 2), dtype=self.feature.dtype)
+        return np.add.reduceat(self.feature, self.offsets(), axis=0, dtype=self.feature.dtype)
+
+    def without(self, part: "ChainCounts") -> "ChainCounts":
+        """These counts less those of some of their own rows; that they are is not checked."""
+        return ChainCounts.trusted(
+            self.n_rows - part.n_rows,
+            self.n_categories,
+            *(getattr(self, name) - getattr(part, name) for name in _ARRAYS[1:]),
+        )
 
     def widened(self, n_categories: IntArray) -> "ChainCounts":
         """The same counts with at least ``n_categories`` categories per feature."""
         wide = np.maximum(self.n_categories, n_categories)
         if np.array_equal(wide, self.n_categories):
             return self
-        starts = np.cumsum(wide) - wide
-        rows = np.repeat(starts - self.offsets(), self.n_categories) + np.arange(len(self.feature))
-        feature = np.zeros((int(wide.sum()), self.n_labels, 2), dtype=np.int64)
-        feature[rows] = self.feature
+        feature = np.zeros((int(wide.sum()), self.n_labels, 2), dtype=self.feature.dtype)
+        feature[_category_rows(self.n_categories, np.cumsum(wide) - wide)] = self.feature
         return ChainCounts(self.n_rows, wide, self.label, feature, self.pair)
 
     def __add__(self, other: "ChainCounts") -> "ChainCounts":
         if not isinstance(other, ChainCounts):
             return NotImplemented
         _check_same_shape(self, other, "added to")
+        n_rows = self.n_rows + other.n_rows
+        large = _small(n_rows)
         return ChainCounts(
-            self.n_rows + other.n_rows,
+            n_rows,
             self.n_categories,
             self.label + other.label,
-            self.feature + other.feature,
-            self.pair + other.pair,
+            np.add(self.feature, other.feature, dtype=large),
+            np.add(self.pair, other.pair, dtype=large),
         )
 
     def __radd__(self, other: object) -> "ChainCounts":
@@ -118,33 +140,82 @@ _ARRAYS = ("n_categories", "label", "feature", "pair")
 def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCounts:
     """Count ``codes`` (inside convention) with labels ``Y`` (-1 = missing)."""
     n_rows, n_labels = Y.shape
-    lanes = np.stack([Y == 0, Y == 1], axis=-1).reshape(n_rows, 2 * n_labels).astype(np.int64)
-    label = lanes.sum(axis=0)
-    offsets = np.cumsum(n_categories) - n_categories
-    feature = np.zeros((int(n_categories.sum()), 2 * n_labels), dtype=np.int64)
-    if isinstance(codes, DenseCodes):
-        _kernels.count_codes(codes.values, n_categories, offsets, lanes, feature)
-    else:
-        feature[offsets] = label
-        _kernels.count_sparse_codes(
-            codes.indptr, codes.indices, codes.values, n_categories, offsets, lanes, feature
-        )
-    return ChainCounts(
+    n_lanes = 2 * n_labels
+    label = np.stack([np.sum(a == Y, axis=0) for a in (0, 1)], axis=1)
+    rows_each, offsets = rows_of(n_categories, codes.exceptional)
+    feature = np.zeros((int(rows_each.sum()), n_lanes), dtype=_small(n_rows))
+    _count_features(codes, Y, offsets, feature)
+    if codes.sparse:
+        _kernels.count_zeros(offsets, rows_each, label.astype(feature.dtype).ravel(), feature)
+    if codes.exceptional:  # rows of codes that are in no category
+        feature = feature[_category_rows(n_categories, offsets)]
+    return ChainCounts.trusted(
         n_rows,
         n_categories,
-        label.reshape(n_labels, 2),
+        label,
         feature.reshape(-1, n_labels, 2),
-        _count_pairs(lanes).reshape(n_labels, 2, n_labels, 2),
+        _count_pairs(Y, label).astype(feature.dtype),
     )
 
 
-def _count_pairs(lanes: IntArray) -> IntArray:
-    """Lanes times lanes. Whole numbers below 2**53 add exactly in floating point."""
-    pairs = np.zeros((lanes.shape[1], lanes.shape[1]))
-    for start in range(0, len(lanes), 65536):
-        block = lanes[start : start + 65536].astype(np.float64)
-        pairs += block.T @ block
-    return pairs.astype(np.int64)
+def _count_features(
+    codes: Codes, Y: NDArray[np.int8], offsets: IntArray, feature: NDArray[Any]
+) -> None:
+    """In pieces whose lanes fit a cache; few counters are cheap to empty, so those are small."""
+    counter: Any = np.uint16 if codes.sparse else np.uint8
+    per_block = 4 * 8 // np.dtype(counter).itemsize
+    n_blocks = -(-feature.shape[1] // per_block)
+    packed = aligned_zeros((n_blocks, len(feature), 4), np.uint64)
+    lanes = packed.view(counter)
+    limit = int(np.iinfo(counter).max)
+    for first in range(0, len(Y), _ROWS_AT_ONCE):
+        words = _words(Y[first : first + _ROWS_AT_ONCE], counter, n_blocks * per_block)
+        if isinstance(codes, DenseCodes):
+            _kernels.count_codes(codes.values, first, offsets, words, limit, packed, lanes, feature)
+        else:
+            _kernels.count_sparse_codes(
+                codes.indptr, codes.entries, first, words, limit, packed, lanes, feature
+            )
+
+
+def _words(Y: NDArray[np.int8], counter: Any, n_lanes: int) -> NDArray[np.uint64]:
+    """(rows, blocks, 4): 1 in the lane of each label's class, seen as words."""
+    lanes = np.zeros((len(Y), n_lanes), dtype=counter)
+    for a in (0, 1):
+        np.equal(Y, a, out=lanes[:, a : 2 * Y.shape[1] : 2], casting="unsafe")
+    return lanes.view(np.uint64).reshape(len(Y), -1, 4)
+
+
+def _category_rows(n_categories: IntArray, offsets: IntArray) -> IntArray:
+    """Where the categories are among rows with gaps between the features."""
+    starts = np.cumsum(n_categories) - n_categories
+    return np.repeat(offsets - starts, n_categories) + np.arange(int(n_categories.sum()))
+
+
+def _count_pairs(Y: NDArray[np.int8], label: IntArray) -> IntArray:
+    """(m, 2, m, 2), from products of 0/1 matrices: exact in single precision below 2**24."""
+    m = Y.shape[1]
+    pair = np.zeros((m, 2, m, 2), dtype=np.int64)
+    ones = _products(Y == 1, Y == 1)
+    pair[:, 1, :, 1] = ones
+    if label.sum() == Y.size:  # nothing missing: the others follow
+        pair[:, 1, :, 0] = label[:, 1, None] - ones
+        pair[:, 0, :, 1] = label[:, 1] - ones
+        pair[:, 0, :, 0] = label[:, 0] - pair[:, 1, :, 0]
+        return pair
+    zeros_with_ones = _products(Y == 0, Y == 1)
+    pair[:, 0, :, 1] = zeros_with_ones
+    pair[:, 1, :, 0] = zeros_with_ones.T
+    pair[:, 0, :, 0] = _products(Y == 0, Y == 0)
+    return pair
+
+
+def _products(left: NDArray[np.bool_], right: NDArray[np.bool_]) -> IntArray:
+    total = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
+    for start in range(0, len(left), 2**20):
+        rows = slice(start, start + 2**20)
+        total += (left[rows].T.astype(np.float32) @ right[rows].astype(np.float32)).astype(np.int64)
+    return total
 
 
 def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:
@@ -173,6 +244,8 @@ def _check(counts: ChainCounts) -> None:
     _check_shapes(counts)
     _check_ranges(counts)
     _check_sums(counts)
+    for name in ("feature", "pair"):
+        object.__setattr__(counts, name, getattr(counts, name).astype(_small(counts.n_rows)))
 
 
 def _check_shapes(counts: ChainCounts) -> None:

@@ -1,138 +1,180 @@
 """The compiled walk along a chain of fixed order; equals the plain walk bit for bit."""
 
-from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from credalchain import _kernels
 from credalchain._kernels.states import FREE, STAR
 from credalchain.bases.naive.codes import Codes, IntArray
 from credalchain.bases.naive.settler import Settler, rounded_sides
 from credalchain.bases.naive.tables import ChainTables
-from credalchain.bases.naive.walk import fixed_thresholds, start_sums
-from credalchain.bases.protocol import Answer, Labels, Request, decide
+from credalchain.bases.naive.threads import for_each_chunk
+from credalchain.bases.naive.walk import StartSums, fixed_thresholds
+from credalchain.bases.protocol import Labels, Request, decide
 from credalchain.labels import MISSING
 
 if TYPE_CHECKING:
     from credalchain.bases.naive.model import NaiveChainModel
 
-_SUMS_PER_CHUNK = 2**16  # 64-bit sums of one chunk of rows: half a megabyte
+_SUMS_PER_CHUNK = 2**17  # 64-bit sums of one chunk of rows: a megabyte
+_PILOTS = 64
 
 
-def for_each_chunk(
-    n_rows: int, n_labels: int, n_jobs: int, run: Callable[[int, int], None]
-) -> None:
-    """Call ``run(start, stop)`` over all rows, in chunks that fit a cache, on threads."""
-    size = max(16, min(_SUMS_PER_CHUNK // (2 * n_labels), -(-n_rows // n_jobs)))
-    chunks: Iterator[tuple[int, int]] = (
-        (start, min(start + size, n_rows)) for start in range(0, n_rows, size)
-    )
-    if n_jobs == 1 or n_rows <= size:
-        for start, stop in chunks:
-            run(start, stop)
-    else:
-        with ThreadPoolExecutor(n_jobs) as pool:
-            for done in [pool.submit(run, *chunk) for chunk in chunks]:
-                done.result()
+class FixedOrderPass:
+    """One pass over the features of a batch, then a walk for every strategy and value of s.
 
-
-class FixedOrderRun:
-    """One strategy's walk over a batch."""
+    ``labels`` is (strategies, values of s, n, m), ``log_odds`` (strategies, n, m, 2), or
+    without rows where nobody asked.
+    """
 
     def __init__(
         self,
         model: "NaiveChainModel",
         codes: Codes,
         tables: ChainTables,
-        settler: Settler,
+        settlers: list[list[Settler]],
         request: Request,
     ) -> None:
-        n_rows, m = codes.n_rows, model.n_labels
-        self.tables = tables
-        self._settler = settler
-        self._band = tables.scale.band if settler.exact else 0
-        self._request = request
+        self._tables, self._settlers, self._request = tables, settlers, request
         self._order = tables.order
+        self._start = StartSums(codes, tables)
         self._never = model.never_observed()
         self._cuts = fixed_thresholds(request.thresholds, tables.scale)[tables.order]
-        self._labels = np.empty((n_rows, m), dtype=np.int8)
-        self._log_odds = np.empty((n_rows if request.wants_log_odds else 0, m, 2))
+        self._bands = np.array(
+            [tables.scale.band if one[0].exact else 0 for one in settlers], dtype=np.int64
+        )
+        n, m = codes.n_rows, len(self._order)
+        n_strategies, n_values = len(settlers), tables.layout.n_values
+        self._guess = np.zeros((n_strategies, n_values, m), dtype=np.int8)
+        self._told = self._tell_guesses()
+        self.labels = np.empty((n_strategies, n_values, n, m), dtype=np.int8)
+        self.log_odds = np.empty((n_strategies, n if request.wants_log_odds else 0, m, 2))
+        self._run(n)
 
-    def walk(self, start: int, stop: int, sums: IntArray, zeros: IntArray) -> None:
-        """Fill rows start..stop; ``sums`` and ``zeros`` are used up."""
-        forced = self._forced(start, stop)
-        position = np.zeros(stop - start, dtype=np.int64)
-        while True:
-            _kernels.walk_chain(
-                position,
-                sums,
-                zeros,
-                self.tables.pairs.values,
-                self.tables.pairs.zeros,
-                self._cuts,
-                self._band,
-                forced,
-                self._request.precise,
-                self.tables.scale.unit,
-                self._order,
-                self._labels[start:stop],
-                self._log_odds[start:stop],
-            )
-            stuck = np.flatnonzero(position < len(self._order)).tolist()
-            if not stuck:
-                return
-            for row in stuck:
-                at = int(position[row])
-                sides = (
-                    self._exact_sides(start + row, at)
-                    if self._settler.exact
-                    else self._rounded_sides(sums[row, at], zeros[row : row + 1, at], at)
-                )
-                low, high = (np.array([side], dtype=np.int8) for side in sides)
-                forced[row, at] = decide(low, high, precise=self._request.precise)[0]
+    def _run(self, n_rows: int) -> None:
+        if n_rows > 2 * _PILOTS and len(self._order) > 1:
+            self._guess_from(min(_PILOTS, n_rows))
+        layout = self._tables.layout
+        size = max(16, _SUMS_PER_CHUNK // (layout.n_values * layout.width))
+        for_each_chunk(n_rows, size, self._request.n_jobs, self._walk)
+        if len(self.log_odds[0]):
+            self.log_odds[:, :, self._never] = (-np.inf, np.inf)
 
-    def answer(self) -> Answer:
-        log_odds = self._log_odds if self._request.wants_log_odds else None
-        if log_odds is not None:
-            log_odds[:, self._never] = (-np.inf, np.inf)
-        return Answer(self._labels, log_odds, (self._settler.exactness,) * len(self._order))
+    def _walk(self, first: int, stop: int) -> None:
+        sums, zeros = self._start.of(first, stop)
+        forced = self._forced(first, stop)
+        stuck = self._walk_rows(first, sums, zeros, forced)
+        if stuck is None:
+            return
+        width = self._tables.layout.width
+        for which, q, row in np.argwhere(stuck < len(self._order)).tolist():
+            place = (slice(row, row + 1), slice(q * width, (q + 1) * width))
+            rules = forced[row % len(forced)][None].copy()
+            self._settle_row(which, q, first + row, sums[place], zeros[place], rules)
 
-    def _forced(self, start: int, stop: int) -> Labels:
-        """In chain order: labels that are known, and labels nobody has ever observed."""
-        forced = np.full((stop - start, len(self._order)), FREE, dtype=np.int8)
+    def _walk_rows(
+        self,
+        first: int,
+        sums: IntArray,
+        zeros: IntArray,
+        forced: Labels,
+        strategies: slice = slice(None),
+        values: slice = slice(None),
+    ) -> NDArray[np.int32] | None:
+        """Labels, and log-odds if wanted, of rows first..; where rows got stuck, if any did."""
+        tables, part = self._tables, (strategies, values)
+        guess = self._guess[part]
+        told, told_zeros = self._told
+        stuck = np.empty((*guess.shape[:2], len(sums)), dtype=np.int32)
+        any_stuck = _kernels.walk_chain(
+            sums,
+            zeros,
+            tables.pairs.values[part],
+            tables.pairs.zeros[part],
+            guess,
+            told[part],
+            told_zeros[part],
+            self._cuts,
+            self._bands[strategies],
+            forced,
+            self._request.precise,
+            tables.scale.unit,
+            self._order,
+            first,
+            self.labels[part],
+            self.log_odds[strategies],
+            stuck,
+        )
+        return stuck if any_stuck else None
+
+    def _forced(self, first: int, stop: int) -> Labels:
+        """(1 or rows, m) in chain order: labels that are known, or that nobody ever observed."""
+        forced = np.full((1, len(self._order)), FREE, dtype=np.int8)
         forced[:, self._never] = 0 if self._request.precise else STAR
         if self._request.known is not None:
-            known = self._request.known[start:stop]
+            known = self._request.known[first:stop]
             forced = np.where(known == MISSING, forced, known)
         return np.ascontiguousarray(forced[:, self._order])
 
-    def _exact_sides(self, row: int, at: int) -> tuple[int, int]:
+    # -- what most rows say ------------------------------------------------------------
+
+    def _guess_from(self, n_pilots: int) -> None:
+        """Each label's commonest answer among the first rows."""
+        sums, zeros = self._start.of(0, n_pilots)
+        self._walk_rows(0, sums, zeros, self._forced(0, n_pilots))
+        answers = self.labels[:, :, :n_pilots, self._order] % 3  # a star is column 2
+        votes = np.stack([(answers == column).sum(axis=2) for column in range(3)])
+        self._guess = np.argmax(votes, axis=0).astype(np.int8)
+        self._told = self._tell_guesses()
+
+    def _tell_guesses(self) -> tuple[IntArray, IntArray]:
+        """What all guesses tell the labels after them: (strategies, values, width) twice."""
+        layout, pairs = self._tables.layout, self._tables.pairs
+        shape = (*self._guess.shape[:2], layout.width)
+        told, told_zeros = (np.zeros(shape, dtype=np.int64) for _ in range(2))
+        for table, total in ((pairs.values, told), (pairs.zeros, told_zeros)):
+            if table.size:
+                _kernels.tell_guesses(table, self._guess, total)
+        return told, told_zeros
+
+    # -- what rounding cannot decide ----------------------------------------------------
+
+    def _settle_row(
+        self, which: int, q: int, row: int, sums: IntArray, zeros: IntArray, rules: Labels
+    ) -> None:
+        """Walk one row, for one strategy and s, again and again until nothing is too close."""
+        part = (slice(which, which + 1), slice(q, q + 1))
+        while (stuck := self._walk_rows(row, sums, zeros, rules, *part)) is not None:
+            at = int(stuck[0, 0, 0])
+            settler = self._settlers[which][q]
+            if settler.exact:
+                sides = self._exact_sides(settler, self.labels[which, q, row], row, at)
+            else:
+                sides = self._rounded_sides(which, q, row, sums[0], zeros, at)
+            low, high = (np.array([side], dtype=np.int8) for side in sides)
+            rules[0, at] = decide(low, high, precise=self._request.precise)[0]
+
+    def _exact_sides(self, settler: Settler, answers: Labels, row: int, at: int) -> tuple[int, int]:
         j = int(self._order[at])
         history = np.full(len(self._order), FREE, dtype=np.int8)
         if self._request.chained:
             told = self._order[:at]
-            history[told] = self._labels[row, told]
-        return self._settler.sides(row, j, history, float(self._request.thresholds[j]))
+            history[told] = answers[told]
+        return settler.sides(row, j, history, float(self._request.thresholds[j]))
 
-    def _rounded_sides(self, sums: IntArray, zeros: IntArray, at: int) -> tuple[int, int]:
+    def _rounded_sides(
+        self, which: int, q: int, row: int, sums: IntArray, zeros: IntArray, at: int
+    ) -> tuple[int, int]:
         """Where the strategy has no exact odds, the rounded sums are all there is."""
-        found = zeros[0] if len(zeros) else None
-        low, high = rounded_sides(sums, found, int(self._cuts[at]), 0).tolist()
+        lanes = slice(2 * at, 2 * at + 2)
+        told = np.arange(at if self._request.chained else 0)
+        columns = self.labels[which, q, row, self._order[told]] % 3
+        pairs = self._tables.pairs
+        values = sums[lanes] + pairs.values[which, q, told, columns, lanes].sum(axis=0)
+        noughts = zeros[0, lanes] if len(zeros) else None
+        if noughts is not None and pairs.has_zeros:
+            noughts = noughts + pairs.zeros[which, q, told, columns, lanes].sum(axis=0)
+        low, high = rounded_sides(values, noughts, int(self._cuts[at]), 0).tolist()
         return low, high
-
-
-def infer_in_fixed_order(codes: Codes, runs: list[FixedOrderRun], request: Request) -> list[Answer]:
-    """One pass over the features, then each run's walk."""
-    tables = runs[0].tables
-    with_zeros = any(run.tables.has_zeros for run in runs)
-
-    def walk_all(start: int, stop: int) -> None:
-        sums, zeros = start_sums(codes.part(start, stop), tables, with_zeros=with_zeros)
-        for run in runs[:-1]:
-            run.walk(start, stop, sums.copy(), zeros.copy())
-        runs[-1].walk(start, stop, sums, zeros)
-
-    for_each_chunk(codes.n_rows, len(tables.order), request.n_jobs, walk_all)
-    return [run.answer() for run in runs]

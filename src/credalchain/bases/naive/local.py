@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from credalchain._kernels.fixed_point import ABOVE_MASK
 from credalchain.bases.naive.codes import Codes
 from credalchain.bases.naive.tables import ChainTables
-from credalchain.bases.naive.walk import start_sums
+from credalchain.bases.naive.walk import StartSums, by_label
 from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING
 from credalchain.tree import Bounds, Ends
@@ -18,8 +18,13 @@ class NaiveLocal:
     """Bounds for the rows of one batch, one s; "X" is the rows' numbers in the batch."""
 
     def __init__(self, codes: Codes, tables: ChainTables) -> None:
+        m = len(tables.order)
         self._tables = tables
-        self._sums, self._zeros = start_sums(codes, tables, with_zeros=tables.has_zeros)
+        self._sums, self._zeros = (
+            by_label(part, m) for part in StartSums(codes, tables).of(0, codes.n_rows)
+        )
+        self._pairs = by_label(tables.pairs.values[0, 0], m)
+        self._pair_zeros = by_label(tables.pairs.zeros[0, 0], m) if tables.pairs.has_zeros else None
 
     def bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
         (lower, _), (upper, _) = self.ends(X, j, history, s=s)
@@ -28,13 +33,12 @@ class NaiveLocal:
     def ends(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Ends:
         """Bounds with complements, in the widest floats: log-odds of hundreds are common."""
         rows = X[:, 0]
-        pairs = self._tables.pairs
         sums = self._sums[rows, j]
         zeros = self._zeros[rows, j] if self._tables.has_zeros else np.zeros_like(sums)
         for k in np.flatnonzero((history != MISSING).any(axis=0)).tolist():
-            sums = sums + pairs.values[k, history[:, k], j]
-            if pairs.has_zeros:
-                zeros = zeros + pairs.zeros[k, history[:, k], j]
+            sums = sums + self._pairs[k, history[:, k], j]
+            if self._pair_zeros is not None:
+                zeros = zeros + self._pair_zeros[k, history[:, k], j]
         log_odds = sums.astype(np.longdouble) / self._tables.scale.unit
         log_odds = np.where(zeros & ABOVE_MASK, -np.inf, np.where(zeros, np.inf, log_odds))
         with np.errstate(over="ignore"):

@@ -2,7 +2,6 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -13,23 +12,20 @@ from credalchain.bases.local import LocalWalk
 from credalchain.bases.naive.codes import Codes, bare_codes, categories_of_codes, inner_codes
 from credalchain.bases.naive.contributions import naive_contributions
 from credalchain.bases.naive.counts import ChainCounts, count
-from credalchain.bases.naive.fixed_order import (
-    FixedOrderRun,
-    for_each_chunk,
-    infer_in_fixed_order,
-)
+from credalchain.bases.naive.fixed_order import FixedOrderPass
 from credalchain.bases.naive.local import NaiveLocal
 from credalchain.bases.naive.settings import NaiveSettings
-from credalchain.bases.naive.settler import Settler
+from credalchain.bases.naive.settler import Settler, exactness_of
 from credalchain.bases.naive.tables import (
     ChainTables,
-    FixedTable,
+    Layout,
     Scale,
     feature_table,
-    pair_log_odds,
+    no_pairs,
     pair_table,
-    prior_log_odds,
+    prior_table,
 )
+from credalchain.bases.naive.threads import for_each_chunk
 from credalchain.bases.naive.walk import NaiveWalk
 from credalchain.bases.protocol import (
     Answer,
@@ -43,6 +39,8 @@ from credalchain.preprocessing import Discretizer
 from credalchain.strategies import Strategy, branching
 
 _KEPT_TABLES = 4
+_LANES_AT_ONCE = 512  # of a path: so many values of s share a pass over the features
+_ROWS_AT_ONCE = 2**12  # of the plain walk
 
 
 def outer_codes(X: Any, discretizer: Any) -> Any:
@@ -73,7 +71,7 @@ class NaiveChainModel(ChainModel):
         self._forget_tables()
 
     def _forget_tables(self) -> None:
-        self._tables: OrderedDict[tuple[Any, ...], FixedTable] = OrderedDict()
+        self._tables: OrderedDict[tuple[Any, ...], ChainTables] = OrderedDict()
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -113,21 +111,38 @@ class NaiveChainModel(ChainModel):
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         request = Request(s, np.arange(self.n_labels), np.empty(0), precise=precise)
         if strategy.star is None:
-            local = NaiveLocal(encoded, self._tables_for(encoded, branching, request))
+            local = NaiveLocal(encoded, self._tables_for(encoded, (branching,), (s,), request))
             rows = np.arange(encoded.n_rows)[:, None]
             return LocalWalk(local, rows, self.n_labels, s, strategy)
-        tables = self._tables_for(encoded, strategy, request)
+        tables = self._tables_for(encoded, (strategy,), (s,), request)
         return NaiveWalk(encoded, tables, self._settler(encoded, strategy, request))
 
     def infer(
         self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request
     ) -> list[Answer]:
-        fixed_order = request.order is not None
-        compiled = tuple(one for one in strategies if fixed_order and one.star is not None)
+        compiled = _compiled(strategies, request)
         plain = tuple(one for one in strategies if one not in compiled)
         answers = dict(zip(compiled, self._infer_compiled(encoded, compiled, request), strict=True))
         answers.update(zip(plain, self._infer_plainly(encoded, plain, request), strict=True))
         return [answers[strategy] for strategy in strategies]
+
+    def infer_path(
+        self,
+        encoded: Codes,
+        strategies: tuple[Strategy, ...],
+        values: tuple[float, ...],
+        request: Request,
+    ) -> list[Labels]:
+        if _compiled(strategies, request) != strategies or len(set(values)) < len(values):
+            return super().infer_path(encoded, strategies, values, request)
+        n_together = max(1, _LANES_AT_ONCE // Layout(1, self.n_labels).width)
+        shape = (len(strategies), len(values), encoded.n_rows, self.n_labels)
+        paths = np.empty(shape, dtype=np.int8)
+        for first in range(0, len(values), n_together):
+            together = values[first : first + n_together]
+            made = self._pass(encoded, strategies, together, request)
+            paths[:, first : first + n_together] = made.labels
+        return list(paths)
 
     def contributions(
         self, encoded: Codes, j: int, history: Labels, *, s: float, strategy: Strategy
@@ -135,7 +150,7 @@ class NaiveChainModel(ChainModel):
         if strategy.star is None:
             return None
         request = Request(s, np.arange(self.n_labels), np.empty(0))
-        tables = self._tables_for(encoded, strategy, request)
+        tables = self._tables_for(encoded, (strategy,), (s,), request, relative=False)
         return naive_contributions(
             encoded.row(0), tables, j, history, self.counts.n_categories, self.discretizer
         )
@@ -143,17 +158,31 @@ class NaiveChainModel(ChainModel):
     def _infer_compiled(
         self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request
     ) -> list[Answer]:
-        runs = [
-            FixedOrderRun(
-                self,
-                encoded,
-                self._tables_for(encoded, strategy, request),
-                self._settler(encoded, strategy, request),
-                request,
+        if not strategies:
+            return []
+        made = self._pass(encoded, strategies, (request.s,), request)
+        return [
+            Answer(
+                made.labels[which, 0],
+                made.log_odds[which] if request.wants_log_odds else None,
+                (exactness_of(strategy),) * self.n_labels,
             )
+            for which, strategy in enumerate(strategies)
+        ]
+
+    def _pass(
+        self,
+        encoded: Codes,
+        strategies: tuple[Strategy, ...],
+        values: tuple[float, ...],
+        request: Request,
+    ) -> FixedOrderPass:
+        tables = self._tables_for(encoded, strategies, values, request)
+        settlers = [
+            [self._settler(encoded, strategy, replace(request, s=s)) for s in values]
             for strategy in strategies
         ]
-        return infer_in_fixed_order(encoded, runs, request) if runs else []
+        return FixedOrderPass(self, encoded, tables, settlers, request)
 
     def _infer_plainly(
         self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request
@@ -170,7 +199,7 @@ class NaiveChainModel(ChainModel):
 
         if not strategies:
             return []
-        for_each_chunk(encoded.n_rows, self.n_labels, request.n_jobs, run)
+        for_each_chunk(encoded.n_rows, _ROWS_AT_ONCE, request.n_jobs, run)
         columns = zip(*(parts[start] for start in sorted(parts)), strict=True)
         return [_joined(column) for column in columns]
 
@@ -182,56 +211,81 @@ class NaiveChainModel(ChainModel):
         conservative = self._conservative(request)
         return Settler(self, codes, s=request.s, strategy=strategy, conservative=conservative)
 
-    def _tables_for(self, codes: Codes, strategy: Strategy, request: Request) -> ChainTables:
-        """Tables for one s and order; those of the features are shared by strategies."""
+    def _tables_for(
+        self,
+        codes: Codes,
+        strategies: tuple[Strategy, ...],
+        values: tuple[float, ...],
+        request: Request,
+        *,
+        relative: bool | None = None,
+    ) -> ChainTables:
+        """Tables for values of s; the newest stay, so that predicting row by row builds them once.
+
+        ``relative``, to code 0, by default for sparse codes.
+        """
         assert request.order is not None
-        s, order, m = request.s, request.order, self.n_labels
-        scale = Scale.for_terms(self.counts.n_features, m)
+        relative = codes.sparse if relative is None else relative
         conservative = self._conservative(request)
-
-        def make_features() -> FixedTable:
-            return feature_table(
-                self.counts,
-                self.settings,
-                scale,
-                s=s,
-                order=order,
-                exceptional=codes.exceptional,
-                conservative=conservative,
-            )
-
-        def make_pairs() -> FixedTable:
-            pair = pair_log_odds(self.counts, self.settings, s=s, order=order)
-            return pair_table(pair, strategy, scale)
-
-        def make_prior() -> FixedTable:
-            prior = prior_log_odds(self.counts, self.settings, s)[order]
-            return FixedTable.from_log_odds(prior, scale)
-
-        key = (s, order.tobytes())
-        return ChainTables(
-            order=order,
-            scale=scale,
-            prior=make_prior(),
-            features=self._kept((*key, codes.exceptional, conservative), make_features),
-            feature_rows=self.counts.n_categories + (2 if codes.exceptional else 0),
-            pairs=self._kept((*key, strategy), make_pairs)
-            if request.chained
-            else FixedTable.empty((3, m, 2)),
+        order = request.order.tobytes()
+        key = (
+            values,
+            order,
+            strategies,
+            request.chained,
+            codes.exceptional,
+            conservative,
+            relative,
         )
-
-    def _kept(self, key: tuple[Any, ...], make: Callable[[], FixedTable]) -> FixedTable:
-        """The newest tables stay, so that predicting row by row builds them once."""
         with self._lock:
             if key in self._tables:
                 self._tables.move_to_end(key)
                 return self._tables[key]
-        made = make()  # outside the lock: two threads may build the same, none waits
-        with self._lock:
-            self._tables[key] = made
-            while len(self._tables) > _KEPT_TABLES:
-                self._tables.popitem(last=False)
+        made = self._make_tables(
+            strategies, values, request, codes.exceptional, conservative, relative
+        )  # outside the lock: two threads may build the same, none waits
+        if len(values) == 1:
+            with self._lock:
+                self._tables[key] = made
+                while len(self._tables) > _KEPT_TABLES:
+                    self._tables.popitem(last=False)
         return made
+
+    def _make_tables(
+        self,
+        strategies: tuple[Strategy, ...],
+        values: tuple[float, ...],
+        request: Request,
+        exceptional: bool,
+        conservative: bool,
+        relative: bool,
+    ) -> ChainTables:
+        assert request.order is not None
+        order, layout = request.order, Layout(len(values), self.n_labels)
+        scale = Scale.for_terms(self.counts.n_features, self.n_labels)
+        about = (self.counts, self.settings, scale)
+        return ChainTables(
+            order=order,
+            scale=scale,
+            layout=layout,
+            prior=prior_table(*about, values=values, order=order),
+            features=feature_table(
+                *about,
+                values=values,
+                order=order,
+                exceptional=exceptional,
+                conservative=conservative,
+                relative=relative,
+            ),
+            pairs=pair_table(*about, strategies, values=values, order=order)
+            if request.chained
+            else no_pairs(layout, len(strategies)),
+        )
+
+
+def _compiled(strategies: tuple[Strategy, ...], request: Request) -> tuple[Strategy, ...]:
+    """Those that the compiled walk can do: a fixed order, and a column for the star."""
+    return tuple(one for one in strategies if request.order is not None and one.star is not None)
 
 
 def _joined(parts: tuple[Answer, ...]) -> Answer:

@@ -9,27 +9,27 @@ from numpy.typing import NDArray
 
 from credalchain.bases.naive.counts import ChainCounts
 
-# (above, below) of the lower odds, then of the upper odds. The functions work on floats
+# (above, below) of the lower odds, then of the upper odds. The functions work on arrays
 # and on exact fractions alike, so that a formula stands in one place.
 OddsPair = tuple[tuple[Any, Any], tuple[Any, Any]]
 
 
-def _laplace(n0: int, n1: int, s: Any) -> OddsPair:
+def _laplace(n0: Any, n1: Any, s: Any) -> OddsPair:
     odds = (n1 + 1, n0 + 1)
     return odds, odds
 
 
-def _paper(n0: int, n1: int, s: Any) -> OddsPair:
-    if n0 == 0 or n1 == 0:
-        return _laplace(n0, n1, s)
-    return (n1, n0), (n1, n0)
+def _paper(n0: Any, n1: Any, s: Any) -> OddsPair:
+    never_seen = (n0 == 0) | (n1 == 0)  # a class: Laplace's 1 there, 0 elsewhere
+    odds = (n1 + never_seen, n0 + never_seen)
+    return odds, odds
 
 
-def _credal(n0: int, n1: int, s: Any) -> OddsPair:
+def _credal(n0: Any, n1: Any, s: Any) -> OddsPair:
     return (n1, n0 + s), (n1 + s, n0)
 
 
-PRIORS: dict[str, Callable[[int, int, Any], OddsPair]] = {
+PRIORS: dict[str, Callable[[Any, Any, Any], OddsPair]] = {
     "laplace": _laplace,
     "paper": _paper,
     "credal": _credal,

@@ -29,6 +29,7 @@ class Settler:
         strategy: Strategy,
         conservative: bool,
     ) -> None:
+        self._strategy = strategy
         self.exact = strategy.star_exact is not None
         self._codes = codes
         self._make: Callable[[], ExactChain] = partial(
@@ -39,7 +40,7 @@ class Settler:
 
     @property
     def exactness(self) -> Exactness:
-        return Exactness.EXACT if self.exact else Exactness.APPROXIMATE
+        return exactness_of(self._strategy)
 
     def odds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[OddsProduct, OddsProduct]:
         """Lower and upper odds of label j; equal rows are computed once."""
@@ -64,6 +65,11 @@ class Settler:
         lower, upper = self.odds(row, j, history)
         inverse = upper.inverted()
         return lower if lower.compared_with(inverse) >= 0 else inverse
+
+
+def exactness_of(strategy: Strategy) -> Exactness:
+    """Exact where ties can be settled exactly."""
+    return Exactness.APPROXIMATE if strategy.star_exact is None else Exactness.EXACT
 
 
 def rounded_sides(values: IntArray, zeros: IntArray | None, cut: int, band: int) -> Signs:

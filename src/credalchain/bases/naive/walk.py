@@ -5,8 +5,9 @@ from numpy.typing import NDArray
 
 from credalchain import _kernels
 from credalchain._kernels.fixed_point import ABOVE_MASK
-from credalchain._kernels.states import FREE, STAR
+from credalchain._kernels.states import FREE, LANES, STAR
 from credalchain.bases.naive.codes import Codes, DenseCodes, IntArray
+from credalchain.bases.naive.memory import aligned, aligned_zeros
 from credalchain.bases.naive.settler import Settler, rounded_sides
 from credalchain.bases.naive.tables import ChainTables, Scale
 from credalchain.bases.protocol import Exactness, Labels, LogOdds, Rows, Signs, Walk
@@ -14,33 +15,51 @@ from credalchain.bases.protocol import Exactness, Labels, LogOdds, Rows, Signs, 
 _INFINITE = 2**62  # larger than any fixed-point sum
 
 
-def start_sums(codes: Codes, tables: ChainTables, *, with_zeros: bool) -> tuple[IntArray, IntArray]:
-    """Prior plus features, and the zero factors in them: (n, m, 2) each, or none."""
-    m = len(tables.order)
-    shape = (codes.n_rows, m, 2)
-    sums = np.empty(shape, dtype=np.int64)
-    sums[:] = tables.prior.values
-    _add_features(codes, tables.features.values, tables.offsets, sums)
-    if not with_zeros:
-        return sums, np.zeros((0, m, 2), dtype=np.int64)
-    zeros = np.zeros(shape, dtype=np.int64)
-    if tables.prior.has_zeros:
-        zeros[:] = tables.prior.zeros
-    if tables.features.has_zeros:
-        _add_features(codes, tables.features.zeros, tables.offsets, zeros)
-    return sums, zeros
+class StartSums:
+    """Prior plus features, and the zero factors in them, of any rows of a batch."""
+
+    def __init__(self, codes: Codes, tables: ChainTables) -> None:
+        self._codes, self._tables = codes, tables
+        prior, features = tables.prior, tables.features
+        shape = (tables.layout.n_blocks, LANES)
+        self._start = _filled_up(prior.values, shape) + features.start.values
+        self._start_zeros = aligned_zeros(shape)
+        for part in (prior.zeros, features.start.zeros):
+            if part.size:
+                self._start_zeros += _filled_up(part, shape)
+
+    def of(self, first: int, stop: int) -> tuple[IntArray, IntArray]:
+        """(rows, lanes) each; no rows of zero factors if nothing in the tables has any."""
+        shape = (stop - first, *self._start.shape)
+        features = self._tables.features.rows
+        sums = aligned(shape)
+        self._add(first, self._start, features.values, sums)
+        zeros = aligned(shape if self._tables.has_zeros else (0, *shape[1:]))
+        if features.has_zeros:
+            self._add(first, self._start_zeros, features.zeros, zeros)
+        else:
+            zeros[:] = self._start_zeros
+        n_lanes = self._start.size
+        return sums.reshape(-1, n_lanes), zeros.reshape(-1, n_lanes)
+
+    def _add(self, first: int, start: IntArray, table: IntArray, sums: IntArray) -> None:
+        codes = self._codes
+        if isinstance(codes, DenseCodes):
+            _kernels.add_rows(codes.values, first, codes.offsets, start, table, sums)
+        else:
+            _kernels.add_sparse_rows(codes.indptr, codes.entries, first, start, table, sums)
 
 
-def _add_features(codes: Codes, table: IntArray, offsets: IntArray, sums: IntArray) -> None:
-    flat_table = table.reshape(len(table), -1)
-    flat = sums.reshape(len(sums), -1)
-    if isinstance(codes, DenseCodes):
-        _kernels.add_rows(codes.values, offsets, flat_table, flat)
-    else:
-        flat += flat_table[offsets].sum(axis=0)
-        _kernels.add_sparse_rows(
-            codes.indptr, codes.indices, codes.values, offsets, flat_table, flat
-        )
+def _filled_up(lanes: IntArray, shape: tuple[int, int]) -> IntArray:
+    """Lanes of any shape as whole blocks."""
+    blocks = aligned_zeros(shape)
+    blocks.reshape(-1)[: lanes.size] = lanes.ravel()
+    return blocks
+
+
+def by_label(lanes: IntArray, n_labels: int) -> IntArray:
+    """(..., label, bound) of lanes for a single s."""
+    return lanes[..., : 2 * n_labels].reshape(*lanes.shape[:-1], n_labels, 2)
 
 
 def fixed_thresholds(thresholds: NDArray[np.float64], scale: Scale) -> IntArray:
@@ -57,7 +76,12 @@ class NaiveWalk(Walk):
         self._tables = tables
         self._settler = settler
         self._band = tables.scale.band if settler.exact else 0
-        self._sums, self._zeros = start_sums(codes, tables, with_zeros=tables.has_zeros)
+        m = self.n_labels
+        self._sums, self._zeros = (
+            by_label(part, m) for part in StartSums(codes, tables).of(0, codes.n_rows)
+        )
+        self._pairs = by_label(tables.pairs.values[0, 0], m)
+        self._pair_zeros = by_label(tables.pairs.zeros[0, 0], m) if tables.pairs.has_zeros else None
         self._history = np.full((self.n_rows, self.n_labels), FREE, dtype=np.int8)
 
     def exactness(self, j: int) -> Exactness:
@@ -75,9 +99,9 @@ class NaiveWalk(Walk):
     def tell(self, j: int, y: Labels, rows: Rows) -> None:
         column = np.where(y == STAR, 2, y).astype(np.intp)
         self._history[rows, j] = y
-        self._sums[rows] += self._tables.pairs.values[j, column]
-        if self._tables.pairs.has_zeros:
-            self._zeros[rows] += self._tables.pairs.zeros[j, column]
+        self._sums[rows] += self._pairs[j, column]
+        if self._pair_zeros is not None:
+            self._zeros[rows] += self._pair_zeros[j, column]
 
     def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         cut = int(fixed_thresholds(np.array([threshold]), self._tables.scale)[0])
