@@ -56,6 +56,9 @@ class Strategy:
         The same in exact odds, ``star_exact((lower0, lower1), (upper0, upper1)) ->
         (lower, upper)`` with :class:`Odds`. With it, ties are settled exactly; without
         it a prediction reports its exactness as approximate.
+    picks : bool
+        Whether ``star`` takes the least or greatest of what it is given, or 0, and never
+        computes anything else. Then it is called with whole numbers where that saves time.
     from_tree : callable, optional
         For models of any kind: ``from_tree(tree, j) -> (lower, upper)``, each a pair of P(Y = 1)
         and P(Y = 0), from the bounds under complete histories, see
@@ -65,19 +68,20 @@ class Strategy:
 
     name: str
     nested: bool
-    star: Callable[[FloatArray, FloatArray], tuple[Any, Any]] | None = None
+    star: Callable[[NDArray[Any], NDArray[Any]], tuple[Any, Any]] | None = None
     star_exact: Callable[[tuple[Odds, Odds], tuple[Odds, Odds]], tuple[Odds, Odds]] | None = None
+    picks: bool = False
     from_tree: Callable[[StarredTree, int], Ends] | None = None
 
 
-def least_log_odds(w: FloatArray) -> FloatArray:
+def least_log_odds(w: NDArray[Any]) -> NDArray[Any]:
     """The least over the first axis; any undefined value makes it undefined."""
-    return np.asarray(np.min(w, axis=0), dtype=np.float64)
+    return np.asarray(np.minimum.reduce(w, axis=0))
 
 
-def greatest_log_odds(w: FloatArray) -> FloatArray:
+def greatest_log_odds(w: NDArray[Any]) -> NDArray[Any]:
     """The greatest over the first axis; undefined only where all are."""
-    return np.asarray(np.fmax.reduce(w, axis=0), dtype=np.float64)
+    return np.asarray(np.fmax.reduce(w, axis=0))
 
 
 def least_odds(odds: tuple[Odds, ...]) -> Odds:
@@ -119,11 +123,14 @@ branching = Strategy(
     nested=True,
     star=_branch,
     star_exact=_branch_exact,
+    picks=True,
     from_tree=branching_ends,
 )
 """Imprecise branching: every completion of the stars is possible (the paper's IB)."""
 
-marginalization = Strategy("marginalization", nested=False, star=_drop, star_exact=_drop_exact)
+marginalization = Strategy(
+    "marginalization", nested=False, star=_drop, star_exact=_drop_exact, picks=True
+)
 """Marginalization: a starred label is dropped from the product (the paper's MAR for NCC)."""
 
 tree_marginalization = Strategy("tree-marginalization", nested=False, from_tree=tree_marginal_ends)

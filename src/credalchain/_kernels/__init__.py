@@ -15,8 +15,10 @@ _HOME = {
     "count_codes": "counting",
     "count_sparse_codes": "counting",
     "count_zeros": "counting",
-    "log_odds_table": "log_odds",
-    "relative_to_zero": "log_odds",
+    "bounds_of": "log_odds",
+    "fill_table": "log_odds",
+    "find_evidence": "log_odds",
+    "add_zero_codes": "log_odds",
     "zero_factors": "log_odds",
     "add_rows": "sums",
     "add_sparse_rows": "sums",
@@ -26,18 +28,26 @@ _HOME = {
 
 if TYPE_CHECKING:
     from credalchain._kernels.counting import count_codes, count_sparse_codes, count_zeros
-    from credalchain._kernels.log_odds import log_odds_table, relative_to_zero, zero_factors
+    from credalchain._kernels.log_odds import (
+        add_zero_codes,
+        bounds_of,
+        fill_table,
+        find_evidence,
+        zero_factors,
+    )
     from credalchain._kernels.sums import add_rows, add_sparse_rows
     from credalchain._kernels.walk import tell_guesses, walk_chain
 
     __all__ = [
         "add_rows",
         "add_sparse_rows",
+        "add_zero_codes",
+        "bounds_of",
         "count_codes",
         "count_sparse_codes",
         "count_zeros",
-        "log_odds_table",
-        "relative_to_zero",
+        "fill_table",
+        "find_evidence",
         "tell_guesses",
         "walk_chain",
         "zero_factors",

@@ -1,179 +1,216 @@
 """From counts to what each observation adds to the log-odds: the formulas of the IDM.
 
-A bound of P(v | a) depends on the count n(v, a) and on D and K alone, so its logarithm is
-computed once for every count that occurs and looked up for all others: tables have far
-more cells than different counts.
+A bound of P(v | a) depends on the count n(v, a), on D and on K alone. So the work goes in three
+steps: ``find_evidence`` gives equal pieces of evidence one number, ``bounds_of`` turns each into
+probabilities for all values of s, whose logarithms numpy takes, and ``fill_table`` looks up and
+subtracts. Tables have more cells than there are different counts, and a logarithm costs as much
+as ten look-ups. Labels come in groups, so that what is written lies side by side.
 """
-
-import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._kernels.compiler import kernel
 from credalchain._kernels.fixed_point import ZERO_ABOVE, ZERO_BELOW
+from credalchain._kernels.states import NEVER_SEEN, SAYS_NOTHING
 
 
 @kernel
-def _bounds(
-    count: Any, total: int, denominator: int, n_categories: int, s: float, epsilon: float
-) -> tuple[float, float]:
-    """Lower and upper P(v | a) from n(v, a), the sum of counts, D_a and K."""
-    if s == 0.0 and total == 0:  # a conditional without data: uniform
-        return 1.0 / n_categories, 1.0 / n_categories
-    lower = count / (denominator + s)
-    upper = (count + s) / (denominator + s)
-    mix = epsilon / n_categories
-    return (1.0 - epsilon) * lower + mix, (1.0 - epsilon) * upper + mix
-
-
-@kernel
-def _fixed_log(value: float, unit: float) -> np.int64:
-    """The logarithm on the grid; 0 for 0, which ``zero_factors`` keeps apart."""
-    return np.int64(np.rint(math.log(value) * unit)) if value > 0.0 else np.int64(0)
-
-
-@kernel
-def log_odds_table(
+def find_evidence(
     counts: NDArray[np.integer],
     totals: NDArray[np.integer],
     denominators: NDArray[np.integer],
     n_categories: NDArray[np.int64],
-    n_rows: NDArray[np.int64],
+    variables: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    labels: NDArray[np.int64],
+    numbers: NDArray[np.int32],
+    evidence: NDArray[np.int64],
+) -> int:
+    """Number the different pieces of evidence; how many there are.
+
+    Observation r is of variable ``variables[r]`` and was counted in row ``sources[r]`` of
+    ``counts`` (rows, m, 2), if that is not NEVER_SEEN or SAYS_NOTHING. ``numbers`` (labels, 2,
+    observations) gets the number of what it says about a label and class, ``evidence`` (enough
+    room, 4) the n, sum of counts, D and K of each number; numbers of a label and class are
+    neighbours.
+    """
+    largest = 0
+    for j in labels:
+        for i in range(totals.shape[0]):
+            largest = max(largest, totals[i, j, 0], totals[i, j, 1])
+    number_of = np.zeros(largest + 1, np.int32)  # of a count, if ``evidence`` agrees
+    found = 0
+    for g in range(labels.shape[0]):
+        j = labels[g]
+        for a in range(2):
+            first, k, total, denominator = found, np.int64(-1), np.int64(-1), np.int64(-1)
+            for r in range(sources.shape[0]):
+                if sources[r] == SAYS_NOTHING:
+                    numbers[g, a, r] = 0
+                    continue
+                i = variables[r]
+                if (
+                    k != n_categories[i]
+                    or total != totals[i, j, a]
+                    or denominator != denominators[i, j, a]
+                ):
+                    k, total = n_categories[i], np.int64(totals[i, j, a])
+                    denominator = np.int64(denominators[i, j, a])
+                    first = found
+                n = np.int64(0)
+                if sources[r] != NEVER_SEEN:
+                    n = np.int64(counts[sources[r], j, a])
+                number = number_of[n]
+                if number < first or number >= found or evidence[number, 0] != n:
+                    number = found
+                    number_of[n] = number
+                    evidence[number, 0], evidence[number, 1] = n, total
+                    evidence[number, 2], evidence[number, 3] = denominator, k
+                    found += 1
+                numbers[g, a, r] = number
+    return found
+
+
+@kernel
+def bounds_of(
+    evidence: NDArray[np.int64],
     values: NDArray[np.float64],
     epsilon: float,
-    unit: float,
-    order: NDArray[np.int64],
+    bounds: NDArray[np.float64],
+) -> None:
+    """Lower and upper P(v | a) of each piece of evidence, for each s: (evidence, values, 2)."""
+    for number in range(bounds.shape[0]):
+        n, total = evidence[number, 0], evidence[number, 1]
+        denominator, k = evidence[number, 2], evidence[number, 3]
+        mix = epsilon / k
+        for q in range(values.shape[0]):
+            s = values[q]
+            if s == 0.0 and total == 0:  # a conditional without data: uniform
+                bounds[number, q, 0], bounds[number, q, 1] = 1.0 / k, 1.0 / k
+                continue
+            lower, upper = n / (denominator + s), (n + s) / (denominator + s)
+            bounds[number, q, 0] = (1.0 - epsilon) * lower + mix
+            bounds[number, q, 1] = (1.0 - epsilon) * upper + mix
+
+
+@kernel
+def fill_table(
+    numbers: NDArray[np.int32],
+    logs: NDArray[np.int64],
+    variables: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    n_zeros: int,
+    first_label: int,
     width: int,
     table: NDArray[np.int64],
 ) -> None:
     """Fill ``table`` (blocks, rows, lanes) with w_lower and w_upper of every observation.
 
-    ``counts`` (rows of counts, m, 2) has ``n_categories[i]`` rows for variable i, one after the
-    other; ``totals`` and ``denominators`` are (variables, m, 2). ``table`` has ``n_rows[i]``
-    rows for variable i: its categories, then, where there is room, a category that was never
-    seen. A variable with a single category says nothing: its rows are 0, like those beyond.
+    ``logs`` (evidence, values, 2) are on the grid. If there are ``n_zeros``, the first so many
+    observations are code 0 of every variable: they get no row, and the rows of the others hold
+    the difference from them.
 
-    Lanes run through blocks: value number q of s, label number t in the given ``order``, bound
-    b is lane ``q * width + 2 * t + b``.
+    Lanes run through blocks: value number q of s, label number t, bound b is lane
+    ``q * width + 2 * t + b``. Lanes that stand for nothing are left as they are.
     """
-    n_values, lanes = values.shape[0], table.shape[2]
-    # Logarithms so far, for each class: [slot, value of s, bound]. slot_of[a, n] is the slot
-    # of count n if slot_count[a, slot] says so too; neither needs to be cleared.
-    logs = np.empty((2, counts.shape[0] + n_categories.shape[0], n_values, 2), np.int64)
-    slot_count = np.empty((2, logs.shape[1]), np.int64)
-    slot_of = np.zeros((2, totals.max() + 1 if totals.size else 1), np.int32)
-    block_of = np.empty(n_values, np.int64)
-    lane_of = np.empty(n_values, np.int64)
-    slots = np.empty(2, np.int64)
-    first_slot, next_slot = np.empty(2, np.int64), np.empty(2, np.int64)
-    for position in range(order.shape[0]):
-        j = order[position]
+    n_values, n_rows, lanes = logs.shape[1], table.shape[1], table.shape[2]
+    flat, flat_logs = table.reshape(-1), logs.reshape(-1)
+    run = np.uint64(2 * n_values)
+    one = np.uint64(1)
+    place = np.empty(n_values, np.uint64)
+    for g in range(numbers.shape[0]):
         for q in range(n_values):
-            lane = q * width + 2 * position
-            block_of[q], lane_of[q] = lane // lanes, lane % lanes
-        first_slot[:], next_slot[:] = 0, 0
-        read, write = 0, 0
-        for variable in range(n_categories.shape[0]):
-            k = n_categories[variable]
-            for a in range(2):  # other D or K: other logarithms
-                if (
-                    variable == 0
-                    or k != n_categories[variable - 1]
-                    or totals[variable, j, a] != totals[variable - 1, j, a]
-                    or denominators[variable, j, a] != denominators[variable - 1, j, a]
-                ):
-                    first_slot[a] = next_slot[a]
-            for v in range(n_rows[variable]):
-                if k < 2 or v > k:
-                    for q in range(n_values):
-                        table[block_of[q], write + v, lane_of[q]] = 0
-                        table[block_of[q], write + v, lane_of[q] + 1] = 0
-                    continue
-                for a in range(2):
-                    n = np.int64(counts[read + v, j, a]) if v < k else np.int64(0)
-                    slot = np.int64(slot_of[a, n])
-                    if not (first_slot[a] <= slot < next_slot[a] and slot_count[a, slot] == n):
-                        slot = next_slot[a]
-                        next_slot[a] += 1
-                        slot_of[a, n], slot_count[a, slot] = slot, n
-                        for q in range(n_values):
-                            lower, upper = _bounds(
-                                n,
-                                totals[variable, j, a],
-                                denominators[variable, j, a],
-                                k,
-                                values[q],
-                                epsilon,
-                            )
-                            logs[a, slot, q, 0] = _fixed_log(lower, unit)
-                            logs[a, slot, q, 1] = _fixed_log(upper, unit)
-                    slots[a] = slot
-                zero, one = logs[0, slots[0]], logs[1, slots[1]]
-                for q in range(n_values):
-                    table[block_of[q], write + v, lane_of[q]] = one[q, 0] - zero[q, 1]
-                    table[block_of[q], write + v, lane_of[q] + 1] = one[q, 1] - zero[q, 0]
-            read += k
-            write += n_rows[variable]
+            lane = q * width + 2 * (first_label + g)
+            place[q] = (lane // lanes) * n_rows * lanes + lane % lanes
+        for row in range(n_rows):
+            r = n_zeros + row
+            at = np.uint64(row * lanes)
+            no, yes = np.uint64(numbers[g, 0, r]) * run, np.uint64(numbers[g, 1, r]) * run
+            for q in range(n_values):
+                low = np.uint64(2 * q)
+                lower, upper = np.int64(0), np.int64(0)
+                if sources[r] != SAYS_NOTHING:
+                    lower = flat_logs[yes + low] - flat_logs[no + low + one]
+                    upper = flat_logs[yes + low + one] - flat_logs[no + low]
+                flat[place[q] + at], flat[place[q] + at + one] = lower, upper
+            if n_zeros == 0 or sources[variables[r]] == SAYS_NOTHING:
+                continue
+            no = np.uint64(numbers[g, 0, variables[r]]) * run
+            yes = np.uint64(numbers[g, 1, variables[r]]) * run
+            for q in range(n_values):
+                low = np.uint64(2 * q)
+                flat[place[q] + at] -= flat_logs[yes + low] - flat_logs[no + low + one]
+                flat[place[q] + at + one] -= flat_logs[yes + low + one] - flat_logs[no + low]
+
+
+@kernel
+def add_zero_codes(
+    numbers: NDArray[np.int32],
+    logs: NDArray[np.int64],
+    sources: NDArray[np.int64],
+    n_zeros: int,
+    first_label: int,
+    width: int,
+    start: NDArray[np.int64],
+) -> None:
+    """Add to flat ``start`` what the first ``n_zeros`` observations say together.
+
+    A sum of differences of logarithms: each class apart, and equal evidence together.
+    """
+    n_values = logs.shape[1]
+    hits = np.zeros(logs.shape[0], np.int64)
+    for g in range(numbers.shape[0]):
+        for a in range(2):
+            least, most = np.int64(logs.shape[0]), np.int64(-1)
+            for r in range(n_zeros):
+                if sources[r] != SAYS_NOTHING:
+                    number = np.int64(numbers[g, a, r])
+                    hits[number] += 1
+                    least, most = min(least, number), max(most, number)
+            for number in range(least, most + 1):  # type: ignore[assignment]
+                for q in range(n_values if hits[number] else 0):
+                    lane = q * width + 2 * (first_label + g)
+                    lower, upper = logs[number, q, 0], logs[number, q, 1]
+                    if a == 1:
+                        start[lane] += hits[number] * lower
+                        start[lane + 1] += hits[number] * upper
+                    else:
+                        start[lane] -= hits[number] * upper
+                        start[lane + 1] -= hits[number] * lower
 
 
 @kernel
 def zero_factors(
     counts: NDArray[np.integer],
     totals: NDArray[np.integer],
-    n_categories: NDArray[np.int64],
-    n_rows: NDArray[np.int64],
+    variables: NDArray[np.int64],
+    sources: NDArray[np.int64],
     values: NDArray[np.float64],
     order: NDArray[np.int64],
     width: int,
+    sign: int,
     zeros: NDArray[np.int64],
 ) -> bool:
-    """Where ``log_odds_table`` met a bound of 0, without epsilon; whether it met any."""
+    """Count, times ``sign``, the bounds of 0 that there are without epsilon; whether any is."""
     found = False
     lanes = zeros.shape[2]
-    read, write = 0, 0
-    for variable in range(n_categories.shape[0]):
-        k = n_categories[variable]
-        for v in range(n_rows[variable]):
-            for position in range(order.shape[0] if k > 1 and v <= k else 0):
-                j = order[position]
-                for a in range(2):
-                    if v < k and counts[read + v, j, a] > 0:
-                        continue
-                    for q in range(values.shape[0]):
-                        if values[q] == 0.0 and totals[variable, j, a] == 0:
-                            continue  # uniform, so not 0
-                        lane = q * width + 2 * position
-                        block, lane = lane // lanes, lane % lanes
-                        found = True
-                        # the lower bound of a is in one ratio, the upper one in the other
-                        kind = ZERO_ABOVE if a else ZERO_BELOW
-                        zeros[block, write + v, lane + 1 - a] += kind
-                        if values[q] == 0.0:
-                            zeros[block, write + v, lane + a] += kind
-        read += k
-        write += n_rows[variable]
+    for row in range(zeros.shape[1]):
+        i, source = variables[row], sources[row]
+        for t in range(0 if source == SAYS_NOTHING else order.shape[0]):
+            j = order[t]
+            for a in range(2):
+                if source != NEVER_SEEN and counts[source, j, a] > 0:
+                    continue
+                for q in range(values.shape[0]):
+                    if values[q] == 0.0 and totals[i, j, a] == 0:
+                        continue  # uniform, so not 0
+                    found = True
+                    lane = q * width + 2 * t
+                    block, lane = lane // lanes, lane % lanes
+                    # the lower bound of a is in one ratio, the upper one in the other
+                    kind = ZERO_ABOVE if a else ZERO_BELOW
+                    zeros[block, row, lane + 1 - a] += sign * kind
+                    if values[q] == 0.0:
+                        zeros[block, row, lane + a] += sign * kind
     return found
-
-
-@kernel
-def relative_to_zero(
-    offsets: NDArray[np.int64],
-    n_rows: NDArray[np.int64],
-    table: NDArray[np.int64],
-    start: NDArray[np.int64],
-) -> None:
-    """Move each feature's code 0 into ``start`` (blocks, lanes); other codes keep the difference.
-
-    So that a sparse row need only add what it stores.
-    """
-    for block in range(table.shape[0]):
-        for feature in range(offsets.shape[0]):
-            zero = table[block, offsets[feature]]
-            for v in range(1, n_rows[feature]):
-                row = table[block, offsets[feature] + v]
-                for lane in range(zero.shape[0]):
-                    row[lane] -= zero[lane]
-            for lane in range(zero.shape[0]):
-                start[block, lane] += zero[lane]

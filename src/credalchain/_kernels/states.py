@@ -5,3 +5,5 @@ FREE = -2  # in ``forced``: nobody has said what this label is
 
 LANES = 16  # 64-bit lanes in a block of a table: two cache lines
 STEP = 4  # lanes that the walk adds at a time
+
+NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted

@@ -4,7 +4,7 @@ Memory layout: labels stand in chain order and lanes are (label, bound), so what
 to all later labels is one contiguous run of ``pairs[t, column]``. Most labels of most rows are
 decided alike: ``guess`` says how, ``told`` holds what those decisions say together, and only
 a label that is decided otherwise has anything to add. Sums are whole numbers, so the shortcut
-changes no bit.
+changes no bit. Arrays are indexed in full rather than sliced: a slice counts references.
 """
 
 import math
@@ -16,50 +16,72 @@ from credalchain._kernels.compiler import kernel, lane_kernel
 from credalchain._kernels.fixed_point import ABOVE_MASK
 from credalchain._kernels.states import FREE, STAR, STEP
 
+INFINITE = 2**62  # larger than any sum
 
-@kernel
-def _side(value: int, zeros: int, threshold: int, band: int) -> int:
-    """1 if a bound is above the threshold, -1 if below, 0 if too close to say."""
-    if zeros & ABOVE_MASK:
-        return -1
-    if zeros:
-        return 1
-    if value > threshold + band:
-        return 1
-    if value < threshold - band:
-        return -1
-    return 0
+
+_ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
 @kernel
-def _as_float(value: int, zeros: int, unit: float) -> float:
-    if zeros & ABOVE_MASK:
-        return -math.inf
-    if zeros:
-        return math.inf
-    return value / unit
-
-
-@kernel
-def _begin(scratch: NDArray[np.int64], row: NDArray[np.int64], told: NDArray[np.int64]) -> None:
-    """Scratch = row + told."""
-    for at in range(0, scratch.shape[0], STEP):
-        a, b = row[at] + told[at], row[at + 1] + told[at + 1]
-        c, d = row[at + 2] + told[at + 2], row[at + 3] + told[at + 3]
-        scratch[at], scratch[at + 1], scratch[at + 2], scratch[at + 3] = a, b, c, d
+def _begin(
+    scratch: NDArray[np.int64],
+    sums: NDArray[np.int64],
+    row: int,
+    first: int,
+    told: NDArray[np.int64],
+    which: int,
+    q: int,
+) -> None:
+    """The sums of a row for one s, with what the guesses tell."""
+    for step in range(scratch.shape[0] // STEP):
+        at = np.uint64(step * STEP)  # unsigned: an index that may be negative is not vectorised
+        there = np.uint64(first) + at
+        a = sums[row, there] + told[which, q, at]
+        b = sums[row, there + _ONE] + told[which, q, at + _ONE]
+        c = sums[row, there + _TWO] + told[which, q, at + _TWO]
+        d = sums[row, there + _THREE] + told[which, q, at + _THREE]
+        scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
 
 
 @kernel
 def _correct(
-    scratch: NDArray[np.int64], first: int, is_: NDArray[np.int64], was: NDArray[np.int64]
+    scratch: NDArray[np.int64],
+    pairs: NDArray[np.int64],
+    which: int,
+    q: int,
+    t: int,
+    said: int,
+    guessed: int,
 ) -> None:
-    """Scratch += is_ - was, from lane ``first`` on (or a few before it, which are used up)."""
-    for at in range(first - first % STEP, scratch.shape[0], STEP):
-        a = scratch[at] + is_[at] - was[at]
-        b = scratch[at + 1] + is_[at + 1] - was[at + 1]
-        c = scratch[at + 2] + is_[at + 2] - was[at + 2]
-        d = scratch[at + 3] + is_[at + 3] - was[at + 3]
-        scratch[at], scratch[at + 1], scratch[at + 2], scratch[at + 3] = a, b, c, d
+    """Tell what label t said rather than what was guessed, to the labels after it.
+
+    A few lanes before them are changed too, but those are used up.
+    """
+    is_, was = np.uint64(said), np.uint64(guessed)
+    for step in range((2 * t + 2) // STEP, scratch.shape[0] // STEP):
+        at = np.uint64(step * STEP)
+        a = pairs[which, q, t, is_, at] - pairs[which, q, t, was, at]
+        b = pairs[which, q, t, is_, at + _ONE] - pairs[which, q, t, was, at + _ONE]
+        c = pairs[which, q, t, is_, at + _TWO] - pairs[which, q, t, was, at + _TWO]
+        d = pairs[which, q, t, is_, at + _THREE] - pairs[which, q, t, was, at + _THREE]
+        a, b = scratch[at] + a, scratch[at + _ONE] + b
+        c, d = scratch[at + _TWO] + c, scratch[at + _THREE] + d
+        scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
+
+
+@kernel
+def _with_zeros(value: int, zeros: int) -> int:
+    """A sum whose zero factors are counted apart: a zero above wins."""
+    if zeros & ABOVE_MASK:
+        return -INFINITE
+    return INFINITE if zeros else value
+
+
+@kernel
+def _as_float(value: int, unit: float) -> float:
+    if value == INFINITE:
+        return math.inf
+    return -math.inf if value == -INFINITE else value / unit
 
 
 @lane_kernel
@@ -74,7 +96,6 @@ def walk_chain(
     cuts: NDArray[np.int64],
     bands: NDArray[np.int64],
     forced: NDArray[np.int8],
-    precise: bool,
     unit: float,
     order: NDArray[np.int64],
     first: int,
@@ -88,7 +109,7 @@ def walk_chain(
     value of s. ``pairs`` is (strategies, values of s, m, 3, width) with the columns 0, 1, * of
     each label, and m = 0 there where labels do not speak to each other. ``guess`` (strategies,
     values, m) and ``told`` (strategies, values, width): see above. ``zeros``, ``pair_zeros``,
-    ``told_zeros`` and ``log_odds`` may be empty. ``forced`` is (m,) for all rows or (rows, m).
+    ``told_zeros`` and ``log_odds`` may be empty. ``forced`` is (1, m) for all rows or (rows, m).
     ``labels`` is (strategies, values, n, m), ``log_odds`` (strategies, n, m, 2). ``stuck``
     (strategies, values, rows) is m on return, or the position at which exact arithmetic must
     decide: put its answer into ``forced`` and walk that row again.
@@ -101,58 +122,55 @@ def walk_chain(
     wants_log_odds = log_odds.shape[1] > 0
     scratch = np.empty(width, np.int64)
     scratch_zeros = np.empty(width if has_zeros else 0, np.int64)
-    zero_lower, zero_upper = 0, 0
+    starless = np.zeros(sums.shape[0], np.bool_)  # in the first strategy's walk
     any_stuck = False
     for q in range(n_values):
         for which in range(n_strategies):
-            mine, mine_told, mine_guess = pairs[which, q], told[which, q], guess[which, q]
             band = bands[which]
             for row in range(sums.shape[0]):
-                _begin(scratch, sums[row, q * width : (q + 1) * width], mine_told)
+                here = first + row
+                if which > 0 and starless[row] and band <= bands[0]:
+                    # strategies differ in nothing but stars
+                    for j in range(n_labels):
+                        labels[which, q, here, j] = labels[0, q, here, j]
+                        if wants_log_odds:
+                            log_odds[which, here, j, 0] = log_odds[0, here, j, 0]
+                            log_odds[which, here, j, 1] = log_odds[0, here, j, 1]
+                    stuck[which, q, row] = n_labels
+                    continue
+                _begin(scratch, sums, row, q * width, told, which, q)
                 if has_zeros:
-                    here = zeros[row, q * width : (q + 1) * width]
-                    _begin(scratch_zeros, here, told_zeros[which, q])
-                rules = forced[row % forced.shape[0]]
-                answers = labels[which, q, first + row]
-                stop = n_labels
-                for position in range(n_labels):
-                    lower, upper = scratch[2 * position], scratch[2 * position + 1]
+                    _begin(scratch_zeros, zeros, row, q * width, told_zeros, which, q)
+                rule = row % forced.shape[0]
+                stop, stars = n_labels, 0
+                for t in range(n_labels):
+                    lower, upper = scratch[2 * t], scratch[2 * t + 1]
                     if has_zeros:
-                        zero_lower = scratch_zeros[2 * position]
-                        zero_upper = scratch_zeros[2 * position + 1]
-                    y = rules[position]
-                    if y == FREE:
-                        low = _side(lower, zero_lower, cuts[position], band)
-                        if low == 1:
-                            y = 1
-                        elif precise and low == -1:
-                            y = 0
-                        else:
-                            high = _side(upper, zero_upper, cuts[position], band)
-                            if high == -1 and not precise:
-                                y = 0
-                            elif low == -1 and high == 1:
-                                y = STAR
-                            else:
-                                stop = position
-                                break
-                    column = order[position]
-                    answers[column] = y
+                        lower = _with_zeros(lower, scratch_zeros[2 * t])
+                        upper = _with_zeros(upper, scratch_zeros[2 * t + 1])
+                    above, below = cuts[t] + band, cuts[t] - band
+                    y = np.int8(1) if lower > above else np.int8(STAR)
+                    y = np.int8(0) if upper < below else y
+                    if forced[rule, t] != FREE:
+                        y = forced[rule, t]
+                    elif y == STAR and not (lower < below and upper > above):
+                        stop = t
+                        break
+                    stars += y == STAR
+                    j = order[t]
+                    labels[which, q, here, j] = y
                     if wants_log_odds:
-                        bounds = log_odds[which, first + row, column]
-                        bounds[0] = _as_float(lower, zero_lower, unit)
-                        bounds[1] = _as_float(upper, zero_upper, unit)
-                    said = 2 if y == STAR else y
-                    expected = mine_guess[position]
-                    if has_pairs and said != expected:
-                        options = mine[position]
-                        _correct(scratch, 2 * position + 2, options[said], options[expected])
+                        log_odds[which, here, j, 0] = _as_float(lower, unit)
+                        log_odds[which, here, j, 1] = _as_float(upper, unit)
+                    said = 2 if y == STAR else int(y)
+                    guessed = guess[which, q, t]
+                    if has_pairs and said != guessed:
+                        _correct(scratch, pairs, which, q, t, said, guessed)
                         if has_pair_zeros:
-                            noughts = pair_zeros[which, q, position]
-                            _correct(
-                                scratch_zeros, 2 * position + 2, noughts[said], noughts[expected]
-                            )
+                            _correct(scratch_zeros, pair_zeros, which, q, t, said, guessed)
                 stuck[which, q, row] = stop
+                if which == 0:
+                    starless[row] = stars == 0 and stop == n_labels
                 any_stuck = any_stuck or stop < n_labels
     return any_stuck
 
@@ -165,7 +183,6 @@ def tell_guesses(
     n_strategies, n_values, n_labels = guess.shape
     for which in range(n_strategies):
         for q in range(n_values):
-            for position in range(n_labels):
-                said = pairs[which, q, position, guess[which, q, position]]
-                for lane in range(2 * position + 2, told.shape[2]):
-                    told[which, q, lane] += said[lane]
+            for t in range(n_labels):
+                for lane in range(2 * t + 2, told.shape[2]):
+                    told[which, q, lane] += pairs[which, q, t, guess[which, q, t], lane]

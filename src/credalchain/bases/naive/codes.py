@@ -4,7 +4,7 @@ Outside: 0..K-1, -1 for missing, anything else for a category never seen. Inside
 K for never seen, K + 1 for missing, so that a code is always a valid table row.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,9 @@ class DenseCodes:
     def part(self, start: int, stop: int) -> "DenseCodes":
         return DenseCodes(self.values[start:stop], self.offsets, self.exceptional)
 
+    def densified(self, n_categories: IntArray) -> "DenseCodes":
+        return self
+
     def row(self, index: int) -> IntArray:
         return np.asarray(self.values[index], dtype=np.int64)
 
@@ -79,6 +82,27 @@ class SparseCodes:
             self.exceptional,
         )
 
+    def compacted(
+        self, n_categories: IntArray, *, all_rows: bool
+    ) -> tuple["SparseCodes", IntArray]:
+        """The same for a table of some rows only, and which those are.
+
+        All but the codes 0, or only what is stored here.
+        """
+        n_rows, offsets = rows_of(n_categories, self.exceptional)
+        needed = np.full(int(n_rows.sum()), all_rows)
+        if all_rows:
+            needed[offsets] = False
+        else:
+            needed[self.entries] = True
+        place = (np.cumsum(needed) - 1).astype(self.entries.dtype)
+        return replace(self, entries=place[self.entries]), np.flatnonzero(needed)
+
+    def densified(self, n_categories: IntArray) -> "DenseCodes":
+        """The first row, as dense codes."""
+        _, offsets = rows_of(n_categories, self.exceptional)
+        return DenseCodes(self.row(0)[None], offsets, self.exceptional)
+
     def row(self, index: int) -> IntArray:
         codes = np.zeros(self.n_features, dtype=np.int64)
         stored = slice(self.indptr[index], self.indptr[index + 1])
@@ -101,6 +125,9 @@ def inner_codes(codes: Any, n_categories: IntArray) -> Codes:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
+    if (matrix.data == 0).any():  # stored or not, code 0 is code 0
+        matrix = matrix.copy()
+        matrix.eliminate_zeros()
     limits = _common(n_categories)
     limits = n_categories[matrix.indices] if limits is None else limits
     beyond = matrix.data >= limits
@@ -196,7 +223,9 @@ def _objects_as_floats(values: NDArray[Any]) -> NDArray[Any]:
 def categories_of_codes(codes: Any) -> IntArray:
     """1 + the largest code seen, at least 1, of each feature."""
     if sparse.issparse(codes):
-        largest = codes.tocsc().max(axis=0).toarray().ravel()
+        matrix = codes.tocsr()
+        largest = np.zeros(matrix.shape[1], dtype=matrix.dtype)
+        np.maximum.at(largest, matrix.indices, matrix.data)
     else:
         largest = codes.max(axis=0, initial=0)
     n_categories: IntArray = np.maximum(largest.astype(np.int64), 0) + 1

@@ -7,13 +7,14 @@ import numpy as np
 
 from credalchain._kernels.fixed_point import ABOVE_MASK
 from credalchain._kernels.states import FREE, LANES, STAR
-from credalchain.bases.naive.codes import IntArray
-from credalchain.bases.naive.tables import ChainTables, FixedTable, Scale
+from credalchain.bases.naive.codes import DenseCodes, IntArray
+from credalchain.bases.naive.grid import FixedTable, Scale
+from credalchain.bases.naive.tables import ChainTables
 from credalchain.bases.protocol import Contribution, Labels
 
 
 def naive_contributions(
-    codes: IntArray,
+    codes: DenseCodes,
     tables: ChainTables,
     j: int,
     history: Labels,
@@ -24,8 +25,9 @@ def naive_contributions(
     lanes = slice(2 * j, 2 * j + 2)
     parts = [Contribution("prior", -1, "", *_entry(tables.prior, (0, lanes), tables.scale))]
     block, first = divmod(2 * j, LANES)
-    rows = (tables.features.offsets + codes).tolist()
-    for i, (row, code) in enumerate(zip(rows, codes.tolist(), strict=True)):
+    mine = codes.row(0)
+    rows = (codes.offsets + mine).tolist()
+    for i, (row, code) in enumerate(zip(rows, mine.tolist(), strict=True)):
         words = _in_words(i, code, int(n_categories[i]), discretizer)
         place = (block, row, slice(first, first + 2))
         parts.append(

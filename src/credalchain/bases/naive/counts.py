@@ -1,6 +1,7 @@
 """The counts that are the whole model, and their arithmetic."""
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -73,6 +74,10 @@ class ChainCounts:
 
     def feature_totals(self) -> NDArray[Any]:
         """D: (p, m, 2), the sum of the counts over the categories of each feature."""
+        return self._feature_totals
+
+    @cached_property
+    def _feature_totals(self) -> NDArray[Any]:
         if self.n_features == 0:
             return np.zeros((0, self.n_labels, 2), dtype=self.feature.dtype)
         return np.add.reduceat(self.feature, self.offsets(), axis=0, dtype=self.feature.dtype)

@@ -99,7 +99,6 @@ class FixedOrderPass:
             self._cuts,
             self._bands[strategies],
             forced,
-            self._request.precise,
             tables.scale.unit,
             self._order,
             first,

@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -9,22 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.local import LocalWalk
-from credalchain.bases.naive.codes import Codes, bare_codes, categories_of_codes, inner_codes
+from credalchain.bases.naive.codes import (
+    Codes,
+    SparseCodes,
+    bare_codes,
+    categories_of_codes,
+    inner_codes,
+)
 from credalchain.bases.naive.contributions import naive_contributions
 from credalchain.bases.naive.counts import ChainCounts, count
 from credalchain.bases.naive.fixed_order import FixedOrderPass
+from credalchain.bases.naive.grid import Layout
 from credalchain.bases.naive.local import NaiveLocal
 from credalchain.bases.naive.settings import NaiveSettings
 from credalchain.bases.naive.settler import Settler, exactness_of
-from credalchain.bases.naive.tables import (
-    ChainTables,
-    Layout,
-    Scale,
-    feature_table,
-    no_pairs,
-    pair_table,
-    prior_table,
-)
+from credalchain.bases.naive.tables import ChainTables, TableMaker, Wanted
 from credalchain.bases.naive.threads import for_each_chunk
 from credalchain.bases.naive.walk import NaiveWalk
 from credalchain.bases.protocol import (
@@ -111,11 +111,11 @@ class NaiveChainModel(ChainModel):
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         request = Request(s, np.arange(self.n_labels), np.empty(0), precise=precise)
         if strategy.star is None:
-            local = NaiveLocal(encoded, self._tables_for(encoded, (branching,), (s,), request))
+            local = NaiveLocal(*self._tables_for(encoded, (branching,), request))
             rows = np.arange(encoded.n_rows)[:, None]
             return LocalWalk(local, rows, self.n_labels, s, strategy)
-        tables = self._tables_for(encoded, (strategy,), (s,), request)
-        return NaiveWalk(encoded, tables, self._settler(encoded, strategy, request))
+        codes, tables = self._tables_for(encoded, (strategy,), request)
+        return NaiveWalk(codes, tables, self._settler(encoded, strategy, request))
 
     def infer(
         self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request
@@ -133,16 +133,17 @@ class NaiveChainModel(ChainModel):
         values: tuple[float, ...],
         request: Request,
     ) -> list[Labels]:
-        if _compiled(strategies, request) != strategies or len(set(values)) < len(values):
+        if len(values) == 1 or _compiled(strategies, request) != strategies:
             return super().infer_path(encoded, strategies, values, request)
         n_together = max(1, _LANES_AT_ONCE // Layout(1, self.n_labels).width)
+        groups = [values[at : at + n_together] for at in range(0, len(values), n_together)]
+        codes, maker = self._table_maker(encoded, strategies, request, reuse=len(groups) > 1)
         shape = (len(strategies), len(values), encoded.n_rows, self.n_labels)
-        paths = np.empty(shape, dtype=np.int8)
-        for first in range(0, len(values), n_together):
-            together = values[first : first + n_together]
-            made = self._pass(encoded, strategies, together, request)
-            paths[:, first : first + n_together] = made.labels
-        return list(paths)
+        labels = np.empty(shape, dtype=np.int8)
+        for at, group in enumerate(groups):
+            here = labels[:, at * n_together : at * n_together + len(group)]
+            here[:] = self._pass(codes, maker.tables(group), strategies, group, request).labels
+        return list(labels)
 
     def contributions(
         self, encoded: Codes, j: int, history: Labels, *, s: float, strategy: Strategy
@@ -150,9 +151,10 @@ class NaiveChainModel(ChainModel):
         if strategy.star is None:
             return None
         request = Request(s, np.arange(self.n_labels), np.empty(0))
-        tables = self._tables_for(encoded, (strategy,), (s,), request, relative=False)
+        codes = encoded.densified(self.counts.n_categories)
+        _, tables = self._tables_for(codes, (strategy,), request)
         return naive_contributions(
-            encoded.row(0), tables, j, history, self.counts.n_categories, self.discretizer
+            codes, tables, j, history, self.counts.n_categories, self.discretizer
         )
 
     def _infer_compiled(
@@ -160,7 +162,8 @@ class NaiveChainModel(ChainModel):
     ) -> list[Answer]:
         if not strategies:
             return []
-        made = self._pass(encoded, strategies, (request.s,), request)
+        codes, tables = self._tables_for(encoded, strategies, request)
+        made = self._pass(codes, tables, strategies, (request.s,), request)
         return [
             Answer(
                 made.labels[which, 0],
@@ -169,20 +172,6 @@ class NaiveChainModel(ChainModel):
             )
             for which, strategy in enumerate(strategies)
         ]
-
-    def _pass(
-        self,
-        encoded: Codes,
-        strategies: tuple[Strategy, ...],
-        values: tuple[float, ...],
-        request: Request,
-    ) -> FixedOrderPass:
-        tables = self._tables_for(encoded, strategies, values, request)
-        settlers = [
-            [self._settler(encoded, strategy, replace(request, s=s)) for s in values]
-            for strategy in strategies
-        ]
-        return FixedOrderPass(self, encoded, tables, settlers, request)
 
     def _infer_plainly(
         self, encoded: Codes, strategies: tuple[Strategy, ...], request: Request
@@ -211,76 +200,67 @@ class NaiveChainModel(ChainModel):
         conservative = self._conservative(request)
         return Settler(self, codes, s=request.s, strategy=strategy, conservative=conservative)
 
-    def _tables_for(
+    def _pass(
         self,
         codes: Codes,
+        tables: ChainTables,
         strategies: tuple[Strategy, ...],
         values: tuple[float, ...],
         request: Request,
-        *,
-        relative: bool | None = None,
-    ) -> ChainTables:
-        """Tables for values of s; the newest stay, so that predicting row by row builds them once.
+    ) -> FixedOrderPass:
+        settlers = [
+            [self._settler(codes, strategy, replace(request, s=s)) for s in values]
+            for strategy in strategies
+        ]
+        return FixedOrderPass(self, codes, tables, settlers, request)
 
-        ``relative``, to code 0, by default for sparse codes.
+    def _tables_for(
+        self, codes: Codes, strategies: tuple[Strategy, ...], request: Request
+    ) -> tuple[Codes, ChainTables]:
+        """Tables for one s, and codes that fit them.
+
+        They stay a while, so that predicting row by row builds them once.
         """
+        wanted, s = self._wanted(codes, strategies, request), request.s
+        rows = None
+        if isinstance(codes, SparseCodes):
+            codes, rows = codes.compacted(self.counts.n_categories, all_rows=True)
+
+        def make() -> ChainTables:
+            return TableMaker(self.counts, self.settings, wanted, rows, reuse=False).tables((s,))
+
+        return codes, self._kept((s, wanted, rows is None), make)
+
+    def _table_maker(
+        self, codes: Codes, strategies: tuple[Strategy, ...], request: Request, *, reuse: bool
+    ) -> tuple[Codes, TableMaker]:
+        """For many values of s: tables that are used once, with only the rows these codes need."""
+        wanted, rows = self._wanted(codes, strategies, request), None
+        if isinstance(codes, SparseCodes):
+            codes, rows = codes.compacted(self.counts.n_categories, all_rows=False)
+        return codes, TableMaker(self.counts, self.settings, wanted, rows, reuse=reuse)
+
+    def _wanted(self, codes: Codes, strategies: tuple[Strategy, ...], request: Request) -> Wanted:
         assert request.order is not None
-        relative = codes.sparse if relative is None else relative
-        conservative = self._conservative(request)
-        order = request.order.tobytes()
-        key = (
-            values,
-            order,
+        return Wanted(
             strategies,
-            request.chained,
-            codes.exceptional,
-            conservative,
-            relative,
+            tuple(request.order.tolist()),
+            chained=request.chained,
+            exceptional=codes.exceptional,
+            conservative=self._conservative(request),
         )
+
+    def _kept(self, key: Any, make: Callable[[], ChainTables]) -> ChainTables:
         with self._lock:
             if key in self._tables:
                 self._tables.move_to_end(key)
                 return self._tables[key]
-        made = self._make_tables(
-            strategies, values, request, codes.exceptional, conservative, relative
-        )  # outside the lock: two threads may build the same, none waits
-        if len(values) == 1:
-            with self._lock:
-                self._tables[key] = made
-                while len(self._tables) > _KEPT_TABLES:
-                    self._tables.popitem(last=False)
+        made = make()  # outside the lock: two threads may build the same, none waits
+        with self._lock:
+            self._tables[key] = made
+            while len(self._tables) > _KEPT_TABLES:
+                self._tables.popitem(last=False)
         return made
-
-    def _make_tables(
-        self,
-        strategies: tuple[Strategy, ...],
-        values: tuple[float, ...],
-        request: Request,
-        exceptional: bool,
-        conservative: bool,
-        relative: bool,
-    ) -> ChainTables:
-        assert request.order is not None
-        order, layout = request.order, Layout(len(values), self.n_labels)
-        scale = Scale.for_terms(self.counts.n_features, self.n_labels)
-        about = (self.counts, self.settings, scale)
-        return ChainTables(
-            order=order,
-            scale=scale,
-            layout=layout,
-            prior=prior_table(*about, values=values, order=order),
-            features=feature_table(
-                *about,
-                values=values,
-                order=order,
-                exceptional=exceptional,
-                conservative=conservative,
-                relative=relative,
-            ),
-            pairs=pair_table(*about, strategies, values=values, order=order)
-            if request.chained
-            else no_pairs(layout, len(strategies)),
-        )
 
 
 def _compiled(strategies: tuple[Strategy, ...], request: Request) -> tuple[Strategy, ...]:

@@ -6,106 +6,28 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain import _kernels
-from credalchain._kernels.fixed_point import ABOVE_MASK, ZERO_ABOVE, ZERO_BELOW, fraction_bits
-from credalchain._kernels.states import LANES, STEP
+from credalchain._kernels.states import LANES
+from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.counts import ChainCounts
+from credalchain.bases.naive.evidence import Counted, Evidence, Observations
+from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale
 from credalchain.bases.naive.memory import aligned, aligned_zeros
 from credalchain.bases.naive.settings import DENOMINATORS, PRIORS, NaiveSettings
 from credalchain.strategies import Strategy, greatest_log_odds, least_log_odds
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
-
 _LARGEST = 2.0**8  # see fixed_point: no term may be larger
-_UNITS_PER_TERM = 4
-
-
-@dataclass(frozen=True)
-class Scale:
-    """The grid of the fixed-point numbers, and how far a sum on it can be off."""
-
-    unit: float
-    band: int
-
-    @classmethod
-    def for_terms(cls, n_features: int, n_labels: int) -> "Scale":
-        """Prior, threshold, every feature and every other label: one term each."""
-        terms = n_features + n_labels + 2
-        return cls(unit=float(2 ** fraction_bits(terms)), band=_UNITS_PER_TERM * terms)
-
-
-@dataclass(frozen=True)
-class Layout:
-    """Which lane is what: for every value of s a run of ``width`` lanes, (label, bound) in it.
-
-    Widths are padded so that the walk can add a few lanes at a time, and all lanes together
-    to whole blocks.
-    """
-
-    n_values: int
-    n_labels: int
-
-    @property
-    def width(self) -> int:
-        return -(-2 * self.n_labels // STEP) * STEP
-
-    @property
-    def n_blocks(self) -> int:
-        return -(-self.n_values * self.width // LANES)
-
-
-@dataclass(frozen=True)
-class FixedTable:
-    """Fixed-point log-odds, and zero factors where there are any (else an empty array)."""
-
-    values: IntArray
-    zeros: IntArray
-
-    @classmethod
-    def from_log_odds(cls, log_odds: FloatArray, scale: Scale) -> "FixedTable":
-        """Infinite and undefined log-odds become zero factors."""
-        finite = np.isfinite(log_odds)
-        if finite.all():
-            return cls(np.rint(log_odds * scale.unit).astype(np.int64), _none_like(log_odds))
-        values = np.rint(np.where(finite, log_odds, 0.0) * scale.unit).astype(np.int64)
-        undefined = np.isnan(log_odds)  # 0/0: a zero above makes it 0, whatever is below
-        above = np.where(undefined | (log_odds == -np.inf), ZERO_ABOVE, 0)
-        below = np.where(undefined | (log_odds == np.inf), ZERO_BELOW, 0)
-        return cls(values, above + below)
-
-    def log_odds(self, scale: Scale) -> FloatArray:
-        """The inverse: a single term has few enough bits to be a float without rounding."""
-        log_odds = self.values / scale.unit
-        if not self.has_zeros:
-            return log_odds
-        above, below = (self.zeros & ABOVE_MASK) > 0, self.zeros > ABOVE_MASK
-        log_odds[above & ~below] = -np.inf
-        log_odds[below & ~above] = np.inf
-        log_odds[above & below] = np.nan
-        return log_odds
-
-    @property
-    def has_zeros(self) -> bool:
-        return self.zeros.size > 0
-
-
-def _none_like(array: NDArray[Any]) -> IntArray:
-    return np.zeros((0,) * array.ndim, dtype=np.int64)
 
 
 @dataclass(frozen=True)
 class FeatureTable:
     """What features add: where sums start, and a row for every (feature, category).
 
-    ``start`` is (blocks, 16), ``rows`` (blocks, rows, 16). ``relative`` tables are for sparse
-    codes: code 0 of every feature is in ``start``, and rows hold differences from it.
+    ``start`` is (blocks, 16), ``rows`` (blocks, rows, 16). For sparse codes, code 0 of every
+    feature is in ``start``, and rows hold differences from it.
     """
 
     start: FixedTable
     rows: FixedTable
-    offsets: IntArray
-    relative: bool
 
     @property
     def has_zeros(self) -> bool:
@@ -132,205 +54,191 @@ class ChainTables:
         return any(part.has_zeros for part in (self.prior, self.features, self.pairs))
 
 
-def prior_table(
-    counts: ChainCounts,
-    settings: NaiveSettings,
-    scale: Scale,
-    *,
-    values: tuple[float, ...],
-    order: IntArray,
-) -> FixedTable:
-    """(values of s, width): where the lower and the upper log-odds of each label start."""
-    layout = Layout(len(values), len(order))
-    n0, n1 = counts.label[order].astype(np.int64).T
-    odds = PRIORS[settings.prior](n0, n1, np.array(values)[:, None])
-    log_odds = np.zeros((layout.n_values, layout.width))
-    for bound, (above, below) in enumerate(odds):
-        with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and its differences
-            log_odds[:, bound : 2 * len(order) : 2] = np.log(above) - np.log(below)
-    return FixedTable.from_log_odds(log_odds, scale)
+@dataclass(frozen=True)
+class Wanted:
+    """What tables are for. ``exceptional``: some codes are missing or were never seen."""
+
+    strategies: tuple[Strategy, ...]
+    order: tuple[int, ...]
+    chained: bool
+    exceptional: bool
+    conservative: bool
 
 
-def feature_table(
-    counts: ChainCounts,
-    settings: NaiveSettings,
-    scale: Scale,
-    *,
-    values: tuple[float, ...],
-    order: IntArray,
-    exceptional: bool,
-    conservative: bool,
-    relative: bool,
-) -> FeatureTable:
-    """The table of all features, labels in ``order``.
+class TableMaker:
+    """Makes tables for any values of s.
 
-    With ``exceptional``, each feature has two rows more: never seen, and missing.
+    ``rows`` are the rows of the feature table that sparse codes ask for, None for dense codes.
+    ``reuse`` if there will be more than one.
     """
-    n_rows = counts.n_categories + (2 if exceptional else 0)
-    offsets = np.cumsum(n_rows) - n_rows
-    layout = Layout(len(values), len(order))
-    shape = (layout.n_blocks, int(n_rows.sum()), LANES)
-    totals = counts.feature_totals()
-    rows = _filled(
-        counts.feature,
-        totals,
-        totals,
-        counts.n_categories,
-        n_rows,
-        np.array(values),
-        settings.epsilon,
-        scale,
-        order,
-        layout.width,
-        shape,
-    )
-    if exceptional and conservative:
-        _fill_missing(rows, scale, offsets, counts.n_categories)
-    if relative:
-        start = _made_relative(rows, offsets, n_rows)
-    else:
-        nothing = aligned_zeros((layout.n_blocks, LANES))
-        start = FixedTable(nothing, _none_like(nothing))
-    return FeatureTable(start, rows, offsets, relative)
 
+    def __init__(
+        self,
+        counts: ChainCounts,
+        settings: NaiveSettings,
+        wanted: Wanted,
+        rows: IntArray | None,
+        *,
+        reuse: bool,
+    ) -> None:
+        self._counts, self._settings, self._wanted, self._rows = counts, settings, wanted, rows
+        self._order = np.array(wanted.order, dtype=np.int64)
+        self._scale = Scale.for_terms(counts.n_features, counts.n_labels)
+        self._options: dict[str, Any] = {
+            "epsilon": settings.epsilon,
+            "scale": self._scale,
+            "reuse": reuse,
+        }
+        self._worst = wanted.exceptional and wanted.conservative
+        self._features = self._feature_evidence()
+        self._pairs = self._pair_evidence() if wanted.chained else None
 
-def _filled(
-    counts: NDArray[Any],
-    totals: NDArray[Any],
-    denominators: NDArray[Any],
-    n_categories: IntArray,
-    n_rows: IntArray,
-    values: FloatArray,
-    epsilon: float,
-    scale: Scale,
-    order: IntArray,
-    width: int,
-    shape: tuple[int, int, int],
-) -> FixedTable:
-    """Log-odds of observations, laid out as ``log_odds_table`` says."""
-    table = aligned(shape)
-    last = len(values) * width % shape[2]
-    if last or width > 2 * len(order):
-        table[:] = 0  # lanes that nothing will write
-    _kernels.log_odds_table(
-        counts,
-        totals,
-        denominators,
-        n_categories,
-        n_rows,
-        values,
-        epsilon,
-        scale.unit,
-        order,
-        width,
-        table,
-    )
-    if epsilon > 0:
-        return FixedTable(table, _none_like(table))
-    zeros = aligned_zeros(shape)
-    found = _kernels.zero_factors(counts, totals, n_categories, n_rows, values, order, width, zeros)
-    return FixedTable(table, zeros if found else _none_like(table))
-
-
-def _fill_missing(
-    rows: FixedTable, scale: Scale, offsets: IntArray, n_categories: IntArray
-) -> None:
-    """The last row of each feature: the worst over its categories, for each bound."""
-    for first, k in zip(offsets.tolist(), n_categories.tolist(), strict=True):
-        options = FixedTable(
-            rows.values[:, first : first + k],
-            rows.zeros[:, first : first + k] if rows.has_zeros else rows.zeros,
+    def tables(self, values: tuple[float, ...]) -> ChainTables:
+        s, layout = np.array(values), Layout(len(values), len(self._order))
+        return ChainTables(
+            order=self._order,
+            scale=self._scale,
+            layout=layout,
+            prior=self._prior_table(s, layout),
+            features=self._feature_table(s, layout),
+            pairs=self._pair_table(s, layout),
         )
-        log_odds = np.moveaxis(options.log_odds(scale), 1, 0)
+
+    # -- prior -------------------------------------------------------------------------
+
+    def _prior_table(self, values: FloatArray, layout: Layout) -> FixedTable:
+        """(values of s, width): where the lower and the upper log-odds of each label start."""
+        n0, n1 = self._counts.label[self._order].T
+        odds = PRIORS[self._settings.prior](n0, n1, values[:, None])
+        log_odds = np.zeros((layout.n_values, layout.width))
+        for bound, (above, below) in enumerate(odds):
+            with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and its differences
+                log_odds[:, bound : 2 * layout.n_labels : 2] = np.log(above) - np.log(below)
+        return FixedTable.from_log_odds(log_odds, self._scale)
+
+    # -- features ----------------------------------------------------------------------
+
+    def _feature_evidence(self) -> Evidence:
+        counts, k = self._counts, self._counts.n_categories
+        totals = counts.feature_totals()
+        counted = Counted(counts.feature, totals, totals, k)
+        about = Observations.of_features(k, self._wanted.exceptional)
+        if self._rows is None or self._worst:  # the worst looks at all categories of a feature
+            return Evidence(counted, about, self._order, **self._options)
+        zero = Observations.of_zero_codes(k)
+        return Evidence(counted, about.some(self._rows), self._order, zero=zero, **self._options)
+
+    def _feature_table(self, values: FloatArray, layout: Layout) -> FeatureTable:
+        if self._rows is not None and not self._worst:
+            return FeatureTable(*self._features.relative_table(values, layout))
+        n_rows, offsets = rows_of(self._counts.n_categories, self._wanted.exceptional)
+        shape = (layout.n_blocks, int(n_rows.sum()), LANES)
+        table = self._features.table(values, layout, shape)
+        if self._worst:
+            _fill_missing(table, self._scale, n_rows, offsets)
+        if self._rows is None:
+            return FeatureTable(FixedTable.finite(aligned_zeros((layout.n_blocks, LANES))), table)
+        return _made_relative(table, np.repeat(offsets, n_rows), offsets, self._rows)
+
+    # -- pairs of labels ---------------------------------------------------------------
+
+    def _pair_evidence(self) -> Evidence:
+        counts, order, m = self._counts, self._order, len(self._order)
+        pair = np.ascontiguousarray(counts.pair[order])
+        denominators = DENOMINATORS[self._settings.denominator](counts)[order]
+        counted = Counted(
+            pair.reshape(2 * m, m, 2),
+            pair.sum(axis=1, dtype=pair.dtype),
+            np.ascontiguousarray(denominators, dtype=pair.dtype),
+            np.full(m, 2, dtype=np.int64),
+        )
+        return Evidence(counted, Observations.of_labels(m), order, **self._options)
+
+    def _pair_table(self, values: FloatArray, layout: Layout) -> FixedTable:
+        """(strategies, values of s, m, 3, width): the columns 0, 1 and * of every label."""
+        n, m, width = layout.n_values, layout.n_labels, layout.width
+        if self._pairs is None:
+            return FixedTable.finite(
+                np.zeros((len(self._wanted.strategies), n, 0, 3, width), dtype=np.int64)
+            )
+        told = self._pairs.table(values, layout, (n, 2 * m, width))
+        told = FixedTable(
+            *(
+                part.reshape(n, m, 2, width) if part.size else part
+                for part in (told.values, told.zeros)
+            )
+        )
+        never = self._counts.label[self._order].sum(axis=1) == 0
+        told.values[:, never] = 0  # says nothing
+        if told.has_zeros:
+            told.zeros[:, never] = 0
+        return _with_stars(told, self._scale, self._wanted.strategies, layout)
+
+
+def _fill_missing(table: FixedTable, scale: Scale, n_rows: IntArray, offsets: IntArray) -> None:
+    """The last row of each feature: the worst over its categories, for each bound."""
+    for first, last in zip(offsets.tolist(), (offsets + n_rows - 1).tolist(), strict=True):
+        log_odds = np.moveaxis(table[:, first : last - 1].log_odds(scale), 1, 0)
         worst = np.empty(log_odds.shape[1:])
         worst[:, 0::2] = least_log_odds(log_odds[:, :, 0::2])
         worst[:, 1::2] = greatest_log_odds(log_odds[:, :, 1::2])
         made = FixedTable.from_log_odds(worst, scale)
-        rows.values[:, first + k + 1] = made.values
+        table.values[:, last] = made.values
         if made.has_zeros:
-            rows.zeros[:, first + k + 1] = made.zeros
+            table.zeros[:, last] = made.zeros
 
 
-def _made_relative(rows: FixedTable, offsets: IntArray, n_rows: IntArray) -> FixedTable:
-    """Change ``rows`` into differences from code 0; what all codes 0 add up to."""
-    starts = []
-    for part in (rows.values, rows.zeros):
-        start = aligned_zeros((part.shape[0], part.shape[2]))
-        if part.size:
-            _kernels.relative_to_zero(offsets, n_rows, part, start)
-        starts.append(start)
-    return FixedTable(*starts)
-
-
-def pair_table(
-    counts: ChainCounts,
-    settings: NaiveSettings,
-    scale: Scale,
-    strategies: tuple[Strategy, ...],
-    *,
-    values: tuple[float, ...],
-    order: IntArray,
-) -> FixedTable:
-    """(strategies, values of s, m, 3, width): the columns 0, 1 and * of every label."""
-    m, width = counts.n_labels, Layout(len(values), counts.n_labels).width
-    pair = np.ascontiguousarray(counts.pair[order])
-    two = np.full(m, 2, dtype=np.int64)
-    observed = _filled(
-        pair.reshape(2 * m, m, 2),
-        pair.sum(axis=1),
-        np.ascontiguousarray(DENOMINATORS[settings.denominator](counts)[order]),
-        two,
-        two,
-        np.array(values),
-        settings.epsilon,
-        scale,
-        order,
-        width,
-        (len(values), 2 * m, width),
+def _made_relative(
+    table: FixedTable, zero_of: IntArray, zeros: IntArray, rows: IntArray
+) -> FeatureTable:
+    """``zeros`` all together, and ``rows`` less the row ``zero_of`` each."""
+    starts, differences = table[:, zeros], table[:, zero_of[rows]]
+    some = table[:, rows]
+    if not table.has_zeros:
+        return FeatureTable(
+            FixedTable.finite(starts.values.sum(axis=1)),
+            FixedTable.finite(some.values - differences.values),
+        )
+    return FeatureTable(
+        FixedTable(starts.values.sum(axis=1), starts.zeros.sum(axis=1)),
+        FixedTable(some.values - differences.values, some.zeros - differences.zeros),
     )
-    never = counts.label[order].sum(axis=1) == 0  # says nothing
-    for part in (observed.values, observed.zeros):
-        if part.size and never.any():
-            part.reshape(len(values), m, 2, width)[:, never] = 0
-    return _with_stars(observed, scale, strategies, (len(values), m, 2, width))
 
 
 def _with_stars(
-    observed: FixedTable,
-    scale: Scale,
-    strategies: tuple[Strategy, ...],
-    shape: tuple[int, int, int, int],
+    told: FixedTable, scale: Scale, strategies: tuple[Strategy, ...], layout: Layout
 ) -> FixedTable:
     """Columns 0 and 1 as they are, and each strategy's column for a star."""
-    n_values, m, _, width = shape
-    log_odds = observed.log_odds(scale).reshape(shape)[..., : 2 * m]
-    by_value = [np.moveaxis(log_odds[..., bound::2], 2, 0) for bound in (0, 1)]
-    columns = aligned((len(strategies), n_values, m, 3, width))
-    columns[:, :, :, :2] = observed.values.reshape(shape)
-    columns[:, :, :, 2, 2 * m :] = 0
-    zeros = np.zeros(columns.shape, dtype=np.int64) if observed.has_zeros else None
-    if zeros is not None:
-        zeros[:, :, :, :2] = observed.zeros.reshape(shape)
+    n, m, _, width = told.values.shape
+    columns = aligned((len(strategies), n, m, 3, width))
+    columns[:, :, :, :2] = told.values
+    zeros = np.zeros(columns.shape if told.has_zeros else (0,) * 5, dtype=np.int64)
+    if told.has_zeros:
+        zeros[:, :, :, :2] = told.zeros
     for which, strategy in enumerate(strategies):
-        assert strategy.star is not None
-        star = strategy.star(by_value[0].copy(), by_value[1].copy())
-        for bound, part in enumerate(_checked_star(star, strategy, (n_values, m, m))):
-            made = FixedTable.from_log_odds(part, scale)
-            columns[which, :, :, 2, bound : 2 * m : 2] = made.values
-            if made.has_zeros:
-                zeros = np.zeros(columns.shape, dtype=np.int64) if zeros is None else zeros
-                zeros[which, :, :, 2, bound : 2 * m : 2] = made.zeros
-    return FixedTable(columns, _none_like(columns) if zeros is None else zeros)
+        for bound, star in enumerate(_stars(told, scale, strategy, m)):
+            columns[which, :, :, 2, bound : 2 * m : 2] = star.values
+            if star.has_zeros:
+                zeros = np.zeros(columns.shape, dtype=np.int64) if zeros.size == 0 else zeros
+                zeros[which, :, :, 2, bound : 2 * m : 2] = star.zeros
+    return FixedTable(columns, zeros)
 
 
-def no_pairs(layout: Layout, n_strategies: int) -> FixedTable:
-    """The table of labels that do not speak to each other."""
-    nothing = np.zeros((n_strategies, layout.n_values, 0, 3, layout.width), dtype=np.int64)
-    return FixedTable(nothing, nothing)
+def _stars(told: FixedTable, scale: Scale, strategy: Strategy, m: int) -> list[FixedTable]:
+    """What a star adds to the lower and to the upper log-odds, (values of s, m, m) each."""
+    assert strategy.star is not None
+    picks = strategy.picks and not told.has_zeros
+    numbers: NDArray[Any] = told.values if picks else told.log_odds(scale)
+    lower, upper = (np.moveaxis(numbers[..., bound : 2 * m : 2], 2, 0) for bound in (0, 1))
+    if picks:
+        return [FixedTable.finite(part) for part in strategy.star(lower, upper)]
+    star = strategy.star(lower.copy(), upper.copy())
+    checked = _checked_star(star, strategy, lower.shape[1:])
+    return [FixedTable.from_log_odds(part, scale) for part in checked]
 
 
 def _checked_star(
-    star: Any, strategy: Strategy, shape: tuple[int, int, int]
+    star: Any, strategy: Strategy, shape: tuple[int, ...]
 ) -> tuple[FloatArray, FloatArray]:
     try:
         lower, upper = (np.broadcast_to(np.asarray(part, float), shape) for part in star)

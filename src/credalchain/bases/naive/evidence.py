@@ -1,0 +1,187 @@
+"""From counts of observations to tables of what they say."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain import _kernels
+from credalchain._kernels.states import LANES, NEVER_SEEN, SAYS_NOTHING
+from credalchain.bases.naive.codes import rows_of
+from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale, no_zeros
+from credalchain.bases.naive.memory import aligned, aligned_zeros
+
+_LABELS_AT_ONCE = 16
+
+
+@dataclass(frozen=True)
+class Observations:
+    """What the rows of a table are about: see ``find_evidence``."""
+
+    variables: IntArray
+    sources: IntArray
+
+    @classmethod
+    def of_features(cls, n_categories: IntArray, exceptional: bool) -> "Observations":
+        """Every category of every feature, and with ``exceptional`` never seen and missing."""
+        n_rows, offsets = rows_of(n_categories, exceptional)
+        variables = np.repeat(np.arange(len(n_categories)), n_rows)
+        k = n_categories[variables]
+        code = np.arange(len(variables)) - offsets[variables]
+        first = np.cumsum(n_categories) - n_categories
+        sources = np.where(code < k, first[variables] + code, NEVER_SEEN)
+        sources[(k < 2) | (code > k)] = SAYS_NOTHING
+        return cls(variables, sources)
+
+    @classmethod
+    def of_zero_codes(cls, n_categories: IntArray) -> "Observations":
+        """Code 0 of every feature."""
+        first = np.cumsum(n_categories) - n_categories
+        sources = np.where(n_categories < 2, SAYS_NOTHING, first)
+        return cls(np.arange(len(n_categories)), sources)
+
+    @classmethod
+    def of_labels(cls, n_labels: int) -> "Observations":
+        """Every label as 0 and as 1."""
+        return cls(np.repeat(np.arange(n_labels), 2), np.arange(2 * n_labels))
+
+    def some(self, rows: IntArray) -> "Observations":
+        return Observations(self.variables[rows], self.sources[rows])
+
+    def followed_by(self, others: "Observations") -> "Observations":
+        return Observations(
+            np.concatenate([self.variables, others.variables]),
+            np.concatenate([self.sources, others.sources]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.sources)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """How often each observation was made: see ``find_evidence``."""
+
+    counts: NDArray[Any]
+    totals: NDArray[Any]
+    denominators: NDArray[Any]
+    n_categories: IntArray
+
+
+class Evidence:
+    """What observations say about every label, for any values of s.
+
+    ``zero`` are observations that most others are like: their sum is given apart, and the rows
+    of the others relative to that of the same variable. With ``reuse`` the pieces of evidence
+    that were found stay in memory.
+    """
+
+    def __init__(
+        self,
+        counted: Counted,
+        about: Observations,
+        order: IntArray,
+        *,
+        epsilon: float,
+        scale: Scale,
+        zero: Observations | None = None,
+        reuse: bool = False,
+    ) -> None:
+        self._counted, self._about, self._order, self._zero = counted, about, order, zero
+        self._epsilon, self._scale = epsilon, scale
+        self._all = about if zero is None else zero.followed_by(about)
+        self._found = list(self._find()) if reuse else None
+
+    def table(self, values: FloatArray, layout: Layout, shape: tuple[int, int, int]) -> FixedTable:
+        """(blocks, observations, lanes)."""
+        table = aligned(shape)
+        for first, numbers, logs in self._numbers_and_logs(values):
+            _kernels.fill_table(
+                numbers, logs, *self._rows_of_table(), 0, first, layout.width, table
+            )
+        return FixedTable(table, self._zeros(((self._about, 1),), values, layout, shape))
+
+    def relative_table(self, values: FloatArray, layout: Layout) -> tuple[FixedTable, FixedTable]:
+        """What all ``zero`` say together, (blocks, 16), and rows relative to them."""
+        assert self._zero is not None
+        zero, about, n = self._zero, self._about, len(self._zero)
+        start = aligned_zeros((layout.n_blocks, LANES))
+        rows = aligned((layout.n_blocks, len(about), LANES))
+        for first, numbers, logs in self._numbers_and_logs(values):
+            lanes = (first, layout.width)
+            _kernels.add_zero_codes(numbers, logs, self._all.sources, n, *lanes, start.reshape(-1))
+            _kernels.fill_table(numbers, logs, *self._rows_of_table(), n, *lanes, rows)
+        parts = ((about, 1), (zero.some(about.variables), -1))
+        start_zeros = self._zeros(((zero, 1),), values, layout, (layout.n_blocks, n, LANES))
+        return (
+            FixedTable(start, start_zeros.sum(axis=1)),
+            FixedTable(rows, self._zeros(parts, values, layout, rows.shape)),
+        )
+
+    def _rows_of_table(self) -> tuple[IntArray, IntArray]:
+        return self._all.variables, self._all.sources
+
+    def _find(self) -> Iterator[tuple[int, NDArray[np.int32], IntArray]]:
+        """For some labels at a time: the first, numbers of the evidence, and the evidence."""
+        counted, about = self._counted, self._all
+        room = np.empty((2 * _LABELS_AT_ONCE * len(about), 4), dtype=np.int64)
+        for first in range(0, len(self._order), _LABELS_AT_ONCE):
+            labels = self._order[first : first + _LABELS_AT_ONCE]
+            numbers = np.empty((len(labels), 2, len(about)), dtype=np.int32)
+            n_found = _kernels.find_evidence(
+                counted.counts,
+                counted.totals,
+                counted.denominators,
+                counted.n_categories,
+                about.variables,
+                about.sources,
+                labels,
+                numbers,
+                room,
+            )
+            yield first, numbers, room[:n_found].copy()
+
+    def _numbers_and_logs(
+        self, values: FloatArray
+    ) -> Iterator[tuple[int, NDArray[np.int32], IntArray]]:
+        for first, numbers, evidence in self._find() if self._found is None else self._found:
+            yield first, numbers, self._logs(evidence, values)
+
+    def _logs(self, evidence: IntArray, values: FloatArray) -> IntArray:
+        """Logarithms of the bounds, on the grid; 0 for a bound of 0, which is kept apart."""
+        logs = np.empty((len(evidence), len(values), 2))
+        _kernels.bounds_of(evidence, values, self._epsilon, logs)
+        if self._epsilon == 0:
+            logs[logs == 0] = 1.0
+        np.log(logs, out=logs)
+        logs *= self._scale.unit
+        return np.rint(logs, out=logs).astype(np.int64)
+
+    def _zeros(
+        self,
+        parts: tuple[tuple[Observations, int], ...],
+        values: FloatArray,
+        layout: Layout,
+        shape: tuple[int, ...],
+    ) -> IntArray:
+        """Zero factors, with a sign for each part; an empty array if there is none."""
+        if self._epsilon > 0:
+            return no_zeros(len(shape))
+        zeros = aligned_zeros(shape)
+        found = [
+            _kernels.zero_factors(
+                self._counted.counts,
+                self._counted.totals,
+                about.variables,
+                about.sources,
+                values,
+                self._order,
+                layout.width,
+                sign,
+                zeros,
+            )
+            for about, sign in parts
+        ]
+        return zeros if any(found) else no_zeros(len(shape))
