@@ -15,28 +15,42 @@ from numpy.typing import NDArray
 from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names
 
 FloatArray = NDArray[np.float64]
+Counts = NDArray[np.int64]
+
+_STAR_65, _STAR_80, _COST = 0.65, 0.80, 0.25
 
 
 @dataclass(frozen=True)
-class _Cells:
-    """Which cells are observed, answered and wrong, each (n, m)."""
+class Tally:
+    """What every measure is made of: numbers of labels in each row.
 
-    observed: NDArray[np.bool_]
-    answered: NDArray[np.bool_]
-    wrong: NDArray[np.bool_]
+    ``observed`` is (n,), for a truth that may have gaps. The others are (..., n), for one
+    prediction or a stack of them: labels answered, answered where the truth is known, and
+    answered wrongly.
+    """
 
-    @property
-    def n_observed(self) -> NDArray[np.int64]:
-        return np.asarray(self.observed.sum(axis=1))
+    n_labels: int
+    observed: Counts
+    answered: Counts
+    judged: Counts
+    wrong: Counts
 
-    @property
-    def n_answered(self) -> NDArray[np.int64]:
-        """Answered where the truth is known."""
-        return np.asarray((self.answered & self.observed).sum(axis=1))
 
-    @property
-    def n_wrong(self) -> NDArray[np.int64]:
-        return np.asarray(self.wrong.sum(axis=1))
+def tally(truth: NDArray[np.int8], labels: NDArray[np.int8]) -> Tally:
+    """Count ``labels`` (..., n, m) against ``truth`` (n, m); both as ``as_labels`` gives them."""
+    observed, answered = truth != MISSING, labels != ABSTAIN
+    judged = answered if observed.all() else answered & observed
+    return Tally(
+        truth.shape[1],
+        _sizes(observed),
+        _sizes(answered),
+        _sizes(judged) if judged is not answered else _sizes(answered),
+        _sizes(judged & (labels != truth)),
+    )
+
+
+def _sizes(cells: NDArray[np.bool_]) -> Counts:
+    return np.asarray(np.count_nonzero(cells, axis=-1))
 
 
 def _partial(prediction: Any) -> NDArray[np.int8]:
@@ -49,7 +63,7 @@ def _is_prediction(value: Any) -> bool:
     return hasattr(value, "log_odds") and not hasattr(value, "columns")
 
 
-def _cells(Y_true: Any, prediction: Any) -> _Cells:
+def _tally(Y_true: Any, prediction: Any) -> Tally:
     if _is_prediction(Y_true):
         raise TypeError("Y_true must be the true labels, got a prediction: the truth comes first.")
     if _is_prediction(prediction):
@@ -60,16 +74,63 @@ def _cells(Y_true: Any, prediction: Any) -> _Cells:
         raise ValueError(
             f"Y_true and prediction must have the same shape, got {truth.shape} and {labels.shape}."
         )
-    observed, answered = truth != MISSING, labels != ABSTAIN
-    return _Cells(observed, answered, observed & answered & (truth != labels))
+    return tally(truth, labels)
 
 
-def _rows_or_mean(values: Any, counted: NDArray[np.bool_], per_row: bool) -> Any:
+def _without_truth(prediction: Any) -> Tally:
+    """For measures that do not look at the truth."""
+    labels = _partial(prediction)
+    return tally(np.zeros_like(labels), labels)
+
+
+def _mean(rows: Any, counted: NDArray[np.bool_]) -> Any:
+    """The mean over the rows that count, of each prediction; NaN if none does."""
+    if not counted.any():
+        return np.full(np.shape(rows)[:-1], np.nan)
+    return np.mean(rows if counted.all() else rows[..., counted], axis=-1, dtype=np.float64)
+
+
+def _rows_or_mean(rows: Any, counted: NDArray[np.bool_], per_row: bool) -> Any:
     """Values of all rows (NaN where the row does not count), or their mean."""
-    rows = np.where(counted, values, np.nan)
-    if per_row:
-        return rows
-    return float(rows[counted].mean()) if counted.any() else float("nan")
+    return np.where(counted, rows, np.nan) if per_row else float(_mean(rows, counted))
+
+
+# -- each measure's value in every row, from a tally ---------------------------------------------
+
+
+def _right_rows(t: Tally) -> Any:
+    return t.wrong == 0
+
+
+def _complete_rows(t: Tally) -> Any:
+    return t.answered / t.n_labels
+
+
+def _incorrect_rows(t: Tally) -> Any:
+    return t.wrong / np.maximum(t.judged, 1)
+
+
+def _size_rows(t: Tally) -> Any:
+    return 0.5**t.answered
+
+
+def _utility_rows(t: Tally, star: float) -> Any:
+    worth = t.judged - t.wrong + star * (t.observed - t.judged)
+    return worth / np.maximum(t.observed, 1)
+
+
+def _loss_rows(t: Tally, cost: float) -> Any:
+    return (t.wrong + cost * (t.observed - t.judged)) / np.maximum(t.observed, 1)
+
+
+def _selective_error(t: Tally) -> Any:
+    """Pooled over the rows, so not a mean of them."""
+    answers = np.asarray(t.judged.sum(axis=-1))
+    with np.errstate(invalid="ignore"):  # 0/0: nothing answered
+        return t.wrong.sum(axis=-1) / answers
+
+
+# -- the measures ----------------------------------------------------------------------------
 
 
 @overload
@@ -84,8 +145,8 @@ def set_accuracy(Y_true: Any, prediction: Any, *, per_row: bool = False) -> Any:
     >>> set_accuracy([[1, 0, 1], [0, 0, 1]], [[1, -1, 1], [1, -1, -1]])
     0.5
     """
-    cells = _cells(Y_true, prediction)
-    return _rows_or_mean(cells.n_wrong == 0, cells.n_observed > 0, per_row)
+    t = _tally(Y_true, prediction)
+    return _rows_or_mean(_right_rows(t), t.observed > 0, per_row)
 
 
 @overload
@@ -100,9 +161,8 @@ def completeness(Y_true: Any, prediction: Any, *, per_row: bool = False) -> Any:
     >>> completeness(None, [[1, -1], [-1, -1]])
     0.25
     """
-    answered = _partial(prediction) != ABSTAIN
-    everyone = np.ones(len(answered), dtype=bool)
-    return _rows_or_mean(answered.mean(axis=1), everyone, per_row)
+    t = _without_truth(prediction)
+    return _rows_or_mean(_complete_rows(t), t.observed > 0, per_row)
 
 
 @overload
@@ -117,9 +177,8 @@ def incorrectness(Y_true: Any, prediction: Any, *, per_row: bool = False) -> Any
     >>> incorrectness([[1, 0], [1, 1]], [[1, 1], [-1, -1]])
     0.25
     """
-    cells = _cells(Y_true, prediction)
-    rate = cells.n_wrong / np.maximum(cells.n_answered, 1)
-    return _rows_or_mean(rate, cells.n_observed > 0, per_row)
+    t = _tally(Y_true, prediction)
+    return _rows_or_mean(_incorrect_rows(t), t.observed > 0, per_row)
 
 
 def selective_error(Y_true: Any, prediction: Any) -> float:
@@ -130,9 +189,7 @@ def selective_error(Y_true: Any, prediction: Any) -> float:
     >>> selective_error([[1, 0], [1, 1]], [[1, 1], [-1, 1]])
     0.3333333333333333
     """
-    cells = _cells(Y_true, prediction)
-    answers = int(cells.n_answered.sum())
-    return int(cells.n_wrong.sum()) / answers if answers else float("nan")
+    return float(_selective_error(_tally(Y_true, prediction)))
 
 
 @overload
@@ -141,13 +198,13 @@ def precise_accuracy(Y_true: Any, prediction: Any, *, per_row: Literal[False] = 
 def precise_accuracy(Y_true: Any, prediction: Any, *, per_row: Literal[True]) -> FloatArray: ...
 def precise_accuracy(Y_true: Any, prediction: Any, *, per_row: bool = False) -> Any:
     """The share of rows in which a prediction without stars is right everywhere."""
-    cells = _cells(Y_true, prediction)
-    if not cells.answered.all():
+    t = _tally(Y_true, prediction)
+    if (t.answered < t.n_labels).any():
         raise ValueError(
             "prediction must have no stars here, got some: use the output of predict, "
             "or set_accuracy for partial predictions."
         )
-    return _rows_or_mean(cells.n_wrong == 0, cells.n_observed > 0, per_row)
+    return _rows_or_mean(_right_rows(t), t.observed > 0, per_row)
 
 
 @overload
@@ -169,8 +226,8 @@ def maximin_accuracy(Y_true: Any, prediction: Any, *, per_row: bool = False) -> 
     labels = _partial(prediction)
     with np.errstate(invalid="ignore"):  # vacuous bounds: inf - inf is NaN, so not above 0
         resolved = (prediction.log_odds.sum(axis=-1) > 1e-9).astype(np.int8)
-    cells = _cells(Y_true, np.where(labels == ABSTAIN, resolved, labels))
-    return _rows_or_mean(cells.n_wrong == 0, cells.n_observed > 0, per_row)
+    t = _tally(Y_true, np.where(labels == ABSTAIN, resolved, labels))
+    return _rows_or_mean(_right_rows(t), t.observed > 0, per_row)
 
 
 @overload
@@ -185,9 +242,8 @@ def mean_set_size(Y_true: Any, prediction: Any, *, per_row: bool = False) -> Any
     >>> mean_set_size(None, [[1, -1], [0, 0]])
     0.375
     """
-    answered = _partial(prediction) != ABSTAIN
-    everyone = np.ones(len(answered), dtype=bool)
-    return _rows_or_mean(0.5 ** answered.sum(axis=1), everyone, per_row)
+    t = _without_truth(prediction)
+    return _rows_or_mean(_size_rows(t), t.observed > 0, per_row)
 
 
 @overload
@@ -208,20 +264,18 @@ def discounted_utility(Y_true: Any, prediction: Any, *, star: float, per_row: bo
         are the values in use for u65 and u80.
     """
     _check_worth("star", star)
-    cells = _cells(Y_true, prediction)
-    open_cells = cells.n_observed - cells.n_answered
-    worth = cells.n_answered - cells.n_wrong + star * open_cells
-    return _rows_or_mean(worth / np.maximum(cells.n_observed, 1), cells.n_observed > 0, per_row)
+    t = _tally(Y_true, prediction)
+    return _rows_or_mean(_utility_rows(t, star), t.observed > 0, per_row)
 
 
 def utility_65(Y_true: Any, prediction: Any) -> float:
     """u65: :func:`discounted_utility` with an open label worth 0.65."""
-    return discounted_utility(Y_true, prediction, star=0.65)
+    return discounted_utility(Y_true, prediction, star=_STAR_65)
 
 
 def utility_80(Y_true: Any, prediction: Any) -> float:
     """u80: :func:`discounted_utility` with an open label worth 0.80."""
-    return discounted_utility(Y_true, prediction, star=0.80)
+    return discounted_utility(Y_true, prediction, star=_STAR_80)
 
 
 @overload
@@ -233,7 +287,7 @@ def abstention_loss(
     Y_true: Any, prediction: Any, *, cost: float = ..., per_row: Literal[True]
 ) -> FloatArray: ...
 def abstention_loss(
-    Y_true: Any, prediction: Any, *, cost: float = 0.25, per_row: bool = False
+    Y_true: Any, prediction: Any, *, cost: float = _COST, per_row: bool = False
 ) -> Any:
     """Hamming loss with abstention: (wrong + cost * stars) over labels.
 
@@ -243,9 +297,8 @@ def abstention_loss(
         What an open label costs, in wrong labels.
     """
     _check_worth("cost", cost)
-    cells = _cells(Y_true, prediction)
-    loss = cells.n_wrong + cost * (cells.n_observed - cells.n_answered)
-    return _rows_or_mean(loss / np.maximum(cells.n_observed, 1), cells.n_observed > 0, per_row)
+    t = _tally(Y_true, prediction)
+    return _rows_or_mean(_loss_rows(t, cost), t.observed > 0, per_row)
 
 
 def _check_worth(name: str, value: Any) -> None:
@@ -275,23 +328,39 @@ def completeness_curve(Y_true: Any, path: Any) -> tuple[FloatArray, FloatArray]:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure and what it needs: the partial labels, the precise ones, or the bounds."""
+    """A measure and what it needs: the partial labels, the precise ones, or the bounds.
+
+    ``of_tally`` gives it for a whole stack of partial labels at once, where they are enough.
+    """
 
     function: Callable[..., float]
     greater_is_better: bool
     needs: Literal["partial", "precise", "bounds"] = "partial"
+    of_tally: Callable[[Tally], FloatArray] | None = None
+
+
+def _over_observed(rows: Callable[..., Any], **options: float) -> Callable[[Tally], FloatArray]:
+    """The mean over the rows in which anything was observed."""
+    return lambda t: _mean(rows(t, **options), t.observed > 0)
+
+
+def _over_all(rows: Callable[[Tally], Any]) -> Callable[[Tally], FloatArray]:
+    """The mean over all rows: the truth is not looked at."""
+    return lambda t: _mean(rows(t), np.ones(len(t.observed), dtype=bool))
 
 
 MEASURES = {
-    "set_accuracy": Measure(set_accuracy, True),
-    "completeness": Measure(completeness, True),
-    "incorrectness": Measure(incorrectness, False),
-    "selective_error": Measure(selective_error, False),
+    "set_accuracy": Measure(set_accuracy, True, of_tally=_over_observed(_right_rows)),
+    "completeness": Measure(completeness, True, of_tally=_over_all(_complete_rows)),
+    "incorrectness": Measure(incorrectness, False, of_tally=_over_observed(_incorrect_rows)),
+    "selective_error": Measure(selective_error, False, of_tally=_selective_error),
     "precise_accuracy": Measure(precise_accuracy, True, "precise"),
     "maximin_accuracy": Measure(maximin_accuracy, True, "bounds"),
-    "mean_set_size": Measure(mean_set_size, False),
-    "utility_65": Measure(utility_65, True),
-    "utility_80": Measure(utility_80, True),
-    "abstention_loss": Measure(abstention_loss, False),
+    "mean_set_size": Measure(mean_set_size, False, of_tally=_over_all(_size_rows)),
+    "utility_65": Measure(utility_65, True, of_tally=_over_observed(_utility_rows, star=_STAR_65)),
+    "utility_80": Measure(utility_80, True, of_tally=_over_observed(_utility_rows, star=_STAR_80)),
+    "abstention_loss": Measure(
+        abstention_loss, False, of_tally=_over_observed(_loss_rows, cost=_COST)
+    ),
 }
 """All measures by name."""

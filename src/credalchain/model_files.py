@@ -107,7 +107,9 @@ def _describe(classifier: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
     classifier._request(classifier.s)  # parameters that could not be loaded are not saved
     classifier._strategy()
     bins, arrays = _describe_discretizer(model.discretizer)
-    arrays.update({f"counts_{name}": getattr(model.counts, name) for name in _COUNTS})
+    arrays.update(
+        {f"counts_{name}": getattr(model.counts, name).astype(np.int64) for name in _COUNTS}
+    )
     if classifier.order_ is not None:
         arrays["order"] = classifier.order_
     names = getattr(classifier, "feature_names_in_", None)

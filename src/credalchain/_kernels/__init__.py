@@ -15,9 +15,11 @@ _HOME = {
     "count_codes": "counting",
     "count_sparse_codes": "counting",
     "count_zeros": "counting",
+    "sum_categories": "counting",
     "bounds_of": "log_odds",
     "fill_table": "log_odds",
     "find_evidence": "log_odds",
+    "round_to_grid": "log_odds",
     "add_zero_codes": "log_odds",
     "zero_factors": "log_odds",
     "add_rows": "sums",
@@ -27,12 +29,18 @@ _HOME = {
 }
 
 if TYPE_CHECKING:
-    from credalchain._kernels.counting import count_codes, count_sparse_codes, count_zeros
+    from credalchain._kernels.counting import (
+        count_codes,
+        count_sparse_codes,
+        count_zeros,
+        sum_categories,
+    )
     from credalchain._kernels.log_odds import (
         add_zero_codes,
         bounds_of,
         fill_table,
         find_evidence,
+        round_to_grid,
         zero_factors,
     )
     from credalchain._kernels.sums import add_rows, add_sparse_rows
@@ -48,6 +56,8 @@ if TYPE_CHECKING:
         "count_zeros",
         "fill_table",
         "find_evidence",
+        "round_to_grid",
+        "sum_categories",
         "tell_guesses",
         "walk_chain",
         "zero_factors",

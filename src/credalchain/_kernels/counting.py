@@ -98,3 +98,18 @@ def count_zeros(
         for v in range(1, n_rows[feature]):
             for lane in range(zero.shape[0]):
                 zero[lane] -= counts[offsets[feature] + v, lane]
+
+
+@kernel
+def sum_categories(
+    n_categories: NDArray[np.int64],
+    counts: NDArray[np.signedinteger],
+    totals: NDArray[np.signedinteger],
+) -> None:
+    """Add up the rows of each feature: ``counts`` (rows, lanes), ``totals`` (features, lanes)."""
+    row = 0
+    for feature in range(n_categories.shape[0]):
+        for _ in range(n_categories[feature]):
+            for lane in range(counts.shape[1]):
+                totals[feature, lane] += counts[row, lane]
+            row += 1

@@ -7,6 +7,8 @@ subtracts. Tables have more cells than there are different counts, and a logarit
 as ten look-ups. Labels come in groups, so that what is written lies side by side.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -26,50 +28,72 @@ def find_evidence(
     labels: NDArray[np.int64],
     numbers: NDArray[np.int32],
     evidence: NDArray[np.int64],
+    buckets: NDArray[np.int32],
 ) -> int:
     """Number the different pieces of evidence; how many there are.
 
     Observation r is of variable ``variables[r]`` and was counted in row ``sources[r]`` of
     ``counts`` (rows, m, 2), if that is not NEVER_SEEN or SAYS_NOTHING. ``numbers`` (labels, 2,
     observations) gets the number of what it says about a label and class, ``evidence`` (enough
-    room, 4) the n, sum of counts, D and K of each number; numbers of a label and class are
-    neighbours.
+    room, 4) the n, sum of counts, D and K of each number.
+
+    Two memories: counts of the variables at hand, which most often share D and K, and
+    ``buckets``, a hash table of all (-1 on entry, a power of two, more than there is evidence).
     """
     largest = 0
     for j in labels:
         for i in range(totals.shape[0]):
             largest = max(largest, totals[i, j, 0], totals[i, j, 1])
-    number_of = np.zeros(largest + 1, np.int32)  # of a count, if ``evidence`` agrees
+    number_of = np.full(largest + 1, -1, np.int32)  # of a count, if ``evidence`` agrees
+    mask = np.uint64(buckets.shape[0] - 1)
     found = 0
     for g in range(labels.shape[0]):
         j = labels[g]
         for a in range(2):
-            first, k, total, denominator = found, np.int64(-1), np.int64(-1), np.int64(-1)
             for r in range(sources.shape[0]):
                 if sources[r] == SAYS_NOTHING:
                     numbers[g, a, r] = 0
                     continue
                 i = variables[r]
-                if (
-                    k != n_categories[i]
-                    or total != totals[i, j, a]
-                    or denominator != denominators[i, j, a]
-                ):
-                    k, total = n_categories[i], np.int64(totals[i, j, a])
-                    denominator = np.int64(denominators[i, j, a])
-                    first = found
+                k, total = n_categories[i], np.int64(totals[i, j, a])
+                denominator = np.int64(denominators[i, j, a])
                 n = np.int64(0)
                 if sources[r] != NEVER_SEEN:
                     n = np.int64(counts[sources[r], j, a])
                 number = number_of[n]
-                if number < first or number >= found or evidence[number, 0] != n:
-                    number = found
+                if number < 0 or not _is(evidence, number, n, total, denominator, k):
+                    bucket = _hash(n, total, denominator, k) & mask
+                    number = buckets[bucket]
+                    while number >= 0 and not _is(evidence, number, n, total, denominator, k):
+                        bucket = (bucket + np.uint64(1)) & mask
+                        number = buckets[bucket]
+                    if number < 0:
+                        number = np.int32(found)
+                        buckets[bucket] = number
+                        evidence[number, 0], evidence[number, 1] = n, total
+                        evidence[number, 2], evidence[number, 3] = denominator, k
+                        found += 1
                     number_of[n] = number
-                    evidence[number, 0], evidence[number, 1] = n, total
-                    evidence[number, 2], evidence[number, 3] = denominator, k
-                    found += 1
                 numbers[g, a, r] = number
     return found
+
+
+@kernel
+def _is(evidence: Any, number: Any, n: Any, total: Any, denominator: Any, k: Any) -> Any:
+    return (
+        evidence[number, 0] == n
+        and evidence[number, 1] == total
+        and evidence[number, 2] == denominator
+        and evidence[number, 3] == k
+    )
+
+
+@kernel
+def _hash(n: Any, total: Any, denominator: Any, k: Any) -> Any:
+    mixed = np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
+    mixed = (mixed ^ np.uint64(denominator)) * np.uint64(0xBF58476D1CE4E5B9)
+    mixed = (mixed ^ np.uint64(total + 31 * k)) * np.uint64(0x94D049BB133111EB)
+    return mixed >> np.uint64(24)
 
 
 @kernel
@@ -95,26 +119,35 @@ def bounds_of(
 
 
 @kernel
+def round_to_grid(log_odds: NDArray[np.float64], unit: float, out: NDArray[np.int64]) -> None:
+    """Flat arrays; -inf, the logarithm of a 0 that is kept apart, becomes 0."""
+    for at in range(log_odds.shape[0]):
+        value = log_odds[at]
+        out[at] = np.int64(np.rint(value * unit)) if value > -np.inf else np.int64(0)
+
+
+@kernel
 def fill_table(
     numbers: NDArray[np.int32],
     logs: NDArray[np.int64],
     variables: NDArray[np.int64],
     sources: NDArray[np.int64],
     n_zeros: int,
+    targets: NDArray[np.int64],
     first_label: int,
     width: int,
     table: NDArray[np.int64],
 ) -> None:
     """Fill ``table`` (blocks, rows, lanes) with w_lower and w_upper of every observation.
 
-    ``logs`` (evidence, values, 2) are on the grid. If there are ``n_zeros``, the first so many
-    observations are code 0 of every variable: they get no row, and the rows of the others hold
-    the difference from them.
+    ``logs`` (evidence, values, 2) are on the grid, ``targets`` the row of each observation. If
+    there are ``n_zeros``, the first so many observations are code 0 of every variable: they get
+    no row, and the rows of the others hold the difference from them.
 
     Lanes run through blocks: value number q of s, label number t, bound b is lane
     ``q * width + 2 * t + b``. Lanes that stand for nothing are left as they are.
     """
-    n_values, n_rows, lanes = logs.shape[1], table.shape[1], table.shape[2]
+    n_values, lanes = logs.shape[1], table.shape[2]
     flat, flat_logs = table.reshape(-1), logs.reshape(-1)
     run = np.uint64(2 * n_values)
     one = np.uint64(1)
@@ -122,10 +155,10 @@ def fill_table(
     for g in range(numbers.shape[0]):
         for q in range(n_values):
             lane = q * width + 2 * (first_label + g)
-            place[q] = (lane // lanes) * n_rows * lanes + lane % lanes
-        for row in range(n_rows):
+            place[q] = (lane // lanes) * table.shape[1] * lanes + lane % lanes
+        for row in range(targets.shape[0]):
             r = n_zeros + row
-            at = np.uint64(row * lanes)
+            at = np.uint64(targets[row] * lanes)
             no, yes = np.uint64(numbers[g, 0, r]) * run, np.uint64(numbers[g, 1, r]) * run
             for q in range(n_values):
                 low = np.uint64(2 * q)
@@ -162,22 +195,24 @@ def add_zero_codes(
     hits = np.zeros(logs.shape[0], np.int64)
     for g in range(numbers.shape[0]):
         for a in range(2):
-            least, most = np.int64(logs.shape[0]), np.int64(-1)
             for r in range(n_zeros):
                 if sources[r] != SAYS_NOTHING:
-                    number = np.int64(numbers[g, a, r])
-                    hits[number] += 1
-                    least, most = min(least, number), max(most, number)
-            for number in range(least, most + 1):  # type: ignore[assignment]
-                for q in range(n_values if hits[number] else 0):
+                    hits[numbers[g, a, r]] += 1
+            for r in range(n_zeros):
+                number = numbers[g, a, r]
+                times = hits[number]
+                if times == 0 or sources[r] == SAYS_NOTHING:
+                    continue
+                hits[number] = 0
+                for q in range(n_values):
                     lane = q * width + 2 * (first_label + g)
                     lower, upper = logs[number, q, 0], logs[number, q, 1]
                     if a == 1:
-                        start[lane] += hits[number] * lower
-                        start[lane + 1] += hits[number] * upper
+                        start[lane] += times * lower
+                        start[lane + 1] += times * upper
                     else:
-                        start[lane] -= hits[number] * upper
-                        start[lane + 1] -= hits[number] * lower
+                        start[lane] -= times * upper
+                        start[lane + 1] -= times * lower
 
 
 @kernel
@@ -190,13 +225,14 @@ def zero_factors(
     order: NDArray[np.int64],
     width: int,
     sign: int,
+    targets: NDArray[np.int64],
     zeros: NDArray[np.int64],
 ) -> bool:
     """Count, times ``sign``, the bounds of 0 that there are without epsilon; whether any is."""
     found = False
     lanes = zeros.shape[2]
-    for row in range(zeros.shape[1]):
-        i, source = variables[row], sources[row]
+    for r in range(targets.shape[0]):
+        i, source, row = variables[r], sources[r], targets[r]
         for t in range(0 if source == SAYS_NOTHING else order.shape[0]):
             j = order[t]
             for a in range(2):

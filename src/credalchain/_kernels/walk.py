@@ -8,6 +8,7 @@ changes no bit. Arrays are indexed in full rather than sliced: a slice counts re
 """
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,11 +48,10 @@ def _begin(
 def _correct(
     scratch: NDArray[np.int64],
     pairs: NDArray[np.int64],
-    which: int,
     q: int,
     t: int,
-    said: int,
-    guessed: int,
+    said: Any,
+    guessed: Any,
 ) -> None:
     """Tell what label t said rather than what was guessed, to the labels after it.
 
@@ -60,10 +60,10 @@ def _correct(
     is_, was = np.uint64(said), np.uint64(guessed)
     for step in range((2 * t + 2) // STEP, scratch.shape[0] // STEP):
         at = np.uint64(step * STEP)
-        a = pairs[which, q, t, is_, at] - pairs[which, q, t, was, at]
-        b = pairs[which, q, t, is_, at + _ONE] - pairs[which, q, t, was, at + _ONE]
-        c = pairs[which, q, t, is_, at + _TWO] - pairs[which, q, t, was, at + _TWO]
-        d = pairs[which, q, t, is_, at + _THREE] - pairs[which, q, t, was, at + _THREE]
+        a = pairs[q, t, is_, at] - pairs[q, t, was, at]
+        b = pairs[q, t, is_, at + _ONE] - pairs[q, t, was, at + _ONE]
+        c = pairs[q, t, is_, at + _TWO] - pairs[q, t, was, at + _TWO]
+        d = pairs[q, t, is_, at + _THREE] - pairs[q, t, was, at + _THREE]
         a, b = scratch[at] + a, scratch[at + _ONE] + b
         c, d = scratch[at + _TWO] + c, scratch[at + _THREE] + d
         scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
@@ -95,6 +95,7 @@ def walk_chain(
     told_zeros: NDArray[np.int64],
     cuts: NDArray[np.int64],
     bands: NDArray[np.int64],
+    star_columns: NDArray[np.int64],
     forced: NDArray[np.int8],
     unit: float,
     order: NDArray[np.int64],
@@ -106,9 +107,10 @@ def walk_chain(
     """Walk rows first.. for every strategy and s; whether any got stuck.
 
     ``sums`` (rows, lanes) holds prior and features, with one run of ``width`` lanes for each
-    value of s. ``pairs`` is (strategies, values of s, m, 3, width) with the columns 0, 1, * of
-    each label, and m = 0 there where labels do not speak to each other. ``guess`` (strategies,
-    values, m) and ``told`` (strategies, values, width): see above. ``zeros``, ``pair_zeros``,
+    value of s. ``pairs`` is (values of s, m, 2 + strategies, width): what a label says as 0, as 1
+    and, for each strategy, left open; m is 0 there where labels do not speak to each other.
+    ``star_columns`` says which is whose. ``guess`` (strategies, values, m) are such columns,
+    ``told`` is (strategies, values, width). ``zeros``, ``pair_zeros``,
     ``told_zeros`` and ``log_odds`` may be empty. ``forced`` is (1, m) for all rows or (rows, m).
     ``labels`` is (strategies, values, n, m), ``log_odds`` (strategies, n, m, 2). ``stuck``
     (strategies, values, rows) is m on return, or the position at which exact arithmetic must
@@ -117,8 +119,8 @@ def walk_chain(
     n_strategies, n_values, width = told.shape
     n_labels = order.shape[0]
     has_zeros = zeros.shape[0] > 0
-    has_pairs = pairs.shape[2] > 0
-    has_pair_zeros = pair_zeros.shape[2] > 0
+    has_pairs = pairs.shape[1] > 0
+    has_pair_zeros = pair_zeros.shape[1] > 0
     wants_log_odds = log_odds.shape[1] > 0
     scratch = np.empty(width, np.int64)
     scratch_zeros = np.empty(width if has_zeros else 0, np.int64)
@@ -162,12 +164,12 @@ def walk_chain(
                     if wants_log_odds:
                         log_odds[which, here, j, 0] = _as_float(lower, unit)
                         log_odds[which, here, j, 1] = _as_float(upper, unit)
-                    said = 2 if y == STAR else int(y)
+                    said = star_columns[which] if y == STAR else np.int64(y)
                     guessed = guess[which, q, t]
                     if has_pairs and said != guessed:
-                        _correct(scratch, pairs, which, q, t, said, guessed)
+                        _correct(scratch, pairs, q, t, said, guessed)
                         if has_pair_zeros:
-                            _correct(scratch_zeros, pair_zeros, which, q, t, said, guessed)
+                            _correct(scratch_zeros, pair_zeros, q, t, said, guessed)
                 stuck[which, q, row] = stop
                 if which == 0:
                     starless[row] = stars == 0 and stop == n_labels
@@ -185,4 +187,4 @@ def tell_guesses(
         for q in range(n_values):
             for t in range(n_labels):
                 for lane in range(2 * t + 2, told.shape[2]):
-                    told[which, q, lane] += pairs[which, q, t, guess[which, q, t], lane]
+                    told[which, q, lane] += pairs[q, t, guess[which, q, t], lane]

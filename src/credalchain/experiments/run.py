@@ -70,9 +70,21 @@ def _facts(study: Study) -> list[dict[str, Any]]:
 def _outcomes(
     tasks: list[Task], n_jobs: int | None
 ) -> Iterator[tuple[Task, list[dict[str, Any]], str | None]]:
-    """Tasks as they finish, in any order."""
-    workers = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch="2*n_jobs")
-    yield from workers(delayed(_attempt)(task) for task in tasks)
+    """Tasks as they finish, in any order.
+
+    Our own methods spend their time in kernels that run side by side, so threads will do and
+    start at once; anybody else's estimator gets processes.
+    """
+    ours = [task for task in tasks if task.method.kind != "estimator"]
+    others = [task for task in tasks if task.method.kind == "estimator"]
+    for some, backend in ((ours, "threading"), (others, "loky")):
+        workers = Parallel(
+            n_jobs=n_jobs,
+            backend=backend,
+            return_as="generator_unordered",
+            pre_dispatch="2*n_jobs",
+        )
+        yield from workers(delayed(_attempt)(task) for task in some)
 
 
 def _saved(store: Store, task: Task, records: list[dict[str, Any]]) -> str | None:

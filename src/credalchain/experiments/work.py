@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing as take_rows
 
-from credalchain.bases.naive import ChainCounts, NaiveCredal
+from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
 from credalchain.bases.naive.codes import inner_codes
 from credalchain.bases.naive.counts import count
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
@@ -23,14 +23,13 @@ from credalchain.experiments.splits import iterative_folds, shuffled_folds
 from credalchain.experiments.study import SETTINGS, Settings, Study, import_class
 from credalchain.experiments.tasks import Task, seed_of
 from credalchain.labels import MISSING
-from credalchain.metrics import MEASURES
+from credalchain.metrics import MEASURES, tally
 from credalchain.model_selection import partial_labels
 from credalchain.preprocessing import Discretizer, ZeroAndBins
 
 Rows = NDArray[np.int64]
 Labels = NDArray[np.int8]
 Record = dict[str, Any]
-Answers = dict[tuple[str, float], dict[str, Any]]  # by strategy and s: what each measure needs
 
 NO_STRATEGY = "none"  # for methods without a chain
 
@@ -76,36 +75,63 @@ def order_of(study: Study, name: str, repetition: int, fold: int, m: int) -> NDA
 
 
 @dataclass(frozen=True)
+class Answers:
+    """What a method answered for one strategy, at each value of its knob.
+
+    ``labels`` is (values, n, m). ``bounds`` (a prediction for each value) and ``precise`` are
+    there only if a measure needs them.
+    """
+
+    values: tuple[float, ...]
+    labels: Labels
+    bounds: tuple[Any, ...] = ()
+    precise: Labels | None = None
+
+
+@dataclass(frozen=True)
 class Trial:
-    """The answers of one fit."""
+    """The answers of one fit, by strategy; one that has two settings gives two."""
 
     fold: int
     level: float
     rows: Rows
-    answers: Answers
+    answers: list[tuple[str, Answers]]
     fit_seconds: float
     predict_seconds: float
 
 
 def _records(task: Task, data: MultilabelDataset, trial: Trial) -> Iterator[Record]:
     truth = data.Y[trial.rows]
-    for (strategy, s), inputs in trial.answers.items():
-        values = {
-            name: MEASURES[name].function(truth, inputs[MEASURES[name].needs])
-            for name in task.study.measures
-        }
-        yield {
-            "dataset": task.dataset,
-            "method": task.method.name,
-            "strategy": strategy,
-            "s": s,
-            "missing": trial.level,
-            "repetition": task.repetition,
-            "fold": trial.fold,
-            **values,
-            "fit_seconds": trial.fit_seconds,
-            "predict_seconds": trial.predict_seconds,
-        }
+    for strategy, answers in trial.answers:
+        columns = _measured(task.study.measures, truth, answers)
+        for at, s in enumerate(answers.values):
+            yield {
+                "dataset": task.dataset,
+                "method": task.method.name,
+                "strategy": strategy,
+                "s": s,
+                "missing": trial.level,
+                "repetition": task.repetition,
+                "fold": trial.fold,
+                **{name: float(column[at]) for name, column in columns.items()},
+                "fit_seconds": trial.fit_seconds,
+                "predict_seconds": trial.predict_seconds,
+            }
+
+
+def _measured(names: tuple[str, ...], truth: Labels, answers: Answers) -> dict[str, Any]:
+    """Every measure at every value of the knob."""
+    tallied = tally(truth, answers.labels)
+    columns: dict[str, Any] = {}
+    for name in names:
+        measure = MEASURES[name]
+        if measure.of_tally is not None:
+            columns[name] = measure.of_tally(tallied)
+        elif measure.needs == "precise":
+            columns[name] = [measure.function(truth, answers.precise)] * len(answers.values)
+        else:
+            columns[name] = [measure.function(truth, bounds) for bounds in answers.bounds]
+    return columns
 
 
 # -- our own methods: everything from counts -------------------------------------------------
@@ -122,25 +148,24 @@ class _NaiveMethod:
         self._levels = damaged_labels(self._study, task.dataset, data.Y, task.repetition)
 
     def trials(self) -> Iterator[Trial]:
-        whole = Discretizer(self._method.n_bins).fit(self._data.X)
-        if self._settings.bins == "all" or _says_nothing_about_rows(whole, self._data.X):
-            yield from self._trials_by_subtraction(whole)
+        bins, codes = _coded(self._task.dataset, self._method.n_bins)
+        if self._settings.bins == "all" or _says_nothing_about_rows(bins, self._data.X):
+            yield from self._trials_by_subtraction(bins.n_categories_, codes)
         else:
             yield from self._trials_fold_by_fold()
 
-    def _trials_by_subtraction(self, whole: Discretizer) -> Iterator[Trial]:
+    def _trials_by_subtraction(self, k: Rows, outer: Any) -> Iterator[Trial]:
         """Codes are the same in all folds: count all rows and each fold, and subtract."""
-        k = whole.n_categories_
-        outer = whole.encode(self._data.X)
         parts = [take_rows(outer, rows) for rows in self._folds]
         codes = [inner_codes(part, k) for part in parts]
         for level, labels in zip(self._study.levels, self._levels, strict=True):
             started = time.perf_counter()
             counts = [count(c, labels[rows], k) for c, rows in zip(codes, self._folds, strict=True)]
-            everything = sum(counts[1:], counts[0])
+            everything = ChainCounts.together(counts)
             seconds = (time.perf_counter() - started) / len(parts)  # each fold's share
             for fold, part in enumerate(parts):
-                yield self._trial(fold, level, part, everything - counts[fold], seconds)
+                training = everything.without(counts[fold])
+                yield self._trial(fold, level, part, training, seconds)
 
     def _trials_fold_by_fold(self) -> Iterator[Trial]:
         """Bins are learned on the training rows of each fold; levels share the codes."""
@@ -160,30 +185,29 @@ class _NaiveMethod:
         self, fold: int, level: float, codes: Any, counts: ChainCounts, seconds: float
     ) -> Trial:
         started = time.perf_counter()
-        answers: Answers = {}
+        answers: list[tuple[str, Answers]] = []
         for epsilon, values in _by_epsilon(self._settings, self._method.s):
-            classifier = self._classifier(fold, counts, epsilon)
-            answers.update(self._answers(classifier, codes, values))
+            answers += self._answers(self._classifier(fold, counts, epsilon), codes, values)
         spent = time.perf_counter() - started
         return Trial(fold, level, self._folds[fold], answers, seconds, spent)
 
-    def _answers(self, classifier: Any, codes: Any, values: list[float]) -> Answers:
+    def _answers(
+        self, classifier: Any, codes: Any, values: tuple[float, ...]
+    ) -> list[tuple[str, Answers]]:
         """Labels for the whole grid; bounds and the precise chain only if a measure needs them."""
         needs = {MEASURES[name].needs for name in self._study.measures}
-        strategies = self._method.strategies if self._method.kind == "chain" else (NO_STRATEGY,)
-        asked = None if strategies == (NO_STRATEGY,) else strategies
-        paths = classifier.predict_path(codes, values, strategy=asked)
-        paths = (paths,) if asked is None else paths
+        strategies = self._method.strategies if self._method.kind == "chain" else None
+        paths = classifier.predict_path(codes, values, strategy=strategies)
         precise = classifier.predict(codes) if "precise" in needs else None
-        answers: Answers = {}
-        for at, s in enumerate(values):
-            bounds = [None] * len(strategies)
-            if "bounds" in needs:
-                found = classifier.infer(codes, s=s, strategy=asked)
-                bounds = [found] if asked is None else list(found)
-            for strategy, path, bound in zip(strategies, paths, bounds, strict=True):
-                answers[strategy, s] = {"partial": path[at], "bounds": bound, "precise": precise}
-        return answers
+        bounds: list[Any] = []
+        if "bounds" in needs:
+            bounds = [classifier.infer(codes, s=s, strategy=strategies) for s in values]
+        if strategies is None:
+            return [(NO_STRATEGY, Answers(values, paths, tuple(bounds), precise))]
+        return [
+            (name, Answers(values, path, tuple(bound[at] for bound in bounds), precise))
+            for at, (name, path) in enumerate(zip(strategies, paths, strict=True))
+        ]
 
     def _classifier(self, fold: int, counts: ChainCounts, epsilon: float) -> Any:
         settings = self._settings
@@ -193,21 +217,33 @@ class _NaiveMethod:
             denominator=settings.denominator,
             discretizer=None,
         )
+        model = NaiveChainModel(counts, base.settings(), None)
+        about: dict[str, Any] = {"n_features": counts.n_features, "base": base}
         if self._method.kind == "relevance":
-            return CredalBinaryRelevanceClassifier.from_counts(counts, base=base)
+            return CredalBinaryRelevanceClassifier.from_model(model, **about)
         order: Any = self._method.order
         if order == "random":
             study, task = self._study, self._task
             order = order_of(study, task.dataset, task.repetition, fold, counts.n_labels)
-        return CredalChainClassifier.from_counts(counts, base=base, order=order)
+        return CredalChainClassifier.from_model(model, order=order, **about)
 
 
-def _by_epsilon(settings: Settings, values: tuple[float, ...]) -> list[tuple[float, list[float]]]:
+@lru_cache(maxsize=8)
+def _coded(dataset: str, n_bins: int) -> tuple[Discretizer, Any]:
+    """Bins learned on all rows of a data set, and all its codes: the same in every repetition."""
+    X = load_dataset(dataset).X
+    bins = Discretizer(n_bins).fit(X)
+    return bins, bins.encode(X)
+
+
+def _by_epsilon(
+    settings: Settings, values: tuple[float, ...]
+) -> list[tuple[float, tuple[float, ...]]]:
     """Values of s that share an epsilon: the public code has another one at s = 0."""
-    zero = [s for s in values if s == 0]
-    rest = [s for s in values if s != 0]
+    zero = tuple(s for s in values if s == 0)
+    rest = tuple(s for s in values if s != 0)
     if settings.epsilon == settings.epsilon_at_zero:
-        return [(settings.epsilon, list(values))]
+        return [(settings.epsilon, values)]
     groups = [(settings.epsilon_at_zero, zero), (settings.epsilon, rest)]
     return [group for group in groups if group[1]]
 
@@ -245,19 +281,19 @@ class _EstimatorMethod:
                 done = time.perf_counter()
                 yield Trial(fold, level, rows, answers, fitted - started, done - fitted)
 
-    def _answers(self, estimator: Any, X: Any) -> Answers:
+    def _answers(self, estimator: Any, X: Any) -> list[tuple[str, Answers]]:
         """Along the estimator's knob if it has one, at its own value if the study names none."""
         needs = {MEASURES[name].needs for name in self._task.study.measures}
         precise = estimator.predict(X) if "precise" in needs else None
         if not hasattr(estimator, "predict_path"):
-            labels = partial_labels(estimator, X)
-            return {(NO_STRATEGY, 0.0): {"partial": labels, "precise": precise, "bounds": None}}
+            labels = np.asarray(partial_labels(estimator, X))[None]
+            return [(NO_STRATEGY, Answers((0.0,), labels, (None,), precise))]
         values = self._task.method.s or (float(getattr(estimator, estimator.knob)),)
-        answers: Answers = {}
-        for s, labels in zip(values, estimator.predict_path(X, values), strict=True):
-            bounds = estimator.infer(X, s=s) if "bounds" in needs else None
-            answers[NO_STRATEGY, s] = {"partial": labels, "precise": precise, "bounds": bounds}
-        return answers
+        bounds: tuple[Any, ...] = ()
+        if "bounds" in needs:
+            bounds = tuple(estimator.infer(X, s=s) for s in values)
+        path = np.asarray(estimator.predict_path(X, values))
+        return [(NO_STRATEGY, Answers(values, path, bounds, precise))]
 
     def _estimator(self, fold: int) -> Any:
         estimator = import_class(self._task.method.class_path)(**self._task.method.params)

@@ -35,7 +35,7 @@ def naive_contributions(
         )
     for k in np.flatnonzero(history != FREE).tolist():
         y = int(history[k])
-        bounds = _entry(tables.pairs, (0, 0, k, 2 if y == STAR else y, lanes), tables.scale)
+        bounds = _entry(tables.pairs, (0, k, 2 if y == STAR else y, lanes), tables.scale)
         parts.append(Contribution("label", k, {0: "no", 1: "yes"}.get(y, "*"), *bounds))
     return parts
 

@@ -78,9 +78,21 @@ class ChainCounts:
 
     @cached_property
     def _feature_totals(self) -> NDArray[Any]:
-        if self.n_features == 0:
-            return np.zeros((0, self.n_labels, 2), dtype=self.feature.dtype)
-        return np.add.reduceat(self.feature, self.offsets(), axis=0, dtype=self.feature.dtype)
+        lanes = 2 * self.n_labels
+        totals = np.zeros((self.n_features, lanes), dtype=self.feature.dtype)
+        _kernels.sum_categories(self.n_categories, self.feature.reshape(-1, lanes), totals)
+        return totals.reshape(-1, self.n_labels, 2)
+
+    @staticmethod
+    def together(parts: "list[ChainCounts]") -> "ChainCounts":
+        """The sum of counts of the same categories and labels, without the checks."""
+        n_rows = sum(part.n_rows for part in parts)
+        dtypes = (np.int64, _small(n_rows), _small(n_rows))
+        arrays = (
+            np.sum([getattr(part, name) for part in parts], axis=0, dtype=dtype)
+            for name, dtype in zip(_ARRAYS[1:], dtypes, strict=True)
+        )
+        return ChainCounts.trusted(n_rows, parts[0].n_categories, *arrays)
 
     def without(self, part: "ChainCounts") -> "ChainCounts":
         """These counts less those of some of their own rows; that they are is not checked."""

@@ -69,7 +69,7 @@ class NaiveCredal(BaseEstimator):
         rng: np.random.RandomState | None = None,
     ) -> NaiveChainModel:
         """Count. One set of counts serves every order, so ``order`` is not looked at."""
-        settings = self._settings()
+        settings = self.settings()
         discretizer = self._fresh_discretizer()
         if discretizer is not None:
             discretizer.fit(X, Y)
@@ -90,9 +90,10 @@ class NaiveCredal(BaseEstimator):
                     f"counts.n_categories is {counts.n_categories.tolist()}, but the "
                     f"discretizer gives {k.tolist()} categories."
                 )
-        return NaiveChainModel(counts, self._settings(), discretizer)
+        return NaiveChainModel(counts, self.settings(), discretizer)
 
-    def _settings(self) -> NaiveSettings:
+    def settings(self) -> NaiveSettings:
+        """The parameters that matter at prediction time, checked."""
         missing = check_choice("missing_features", self.missing_features, MISSING_FEATURES)
         return NaiveSettings(
             check_epsilon(self.epsilon),

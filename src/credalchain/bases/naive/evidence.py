@@ -13,7 +13,7 @@ from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale, no_zeros
 from credalchain.bases.naive.memory import aligned, aligned_zeros
 
-_LABELS_AT_ONCE = 16
+_PIECES_AT_ONCE = 2**18  # of evidence, at the most
 
 
 @dataclass(frozen=True)
@@ -94,14 +94,26 @@ class Evidence:
         self._all = about if zero is None else zero.followed_by(about)
         self._found = list(self._find()) if reuse else None
 
-    def table(self, values: FloatArray, layout: Layout, shape: tuple[int, int, int]) -> FixedTable:
-        """(blocks, observations, lanes)."""
-        table = aligned(shape)
+    def fill(
+        self, values: FloatArray, layout: Layout, targets: IntArray, table: IntArray
+    ) -> IntArray:
+        """Write each observation into its row of ``table`` (blocks, rows, lanes).
+
+        Returns the zero factors in the same form, or an empty array.
+        """
         for first, numbers, logs in self._numbers_and_logs(values):
             _kernels.fill_table(
-                numbers, logs, *self._rows_of_table(), 0, first, layout.width, table
+                numbers,
+                logs,
+                self._all.variables,
+                self._all.sources,
+                0,
+                targets,
+                first,
+                layout.width,
+                table,
             )
-        return FixedTable(table, self._zeros(((self._about, 1),), values, layout, shape))
+        return self._zeros(((self._about, 1),), values, layout, targets, table.shape)
 
     def relative_table(self, values: FloatArray, layout: Layout) -> tuple[FixedTable, FixedTable]:
         """What all ``zero`` say together, (blocks, 16), and rows relative to them."""
@@ -109,27 +121,32 @@ class Evidence:
         zero, about, n = self._zero, self._about, len(self._zero)
         start = aligned_zeros((layout.n_blocks, LANES))
         rows = aligned((layout.n_blocks, len(about), LANES))
+        targets = np.arange(len(about))
         for first, numbers, logs in self._numbers_and_logs(values):
             lanes = (first, layout.width)
             _kernels.add_zero_codes(numbers, logs, self._all.sources, n, *lanes, start.reshape(-1))
-            _kernels.fill_table(numbers, logs, *self._rows_of_table(), n, *lanes, rows)
+            _kernels.fill_table(
+                numbers, logs, self._all.variables, self._all.sources, n, targets, *lanes, rows
+            )
         parts = ((about, 1), (zero.some(about.variables), -1))
-        start_zeros = self._zeros(((zero, 1),), values, layout, (layout.n_blocks, n, LANES))
+        start_zeros = self._zeros(
+            ((zero, 1),), values, layout, np.arange(n), (layout.n_blocks, n, LANES)
+        )
         return (
             FixedTable(start, start_zeros.sum(axis=1)),
-            FixedTable(rows, self._zeros(parts, values, layout, rows.shape)),
+            FixedTable(rows, self._zeros(parts, values, layout, targets, rows.shape)),
         )
-
-    def _rows_of_table(self) -> tuple[IntArray, IntArray]:
-        return self._all.variables, self._all.sources
 
     def _find(self) -> Iterator[tuple[int, NDArray[np.int32], IntArray]]:
         """For some labels at a time: the first, numbers of the evidence, and the evidence."""
         counted, about = self._counted, self._all
-        room = np.empty((2 * _LABELS_AT_ONCE * len(about), 4), dtype=np.int64)
-        for first in range(0, len(self._order), _LABELS_AT_ONCE):
-            labels = self._order[first : first + _LABELS_AT_ONCE]
+        at_once = min(len(self._order), max(4, _PIECES_AT_ONCE // (2 * max(1, len(about)))))
+        room = np.empty((2 * at_once * len(about), 4), dtype=np.int64)
+        buckets = np.empty(2 ** (2 * len(room)).bit_length(), dtype=np.int32)
+        for first in range(0, len(self._order), at_once):
+            labels = self._order[first : first + at_once]
             numbers = np.empty((len(labels), 2, len(about)), dtype=np.int32)
+            buckets.fill(-1)
             n_found = _kernels.find_evidence(
                 counted.counts,
                 counted.totals,
@@ -140,6 +157,7 @@ class Evidence:
                 labels,
                 numbers,
                 room,
+                buckets,
             )
             yield first, numbers, room[:n_found].copy()
 
@@ -151,19 +169,20 @@ class Evidence:
 
     def _logs(self, evidence: IntArray, values: FloatArray) -> IntArray:
         """Logarithms of the bounds, on the grid; 0 for a bound of 0, which is kept apart."""
-        logs = np.empty((len(evidence), len(values), 2))
-        _kernels.bounds_of(evidence, values, self._epsilon, logs)
-        if self._epsilon == 0:
-            logs[logs == 0] = 1.0
-        np.log(logs, out=logs)
-        logs *= self._scale.unit
-        return np.rint(logs, out=logs).astype(np.int64)
+        bounds = np.empty((len(evidence), len(values), 2))
+        _kernels.bounds_of(evidence, values, self._epsilon, bounds)
+        with np.errstate(divide="ignore"):
+            np.log(bounds, out=bounds)
+        logs = bounds.view(np.int64)  # in place
+        _kernels.round_to_grid(bounds.reshape(-1), self._scale.unit, logs.reshape(-1))
+        return logs
 
     def _zeros(
         self,
         parts: tuple[tuple[Observations, int], ...],
         values: FloatArray,
         layout: Layout,
+        targets: IntArray,
         shape: tuple[int, ...],
     ) -> IntArray:
         """Zero factors, with a sign for each part; an empty array if there is none."""
@@ -180,6 +199,7 @@ class Evidence:
                 self._order,
                 layout.width,
                 sign,
+                targets,
                 zeros,
             )
             for about, sign in parts

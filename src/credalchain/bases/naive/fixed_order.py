@@ -45,6 +45,7 @@ class FixedOrderPass:
         self._bands = np.array(
             [tables.scale.band if one[0].exact else 0 for one in settlers], dtype=np.int64
         )
+        self._star_columns = 2 + np.arange(len(settlers))
         n, m = codes.n_rows, len(self._order)
         n_strategies, n_values = len(settlers), tables.layout.n_values
         self._guess = np.zeros((n_strategies, n_values, m), dtype=np.int8)
@@ -54,8 +55,9 @@ class FixedOrderPass:
         self._run(n)
 
     def _run(self, n_rows: int) -> None:
-        if n_rows > 2 * _PILOTS and len(self._order) > 1:
-            self._guess_from(min(_PILOTS, n_rows))
+        n_pilots = min(_PILOTS, n_rows // 8)
+        if n_pilots > 1 and len(self._order) > 1:
+            self._guess_from(n_pilots)
         layout = self._tables.layout
         size = max(16, _SUMS_PER_CHUNK // (layout.n_values * layout.width))
         for_each_chunk(n_rows, size, self._request.n_jobs, self._walk)
@@ -91,13 +93,14 @@ class FixedOrderPass:
         any_stuck = _kernels.walk_chain(
             sums,
             zeros,
-            tables.pairs.values[part],
-            tables.pairs.zeros[part],
+            tables.pairs.values[values],
+            tables.pairs.zeros[values],
             guess,
             told[part],
             told_zeros[part],
             self._cuts,
             self._bands[strategies],
+            self._star_columns[strategies],
             forced,
             tables.scale.unit,
             self._order,
@@ -123,9 +126,11 @@ class FixedOrderPass:
         """Each label's commonest answer among the first rows."""
         sums, zeros = self._start.of(0, n_pilots)
         self._walk_rows(0, sums, zeros, self._forced(0, n_pilots))
-        answers = self.labels[:, :, :n_pilots, self._order] % 3  # a star is column 2
-        votes = np.stack([(answers == column).sum(axis=2) for column in range(3)])
-        self._guess = np.argmax(votes, axis=0).astype(np.int8)
+        answers = self.labels[:, :, :n_pilots, self._order]
+        votes = np.stack([(answers == y).sum(axis=2) for y in (0, 1, STAR)])
+        commonest = np.argmax(votes, axis=0)
+        columns = np.where(commonest == 2, self._star_columns[:, None, None], commonest)
+        self._guess = columns.astype(np.int8)
         self._told = self._tell_guesses()
 
     def _tell_guesses(self) -> tuple[IntArray, IntArray]:
@@ -169,11 +174,12 @@ class FixedOrderPass:
         """Where the strategy has no exact odds, the rounded sums are all there is."""
         lanes = slice(2 * at, 2 * at + 2)
         told = np.arange(at if self._request.chained else 0)
-        columns = self.labels[which, q, row, self._order[told]] % 3
+        answers = self.labels[which, q, row, self._order[told]]
+        columns = np.where(answers == STAR, self._star_columns[which], answers)
         pairs = self._tables.pairs
-        values = sums[lanes] + pairs.values[which, q, told, columns, lanes].sum(axis=0)
+        values = sums[lanes] + pairs.values[q, told, columns, lanes].sum(axis=0)
         noughts = zeros[0, lanes] if len(zeros) else None
         if noughts is not None and pairs.has_zeros:
-            noughts = noughts + pairs.zeros[which, q, told, columns, lanes].sum(axis=0)
+            noughts = noughts + pairs.zeros[q, told, columns, lanes].sum(axis=0)
         low, high = rounded_sides(values, noughts, int(self._cuts[at]), 0).tolist()
         return low, high

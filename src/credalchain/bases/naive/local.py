@@ -23,8 +23,8 @@ class NaiveLocal:
         self._sums, self._zeros = (
             by_label(part, m) for part in StartSums(codes, tables).of(0, codes.n_rows)
         )
-        self._pairs = by_label(tables.pairs.values[0, 0], m)
-        self._pair_zeros = by_label(tables.pairs.zeros[0, 0], m) if tables.pairs.has_zeros else None
+        self._pairs = by_label(tables.pairs.values[0], m)
+        self._pair_zeros = by_label(tables.pairs.zeros[0], m) if tables.pairs.has_zeros else None
 
     def bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
         (lower, _), (upper, _) = self.ends(X, j, history, s=s)

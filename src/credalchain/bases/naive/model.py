@@ -39,7 +39,7 @@ from credalchain.preprocessing import Discretizer
 from credalchain.strategies import Strategy, branching
 
 _KEPT_TABLES = 4
-_LANES_AT_ONCE = 512  # of a path: so many values of s share a pass over the features
+_LANES_AT_ONCE = 2048  # of a path: so many values of s share a pass over the features
 _ROWS_AT_ONCE = 2**12  # of the plain walk
 
 

@@ -38,8 +38,9 @@ class FeatureTable:
 class ChainTables:
     """All tables for some values of s, some strategies and one order of the labels.
 
-    ``prior`` is (values of s, width), ``pairs`` (strategies, values of s, m, 3, width); its m
-    is 0 where labels do not speak to each other.
+    ``prior`` is (values of s, width). ``pairs`` is (values of s, m, 2 + strategies, width): what a
+    label says as 0, as 1 and, for each strategy, left open; its m is 0 where labels do not speak
+    to each other.
     """
 
     order: IntArray
@@ -133,7 +134,9 @@ class TableMaker:
             return FeatureTable(*self._features.relative_table(values, layout))
         n_rows, offsets = rows_of(self._counts.n_categories, self._wanted.exceptional)
         shape = (layout.n_blocks, int(n_rows.sum()), LANES)
-        table = self._features.table(values, layout, shape)
+        rows = aligned(shape)
+        zeros = self._features.fill(values, layout, np.arange(shape[1]), rows)
+        table = FixedTable(rows, zeros)
         if self._worst:
             _fill_missing(table, self._scale, n_rows, offsets)
         if self._rows is None:
@@ -155,24 +158,21 @@ class TableMaker:
         return Evidence(counted, Observations.of_labels(m), order, **self._options)
 
     def _pair_table(self, values: FloatArray, layout: Layout) -> FixedTable:
-        """(strategies, values of s, m, 3, width): the columns 0, 1 and * of every label."""
+        """(values of s, m, 2 + strategies, width): columns 0, 1, and * of each strategy."""
         n, m, width = layout.n_values, layout.n_labels, layout.width
+        strategies = self._wanted.strategies
+        n_columns = 2 + len(strategies)
         if self._pairs is None:
-            return FixedTable.finite(
-                np.zeros((len(self._wanted.strategies), n, 0, 3, width), dtype=np.int64)
-            )
-        told = self._pairs.table(values, layout, (n, 2 * m, width))
-        told = FixedTable(
-            *(
-                part.reshape(n, m, 2, width) if part.size else part
-                for part in (told.values, told.zeros)
-            )
-        )
+            return FixedTable.finite(np.zeros((n, 0, n_columns, width), dtype=np.int64))
+        columns = aligned((n, m * n_columns, width))
+        targets = n_columns * np.repeat(np.arange(m), 2) + np.tile([0, 1], m)
+        zeros = self._pairs.fill(values, layout, targets, columns)
+        table = FixedTable(columns, zeros).reshaped((n, m, n_columns, width))
         never = self._counts.label[self._order].sum(axis=1) == 0
-        told.values[:, never] = 0  # says nothing
-        if told.has_zeros:
-            told.zeros[:, never] = 0
-        return _with_stars(told, self._scale, self._wanted.strategies, layout)
+        table.values[:, never] = 0  # says nothing
+        if table.has_zeros:
+            table.zeros[:, never] = 0
+        return _with_stars(table, self._scale, strategies)
 
 
 def _fill_missing(table: FixedTable, scale: Scale, n_rows: IntArray, offsets: IntArray) -> None:
@@ -205,31 +205,28 @@ def _made_relative(
     )
 
 
-def _with_stars(
-    told: FixedTable, scale: Scale, strategies: tuple[Strategy, ...], layout: Layout
-) -> FixedTable:
-    """Columns 0 and 1 as they are, and each strategy's column for a star."""
-    n, m, _, width = told.values.shape
-    columns = aligned((len(strategies), n, m, 3, width))
-    columns[:, :, :, :2] = told.values
-    zeros = np.zeros(columns.shape if told.has_zeros else (0,) * 5, dtype=np.int64)
-    if told.has_zeros:
-        zeros[:, :, :, :2] = told.zeros
+def _with_stars(table: FixedTable, scale: Scale, strategies: tuple[Strategy, ...]) -> FixedTable:
+    """Fill in each strategy's column for a star, from columns 0 and 1."""
+    m = table.values.shape[1]
+    zeros = table.zeros
     for which, strategy in enumerate(strategies):
-        for bound, star in enumerate(_stars(told, scale, strategy, m)):
-            columns[which, :, :, 2, bound : 2 * m : 2] = star.values
+        for bound, star in enumerate(_stars(table, scale, strategy)):
+            place = (slice(None), slice(None), 2 + which, slice(bound, 2 * m, 2))
+            table.values[place] = star.values
             if star.has_zeros:
-                zeros = np.zeros(columns.shape, dtype=np.int64) if zeros.size == 0 else zeros
-                zeros[which, :, :, 2, bound : 2 * m : 2] = star.zeros
-    return FixedTable(columns, zeros)
+                zeros = np.zeros_like(table.values) if zeros.size == 0 else zeros
+                zeros[place] = star.zeros
+    return FixedTable(table.values, zeros)
 
 
-def _stars(told: FixedTable, scale: Scale, strategy: Strategy, m: int) -> list[FixedTable]:
+def _stars(table: FixedTable, scale: Scale, strategy: Strategy) -> list[FixedTable]:
     """What a star adds to the lower and to the upper log-odds, (values of s, m, m) each."""
     assert strategy.star is not None
+    m = table.values.shape[1]
+    told = table[:, :, :2, : 2 * m]
     picks = strategy.picks and not told.has_zeros
     numbers: NDArray[Any] = told.values if picks else told.log_odds(scale)
-    lower, upper = (np.moveaxis(numbers[..., bound : 2 * m : 2], 2, 0) for bound in (0, 1))
+    lower, upper = (np.moveaxis(numbers[..., bound::2], 2, 0) for bound in (0, 1))
     if picks:
         return [FixedTable.finite(part) for part in strategy.star(lower, upper)]
     star = strategy.star(lower.copy(), upper.copy())

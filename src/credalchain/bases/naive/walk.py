@@ -81,8 +81,8 @@ class NaiveWalk(Walk):
         self._sums, self._zeros = (
             by_label(part, m) for part in StartSums(codes, tables).of(0, codes.n_rows)
         )
-        self._pairs = by_label(tables.pairs.values[0, 0], m)
-        self._pair_zeros = by_label(tables.pairs.zeros[0, 0], m) if tables.pairs.has_zeros else None
+        self._pairs = by_label(tables.pairs.values[0], m)
+        self._pair_zeros = by_label(tables.pairs.zeros[0], m) if tables.pairs.has_zeros else None
         self._history = np.full((self.n_rows, self.n_labels), FREE, dtype=np.int8)
 
     def exactness(self, j: int) -> Exactness:
