@@ -339,28 +339,47 @@ class Measure:
     of_tally: Callable[[Tally], FloatArray] | None = None
 
 
-def _over_observed(rows: Callable[..., Any], **options: float) -> Callable[[Tally], FloatArray]:
-    """The mean over the rows in which anything was observed."""
-    return lambda t: _mean(rows(t, **options), t.observed > 0)
+# Functions of this module rather than made on the spot: a scorer with a measure can be pickled.
 
 
-def _over_all(rows: Callable[[Tally], Any]) -> Callable[[Tally], FloatArray]:
-    """The mean over all rows: the truth is not looked at."""
-    return lambda t: _mean(rows(t), np.ones(len(t.observed), dtype=bool))
+def _mean_right(t: Tally) -> Any:
+    return _mean(_right_rows(t), t.observed > 0)
+
+
+def _mean_complete(t: Tally) -> Any:
+    return np.mean(_complete_rows(t), axis=-1)
+
+
+def _mean_incorrect(t: Tally) -> Any:
+    return _mean(_incorrect_rows(t), t.observed > 0)
+
+
+def _mean_size(t: Tally) -> Any:
+    return np.mean(_size_rows(t), axis=-1)
+
+
+def _mean_utility_65(t: Tally) -> Any:
+    return _mean(_utility_rows(t, _STAR_65), t.observed > 0)
+
+
+def _mean_utility_80(t: Tally) -> Any:
+    return _mean(_utility_rows(t, _STAR_80), t.observed > 0)
+
+
+def _mean_loss(t: Tally) -> Any:
+    return _mean(_loss_rows(t, _COST), t.observed > 0)
 
 
 MEASURES = {
-    "set_accuracy": Measure(set_accuracy, True, of_tally=_over_observed(_right_rows)),
-    "completeness": Measure(completeness, True, of_tally=_over_all(_complete_rows)),
-    "incorrectness": Measure(incorrectness, False, of_tally=_over_observed(_incorrect_rows)),
+    "set_accuracy": Measure(set_accuracy, True, of_tally=_mean_right),
+    "completeness": Measure(completeness, True, of_tally=_mean_complete),
+    "incorrectness": Measure(incorrectness, False, of_tally=_mean_incorrect),
     "selective_error": Measure(selective_error, False, of_tally=_selective_error),
     "precise_accuracy": Measure(precise_accuracy, True, "precise"),
     "maximin_accuracy": Measure(maximin_accuracy, True, "bounds"),
-    "mean_set_size": Measure(mean_set_size, False, of_tally=_over_all(_size_rows)),
-    "utility_65": Measure(utility_65, True, of_tally=_over_observed(_utility_rows, star=_STAR_65)),
-    "utility_80": Measure(utility_80, True, of_tally=_over_observed(_utility_rows, star=_STAR_80)),
-    "abstention_loss": Measure(
-        abstention_loss, False, of_tally=_over_observed(_loss_rows, cost=_COST)
-    ),
+    "mean_set_size": Measure(mean_set_size, False, of_tally=_mean_size),
+    "utility_65": Measure(utility_65, True, of_tally=_mean_utility_65),
+    "utility_80": Measure(utility_80, True, of_tally=_mean_utility_80),
+    "abstention_loss": Measure(abstention_loss, False, of_tally=_mean_loss),
 }
 """All measures by name."""

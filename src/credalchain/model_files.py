@@ -33,6 +33,7 @@ _CLASSIFIERS = {
     cls.__name__: cls for cls in (CredalChainClassifier, CredalBinaryRelevanceClassifier)
 }
 _COUNTS = ("n_categories", "label", "feature", "pair")
+_SETTINGS = ("epsilon", "prior", "denominator", "missing_features")
 _MEMBERS = {"json.npy", "order.npy", "cuts.npy", *(f"counts_{name}.npy" for name in _COUNTS)}
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -119,7 +120,7 @@ def _describe(classifier: Any) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]
         "package": __version__,
         "classifier": kind,
         "parameters": _plain_parameters(classifier),
-        "base": {"kind": "naive", **vars(model.settings)},
+        "base": {"kind": "naive", **{name: getattr(model.settings, name) for name in _SETTINGS}},
         "discretizer": bins,
         "n_rows": model.counts.n_rows,
         "n_features": int(classifier.n_features_in_),

@@ -8,7 +8,7 @@ no change anywhere else.
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -56,9 +56,9 @@ class Strategy:
         The same in exact odds, ``star_exact((lower0, lower1), (upper0, upper1)) ->
         (lower, upper)`` with :class:`Odds`. With it, ties are settled exactly; without
         it a prediction reports its exactness as approximate.
-    picks : bool
-        Whether ``star`` takes the least or greatest of what it is given, or 0, and never
-        computes anything else. Then it is called with whole numbers where that saves time.
+    shortcut : {"widest", "nothing"}, optional
+        Says that ``star`` gives the least of the lower and the greatest of the upper, or 0:
+        what compiled code can do in its place.
     from_tree : callable, optional
         For models of any kind: ``from_tree(tree, j) -> (lower, upper)``, each a pair of P(Y = 1)
         and P(Y = 0), from the bounds under complete histories, see
@@ -70,7 +70,7 @@ class Strategy:
     nested: bool
     star: Callable[[NDArray[Any], NDArray[Any]], tuple[Any, Any]] | None = None
     star_exact: Callable[[tuple[Odds, Odds], tuple[Odds, Odds]], tuple[Odds, Odds]] | None = None
-    picks: bool = False
+    shortcut: Literal["widest", "nothing"] | None = None
     from_tree: Callable[[StarredTree, int], Ends] | None = None
 
 
@@ -102,7 +102,7 @@ def greatest_odds(odds: tuple[Odds, ...]) -> Odds:
     return greatest
 
 
-def _branch(w_lower: FloatArray, w_upper: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _branch(w_lower: NDArray[Any], w_upper: NDArray[Any]) -> tuple[Any, Any]:
     return least_log_odds(w_lower), greatest_log_odds(w_upper)
 
 
@@ -123,13 +123,13 @@ branching = Strategy(
     nested=True,
     star=_branch,
     star_exact=_branch_exact,
-    picks=True,
+    shortcut="widest",
     from_tree=branching_ends,
 )
 """Imprecise branching: every completion of the stars is possible (the paper's IB)."""
 
 marginalization = Strategy(
-    "marginalization", nested=False, star=_drop, star_exact=_drop_exact, picks=True
+    "marginalization", nested=False, star=_drop, star_exact=_drop_exact, shortcut="nothing"
 )
 """Marginalization: a starred label is dropped from the product (the paper's MAR for NCC)."""
 

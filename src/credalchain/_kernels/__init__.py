@@ -26,6 +26,7 @@ _HOME = {
     "add_sparse_rows": "sums",
     "tell_guesses": "walk",
     "walk_chain": "walk",
+    "widest_stars": "walk",
 }
 
 if TYPE_CHECKING:
@@ -44,7 +45,7 @@ if TYPE_CHECKING:
         zero_factors,
     )
     from credalchain._kernels.sums import add_rows, add_sparse_rows
-    from credalchain._kernels.walk import tell_guesses, walk_chain
+    from credalchain._kernels.walk import tell_guesses, walk_chain, widest_stars
 
     __all__ = [
         "add_rows",
@@ -60,6 +61,7 @@ if TYPE_CHECKING:
         "sum_categories",
         "tell_guesses",
         "walk_chain",
+        "widest_stars",
         "zero_factors",
     ]
 else:

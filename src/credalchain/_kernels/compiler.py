@@ -31,7 +31,7 @@ def lane_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """The same, with its bodies vectorised rather than its loops."""
     dispatcher = _dispatcher(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT
-        return function
+        return cast(Callable[P, R], function)
     compile_plainly = dispatcher.compile
 
     def compile_lanes(signature: Any) -> Any:

@@ -26,6 +26,7 @@ def find_evidence(
     variables: NDArray[np.int64],
     sources: NDArray[np.int64],
     labels: NDArray[np.int64],
+    limits: NDArray[np.int64],
     numbers: NDArray[np.int32],
     evidence: NDArray[np.int64],
     buckets: NDArray[np.int32],
@@ -35,7 +36,8 @@ def find_evidence(
     Observation r is of variable ``variables[r]`` and was counted in row ``sources[r]`` of
     ``counts`` (rows, m, 2), if that is not NEVER_SEEN or SAYS_NOTHING. ``numbers`` (labels, 2,
     observations) gets the number of what it says about a label and class, ``evidence`` (enough
-    room, 4) the n, sum of counts, D and K of each number.
+    room, 4) the n, sum of counts, D and K of each number. Only the first ``limits[g]``
+    observations concern label number g.
 
     Two memories: counts of the variables at hand, which most often share D and K, and
     ``buckets``, a hash table of all (-1 on entry, a power of two, more than there is evidence).
@@ -50,7 +52,7 @@ def find_evidence(
     for g in range(labels.shape[0]):
         j = labels[g]
         for a in range(2):
-            for r in range(sources.shape[0]):
+            for r in range(limits[g]):
                 if sources[r] == SAYS_NOTHING:
                     numbers[g, a, r] = 0
                     continue
@@ -133,6 +135,7 @@ def fill_table(
     variables: NDArray[np.int64],
     sources: NDArray[np.int64],
     n_zeros: int,
+    limits: NDArray[np.int64],
     targets: NDArray[np.int64],
     first_label: int,
     width: int,
@@ -147,34 +150,41 @@ def fill_table(
     Lanes run through blocks: value number q of s, label number t, bound b is lane
     ``q * width + 2 * t + b``. Lanes that stand for nothing are left as they are.
     """
-    n_values, lanes = logs.shape[1], table.shape[2]
+    n_values, lanes, n_labels = logs.shape[1], table.shape[2], numbers.shape[0]
     flat, flat_logs = table.reshape(-1), logs.reshape(-1)
     run = np.uint64(2 * n_values)
     one = np.uint64(1)
-    place = np.empty(n_values, np.uint64)
-    for g in range(numbers.shape[0]):
+    place = np.empty((n_labels, n_values), np.uint64)
+    for g in range(n_labels):
         for q in range(n_values):
             lane = q * width + 2 * (first_label + g)
-            place[q] = (lane // lanes) * table.shape[1] * lanes + lane % lanes
-        for row in range(targets.shape[0]):
+            place[g, q] = (lane // lanes) * table.shape[1] * lanes + lane % lanes
+    for group in range(0, n_labels, 8):  # 16 lanes: what is written lies side by side
+        stop = min(group + 8, n_labels)
+        for row in range(limits[group:stop].max() - n_zeros):
             r = n_zeros + row
             at = np.uint64(targets[row] * lanes)
-            no, yes = np.uint64(numbers[g, 0, r]) * run, np.uint64(numbers[g, 1, r]) * run
-            for q in range(n_values):
-                low = np.uint64(2 * q)
-                lower, upper = np.int64(0), np.int64(0)
-                if sources[r] != SAYS_NOTHING:
-                    lower = flat_logs[yes + low] - flat_logs[no + low + one]
-                    upper = flat_logs[yes + low + one] - flat_logs[no + low]
-                flat[place[q] + at], flat[place[q] + at + one] = lower, upper
-            if n_zeros == 0 or sources[variables[r]] == SAYS_NOTHING:
-                continue
-            no = np.uint64(numbers[g, 0, variables[r]]) * run
-            yes = np.uint64(numbers[g, 1, variables[r]]) * run
-            for q in range(n_values):
-                low = np.uint64(2 * q)
-                flat[place[q] + at] -= flat_logs[yes + low] - flat_logs[no + low + one]
-                flat[place[q] + at + one] -= flat_logs[yes + low + one] - flat_logs[no + low]
+            zero = variables[r] if n_zeros > 0 else 0
+            differs = n_zeros > 0 and sources[zero] != SAYS_NOTHING
+            for g in range(group, stop):
+                if r >= limits[g]:
+                    continue
+                no, yes = np.uint64(numbers[g, 0, r]) * run, np.uint64(numbers[g, 1, r]) * run
+                for q in range(n_values):
+                    low, here = np.uint64(2 * q), place[g, q] + at
+                    lower, upper = np.int64(0), np.int64(0)
+                    if sources[r] != SAYS_NOTHING:
+                        lower = flat_logs[yes + low] - flat_logs[no + low + one]
+                        upper = flat_logs[yes + low + one] - flat_logs[no + low]
+                    flat[here], flat[here + one] = lower, upper
+                if not differs:
+                    continue
+                no = np.uint64(numbers[g, 0, zero]) * run
+                yes = np.uint64(numbers[g, 1, zero]) * run
+                for q in range(n_values):
+                    low, here = np.uint64(2 * q), place[g, q] + at
+                    flat[here] -= flat_logs[yes + low] - flat_logs[no + low + one]
+                    flat[here + one] -= flat_logs[yes + low + one] - flat_logs[no + low]
 
 
 @kernel

@@ -58,6 +58,15 @@ def _correct(
     A few lanes before them are changed too, but those are used up.
     """
     is_, was = np.uint64(said), np.uint64(guessed)
+    if guessed < 0:
+        for step in range((2 * t + 2) // STEP, scratch.shape[0] // STEP):
+            at = np.uint64(step * STEP)
+            a = scratch[at] + pairs[q, t, is_, at]
+            b = scratch[at + _ONE] + pairs[q, t, is_, at + _ONE]
+            c = scratch[at + _TWO] + pairs[q, t, is_, at + _TWO]
+            d = scratch[at + _THREE] + pairs[q, t, is_, at + _THREE]
+            scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
+        return
     for step in range((2 * t + 2) // STEP, scratch.shape[0] // STEP):
         at = np.uint64(step * STEP)
         a = pairs[q, t, is_, at] - pairs[q, t, was, at]
@@ -109,7 +118,7 @@ def walk_chain(
     ``sums`` (rows, lanes) holds prior and features, with one run of ``width`` lanes for each
     value of s. ``pairs`` is (values of s, m, 2 + strategies, width): what a label says as 0, as 1
     and, for each strategy, left open; m is 0 there where labels do not speak to each other.
-    ``star_columns`` says which is whose. ``guess`` (strategies, values, m) are such columns,
+    ``star_columns`` says which is whose. ``guess`` (strategies, values, m) are such columns or -1,
     ``told`` is (strategies, values, width). ``zeros``, ``pair_zeros``,
     ``told_zeros`` and ``log_odds`` may be empty. ``forced`` is (1, m) for all rows or (rows, m).
     ``labels`` is (strategies, values, n, m), ``log_odds`` (strategies, n, m, 2). ``stuck``
@@ -188,3 +197,36 @@ def tell_guesses(
             for t in range(n_labels):
                 for lane in range(2 * t + 2, told.shape[2]):
                     told[which, q, lane] += pairs[q, t, guess[which, q, t], lane]
+
+
+@kernel
+def _undefined(zeros: int) -> bool:
+    """0/0: zero factors above and below."""
+    return (zeros & ABOVE_MASK) > 0 and zeros > ABOVE_MASK
+
+
+@kernel
+def widest_stars(
+    pairs: NDArray[np.int64], zeros: NDArray[np.int64], column: int, forward: bool
+) -> None:
+    """Column * of imprecise branching: the least lower and the greatest upper of columns 0 and 1.
+
+    Undefined lower bounds win, undefined upper ones lose. ``forward``: only for later labels.
+    """
+    has_zeros = zeros.shape[0] > 0
+    for q in range(pairs.shape[0]):
+        for t in range(pairs.shape[1]):
+            for lane in range(2 * t + 2 if forward else 0, pairs.shape[3]):
+                zero, one = pairs[q, t, 0, lane], pairs[q, t, 1, lane]
+                is_upper = lane % 2 == 1
+                if not has_zeros:
+                    pairs[q, t, column, lane] = max(zero, one) if is_upper else min(zero, one)
+                    continue
+                zeros_0, zeros_1 = zeros[q, t, 0, lane], zeros[q, t, 1, lane]
+                if _undefined(zeros_0) or _undefined(zeros_1):
+                    take_one = _undefined(zeros_1) != is_upper
+                else:
+                    first, second = _with_zeros(zero, zeros_0), _with_zeros(one, zeros_1)
+                    take_one = second > first if is_upper else second < first
+                pairs[q, t, column, lane] = one if take_one else zero
+                zeros[q, t, column, lane] = zeros_1 if take_one else zeros_0

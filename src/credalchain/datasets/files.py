@@ -265,16 +265,14 @@ def _is_number_like(kind: Any) -> bool:
 def _as_csr(rows: list[dict[int, Any]], features: list[int], n: int) -> Any:
     place = np.full(n, -1)
     place[features] = np.arange(len(features))
-    triples = [
-        (row, place[i], np.nan if value is None else float(value))
-        for row, cells in enumerate(rows)
-        for i, value in cells.items()
-        if place[i] >= 0
-    ]
-    row, column, value = zip(*triples, strict=True) if triples else ((), (), ())
+    cells = [value for row in rows for value in row.values()]
+    numbers = {cell: np.nan if cell is None else float(cell) for cell in set(cells)}
+    value = np.array([numbers[cell] for cell in cells], dtype=np.float64)
+    column = place[np.fromiter((i for row in rows for i in row), dtype=np.int64, count=len(cells))]
+    row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
+    mine = column >= 0
     matrix = sparse.csr_array(
-        (np.array(value, dtype=np.float64), (np.array(row, int), np.array(column, int))),
-        shape=(len(rows), len(features)),
+        (value[mine], (row[mine], column[mine])), shape=(len(rows), len(features))
     )
     matrix.eliminate_zeros()
     return matrix
@@ -291,12 +289,17 @@ def _as_column(values: list[Any], kind: Any, is_sparse: bool) -> Any:
 
 
 def _as_label(values: list[Any], name: str, path: Path) -> NDArray[np.int8]:
-    labels = np.empty(len(values), dtype=np.int8)
-    for row, value in enumerate(values):
-        word = "" if value is None else str(value).strip().lower()
-        if word not in _YES | _NO | {""}:
-            raise ValueError(
-                f"{path}: the label {name!r} must be 0 or 1, got {value!r} in row {row}."
-            )
-        labels[row] = MISSING if word == "" else int(word in _YES)
-    return labels
+    meaning = {value: _meaning(value) for value in set(values)}
+    strange = [value for value, label in meaning.items() if label is None]
+    if strange:
+        row, value = next((row, value) for row, value in enumerate(values) if value in strange)
+        raise ValueError(f"{path}: the label {name!r} must be 0 or 1, got {value!r} in row {row}.")
+    return np.array([meaning[value] for value in values], dtype=np.int8)
+
+
+def _meaning(value: Any) -> int | None:
+    """0, 1, missing, or None for what cannot be a label."""
+    word = "" if value is None else str(value).strip().lower()
+    if word == "":
+        return MISSING
+    return int(word in _YES) if word in _YES | _NO else None

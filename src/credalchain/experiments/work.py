@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Any
 
@@ -20,7 +20,7 @@ from credalchain.datasets import MultilabelDataset, load_embedded_yeast, load_mu
 from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.embedded import EMBEDDED
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
-from credalchain.experiments.study import SETTINGS, Settings, Study, import_class
+from credalchain.experiments.study import SETTINGS, Study, import_class
 from credalchain.experiments.tasks import Task, seed_of
 from credalchain.labels import MISSING
 from credalchain.metrics import MEASURES, tally
@@ -90,7 +90,7 @@ class Answers:
 
 @dataclass(frozen=True)
 class Trial:
-    """The answers of one fit, by strategy; one that has two settings gives two."""
+    """The answers of one fit, by strategy."""
 
     fold: int
     level: float
@@ -185,17 +185,14 @@ class _NaiveMethod:
         self, fold: int, level: float, codes: Any, counts: ChainCounts, seconds: float
     ) -> Trial:
         started = time.perf_counter()
-        answers: list[tuple[str, Answers]] = []
-        for epsilon, values in _by_epsilon(self._settings, self._method.s):
-            answers += self._answers(self._classifier(fold, counts, epsilon), codes, values)
+        answers = self._answers(self._classifier(fold, counts), codes)
         spent = time.perf_counter() - started
         return Trial(fold, level, self._folds[fold], answers, seconds, spent)
 
-    def _answers(
-        self, classifier: Any, codes: Any, values: tuple[float, ...]
-    ) -> list[tuple[str, Answers]]:
+    def _answers(self, classifier: Any, codes: Any) -> list[tuple[str, Answers]]:
         """Labels for the whole grid; bounds and the precise chain only if a measure needs them."""
         needs = {MEASURES[name].needs for name in self._study.measures}
+        values = self._method.s
         strategies = self._method.strategies if self._method.kind == "chain" else None
         paths = classifier.predict_path(codes, values, strategy=strategies)
         precise = classifier.predict(codes) if "precise" in needs else None
@@ -209,15 +206,16 @@ class _NaiveMethod:
             for at, (name, path) in enumerate(zip(strategies, paths, strict=True))
         ]
 
-    def _classifier(self, fold: int, counts: ChainCounts, epsilon: float) -> Any:
+    def _classifier(self, fold: int, counts: ChainCounts) -> Any:
         settings = self._settings
         base = NaiveCredal(
-            epsilon=epsilon,
+            epsilon=settings.epsilon,
             prior=settings.prior,
             denominator=settings.denominator,
             discretizer=None,
         )
-        model = NaiveChainModel(counts, base.settings(), None)
+        chosen = replace(base.settings(), epsilon_at_zero=settings.epsilon_at_zero)
+        model = NaiveChainModel(counts, chosen, None)
         about: dict[str, Any] = {"n_features": counts.n_features, "base": base}
         if self._method.kind == "relevance":
             return CredalBinaryRelevanceClassifier.from_model(model, **about)
@@ -234,18 +232,6 @@ def _coded(dataset: str, n_bins: int) -> tuple[Discretizer, Any]:
     X = load_dataset(dataset).X
     bins = Discretizer(n_bins).fit(X)
     return bins, bins.encode(X)
-
-
-def _by_epsilon(
-    settings: Settings, values: tuple[float, ...]
-) -> list[tuple[float, tuple[float, ...]]]:
-    """Values of s that share an epsilon: the public code has another one at s = 0."""
-    zero = tuple(s for s in values if s == 0)
-    rest = tuple(s for s in values if s != 0)
-    if settings.epsilon == settings.epsilon_at_zero:
-        return [(settings.epsilon, values)]
-    groups = [(settings.epsilon_at_zero, zero), (settings.epsilon, rest)]
-    return [group for group in groups if group[1]]
 
 
 def _says_nothing_about_rows(discretizer: Discretizer, X: Any) -> bool:

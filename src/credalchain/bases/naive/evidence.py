@@ -70,11 +70,20 @@ class Counted:
     n_categories: IntArray
 
 
+@dataclass(frozen=True)
+class At:
+    """Values of s, and the epsilon that goes with them."""
+
+    values: FloatArray
+    epsilon: float
+
+
 class Evidence:
     """What observations say about every label, for any values of s.
 
     ``zero`` are observations that most others are like: their sum is given apart, and the rows
-    of the others relative to that of the same variable. With ``reuse`` the pieces of evidence
+    of the others relative to that of the same variable. ``limits`` are for each label the number
+    of (first) observations that concern it, None for all. With ``reuse`` the pieces of evidence
     that were found stay in memory.
     """
 
@@ -84,57 +93,65 @@ class Evidence:
         about: Observations,
         order: IntArray,
         *,
-        epsilon: float,
         scale: Scale,
         zero: Observations | None = None,
+        limits: IntArray | None = None,
         reuse: bool = False,
     ) -> None:
         self._counted, self._about, self._order, self._zero = counted, about, order, zero
-        self._epsilon, self._scale = epsilon, scale
+        self._scale = scale
         self._all = about if zero is None else zero.followed_by(about)
+        self._limits = np.full(len(order), len(self._all)) if limits is None else limits
         self._found = list(self._find()) if reuse else None
 
-    def fill(
-        self, values: FloatArray, layout: Layout, targets: IntArray, table: IntArray
-    ) -> IntArray:
+    def fill(self, at: At, layout: Layout, targets: IntArray, table: IntArray) -> IntArray:
         """Write each observation into its row of ``table`` (blocks, rows, lanes).
 
         Returns the zero factors in the same form, or an empty array.
         """
-        for first, numbers, logs in self._numbers_and_logs(values):
+        for first, numbers, logs in self._numbers_and_logs(at):
             _kernels.fill_table(
                 numbers,
                 logs,
                 self._all.variables,
                 self._all.sources,
                 0,
+                self._limits[first : first + len(numbers)],
                 targets,
                 first,
                 layout.width,
                 table,
             )
-        return self._zeros(((self._about, 1),), values, layout, targets, table.shape)
+        return self._zeros(((self._about, 1),), at, layout, targets, table.shape)
 
-    def relative_table(self, values: FloatArray, layout: Layout) -> tuple[FixedTable, FixedTable]:
+    def relative_table(self, at: At, layout: Layout) -> tuple[FixedTable, FixedTable]:
         """What all ``zero`` say together, (blocks, 16), and rows relative to them."""
         assert self._zero is not None
         zero, about, n = self._zero, self._about, len(self._zero)
         start = aligned_zeros((layout.n_blocks, LANES))
         rows = aligned((layout.n_blocks, len(about), LANES))
         targets = np.arange(len(about))
-        for first, numbers, logs in self._numbers_and_logs(values):
+        for first, numbers, logs in self._numbers_and_logs(at):
             lanes = (first, layout.width)
             _kernels.add_zero_codes(numbers, logs, self._all.sources, n, *lanes, start.reshape(-1))
             _kernels.fill_table(
-                numbers, logs, self._all.variables, self._all.sources, n, targets, *lanes, rows
+                numbers,
+                logs,
+                self._all.variables,
+                self._all.sources,
+                n,
+                self._limits[first : first + len(numbers)],
+                targets,
+                *lanes,
+                rows,
             )
         parts = ((about, 1), (zero.some(about.variables), -1))
         start_zeros = self._zeros(
-            ((zero, 1),), values, layout, np.arange(n), (layout.n_blocks, n, LANES)
+            ((zero, 1),), at, layout, np.arange(n), (layout.n_blocks, n, LANES)
         )
         return (
             FixedTable(start, start_zeros.sum(axis=1)),
-            FixedTable(rows, self._zeros(parts, values, layout, targets, rows.shape)),
+            FixedTable(rows, self._zeros(parts, at, layout, targets, rows.shape)),
         )
 
     def _find(self) -> Iterator[tuple[int, NDArray[np.int32], IntArray]]:
@@ -155,22 +172,21 @@ class Evidence:
                 about.variables,
                 about.sources,
                 labels,
+                self._limits[first : first + at_once],
                 numbers,
                 room,
                 buckets,
             )
             yield first, numbers, room[:n_found].copy()
 
-    def _numbers_and_logs(
-        self, values: FloatArray
-    ) -> Iterator[tuple[int, NDArray[np.int32], IntArray]]:
+    def _numbers_and_logs(self, at: At) -> Iterator[tuple[int, NDArray[np.int32], IntArray]]:
         for first, numbers, evidence in self._find() if self._found is None else self._found:
-            yield first, numbers, self._logs(evidence, values)
+            yield first, numbers, self._logs(evidence, at)
 
-    def _logs(self, evidence: IntArray, values: FloatArray) -> IntArray:
+    def _logs(self, evidence: IntArray, at: At) -> IntArray:
         """Logarithms of the bounds, on the grid; 0 for a bound of 0, which is kept apart."""
-        bounds = np.empty((len(evidence), len(values), 2))
-        _kernels.bounds_of(evidence, values, self._epsilon, bounds)
+        bounds = np.empty((len(evidence), len(at.values), 2))
+        _kernels.bounds_of(evidence, at.values, at.epsilon, bounds)
         with np.errstate(divide="ignore"):
             np.log(bounds, out=bounds)
         logs = bounds.view(np.int64)  # in place
@@ -180,13 +196,13 @@ class Evidence:
     def _zeros(
         self,
         parts: tuple[tuple[Observations, int], ...],
-        values: FloatArray,
+        at: At,
         layout: Layout,
         targets: IntArray,
         shape: tuple[int, ...],
     ) -> IntArray:
         """Zero factors, with a sign for each part; an empty array if there is none."""
-        if self._epsilon > 0:
+        if at.epsilon > 0:
             return no_zeros(len(shape))
         zeros = aligned_zeros(shape)
         found = [
@@ -195,7 +211,7 @@ class Evidence:
                 self._counted.totals,
                 about.variables,
                 about.sources,
-                values,
+                at.values,
                 self._order,
                 layout.width,
                 sign,

@@ -48,8 +48,9 @@ class FixedOrderPass:
         self._star_columns = 2 + np.arange(len(settlers))
         n, m = codes.n_rows, len(self._order)
         n_strategies, n_values = len(settlers), tables.layout.n_values
-        self._guess = np.zeros((n_strategies, n_values, m), dtype=np.int8)
-        self._told = self._tell_guesses()
+        self._guess = np.full((n_strategies, n_values, m), -1, dtype=np.int8)
+        nothing = np.zeros((n_strategies, n_values, tables.layout.width), dtype=np.int64)
+        self._told = nothing, nothing
         self.labels = np.empty((n_strategies, n_values, n, m), dtype=np.int8)
         self.log_odds = np.empty((n_strategies, n if request.wants_log_odds else 0, m, 2))
         self._run(n)

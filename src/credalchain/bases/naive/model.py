@@ -94,6 +94,8 @@ class NaiveChainModel(ChainModel):
         With the class denominator, a pair of labels never observed together has counts 0
         over a denominator that is not.
         """
+        if self.settings.epsilon_at_zero not in (None, self.settings.epsilon):
+            return False
         never_together = self.counts.pair.sum(axis=1) == 0
         return self.settings.denominator == "pairwise" or not bool(
             (never_together & (self.counts.label > 0)).any()
@@ -111,10 +113,10 @@ class NaiveChainModel(ChainModel):
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         request = Request(s, np.arange(self.n_labels), np.empty(0), precise=precise)
         if strategy.star is None:
-            local = NaiveLocal(*self._tables_for(encoded, (branching,), request))
+            local = NaiveLocal(*self._tables_for(encoded, (branching,), request, forward=False))
             rows = np.arange(encoded.n_rows)[:, None]
             return LocalWalk(local, rows, self.n_labels, s, strategy)
-        codes, tables = self._tables_for(encoded, (strategy,), request)
+        codes, tables = self._tables_for(encoded, (strategy,), request, forward=False)
         return NaiveWalk(codes, tables, self._settler(encoded, strategy, request))
 
     def infer(
@@ -135,15 +137,27 @@ class NaiveChainModel(ChainModel):
     ) -> list[Labels]:
         if len(values) == 1 or _compiled(strategies, request) != strategies:
             return super().infer_path(encoded, strategies, values, request)
-        n_together = max(1, _LANES_AT_ONCE // Layout(1, self.n_labels).width)
-        groups = [values[at : at + n_together] for at in range(0, len(values), n_together)]
+        groups = self._groups(values)
         codes, maker = self._table_maker(encoded, strategies, request, reuse=len(groups) > 1)
         shape = (len(strategies), len(values), encoded.n_rows, self.n_labels)
         labels = np.empty(shape, dtype=np.int8)
-        for at, group in enumerate(groups):
-            here = labels[:, at * n_together : at * n_together + len(group)]
-            here[:] = self._pass(codes, maker.tables(group), strategies, group, request).labels
+        for places in groups:
+            group = tuple(values[at] for at in places)
+            made = self._pass(codes, maker.tables(group), strategies, group, request)
+            labels[:, places] = made.labels
         return list(labels)
+
+    def _groups(self, values: tuple[float, ...]) -> list[list[int]]:
+        """Places of values that go through the features together: few, and of one epsilon."""
+        n_together = max(1, _LANES_AT_ONCE // Layout(1, self.n_labels).width)
+        by_epsilon: dict[float, list[int]] = {}
+        for at, s in enumerate(values):
+            by_epsilon.setdefault(self.settings.epsilon_for(s), []).append(at)
+        return [
+            places[first : first + n_together]
+            for places in by_epsilon.values()
+            for first in range(0, len(places), n_together)
+        ]
 
     def contributions(
         self, encoded: Codes, j: int, history: Labels, *, s: float, strategy: Strategy
@@ -152,7 +166,7 @@ class NaiveChainModel(ChainModel):
             return None
         request = Request(s, np.arange(self.n_labels), np.empty(0))
         codes = encoded.densified(self.counts.n_categories)
-        _, tables = self._tables_for(codes, (strategy,), request)
+        _, tables = self._tables_for(codes, (strategy,), request, forward=False)
         return naive_contributions(
             codes, tables, j, history, self.counts.n_categories, self.discretizer
         )
@@ -162,7 +176,7 @@ class NaiveChainModel(ChainModel):
     ) -> list[Answer]:
         if not strategies:
             return []
-        codes, tables = self._tables_for(encoded, strategies, request)
+        codes, tables = self._tables_for(encoded, strategies, request, forward=True)
         made = self._pass(codes, tables, strategies, (request.s,), request)
         return [
             Answer(
@@ -215,13 +229,18 @@ class NaiveChainModel(ChainModel):
         return FixedOrderPass(self, codes, tables, settlers, request)
 
     def _tables_for(
-        self, codes: Codes, strategies: tuple[Strategy, ...], request: Request
+        self,
+        codes: Codes,
+        strategies: tuple[Strategy, ...],
+        request: Request,
+        *,
+        forward: bool,
     ) -> tuple[Codes, ChainTables]:
         """Tables for one s, and codes that fit them.
 
         They stay a while, so that predicting row by row builds them once.
         """
-        wanted, s = self._wanted(codes, strategies, request), request.s
+        wanted, s = self._wanted(codes, strategies, request, forward=forward), request.s
         rows = None
         if isinstance(codes, SparseCodes):
             codes, rows = codes.compacted(self.counts.n_categories, all_rows=True)
@@ -235,17 +254,20 @@ class NaiveChainModel(ChainModel):
         self, codes: Codes, strategies: tuple[Strategy, ...], request: Request, *, reuse: bool
     ) -> tuple[Codes, TableMaker]:
         """For many values of s: tables that are used once, with only the rows these codes need."""
-        wanted, rows = self._wanted(codes, strategies, request), None
+        wanted, rows = self._wanted(codes, strategies, request, forward=True), None
         if isinstance(codes, SparseCodes):
             codes, rows = codes.compacted(self.counts.n_categories, all_rows=False)
         return codes, TableMaker(self.counts, self.settings, wanted, rows, reuse=reuse)
 
-    def _wanted(self, codes: Codes, strategies: tuple[Strategy, ...], request: Request) -> Wanted:
+    def _wanted(
+        self, codes: Codes, strategies: tuple[Strategy, ...], request: Request, *, forward: bool
+    ) -> Wanted:
         assert request.order is not None
         return Wanted(
             strategies,
             tuple(request.order.tolist()),
             chained=request.chained,
+            forward=forward,
             exceptional=codes.exceptional,
             conservative=self._conservative(request),
         )

@@ -62,3 +62,8 @@ class NaiveSettings:
     prior: str
     denominator: str
     missing_features: Literal["ignore", "conservative"]
+    epsilon_at_zero: float | None = None  # another epsilon for s = 0, as the authors' code has it
+
+    def epsilon_for(self, s: float) -> float:
+        """The epsilon that goes with a value of s."""
+        return self.epsilon if s > 0 or self.epsilon_at_zero is None else self.epsilon_at_zero

@@ -4,12 +4,12 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
+from credalchain import _kernels
 from credalchain._kernels.states import LANES
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.counts import ChainCounts
-from credalchain.bases.naive.evidence import Counted, Evidence, Observations
+from credalchain.bases.naive.evidence import At, Counted, Evidence, Observations
 from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale
 from credalchain.bases.naive.memory import aligned, aligned_zeros
 from credalchain.bases.naive.settings import DENOMINATORS, PRIORS, NaiveSettings
@@ -57,11 +57,16 @@ class ChainTables:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What tables are for. ``exceptional``: some codes are missing or were never seen."""
+    """What tables are for.
+
+    ``exceptional``: some codes are missing or were never seen. ``forward``: labels speak only to
+    those after them.
+    """
 
     strategies: tuple[Strategy, ...]
     order: tuple[int, ...]
     chained: bool
+    forward: bool
     exceptional: bool
     conservative: bool
 
@@ -85,24 +90,22 @@ class TableMaker:
         self._counts, self._settings, self._wanted, self._rows = counts, settings, wanted, rows
         self._order = np.array(wanted.order, dtype=np.int64)
         self._scale = Scale.for_terms(counts.n_features, counts.n_labels)
-        self._options: dict[str, Any] = {
-            "epsilon": settings.epsilon,
-            "scale": self._scale,
-            "reuse": reuse,
-        }
+        self._options: dict[str, Any] = {"scale": self._scale, "reuse": reuse}
         self._worst = wanted.exceptional and wanted.conservative
         self._features = self._feature_evidence()
         self._pairs = self._pair_evidence() if wanted.chained else None
 
     def tables(self, values: tuple[float, ...]) -> ChainTables:
-        s, layout = np.array(values), Layout(len(values), len(self._order))
+        """For values that share an epsilon."""
+        layout = Layout(len(values), len(self._order))
+        at = At(np.array(values), self._settings.epsilon_for(values[0]))
         return ChainTables(
             order=self._order,
             scale=self._scale,
             layout=layout,
-            prior=self._prior_table(s, layout),
-            features=self._feature_table(s, layout),
-            pairs=self._pair_table(s, layout),
+            prior=self._prior_table(at.values, layout),
+            features=self._feature_table(at, layout),
+            pairs=self._pair_table(at, layout),
         )
 
     # -- prior -------------------------------------------------------------------------
@@ -129,13 +132,13 @@ class TableMaker:
         zero = Observations.of_zero_codes(k)
         return Evidence(counted, about.some(self._rows), self._order, zero=zero, **self._options)
 
-    def _feature_table(self, values: FloatArray, layout: Layout) -> FeatureTable:
+    def _feature_table(self, at: At, layout: Layout) -> FeatureTable:
         if self._rows is not None and not self._worst:
-            return FeatureTable(*self._features.relative_table(values, layout))
+            return FeatureTable(*self._features.relative_table(at, layout))
         n_rows, offsets = rows_of(self._counts.n_categories, self._wanted.exceptional)
         shape = (layout.n_blocks, int(n_rows.sum()), LANES)
         rows = aligned(shape)
-        zeros = self._features.fill(values, layout, np.arange(shape[1]), rows)
+        zeros = self._features.fill(at, layout, np.arange(shape[1]), rows)
         table = FixedTable(rows, zeros)
         if self._worst:
             _fill_missing(table, self._scale, n_rows, offsets)
@@ -155,24 +158,26 @@ class TableMaker:
             np.ascontiguousarray(denominators, dtype=pair.dtype),
             np.full(m, 2, dtype=np.int64),
         )
-        return Evidence(counted, Observations.of_labels(m), order, **self._options)
+        limits = 2 * np.arange(m) if self._wanted.forward else None
+        return Evidence(counted, Observations.of_labels(m), order, limits=limits, **self._options)
 
-    def _pair_table(self, values: FloatArray, layout: Layout) -> FixedTable:
+    def _pair_table(self, at: At, layout: Layout) -> FixedTable:
         """(values of s, m, 2 + strategies, width): columns 0, 1, and * of each strategy."""
         n, m, width = layout.n_values, layout.n_labels, layout.width
         strategies = self._wanted.strategies
         n_columns = 2 + len(strategies)
         if self._pairs is None:
             return FixedTable.finite(np.zeros((n, 0, n_columns, width), dtype=np.int64))
-        columns = aligned((n, m * n_columns, width))
+        computed = any(one.shortcut is None for one in strategies)  # looks at every cell
+        columns = (aligned_zeros if computed else aligned)((n, m * n_columns, width))
         targets = n_columns * np.repeat(np.arange(m), 2) + np.tile([0, 1], m)
-        zeros = self._pairs.fill(values, layout, targets, columns)
+        zeros = self._pairs.fill(at, layout, targets, columns)
         table = FixedTable(columns, zeros).reshaped((n, m, n_columns, width))
         never = self._counts.label[self._order].sum(axis=1) == 0
         table.values[:, never] = 0  # says nothing
         if table.has_zeros:
             table.zeros[:, never] = 0
-        return _with_stars(table, self._scale, strategies)
+        return _with_stars(table, self._scale, strategies, forward=self._wanted.forward)
 
 
 def _fill_missing(table: FixedTable, scale: Scale, n_rows: IntArray, offsets: IntArray) -> None:
@@ -205,33 +210,40 @@ def _made_relative(
     )
 
 
-def _with_stars(table: FixedTable, scale: Scale, strategies: tuple[Strategy, ...]) -> FixedTable:
+def _with_stars(
+    table: FixedTable, scale: Scale, strategies: tuple[Strategy, ...], *, forward: bool
+) -> FixedTable:
     """Fill in each strategy's column for a star, from columns 0 and 1."""
-    m = table.values.shape[1]
-    zeros = table.zeros
     for which, strategy in enumerate(strategies):
-        for bound, star in enumerate(_stars(table, scale, strategy)):
-            place = (slice(None), slice(None), 2 + which, slice(bound, 2 * m, 2))
-            table.values[place] = star.values
-            if star.has_zeros:
-                zeros = np.zeros_like(table.values) if zeros.size == 0 else zeros
-                zeros[place] = star.zeros
-    return FixedTable(table.values, zeros)
+        column = 2 + which
+        if strategy.shortcut == "widest":
+            _kernels.widest_stars(table.values, table.zeros, column, forward)
+        elif strategy.shortcut == "nothing":
+            table.values[:, :, column] = 0
+            table.zeros[:, :, column : column + 1] = 0
+        else:
+            table = _with_computed_stars(table, scale, strategy, column)
+    return table
 
 
-def _stars(table: FixedTable, scale: Scale, strategy: Strategy) -> list[FixedTable]:
-    """What a star adds to the lower and to the upper log-odds, (values of s, m, m) each."""
+def _with_computed_stars(
+    table: FixedTable, scale: Scale, strategy: Strategy, column: int
+) -> FixedTable:
+    """By the strategy's own function, in floating point."""
     assert strategy.star is not None
     m = table.values.shape[1]
-    told = table[:, :, :2, : 2 * m]
-    picks = strategy.picks and not told.has_zeros
-    numbers: NDArray[Any] = told.values if picks else told.log_odds(scale)
-    lower, upper = (np.moveaxis(numbers[..., bound::2], 2, 0) for bound in (0, 1))
-    if picks:
-        return [FixedTable.finite(part) for part in strategy.star(lower, upper)]
-    star = strategy.star(lower.copy(), upper.copy())
-    checked = _checked_star(star, strategy, lower.shape[1:])
-    return [FixedTable.from_log_odds(part, scale) for part in checked]
+    told = np.moveaxis(table[:, :, :2, : 2 * m].log_odds(scale), 2, 0)
+    lower, upper = told[..., 0::2].copy(), told[..., 1::2].copy()
+    star = _checked_star(strategy.star(lower, upper), strategy, lower.shape[1:])
+    zeros = table.zeros
+    for bound, part in enumerate(star):
+        made = FixedTable.from_log_odds(part, scale)
+        place = (slice(None), slice(None), column, slice(bound, 2 * m, 2))
+        table.values[place] = made.values
+        if made.has_zeros:
+            zeros = np.zeros_like(table.values) if zeros.size == 0 else zeros
+            zeros[place] = made.zeros
+    return FixedTable(table.values, zeros)
 
 
 def _checked_star(

@@ -1,0 +1,64 @@
+"""How fast this machine adds, and how near the feature kernel comes.
+
+The probe adds up rows of 16 lanes in memory order, with the same instructions as the kernel but no
+look-ups: from the first-level cache, where only the adds count, and from the second-level cache,
+where a table lives. The kernel looks its rows up by the codes of a real data set.
+"""
+
+from typing import Any
+
+import numpy as np
+from splits import Split
+from timing import fastest
+
+from credalchain import CredalChainClassifier, NaiveCredal, _kernels
+from credalchain._kernels.compiler import lane_kernel
+from credalchain._kernels.lanes import load, plus, store
+from credalchain.bases.naive.memory import aligned_zeros
+from credalchain.bases.protocol import Request
+from credalchain.strategies import branching
+
+
+@lane_kernel
+def _add_in_order(rows: Any, times: int, out: Any) -> None:
+    lanes = load(out)
+    for _ in range(times):
+        for at in range(rows.shape[0]):
+            lanes = plus(lanes, rows[np.uint64(at)])
+    store(lanes, out)
+
+
+def machine() -> dict[str, float]:
+    """Additions of 64-bit numbers per nanosecond, on one core."""
+    found = {}
+    for place, kilobytes in (("first-level cache", 16), ("second-level cache", 1024)):
+        rows = aligned_zeros((kilobytes * 8, 16))
+        out = aligned_zeros((16,))
+        times = max(1, 2**26 // rows.size)
+        seconds = fastest(lambda: _add_in_order(rows, times, out))  # noqa: B023
+        found[place] = times * rows.size / seconds / 1e9
+    return found
+
+
+def feature_kernel(split: Split) -> float:
+    """The same of our kernel, for one s, on one core."""
+    chain = CredalChainClassifier(base=NaiveCredal(discretizer=None), order=split.order)
+    chain.fit(split.training, split.labels)
+    model = chain.model_
+    codes = model.encode(split.batch)
+    request = Request(1.0, chain.order_, np.full(chain.n_labels_, 0.5))
+    codes, tables = model._tables_for(codes, (branching,), request, forward=True)
+    rows = tables.features.rows.values
+    out = aligned_zeros((codes.n_rows, rows.shape[0], 16))
+    start = aligned_zeros((rows.shape[0], 16))
+    if split.is_text:
+        seconds = fastest(
+            lambda: _kernels.add_sparse_rows(codes.indptr, codes.entries, 0, start, rows, out)
+        )
+        additions = len(codes.entries) * rows.shape[0] * 16
+    else:
+        seconds = fastest(
+            lambda: _kernels.add_rows(codes.values, 0, codes.offsets, start, rows, out)
+        )
+        additions = codes.values.size * rows.shape[0] * 16
+    return additions / seconds / 1e9
