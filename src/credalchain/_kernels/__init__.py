@@ -16,10 +16,8 @@ _HOME = {
     "count_sparse_codes": "counting",
     "count_zeros": "counting",
     "sum_categories": "counting",
-    "bounds_of": "log_odds",
     "fill_table": "log_odds",
     "find_evidence": "log_odds",
-    "round_to_grid": "log_odds",
     "add_zero_codes": "log_odds",
     "zero_factors": "log_odds",
     "add_rows": "sums",
@@ -27,6 +25,7 @@ _HOME = {
     "tell_guesses": "walk",
     "walk_chain": "walk",
     "widest_stars": "walk",
+    "widest_stars_with_zeros": "walk",
 }
 
 if TYPE_CHECKING:
@@ -38,30 +37,32 @@ if TYPE_CHECKING:
     )
     from credalchain._kernels.log_odds import (
         add_zero_codes,
-        bounds_of,
         fill_table,
         find_evidence,
-        round_to_grid,
         zero_factors,
     )
     from credalchain._kernels.sums import add_rows, add_sparse_rows
-    from credalchain._kernels.walk import tell_guesses, walk_chain, widest_stars
+    from credalchain._kernels.walk import (
+        tell_guesses,
+        walk_chain,
+        widest_stars,
+        widest_stars_with_zeros,
+    )
 
     __all__ = [
         "add_rows",
         "add_sparse_rows",
         "add_zero_codes",
-        "bounds_of",
         "count_codes",
         "count_sparse_codes",
         "count_zeros",
         "fill_table",
         "find_evidence",
-        "round_to_grid",
         "sum_categories",
         "tell_guesses",
         "walk_chain",
         "widest_stars",
+        "widest_stars_with_zeros",
         "zero_factors",
     ]
 else:

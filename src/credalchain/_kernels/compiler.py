@@ -1,8 +1,8 @@
 """How a kernel is compiled, in one place.
 
-``nogil`` lets a thread pool run kernels side by side; ``cache`` keeps the machine code on
-disk. numba's own parallel mode is not used: it aborts or deadlocks under the threads and
-forks that joblib and Dask bring.
+``nogil`` lets threads run kernels side by side; ``cache`` keeps the machine code on disk;
+``error_model`` spares a test before every division. numba's own parallel mode is not used: it
+aborts or deadlocks under the threads and forks that joblib and Dask bring.
 
 ``lane_kernel`` is for loops whose body treats a fixed number of neighbours alike ("lanes").
 LLVM's SLP pass turns such a body into vector instructions; its loop pass, left on, would
@@ -42,8 +42,16 @@ def lane_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], dispatcher)
 
 
-def _dispatcher(function: Callable[..., Any]) -> Any:
-    return numba.njit(nogil=True, cache=True)(function)
+def part(function: Callable[P, R]) -> Callable[P, R]:
+    """What kernels call, and Python never does."""
+    return cast(Callable[P, R], _dispatcher(function, no_cpython_wrapper=True))
+
+
+def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
+    njit: Any = numba.njit
+    return njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True, **options)(
+        function
+    )
 
 
 @contextmanager

@@ -12,25 +12,26 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel, lane_kernel
+from credalchain._kernels.compiler import kernel, lane_kernel, part
 
 
-@kernel
+@part
 def _add_words(row: Any, a: Any, b: Any, c: Any, d: Any) -> None:
     a, b, c, d = row[0] + a, row[1] + b, row[2] + c, row[3] + d
     row[0], row[1], row[2], row[3] = a, b, c, d
 
 
-@kernel
+@part
 def _empty(lanes: NDArray[np.unsignedinteger], counts: NDArray[np.signedinteger]) -> None:
     """Add counters (blocks, categories, lanes of a block) to ``counts``; they are 0 then."""
     n_blocks, n_rows, width = lanes.shape
     for row in range(n_rows):
         for block in range(n_blocks):
             first = block * width
-            for lane in range(min(width, counts.shape[1] - first)):
-                counts[row, first + lane] += lanes[block, row, lane]
-    lanes[:] = 0
+            for lane in range(width):
+                if first + lane < counts.shape[1]:
+                    counts[row, first + lane] += lanes[block, row, lane]
+                lanes[block, row, lane] = 0
 
 
 @lane_kernel

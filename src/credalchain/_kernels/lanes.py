@@ -7,12 +7,12 @@ cache. The bodies are spelled out because the compiler vectorises only what it s
 
 from typing import Any
 
-from credalchain._kernels.compiler import kernel
+from credalchain._kernels.compiler import part
 
 # fmt: off
 
 
-@kernel
+@part
 def load(row: Any) -> Any:
     return (
         row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7],
@@ -20,7 +20,7 @@ def load(row: Any) -> Any:
     )
 
 
-@kernel
+@part
 def plus(a: Any, row: Any) -> Any:
     return (
         a[0] + row[0], a[1] + row[1], a[2] + row[2], a[3] + row[3],
@@ -30,7 +30,7 @@ def plus(a: Any, row: Any) -> Any:
     )
 
 
-@kernel
+@part
 def store(a: Any, row: Any) -> None:
     row[0], row[1], row[2], row[3] = a[0], a[1], a[2], a[3]
     row[4], row[5], row[6], row[7] = a[4], a[5], a[6], a[7]

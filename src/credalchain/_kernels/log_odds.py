@@ -1,10 +1,9 @@
 """From counts to what each observation adds to the log-odds: the formulas of the IDM.
 
 A bound of P(v | a) depends on the count n(v, a), on D and on K alone. So the work goes in three
-steps: ``find_evidence`` gives equal pieces of evidence one number, ``bounds_of`` turns each into
-probabilities for all values of s, whose logarithms numpy takes, and ``fill_table`` looks up and
-subtracts. Tables have more cells than there are different counts, and a logarithm costs as much
-as ten look-ups. Labels come in groups, so that what is written lies side by side.
+steps: ``find_evidence`` gives equal pieces of evidence one number, numpy takes the logarithms of
+their bounds for all values of s, and ``fill_table`` looks up and subtracts. Tables have more cells
+than there are different counts, and a logarithm costs as much as ten look-ups.
 """
 
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel
+from credalchain._kernels.compiler import kernel, part
 from credalchain._kernels.fixed_point import ZERO_ABOVE, ZERO_BELOW
 from credalchain._kernels.states import NEVER_SEEN, SAYS_NOTHING
 
@@ -29,6 +28,7 @@ def find_evidence(
     limits: NDArray[np.int64],
     numbers: NDArray[np.int32],
     evidence: NDArray[np.int64],
+    number_of: NDArray[np.int32],
     buckets: NDArray[np.int32],
 ) -> int:
     """Number the different pieces of evidence; how many there are.
@@ -39,14 +39,10 @@ def find_evidence(
     room, 4) the n, sum of counts, D and K of each number. Only the first ``limits[g]``
     observations concern label number g.
 
-    Two memories: counts of the variables at hand, which most often share D and K, and
-    ``buckets``, a hash table of all (-1 on entry, a power of two, more than there is evidence).
+    Two memories, -1 on entry: ``number_of`` a count, right if ``evidence`` agrees, which it does
+    while variables share D and K; and ``buckets``, a hash table of all, whose size is a power of
+    two and more than there is evidence.
     """
-    largest = 0
-    for j in labels:
-        for i in range(totals.shape[0]):
-            largest = max(largest, totals[i, j, 0], totals[i, j, 1])
-    number_of = np.full(largest + 1, -1, np.int32)  # of a count, if ``evidence`` agrees
     mask = np.uint64(buckets.shape[0] - 1)
     found = 0
     for g in range(labels.shape[0]):
@@ -80,7 +76,7 @@ def find_evidence(
     return found
 
 
-@kernel
+@part
 def _is(evidence: Any, number: Any, n: Any, total: Any, denominator: Any, k: Any) -> Any:
     return (
         evidence[number, 0] == n
@@ -90,7 +86,7 @@ def _is(evidence: Any, number: Any, n: Any, total: Any, denominator: Any, k: Any
     )
 
 
-@kernel
+@part
 def _hash(n: Any, total: Any, denominator: Any, k: Any) -> Any:
     mixed = np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ np.uint64(denominator)) * np.uint64(0xBF58476D1CE4E5B9)
@@ -99,39 +95,10 @@ def _hash(n: Any, total: Any, denominator: Any, k: Any) -> Any:
 
 
 @kernel
-def bounds_of(
-    evidence: NDArray[np.int64],
-    values: NDArray[np.float64],
-    epsilon: float,
-    bounds: NDArray[np.float64],
-) -> None:
-    """Lower and upper P(v | a) of each piece of evidence, for each s: (evidence, values, 2)."""
-    for number in range(bounds.shape[0]):
-        n, total = evidence[number, 0], evidence[number, 1]
-        denominator, k = evidence[number, 2], evidence[number, 3]
-        mix = epsilon / k
-        for q in range(values.shape[0]):
-            s = values[q]
-            if s == 0.0 and total == 0:  # a conditional without data: uniform
-                bounds[number, q, 0], bounds[number, q, 1] = 1.0 / k, 1.0 / k
-                continue
-            lower, upper = n / (denominator + s), (n + s) / (denominator + s)
-            bounds[number, q, 0] = (1.0 - epsilon) * lower + mix
-            bounds[number, q, 1] = (1.0 - epsilon) * upper + mix
-
-
-@kernel
-def round_to_grid(log_odds: NDArray[np.float64], unit: float, out: NDArray[np.int64]) -> None:
-    """Flat arrays; -inf, the logarithm of a 0 that is kept apart, becomes 0."""
-    for at in range(log_odds.shape[0]):
-        value = log_odds[at]
-        out[at] = np.int64(np.rint(value * unit)) if value > -np.inf else np.int64(0)
-
-
-@kernel
 def fill_table(
     numbers: NDArray[np.int32],
     logs: NDArray[np.int64],
+    n_values: int,
     variables: NDArray[np.int64],
     sources: NDArray[np.int64],
     n_zeros: int,
@@ -139,29 +106,31 @@ def fill_table(
     targets: NDArray[np.int64],
     first_label: int,
     width: int,
+    lanes: int,
+    n_rows: int,
     table: NDArray[np.int64],
 ) -> None:
-    """Fill ``table`` (blocks, rows, lanes) with w_lower and w_upper of every observation.
+    """Fill flat ``table`` (blocks, n_rows, lanes) with w_lower and w_upper of every observation.
 
-    ``logs`` (evidence, values, 2) are on the grid, ``targets`` the row of each observation. If
+    ``logs`` are flat (evidence, values, 2) on the grid, ``targets`` the row of each observation. If
     there are ``n_zeros``, the first so many observations are code 0 of every variable: they get
     no row, and the rows of the others hold the difference from them.
 
     Lanes run through blocks: value number q of s, label number t, bound b is lane
-    ``q * width + 2 * t + b``. Lanes that stand for nothing are left as they are.
+    ``q * width + 2 * t + b``. Lanes that stand for nothing are left as they are. ``limits`` (see
+    ``find_evidence``) do not fall.
     """
-    n_values, lanes, n_labels = logs.shape[1], table.shape[2], numbers.shape[0]
-    flat, flat_logs = table.reshape(-1), logs.reshape(-1)
+    n_labels = numbers.shape[0]
     run = np.uint64(2 * n_values)
     one = np.uint64(1)
     place = np.empty((n_labels, n_values), np.uint64)
     for g in range(n_labels):
         for q in range(n_values):
             lane = q * width + 2 * (first_label + g)
-            place[g, q] = (lane // lanes) * table.shape[1] * lanes + lane % lanes
+            place[g, q] = (lane // lanes) * n_rows * lanes + lane % lanes
     for group in range(0, n_labels, 8):  # 16 lanes: what is written lies side by side
         stop = min(group + 8, n_labels)
-        for row in range(limits[group:stop].max() - n_zeros):
+        for row in range(limits[stop - 1] - n_zeros):
             r = n_zeros + row
             at = np.uint64(targets[row] * lanes)
             zero = variables[r] if n_zeros > 0 else 0
@@ -174,17 +143,17 @@ def fill_table(
                     low, here = np.uint64(2 * q), place[g, q] + at
                     lower, upper = np.int64(0), np.int64(0)
                     if sources[r] != SAYS_NOTHING:
-                        lower = flat_logs[yes + low] - flat_logs[no + low + one]
-                        upper = flat_logs[yes + low + one] - flat_logs[no + low]
-                    flat[here], flat[here + one] = lower, upper
+                        lower = logs[yes + low] - logs[no + low + one]
+                        upper = logs[yes + low + one] - logs[no + low]
+                    table[here], table[here + one] = lower, upper
                 if not differs:
                     continue
                 no = np.uint64(numbers[g, 0, zero]) * run
                 yes = np.uint64(numbers[g, 1, zero]) * run
                 for q in range(n_values):
                     low, here = np.uint64(2 * q), place[g, q] + at
-                    flat[here] -= flat_logs[yes + low] - flat_logs[no + low + one]
-                    flat[here + one] -= flat_logs[yes + low + one] - flat_logs[no + low]
+                    table[here] -= logs[yes + low] - logs[no + low + one]
+                    table[here + one] -= logs[yes + low + one] - logs[no + low]
 
 
 @kernel

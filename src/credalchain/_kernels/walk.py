@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel, lane_kernel
+from credalchain._kernels.compiler import kernel, lane_kernel, part
 from credalchain._kernels.fixed_point import ABOVE_MASK
 from credalchain._kernels.states import FREE, STAR, STEP
 
@@ -23,7 +23,7 @@ INFINITE = 2**62  # larger than any sum
 _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
-@kernel
+@part
 def _begin(
     scratch: NDArray[np.int64],
     sums: NDArray[np.int64],
@@ -44,7 +44,7 @@ def _begin(
         scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
 
 
-@kernel
+@part
 def _correct(
     scratch: NDArray[np.int64],
     pairs: NDArray[np.int64],
@@ -57,28 +57,21 @@ def _correct(
 
     A few lanes before them are changed too, but those are used up.
     """
-    is_, was = np.uint64(said), np.uint64(guessed)
-    if guessed < 0:
-        for step in range((2 * t + 2) // STEP, scratch.shape[0] // STEP):
-            at = np.uint64(step * STEP)
-            a = scratch[at] + pairs[q, t, is_, at]
-            b = scratch[at + _ONE] + pairs[q, t, is_, at + _ONE]
-            c = scratch[at + _TWO] + pairs[q, t, is_, at + _TWO]
-            d = scratch[at + _THREE] + pairs[q, t, is_, at + _THREE]
-            scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
-        return
+    is_, was, kept = np.uint64(said), np.uint64(0), np.int64(0)
+    if guessed >= 0:  # else nothing was told
+        was, kept = np.uint64(guessed), np.int64(-1)
     for step in range((2 * t + 2) // STEP, scratch.shape[0] // STEP):
         at = np.uint64(step * STEP)
-        a = pairs[q, t, is_, at] - pairs[q, t, was, at]
-        b = pairs[q, t, is_, at + _ONE] - pairs[q, t, was, at + _ONE]
-        c = pairs[q, t, is_, at + _TWO] - pairs[q, t, was, at + _TWO]
-        d = pairs[q, t, is_, at + _THREE] - pairs[q, t, was, at + _THREE]
+        a = pairs[q, t, is_, at] - (pairs[q, t, was, at] & kept)
+        b = pairs[q, t, is_, at + _ONE] - (pairs[q, t, was, at + _ONE] & kept)
+        c = pairs[q, t, is_, at + _TWO] - (pairs[q, t, was, at + _TWO] & kept)
+        d = pairs[q, t, is_, at + _THREE] - (pairs[q, t, was, at + _THREE] & kept)
         a, b = scratch[at] + a, scratch[at + _ONE] + b
         c, d = scratch[at + _TWO] + c, scratch[at + _THREE] + d
         scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
 
 
-@kernel
+@part
 def _with_zeros(value: int, zeros: int) -> int:
     """A sum whose zero factors are counted apart: a zero above wins."""
     if zeros & ABOVE_MASK:
@@ -86,7 +79,7 @@ def _with_zeros(value: int, zeros: int) -> int:
     return INFINITE if zeros else value
 
 
-@kernel
+@part
 def _as_float(value: int, unit: float) -> float:
     if value == INFINITE:
         return math.inf
@@ -96,12 +89,12 @@ def _as_float(value: int, unit: float) -> float:
 @lane_kernel
 def walk_chain(
     sums: NDArray[np.int64],
-    zeros: NDArray[np.int64],
+    zeros: NDArray[np.int64] | None,
     pairs: NDArray[np.int64],
-    pair_zeros: NDArray[np.int64],
+    pair_zeros: NDArray[np.int64] | None,
     guess: NDArray[np.int8],
     told: NDArray[np.int64],
-    told_zeros: NDArray[np.int64],
+    told_zeros: Any,
     cuts: NDArray[np.int64],
     bands: NDArray[np.int64],
     star_columns: NDArray[np.int64],
@@ -119,20 +112,18 @@ def walk_chain(
     value of s. ``pairs`` is (values of s, m, 2 + strategies, width): what a label says as 0, as 1
     and, for each strategy, left open; m is 0 there where labels do not speak to each other.
     ``star_columns`` says which is whose. ``guess`` (strategies, values, m) are such columns or -1,
-    ``told`` is (strategies, values, width). ``zeros``, ``pair_zeros``,
-    ``told_zeros`` and ``log_odds`` may be empty. ``forced`` is (1, m) for all rows or (rows, m).
-    ``labels`` is (strategies, values, n, m), ``log_odds`` (strategies, n, m, 2). ``stuck``
-    (strategies, values, rows) is m on return, or the position at which exact arithmetic must
-    decide: put its answer into ``forced`` and walk that row again.
+    ``told`` is (strategies, values, width). ``zeros``, ``pair_zeros``
+    and ``told_zeros`` may be None, ``log_odds`` may be empty. ``forced`` is (1, m) for all rows
+    or (rows, m). ``labels`` is (strategies, values, n, m), ``log_odds`` (strategies, n, m, 2).
+    ``stuck`` (strategies, values, rows) is m on return, or the position at which exact arithmetic
+    must decide: put its answer into ``forced`` and walk that row again.
     """
     n_strategies, n_values, width = told.shape
     n_labels = order.shape[0]
-    has_zeros = zeros.shape[0] > 0
     has_pairs = pairs.shape[1] > 0
-    has_pair_zeros = pair_zeros.shape[1] > 0
     wants_log_odds = log_odds.shape[1] > 0
     scratch = np.empty(width, np.int64)
-    scratch_zeros = np.empty(width if has_zeros else 0, np.int64)
+    scratch_zeros = np.empty(width if zeros is not None else 0, np.int64)
     starless = np.zeros(sums.shape[0], np.bool_)  # in the first strategy's walk
     any_stuck = False
     for q in range(n_values):
@@ -150,13 +141,13 @@ def walk_chain(
                     stuck[which, q, row] = n_labels
                     continue
                 _begin(scratch, sums, row, q * width, told, which, q)
-                if has_zeros:
+                if zeros is not None:
                     _begin(scratch_zeros, zeros, row, q * width, told_zeros, which, q)
                 rule = row % forced.shape[0]
                 stop, stars = n_labels, 0
                 for t in range(n_labels):
                     lower, upper = scratch[2 * t], scratch[2 * t + 1]
-                    if has_zeros:
+                    if zeros is not None:
                         lower = _with_zeros(lower, scratch_zeros[2 * t])
                         upper = _with_zeros(upper, scratch_zeros[2 * t + 1])
                     above, below = cuts[t] + band, cuts[t] - band
@@ -177,7 +168,7 @@ def walk_chain(
                     guessed = guess[which, q, t]
                     if has_pairs and said != guessed:
                         _correct(scratch, pairs, q, t, said, guessed)
-                        if has_pair_zeros:
+                        if pair_zeros is not None:
                             _correct(scratch_zeros, pair_zeros, q, t, said, guessed)
                 stuck[which, q, row] = stop
                 if which == 0:
@@ -186,7 +177,7 @@ def walk_chain(
     return any_stuck
 
 
-@kernel
+@lane_kernel
 def tell_guesses(
     pairs: NDArray[np.int64], guess: NDArray[np.int8], told: NDArray[np.int64]
 ) -> None:
@@ -199,30 +190,38 @@ def tell_guesses(
                     told[which, q, lane] += pairs[q, t, guess[which, q, t], lane]
 
 
-@kernel
+@part
 def _undefined(zeros: int) -> bool:
     """0/0: zero factors above and below."""
     return (zeros & ABOVE_MASK) > 0 and zeros > ABOVE_MASK
 
 
-@kernel
-def widest_stars(
-    pairs: NDArray[np.int64], zeros: NDArray[np.int64], column: int, forward: bool
-) -> None:
+@lane_kernel
+def widest_stars(pairs: NDArray[np.int64], column: int, forward: bool) -> None:
     """Column * of imprecise branching: the least lower and the greatest upper of columns 0 and 1.
 
-    Undefined lower bounds win, undefined upper ones lose. ``forward``: only for later labels.
+    ``forward``: only for later labels.
     """
-    has_zeros = zeros.shape[0] > 0
+    for q in range(pairs.shape[0]):
+        for t in range(pairs.shape[1]):
+            for at in range(t + 1 if forward else 0, pairs.shape[3] // 2):
+                zero, one = pairs[q, t, 0, 2 * at], pairs[q, t, 1, 2 * at]
+                pairs[q, t, column, 2 * at] = zero if zero < one else one
+                zero, one = pairs[q, t, 0, 2 * at + 1], pairs[q, t, 1, 2 * at + 1]
+                pairs[q, t, column, 2 * at + 1] = zero if zero > one else one
+
+
+@kernel
+def widest_stars_with_zeros(
+    pairs: NDArray[np.int64], zeros: NDArray[np.int64], column: int, forward: bool
+) -> None:
+    """The same where there are zero factors: undefined lower bounds win, upper ones lose."""
     for q in range(pairs.shape[0]):
         for t in range(pairs.shape[1]):
             for lane in range(2 * t + 2 if forward else 0, pairs.shape[3]):
                 zero, one = pairs[q, t, 0, lane], pairs[q, t, 1, lane]
-                is_upper = lane % 2 == 1
-                if not has_zeros:
-                    pairs[q, t, column, lane] = max(zero, one) if is_upper else min(zero, one)
-                    continue
                 zeros_0, zeros_1 = zeros[q, t, 0, lane], zeros[q, t, 1, lane]
+                is_upper = lane % 2 == 1
                 if _undefined(zeros_0) or _undefined(zeros_1):
                     take_one = _undefined(zeros_1) != is_upper
                 else:

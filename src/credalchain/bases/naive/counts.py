@@ -76,6 +76,10 @@ class ChainCounts:
         """D: (p, m, 2), the sum of the counts over the categories of each feature."""
         return self._feature_totals
 
+    def keep_totals(self, totals: NDArray[Any]) -> None:
+        """Spare the sum of ``feature_totals``, where it is known."""
+        vars(self)["_feature_totals"] = totals
+
     @cached_property
     def _feature_totals(self) -> NDArray[Any]:
         lanes = 2 * self.n_labels
@@ -92,15 +96,21 @@ class ChainCounts:
             np.sum([getattr(part, name) for part in parts], axis=0, dtype=dtype)
             for name, dtype in zip(_ARRAYS[1:], dtypes, strict=True)
         )
-        return ChainCounts.trusted(n_rows, parts[0].n_categories, *arrays)
+        whole = ChainCounts.trusted(n_rows, parts[0].n_categories, *arrays)
+        whole.keep_totals(
+            np.sum([part.feature_totals() for part in parts], axis=0, dtype=_small(n_rows))
+        )
+        return whole
 
     def without(self, part: "ChainCounts") -> "ChainCounts":
         """These counts less those of some of their own rows; that they are is not checked."""
-        return ChainCounts.trusted(
+        rest = ChainCounts.trusted(
             self.n_rows - part.n_rows,
             self.n_categories,
             *(getattr(self, name) - getattr(part, name) for name in _ARRAYS[1:]),
         )
+        rest.keep_totals(self.feature_totals() - part.feature_totals())
+        return rest
 
     def widened(self, n_categories: IntArray) -> "ChainCounts":
         """The same counts with at least ``n_categories`` categories per feature."""
@@ -166,13 +176,17 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
         _kernels.count_zeros(offsets, rows_each, label.astype(feature.dtype).ravel(), feature)
     if codes.exceptional:  # rows of codes that are in no category
         feature = feature[_category_rows(n_categories, offsets)]
-    return ChainCounts.trusted(
+    counts = ChainCounts.trusted(
         n_rows,
         n_categories,
         label,
         feature.reshape(-1, n_labels, 2),
         _count_pairs(Y, label).astype(feature.dtype),
     )
+    if not codes.exceptional:  # every row is in some category of every feature
+        totals = np.broadcast_to(label, (len(n_categories), n_labels, 2))
+        counts.keep_totals(totals.astype(feature.dtype))
+    return counts
 
 
 def _count_features(

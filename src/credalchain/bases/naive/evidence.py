@@ -77,6 +77,22 @@ class At:
     values: FloatArray
     epsilon: float
 
+    def bounds(self, evidence: IntArray) -> FloatArray:
+        """Lower and upper P(v | a) of pieces of evidence, (pieces, values of s, 2).
+
+        A piece is n(v, a), the sum of the counts, D and K.
+        """
+        n, total, denominator, k = evidence.T[:, :, None]
+        bounds = np.empty((len(evidence), len(self.values), 2))
+        with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced below
+            share = (1.0 - self.epsilon) / (denominator + self.values)
+            np.multiply(n, share, out=bounds[..., 0])
+            np.multiply(n + self.values, share, out=bounds[..., 1])
+        bounds += (self.epsilon / k)[..., None]
+        if (self.values == 0).any():  # a conditional without data: uniform
+            bounds[(total == 0) & (self.values == 0)] = (1.0 / k[total == 0])[:, None]
+        return bounds
+
 
 class Evidence:
     """What observations say about every label, for any values of s.
@@ -110,18 +126,7 @@ class Evidence:
         Returns the zero factors in the same form, or an empty array.
         """
         for first, numbers, logs in self._numbers_and_logs(at):
-            _kernels.fill_table(
-                numbers,
-                logs,
-                self._all.variables,
-                self._all.sources,
-                0,
-                self._limits[first : first + len(numbers)],
-                targets,
-                first,
-                layout.width,
-                table,
-            )
+            self._fill(numbers, logs, 0, targets, first, layout, table)
         return self._zeros(((self._about, 1),), at, layout, targets, table.shape)
 
     def relative_table(self, at: At, layout: Layout) -> tuple[FixedTable, FixedTable]:
@@ -132,19 +137,10 @@ class Evidence:
         rows = aligned((layout.n_blocks, len(about), LANES))
         targets = np.arange(len(about))
         for first, numbers, logs in self._numbers_and_logs(at):
-            lanes = (first, layout.width)
-            _kernels.add_zero_codes(numbers, logs, self._all.sources, n, *lanes, start.reshape(-1))
-            _kernels.fill_table(
-                numbers,
-                logs,
-                self._all.variables,
-                self._all.sources,
-                n,
-                self._limits[first : first + len(numbers)],
-                targets,
-                *lanes,
-                rows,
+            _kernels.add_zero_codes(
+                numbers, logs, self._all.sources, n, first, layout.width, start.reshape(-1)
             )
+            self._fill(numbers, logs, n, targets, first, layout, rows)
         parts = ((about, 1), (zero.some(about.variables), -1))
         start_zeros = self._zeros(
             ((zero, 1),), at, layout, np.arange(n), (layout.n_blocks, n, LANES)
@@ -154,16 +150,44 @@ class Evidence:
             FixedTable(rows, self._zeros(parts, at, layout, targets, rows.shape)),
         )
 
+    def _fill(
+        self,
+        numbers: NDArray[np.int32],
+        logs: IntArray,
+        n_zeros: int,
+        targets: IntArray,
+        first: int,
+        layout: Layout,
+        table: IntArray,
+    ) -> None:
+        _kernels.fill_table(
+            numbers,
+            logs.reshape(-1),
+            logs.shape[1],
+            self._all.variables,
+            self._all.sources,
+            n_zeros,
+            self._limits[first : first + len(numbers)],
+            targets,
+            first,
+            layout.width,
+            table.shape[2],
+            table.shape[1],
+            table.reshape(-1),
+        )
+
     def _find(self) -> Iterator[tuple[int, NDArray[np.int32], IntArray]]:
         """For some labels at a time: the first, numbers of the evidence, and the evidence."""
         counted, about = self._counted, self._all
         at_once = min(len(self._order), max(4, _PIECES_AT_ONCE // (2 * max(1, len(about)))))
         room = np.empty((2 * at_once * len(about), 4), dtype=np.int64)
+        number_of = np.empty(int(counted.totals.max(initial=0)) + 1, dtype=np.int32)
         buckets = np.empty(2 ** (2 * len(room)).bit_length(), dtype=np.int32)
         for first in range(0, len(self._order), at_once):
             labels = self._order[first : first + at_once]
             numbers = np.empty((len(labels), 2, len(about)), dtype=np.int32)
             buckets.fill(-1)
+            number_of.fill(-1)
             n_found = _kernels.find_evidence(
                 counted.counts,
                 counted.totals,
@@ -175,6 +199,7 @@ class Evidence:
                 self._limits[first : first + at_once],
                 numbers,
                 room,
+                number_of,
                 buckets,
             )
             yield first, numbers, room[:n_found].copy()
@@ -185,13 +210,13 @@ class Evidence:
 
     def _logs(self, evidence: IntArray, at: At) -> IntArray:
         """Logarithms of the bounds, on the grid; 0 for a bound of 0, which is kept apart."""
-        bounds = np.empty((len(evidence), len(at.values), 2))
-        _kernels.bounds_of(evidence, at.values, at.epsilon, bounds)
+        logs = at.bounds(evidence)
         with np.errstate(divide="ignore"):
-            np.log(bounds, out=bounds)
-        logs = bounds.view(np.int64)  # in place
-        _kernels.round_to_grid(bounds.reshape(-1), self._scale.unit, logs.reshape(-1))
-        return logs
+            np.log(logs, out=logs)
+        if at.epsilon == 0:
+            logs[np.isneginf(logs)] = 0.0
+        logs *= self._scale.unit
+        return np.rint(logs, out=logs).astype(np.int64)
 
     def _zeros(
         self,

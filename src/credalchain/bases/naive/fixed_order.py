@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SUMS_PER_CHUNK = 2**17  # 64-bit sums of one chunk of rows: a megabyte
 _PILOTS = 64
+_MANY_LABELS = 16  # from here on, guessing what most rows say saves more than it costs
 
 
 class FixedOrderPass:
@@ -57,7 +58,7 @@ class FixedOrderPass:
 
     def _run(self, n_rows: int) -> None:
         n_pilots = min(_PILOTS, n_rows // 8)
-        if n_pilots > 1 and len(self._order) > 1:
+        if n_pilots > 1 and len(self._order) >= _MANY_LABELS:
             self._guess_from(n_pilots)
         layout = self._tables.layout
         size = max(16, _SUMS_PER_CHUNK // (layout.n_values * layout.width))
@@ -91,14 +92,15 @@ class FixedOrderPass:
         guess = self._guess[part]
         told, told_zeros = self._told
         stuck = np.empty((*guess.shape[:2], len(sums)), dtype=np.int32)
+        with_zeros, pair_zeros = tables.has_zeros, tables.pairs.zeros
         any_stuck = _kernels.walk_chain(
             sums,
-            zeros,
+            zeros if with_zeros else None,
             tables.pairs.values[values],
-            tables.pairs.zeros[values],
+            pair_zeros[values] if with_zeros and len(pair_zeros) else None,
             guess,
             told[part],
-            told_zeros[part],
+            told_zeros[part] if with_zeros else None,
             self._cuts,
             self._bands[strategies],
             self._star_columns[strategies],

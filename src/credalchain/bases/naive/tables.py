@@ -216,8 +216,10 @@ def _with_stars(
     """Fill in each strategy's column for a star, from columns 0 and 1."""
     for which, strategy in enumerate(strategies):
         column = 2 + which
-        if strategy.shortcut == "widest":
-            _kernels.widest_stars(table.values, table.zeros, column, forward)
+        if strategy.shortcut == "widest" and table.has_zeros:
+            _kernels.widest_stars_with_zeros(table.values, table.zeros, column, forward)
+        elif strategy.shortcut == "widest":
+            _kernels.widest_stars(table.values, column, forward)
         elif strategy.shortcut == "nothing":
             table.values[:, :, column] = 0
             table.zeros[:, :, column : column + 1] = 0
