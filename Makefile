@@ -1,6 +1,7 @@
 # make        lists what there is
 # make demo   everything from nothing to pictures
 # make test   everything that has to hold
+# make bench  how fast it is, in ratios
 #
 # Needs Python 3.11 or later, make and git. Works with GNU Make 3.81 and in folders with
 # spaces: all paths here are relative.
@@ -8,7 +9,7 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 
-.PHONY: help demo test format clean
+.PHONY: help demo test bench format clean
 
 # A Python that was asked for by name is used even if .venv was made with another.
 ifneq ($(origin PYTHON),file)
@@ -21,6 +22,7 @@ endif
 help:
 	@echo "make demo    set up, cross-validate on the embedded yeast data, draw the figures"
 	@echo "make test    set up, then formatting, lint, types, import layers, tests and doctests"
+	@echo "make bench   how fast everything is, against scikit-learn and NumPy (ten minutes)"
 	@echo "make format  rewrite the code in the project's format"
 	@echo "make clean   remove everything the other targets made"
 	@echo
@@ -35,6 +37,9 @@ test: .venv/.dev
 	$(PY) -m mypy
 	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()"
 	$(PY) -m pytest -n auto
+
+bench: .venv/.dev
+	$(PY) benchmarks/run.py $(BENCH)
 
 format: .venv/.dev
 	$(PY) -m ruff format .

@@ -1,0 +1,215 @@
+"""Short cuts taken for speed: each against the long way."""
+
+import os
+import subprocess
+import sys
+import threading
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from credalchain import ChainCounts, CredalChainClassifier, NaiveCredal
+from credalchain.bases.naive.codes import inner_codes
+from credalchain.bases.naive.counts import count
+from credalchain.bases.naive.threads import for_each_chunk
+
+BOTH = ("branching", "marginalization")
+
+
+def data(n, p, m, *, k=3, seed=0, thin=False, missing=0.1):
+    rng = np.random.default_rng(seed)
+    X = rng.integers(0, k, (n, p))
+    if thin:
+        X[rng.random(X.shape) < 0.8] = 0
+    Y = (rng.random((n, m)) < rng.uniform(0.05, 0.6, m)).astype(np.int8)
+    Y[rng.random(Y.shape) < missing] = -1
+    return X, Y
+
+
+def counted_literally(X, Y, K):
+    """n(v, a) for features and for pairs of labels, one cell at a time."""
+    classes = np.stack([Y == 0, Y == 1], axis=-1)
+    feature = [classes[X[:, i] == v].sum(axis=0) for i, k in enumerate(K) for v in range(k)]
+    m = Y.shape[1]
+    pair = [[classes[Y[:, k] == b].sum(axis=0) for b in (0, 1)] for k in range(m)]
+    return np.array(feature), np.array(pair)
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.2])
+@pytest.mark.parametrize(
+    ("n", "m", "thin"),
+    [(1, 1, False), (255, 3, False), (256, 17, False), (1000, 40, False), (700, 9, True)],
+)
+def test_packed_counters(n, m, thin, missing):
+    X, Y = data(n, 7, m, thin=thin, missing=missing)
+    K = np.full(7, 3)
+    codes = inner_codes(sparse.csr_array(X) if thin else X, K)
+    counts = count(codes, Y, K)
+    feature, pair = counted_literally(X, Y, K)
+    np.testing.assert_array_equal(counts.feature, feature)
+    np.testing.assert_array_equal(counts.pair, pair)
+    np.testing.assert_array_equal(counts.feature_totals(), feature.reshape(7, 3, m, 2).sum(axis=1))
+
+
+def test_packed_counters_do_not_run_over():
+    """More equal rows than a counter can hold, of 8 bits (dense) and of 16 (sparse)."""
+    n = 70_000
+    X, Y, K = np.ones((n, 1), dtype=np.uint8), np.ones((n, 3), dtype=np.int8), np.array([2])
+    for codes in (X, sparse.csr_array(X)):
+        counts = count(inner_codes(codes, K), Y, K)
+        assert counts.feature[1, :, 1].tolist() == [n] * 3
+        assert counts.feature.sum() == 3 * n
+
+
+def test_counts_beyond_32_bits():
+    half = np.array([[2**30, 2**30 - 1]])
+    counts = ChainCounts(
+        2**31 - 1,
+        np.array([1]),
+        half,
+        half[None],
+        np.array([[[[2**30, 0]], [[0, 2**30 - 1]]]]),
+    )
+    assert counts.feature.dtype == np.int32
+    total = counts + counts
+    assert total.feature.dtype == np.int64
+    assert total.feature.tolist() == [[[2**31, 2**31 - 2]]]
+    assert (total - counts) == counts
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.001])
+@pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
+@pytest.mark.parametrize(("n", "m"), [(40, 3), (300, 24), (60, 90)])
+def test_a_path_is_many_calls(n, m, thin, epsilon):
+    """Also with values that repeat, in no order, and so many that they go in several groups."""
+    X, Y = data(n, 12, m, thin=thin)
+    X[0, 0] = -1
+    X = sparse.csr_array(X) if thin else X
+    base = NaiveCredal(discretizer=None, epsilon=epsilon)
+    chain = CredalChainClassifier(base, random_state=1).fit(X, Y)
+    values = [2.0, 0.0, 0.5, 2.0, 7.5, 1e-3, *np.linspace(0, 3, 20)]
+    paths = chain.predict_path(X, values, strategy=BOTH)
+    for at, s in enumerate(values):
+        for path, one in zip(paths, chain.infer(X, s=s, strategy=BOTH), strict=True):
+            np.testing.assert_array_equal(path[at], one.labels)
+
+
+def test_guesses_do_not_show():
+    """Rows of a large batch, for which common answers are guessed, against rows one by one."""
+    X, Y = data(400, 15, 40)
+    chain = CredalChainClassifier(NaiveCredal(discretizer=None), s=0.5, random_state=0).fit(X, Y)
+    for whole, strategy in zip(chain.infer(X, strategy=BOTH), BOTH, strict=True):
+        for row in range(0, 400, 37):
+            alone = chain.infer(X[row : row + 1], strategy=strategy)
+            np.testing.assert_array_equal(alone.labels[0], whole.labels[row])
+            np.testing.assert_array_equal(alone.log_odds[0], whole.log_odds[row])
+
+
+def test_a_logarithm_does_not_depend_on_its_place():
+    """numpy's vectorised logarithm must not treat the end of an array differently."""
+    values = np.random.default_rng(0).random(1003)
+    whole = np.log(values)
+    for start in (0, 1, 5, 990, 1002):
+        np.testing.assert_array_equal(np.log(values[start:]), whole[start:])
+        assert np.log(values[start : start + 1])[0] == whole[start]
+
+
+def test_an_error_in_a_thread_is_raised():
+    def run(start, stop):
+        if start == 30:
+            raise ZeroDivisionError("row 30")
+
+    with pytest.raises(ZeroDivisionError, match="row 30"):
+        for_each_chunk(100, 10, 3, run)
+    assert threading.active_count() < 20
+
+
+COMPILED = """
+import numpy as np
+from credalchain import CredalChainClassifier, NaiveCredal
+import sys
+{before}
+rng = np.random.default_rng(0)
+X, Y = rng.integers(0, 3, (60, 5)), rng.integers(0, 2, (60, 4))
+CredalChainClassifier(NaiveCredal(discretizer=None), s=1.0).fit(X, Y).infer(X)
+{after}
+"""
+
+
+def run(folder, before, after, **environment):
+    script = folder / "script.py"  # a file, because what is typed in cannot be cached
+    script.write_text(COMPILED.format(before=before, after=after))
+    done = subprocess.run(
+        [sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**os.environ, **environment},
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.split()
+
+
+def test_only_what_is_used_is_compiled(tmp_path):
+    used = run(
+        tmp_path,
+        "assert 'numba' not in sys.modules",
+        """
+from credalchain import _kernels
+for module in [sys.modules[name] for name in sys.modules if name.startswith(_kernels.__name__)]:
+    for name, thing in vars(module).items():
+        if getattr(thing, "signatures", None):
+            print(name)
+""",
+    )
+    assert {"count_codes", "add_rows", "walk_chain", "fill_table"} <= set(used)
+    unused = {"add_sparse_rows", "count_sparse_codes", "zero_factors", "add_zero_codes"}
+    assert not unused & set(used)
+
+
+def test_what_users_compile_is_compiled_as_before(tmp_path):
+    """Our kernels switch settings of numba while they compile, and nobody else sees it."""
+    lines = run(
+        tmp_path,
+        """
+import numba
+from numba.core import config
+def settings():
+    return (config.SLP_VECTORIZE, config.LOOP_VECTORIZE)
+before = settings()
+""",
+        """
+assert settings() == before, settings()
+from credalchain._kernels.compiler import lane_kernel
+seen = []
+from numba.core import codegen
+original = codegen.CPUCodegen._pass_builder
+def spy(self, **options):
+    seen.append(settings())
+    return original(self, **options)
+codegen.CPUCodegen._pass_builder = spy
+@numba.njit
+def theirs(x):
+    return x + 1
+theirs(1)
+assert set(seen) == {before}, seen
+seen.clear()
+@lane_kernel
+def ours(x):
+    return x + 2
+ours(1)
+assert set(seen) == {(1, 0)}, seen
+@lane_kernel
+def wrong(x):
+    return x.no_such_thing
+try:
+    wrong(1)
+except numba.TypingError:
+    pass
+assert settings() == before
+print("fine")
+""",
+        NUMBA_CACHE_DIR=str(tmp_path),
+    )
+    assert lines[-1] == "fine"
