@@ -6,20 +6,18 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 
-def fastest(work: Callable[[], Any], *, repeat: int = 9, budget: float = 20.0) -> float:
-    """Seconds of the fastest run after a warm-up; fewer runs once the budget is spent.
+def fastest(work: Callable[[], Any], *, seconds: float = 0.7) -> float:
+    """Seconds of the fastest run after a warm-up: at least 3 runs, more while there is time.
 
     The fastest, because whatever else the machine does can only make a run slower.
     """
     work()
-    best, spent = float("inf"), 0.0
-    for _ in range(repeat):
+    best, spent, runs = float("inf"), 0.0, 0
+    while runs < 3 or (spent < seconds and runs < 300):
         started = time.perf_counter()
         work()
-        seconds = time.perf_counter() - started
-        best, spent = min(best, seconds), spent + seconds
-        if spent > budget:
-            break
+        took = time.perf_counter() - started
+        best, spent, runs = min(best, took), spent + took, runs + 1
     return best
 
 

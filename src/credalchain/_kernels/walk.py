@@ -80,10 +80,10 @@ def _with_zeros(value: int, zeros: int) -> int:
 
 
 @part
-def _as_float(value: int, unit: float) -> float:
+def _as_float(value: int, grain: float) -> float:
     if value == INFINITE:
         return math.inf
-    return -math.inf if value == -INFINITE else value / unit
+    return -math.inf if value == -INFINITE else value * grain
 
 
 @lane_kernel
@@ -99,7 +99,7 @@ def walk_chain(
     bands: NDArray[np.int64],
     star_columns: NDArray[np.int64],
     forced: NDArray[np.int8],
-    unit: float,
+    grain: float,
     order: NDArray[np.int64],
     first: int,
     labels: NDArray[np.int8],
@@ -150,20 +150,25 @@ def walk_chain(
                     if zeros is not None:
                         lower = _with_zeros(lower, scratch_zeros[2 * t])
                         upper = _with_zeros(upper, scratch_zeros[2 * t + 1])
+                    # no branches where answers are hard to foresee: 1, 0, or STAR, which is -1
                     above, below = cuts[t] + band, cuts[t] - band
-                    y = np.int8(1) if lower > above else np.int8(STAR)
-                    y = np.int8(0) if upper < below else y
+                    one, zero = lower > above, upper < below
+                    star = (lower < below) & (upper > above)
+                    y = np.int8(one) - np.int8(star)
                     if forced[rule, t] != FREE:
                         y = forced[rule, t]
-                    elif y == STAR and not (lower < below and upper > above):
+                    elif not (one | zero | star):
                         stop = t
                         break
                     stars += y == STAR
                     j = order[t]
                     labels[which, q, here, j] = y
-                    if wants_log_odds:
-                        log_odds[which, here, j, 0] = _as_float(lower, unit)
-                        log_odds[which, here, j, 1] = _as_float(upper, unit)
+                    if wants_log_odds and zeros is None:
+                        log_odds[which, here, j, 0] = lower * grain
+                        log_odds[which, here, j, 1] = upper * grain
+                    elif wants_log_odds:
+                        log_odds[which, here, j, 0] = _as_float(lower, grain)
+                        log_odds[which, here, j, 1] = _as_float(upper, grain)
                     said = star_columns[which] if y == STAR else np.int64(y)
                     guessed = guess[which, q, t]
                     if has_pairs and said != guessed:

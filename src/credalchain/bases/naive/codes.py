@@ -113,25 +113,31 @@ class SparseCodes:
 Codes = DenseCodes | SparseCodes
 
 
-def inner_codes(codes: Any, n_categories: IntArray) -> Codes:
-    """Codes from the outside convention (dense array or scipy sparse) to the inside one."""
+def inner_codes(codes: Any, n_categories: IntArray, *, within: bool = False) -> Codes:
+    """Codes from the outside convention (dense array or scipy sparse) to the inside one.
+
+    ``within`` says that no code is beyond its categories.
+    """
     if not sparse.issparse(codes):
         outside = np.asarray(codes)
-        beyond = outside.max(axis=0, initial=0) >= n_categories
-        values, exceptional = _translate(outside, n_categories, n_categories, beyond.any())
+        beyond = not within and bool((outside.max(axis=0, initial=0) >= n_categories).any())
+        values, exceptional = _translate(outside, n_categories, n_categories, beyond)
         _, offsets = rows_of(n_categories, exceptional)
         return DenseCodes(np.ascontiguousarray(values), offsets, exceptional)
     matrix = codes.tocsr()
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    if (matrix.data == 0).any():  # stored or not, code 0 is code 0
-        matrix = matrix.copy()
+    if matrix.data.min(initial=1) <= 0 and (matrix.data == 0).any():
+        matrix = matrix.copy()  # stored or not, code 0 is code 0
         matrix.eliminate_zeros()
-    limits = _common(n_categories)
-    limits = n_categories[matrix.indices] if limits is None else limits
-    beyond = matrix.data >= limits
-    values, exceptional = _translate(matrix.data, limits, n_categories, beyond.any())
+    if (n_categories == n_categories[0]).all():
+        limits = n_categories[:1]
+        beyond = bool(matrix.data.max(initial=0) >= limits[0])
+    else:
+        limits = n_categories[matrix.indices]
+        beyond = bool((matrix.data >= limits).any())
+    values, exceptional = _translate(matrix.data, limits, n_categories, beyond)
     n_rows, offsets = rows_of(n_categories, exceptional)
     small = np.int32 if n_rows.sum() < 2**31 else np.int64
     entries = offsets.astype(small)[matrix.indices]
@@ -144,11 +150,6 @@ def inner_codes(codes: Any, n_categories: IntArray) -> Codes:
         matrix.shape[1],
         exceptional,
     )
-
-
-def _common(n_categories: IntArray) -> IntArray | None:
-    """The number of categories that all features have, if it is one."""
-    return n_categories[:1] if (n_categories == n_categories[:1]).all() else None
 
 
 def _translate(

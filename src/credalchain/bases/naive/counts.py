@@ -192,8 +192,9 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
 def _count_features(
     codes: Codes, Y: NDArray[np.int8], offsets: IntArray, feature: NDArray[Any]
 ) -> None:
-    """In pieces whose lanes fit a cache; few counters are cheap to empty, so those are small."""
-    counter: Any = np.uint16 if codes.sparse else np.uint8
+    """In pieces whose lanes fit a cache. Small counters where that makes fewer blocks of them."""
+    few_lanes = feature.shape[1] <= 16
+    counter: Any = np.uint16 if codes.sparse or few_lanes else np.uint8
     per_block = 4 * 8 // np.dtype(counter).itemsize
     n_blocks = -(-feature.shape[1] // per_block)
     packed = aligned_zeros((n_blocks, len(feature), 4), np.uint64)

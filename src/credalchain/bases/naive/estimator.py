@@ -77,7 +77,8 @@ class NaiveCredal(BaseEstimator):
         n_categories = (
             categories_of_codes(codes) if discretizer is None else _categories_of(discretizer)
         )
-        counts = count(inner_codes(codes, n_categories), Y, n_categories)
+        within = discretizer is None  # categories come from these codes
+        counts = count(inner_codes(codes, n_categories, within=within), Y, n_categories)
         return NaiveChainModel(counts, settings, discretizer)
 
     def from_counts(self, counts: ChainCounts, discretizer: Any = None) -> NaiveChainModel:

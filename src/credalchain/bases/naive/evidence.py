@@ -1,6 +1,6 @@
 """From counts of observations to tables of what they say."""
 
-from collections.abc import Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,8 +12,12 @@ from credalchain._kernels.states import LANES, NEVER_SEEN, SAYS_NOTHING
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale, no_zeros
 from credalchain.bases.naive.memory import aligned, aligned_zeros
+from credalchain.bases.naive.threads import for_each_chunk
+
+_Numbers = NDArray[np.int32]
 
 _PIECES_AT_ONCE = 2**18  # of evidence, at the most
+_PIECES_WORTH_A_THREAD = 2**16
 
 
 @dataclass(frozen=True)
@@ -113,20 +117,25 @@ class Evidence:
         zero: Observations | None = None,
         limits: IntArray | None = None,
         reuse: bool = False,
+        n_jobs: int = 1,
     ) -> None:
         self._counted, self._about, self._order, self._zero = counted, about, order, zero
         self._scale = scale
         self._all = about if zero is None else zero.followed_by(about)
         self._limits = np.full(len(order), len(self._all)) if limits is None else limits
-        self._found = list(self._find()) if reuse else None
+        self._reuse, self._n_jobs = reuse, n_jobs
+        self._found: dict[int, tuple[_Numbers, IntArray]] = {}
 
     def fill(self, at: At, layout: Layout, targets: IntArray, table: IntArray) -> IntArray:
         """Write each observation into its row of ``table`` (blocks, rows, lanes).
 
         Returns the zero factors in the same form, or an empty array.
         """
-        for first, numbers, logs in self._numbers_and_logs(at):
+
+        def run(first: int, numbers: _Numbers, logs: IntArray) -> None:
             self._fill(numbers, logs, 0, targets, first, layout, table)
+
+        self._for_each_group(at, run)
         return self._zeros(((self._about, 1),), at, layout, targets, table.shape)
 
     def relative_table(self, at: At, layout: Layout) -> tuple[FixedTable, FixedTable]:
@@ -136,11 +145,14 @@ class Evidence:
         start = aligned_zeros((layout.n_blocks, LANES))
         rows = aligned((layout.n_blocks, len(about), LANES))
         targets = np.arange(len(about))
-        for first, numbers, logs in self._numbers_and_logs(at):
+
+        def run(first: int, numbers: _Numbers, logs: IntArray) -> None:
             _kernels.add_zero_codes(
                 numbers, logs, self._all.sources, n, first, layout.width, start.reshape(-1)
             )
             self._fill(numbers, logs, n, targets, first, layout, rows)
+
+        self._for_each_group(at, run)
         parts = ((about, 1), (zero.some(about.variables), -1))
         start_zeros = self._zeros(
             ((zero, 1),), at, layout, np.arange(n), (layout.n_blocks, n, LANES)
@@ -152,7 +164,7 @@ class Evidence:
 
     def _fill(
         self,
-        numbers: NDArray[np.int32],
+        numbers: _Numbers,
         logs: IntArray,
         n_zeros: int,
         targets: IntArray,
@@ -176,37 +188,42 @@ class Evidence:
             table.reshape(-1),
         )
 
-    def _find(self) -> Iterator[tuple[int, NDArray[np.int32], IntArray]]:
-        """For some labels at a time: the first, numbers of the evidence, and the evidence."""
-        counted, about = self._counted, self._all
-        at_once = min(len(self._order), max(4, _PIECES_AT_ONCE // (2 * max(1, len(about)))))
-        room = np.empty((2 * at_once * len(about), 4), dtype=np.int64)
-        number_of = np.empty(int(counted.totals.max(initial=0)) + 1, dtype=np.int32)
-        buckets = np.empty(2 ** (2 * len(room)).bit_length(), dtype=np.int32)
-        for first in range(0, len(self._order), at_once):
-            labels = self._order[first : first + at_once]
-            numbers = np.empty((len(labels), 2, len(about)), dtype=np.int32)
-            buckets.fill(-1)
-            number_of.fill(-1)
-            n_found = _kernels.find_evidence(
-                counted.counts,
-                counted.totals,
-                counted.denominators,
-                counted.n_categories,
-                about.variables,
-                about.sources,
-                labels,
-                self._limits[first : first + at_once],
-                numbers,
-                room,
-                number_of,
-                buckets,
-            )
-            yield first, numbers, room[:n_found].copy()
+    def _for_each_group(self, at: At, run: Callable[[int, _Numbers, IntArray], None]) -> None:
+        """Call ``run`` with some labels at a time: the first, numbers, and logarithms."""
 
-    def _numbers_and_logs(self, at: At) -> Iterator[tuple[int, NDArray[np.int32], IntArray]]:
-        for first, numbers, evidence in self._find() if self._found is None else self._found:
-            yield first, numbers, self._logs(evidence, at)
+        def run_group(first: int, stop: int) -> None:
+            numbers, evidence = self._found.get(first) or self._find(first, stop)
+            if self._reuse:
+                self._found[first] = numbers, evidence
+            run(first, numbers, self._logs(evidence, at))
+
+        pieces = 2 * max(1, len(self._all))  # for each label
+        size = min(len(self._order), max(4, _PIECES_AT_ONCE // pieces))
+        worth_threads = len(self._order) * pieces >= _PIECES_WORTH_A_THREAD
+        n_jobs = self._n_jobs if worth_threads else 1
+        for_each_chunk(len(self._order), size, n_jobs, run_group)
+
+    def _find(self, first: int, stop: int) -> tuple[_Numbers, IntArray]:
+        """Numbers of what the observations say about some labels, and what they stand for."""
+        counted, about = self._counted, self._all
+        labels = self._order[first:stop]
+        numbers = np.empty((len(labels), 2, len(about)), dtype=np.int32)
+        evidence = np.empty((numbers.size, 4), dtype=np.int64)
+        n_found = _kernels.find_evidence(
+            counted.counts,
+            counted.totals,
+            counted.denominators,
+            counted.n_categories,
+            about.variables,
+            about.sources,
+            labels,
+            self._limits[first:stop],
+            numbers,
+            evidence,
+            np.full(int(counted.totals.max(initial=0)) + 1, -1, dtype=np.int32),
+            np.full(2 ** (2 * numbers.size).bit_length(), -1, dtype=np.int32),
+        )
+        return numbers, evidence[:n_found]
 
     def _logs(self, evidence: IntArray, at: At) -> IntArray:
         """Logarithms of the bounds, on the grid; 0 for a bound of 0, which is kept apart."""

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 _SUMS_PER_CHUNK = 2**17  # 64-bit sums of one chunk of rows: a megabyte
 _PILOTS = 64
-_MANY_LABELS = 16  # from here on, guessing what most rows say saves more than it costs
+_MANY_LABELS = 8  # from here on, guessing what most rows say saves more than it costs
 
 
 class FixedOrderPass:
@@ -105,7 +105,7 @@ class FixedOrderPass:
             self._bands[strategies],
             self._star_columns[strategies],
             forced,
-            tables.scale.unit,
+            1.0 / tables.scale.unit,  # a power of two, so exact
             self._order,
             first,
             self.labels[part],

@@ -246,7 +246,10 @@ class NaiveChainModel(ChainModel):
             codes, rows = codes.compacted(self.counts.n_categories, all_rows=True)
 
         def make() -> ChainTables:
-            return TableMaker(self.counts, self.settings, wanted, rows, reuse=False).tables((s,))
+            maker = TableMaker(
+                self.counts, self.settings, wanted, rows, reuse=False, n_jobs=request.n_jobs
+            )
+            return maker.tables((s,))
 
         return codes, self._kept((s, wanted, rows is None), make)
 
@@ -257,7 +260,10 @@ class NaiveChainModel(ChainModel):
         wanted, rows = self._wanted(codes, strategies, request, forward=True), None
         if isinstance(codes, SparseCodes):
             codes, rows = codes.compacted(self.counts.n_categories, all_rows=False)
-        return codes, TableMaker(self.counts, self.settings, wanted, rows, reuse=reuse)
+        maker = TableMaker(
+            self.counts, self.settings, wanted, rows, reuse=reuse, n_jobs=request.n_jobs
+        )
+        return codes, maker
 
     def _wanted(
         self, codes: Codes, strategies: tuple[Strategy, ...], request: Request, *, forward: bool

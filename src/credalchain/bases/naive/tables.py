@@ -86,11 +86,16 @@ class TableMaker:
         rows: IntArray | None,
         *,
         reuse: bool,
+        n_jobs: int,
     ) -> None:
         self._counts, self._settings, self._wanted, self._rows = counts, settings, wanted, rows
         self._order = np.array(wanted.order, dtype=np.int64)
         self._scale = Scale.for_terms(counts.n_features, counts.n_labels)
-        self._options: dict[str, Any] = {"scale": self._scale, "reuse": reuse}
+        self._options: dict[str, Any] = {
+            "scale": self._scale,
+            "reuse": reuse,
+            "n_jobs": n_jobs,
+        }
         self._worst = wanted.exceptional and wanted.conservative
         self._features = self._feature_evidence()
         self._pairs = self._pair_evidence() if wanted.chained else None
