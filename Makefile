@@ -36,7 +36,7 @@ test: .venv/.dev
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()"
-	$(PY) -m pytest -n auto
+	$(PY) -m pytest -n auto --durations=15
 
 bench: .venv/.dev
 	$(PY) benchmarks/run.py $(BENCH)

@@ -178,6 +178,8 @@ _MOST_CATEGORIES = 1_000_000
 def bare_codes(X: Any) -> Any:
     """Input that is codes already: integers, or floats that are whole with NaN for missing."""
     stored = X.data if sparse.issparse(X) else np.asarray(X)
+    if stored.dtype.kind in "iu":
+        return X.tocsr() if sparse.issparse(X) else stored
     if stored.dtype == bool:
         stored = stored.astype(np.uint8)
     if stored.dtype == object:

@@ -184,8 +184,7 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
         _count_pairs(Y, label).astype(feature.dtype),
     )
     if not codes.exceptional:  # every row is in some category of every feature
-        totals = np.broadcast_to(label, (len(n_categories), n_labels, 2))
-        counts.keep_totals(totals.astype(feature.dtype))
+        counts.keep_totals(np.repeat(label[None].astype(feature.dtype), len(n_categories), axis=0))
     return counts
 
 

@@ -16,6 +16,7 @@ from credalchain.bases.naive.settings import DENOMINATORS, PRIORS, NaiveSettings
 from credalchain.strategies import Strategy, greatest_log_odds, least_log_odds
 
 _LARGEST = 2.0**8  # see fixed_point: no term may be larger
+_MANY_NUMBERS = 2**14  # in a table: below, compiling a short cut costs more than it saves
 
 
 @dataclass(frozen=True)
@@ -173,8 +174,7 @@ class TableMaker:
         n_columns = 2 + len(strategies)
         if self._pairs is None:
             return FixedTable.finite(np.zeros((n, 0, n_columns, width), dtype=np.int64))
-        computed = any(one.shortcut is None for one in strategies)  # looks at every cell
-        columns = (aligned_zeros if computed else aligned)((n, m * n_columns, width))
+        columns = aligned_zeros((n, m * n_columns, width))
         targets = n_columns * np.repeat(np.arange(m), 2) + np.tile([0, 1], m)
         zeros = self._pairs.fill(at, layout, targets, columns)
         table = FixedTable(columns, zeros).reshaped((n, m, n_columns, width))
@@ -219,11 +219,12 @@ def _with_stars(
     table: FixedTable, scale: Scale, strategies: tuple[Strategy, ...], *, forward: bool
 ) -> FixedTable:
     """Fill in each strategy's column for a star, from columns 0 and 1."""
+    worth_compiling = table.values.size >= _MANY_NUMBERS
     for which, strategy in enumerate(strategies):
         column = 2 + which
-        if strategy.shortcut == "widest" and table.has_zeros:
+        if strategy.shortcut == "widest" and worth_compiling and table.has_zeros:
             _kernels.widest_stars_with_zeros(table.values, table.zeros, column, forward)
-        elif strategy.shortcut == "widest":
+        elif strategy.shortcut == "widest" and worth_compiling:
             _kernels.widest_stars(table.values, column, forward)
         elif strategy.shortcut == "nothing":
             table.values[:, :, column] = 0
