@@ -19,7 +19,7 @@ from timing import Comparison, fastest
 
 from credalchain import CredalChainClassifier, NaiveCredal
 from credalchain.bases.protocol import Request
-from credalchain.prediction import probabilities
+from credalchain.odds import probabilities
 from credalchain.strategies import get_strategy
 
 BOTH = ("branching", "marginalization")

@@ -12,7 +12,7 @@ from scipy import sparse
 from credalchain import ChainCounts, CredalChainClassifier, NaiveCredal
 from credalchain.bases.naive.codes import inner_codes
 from credalchain.bases.naive.counts import count
-from credalchain.bases.naive.threads import for_each_chunk
+from credalchain.bases.threads import for_each_chunk
 
 BOTH = ("branching", "marginalization")
 

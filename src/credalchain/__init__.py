@@ -1,6 +1,7 @@
 """Cautious multi-label classification: chains that may answer "I don't know"."""
 
 from credalchain._version import __version__
+from credalchain.bases.forest import CredalForest
 from credalchain.bases.local import LocalBase, LocalChainModel, LocalModel
 from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.bases.protocol import ChainModel, CredalBase, Exactness, Walk
@@ -24,6 +25,7 @@ __all__ = [
     "CredalBase",
     "CredalBinaryRelevanceClassifier",
     "CredalChainClassifier",
+    "CredalForest",
     "CredalPrediction",
     "Discretizer",
     "Exactness",

@@ -9,23 +9,9 @@ from numpy.typing import NDArray
 
 from credalchain.bases.protocol import Exactness
 from credalchain.labels import ABSTAIN
+from credalchain.odds import probabilities
 
 STAR = "*"
-_AT_ONCE = 2**15  # numbers: they stay in a cache from one step to the next
-
-
-def probabilities(log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-    """1 / (1 + exp(-x)), with numpy's vectorised exponential."""
-    result = np.empty_like(log_odds)
-    given, made = log_odds.reshape(-1), result.reshape(-1)
-    with np.errstate(over="ignore"):  # exp of much is infinite, and its inverse 0, as it should
-        for start in range(0, len(given), _AT_ONCE):
-            part = made[start : start + _AT_ONCE]
-            np.negative(given[start : start + _AT_ONCE], out=part)
-            np.exp(part, out=part)
-            part += 1.0
-            np.reciprocal(part, out=part)
-    return result
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -1,4 +1,4 @@
-"""Array functions only: counts, log-odds tables, sums and the walk along the chain.
+"""Array functions only: counts, log-odds tables, sums, the walk along the chain, forests.
 
 Every function here takes and gives plain arrays that were checked before; none
 looks at its input twice. They are compiled by numba, release the GIL and are not
@@ -22,6 +22,7 @@ _HOME = {
     "zero_factors": "log_odds",
     "add_rows": "sums",
     "add_sparse_rows": "sums",
+    "forest_bounds": "trees",
     "tell_guesses": "walk",
     "walk_chain": "walk",
     "widest_stars": "walk",
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
         zero_factors,
     )
     from credalchain._kernels.sums import add_rows, add_sparse_rows
+    from credalchain._kernels.trees import forest_bounds
     from credalchain._kernels.walk import (
         tell_guesses,
         walk_chain,
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
         "count_zeros",
         "fill_table",
         "find_evidence",
+        "forest_bounds",
         "sum_categories",
         "tell_guesses",
         "walk_chain",

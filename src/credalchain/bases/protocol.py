@@ -31,6 +31,14 @@ class Exactness(StrEnum):
     APPROXIMATE = "approximate"
 
 
+_BY_EXACTNESS = [
+    Exactness.EXACT,
+    Exactness.OUTER,
+    Exactness.INNER,
+    Exactness.APPROXIMATE,
+]
+
+
 @dataclass(frozen=True)
 class Request:
     """What a chain asks of a model for one batch of rows.
@@ -224,6 +232,20 @@ def drive(
     if log_odds is not None:
         log_odds[:, never] = (-np.inf, np.inf)
     return Answer(labels, log_odds, tuple(walk.exactness(j) for j in range(walk.n_labels)))
+
+
+def join_answers(parts: tuple[Answer, ...]) -> Answer:
+    """Answers for chunks of rows as one; the least exact of them speaks for all."""
+    log_odds = [part.log_odds for part in parts if part.log_odds is not None]
+    exactness = tuple(
+        max(column, key=_BY_EXACTNESS.index)
+        for column in zip(*(part.exactness for part in parts), strict=True)
+    )
+    return Answer(
+        np.concatenate([part.labels for part in parts]),
+        np.concatenate(log_odds) if log_odds else None,
+        exactness,
+    )
 
 
 def _visit_dynamically(walk: Walk, known: Labels, visit: Any) -> None:

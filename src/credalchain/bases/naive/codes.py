@@ -118,26 +118,28 @@ def inner_codes(codes: Any, n_categories: IntArray, *, within: bool = False) -> 
 
     ``within`` says that no code is beyond its categories.
     """
-    if not sparse.issparse(codes):
-        outside = np.asarray(codes)
-        beyond = not within and bool((outside.max(axis=0, initial=0) >= n_categories).any())
-        values, exceptional = _translate(outside, n_categories, n_categories, beyond)
-        _, offsets = rows_of(n_categories, exceptional)
-        return DenseCodes(np.ascontiguousarray(values), offsets, exceptional)
-    matrix = codes.tocsr()
+    if sparse.issparse(codes):
+        return _inner_sparse(codes.tocsr(), n_categories)
+    outside = np.asarray(codes)
+    beyond = not within and bool((outside.max(axis=0, initial=0) >= n_categories).any())
+    limits = np.broadcast_to(n_categories, outside.shape)
+    strange = outside >= limits if beyond else None
+    values, exceptional = _translate(outside, limits, strange, _code_type(n_categories))
+    _, offsets = rows_of(n_categories, exceptional)
+    return DenseCodes(np.ascontiguousarray(values), offsets, exceptional)
+
+
+def _inner_sparse(matrix: Any, n_categories: IntArray) -> SparseCodes:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
     if matrix.data.min(initial=1) <= 0 and (matrix.data == 0).any():
         matrix = matrix.copy()  # stored or not, code 0 is code 0
         matrix.eliminate_zeros()
-    if (n_categories == n_categories[0]).all():
-        limits = n_categories[:1]
-        beyond = bool(matrix.data.max(initial=0) >= limits[0])
-    else:
-        limits = n_categories[matrix.indices]
-        beyond = bool((matrix.data >= limits).any())
-    values, exceptional = _translate(matrix.data, limits, n_categories, beyond)
+    limits = n_categories.astype(np.int32)[matrix.indices]
+    strange = matrix.data >= limits
+    dtype = _code_type(n_categories)
+    values, exceptional = _translate(matrix.data, limits, strange if strange.any() else None, dtype)
     n_rows, offsets = rows_of(n_categories, exceptional)
     small = np.int32 if n_rows.sum() < 2**31 else np.int64
     entries = offsets.astype(small)[matrix.indices]
@@ -152,24 +154,29 @@ def inner_codes(codes: Any, n_categories: IntArray, *, within: bool = False) -> 
     )
 
 
-def _translate(
-    codes: NDArray[Any], limits: IntArray, n_categories: IntArray, beyond: bool
-) -> tuple[NDArray[Any], bool]:
-    """``limits`` is K of each code's feature, broadcast against ``codes``.
+def _code_type(n_categories: IntArray) -> Any:
+    """The smallest type that holds every code, never seen and missing included."""
+    return np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
 
-    ``beyond`` says whether any code reaches it.
+
+def _translate(
+    codes: NDArray[Any], limits: NDArray[Any], strange: NDArray[np.bool_] | None, dtype: Any
+) -> tuple[NDArray[Any], bool]:
+    """Codes as ``dtype``, and whether any is never seen or missing.
+
+    ``limits`` is K of each code's feature; ``strange`` codes reach it (None: there is none).
     """
-    dtype = np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
     negative = codes.dtype.kind != "u" and codes.size > 0 and codes.min() < 0
-    if not (beyond or negative):
+    if strange is None and not negative:
         if codes.dtype == np.int8:
             return codes.view(np.uint8), False
         return codes.astype(dtype, copy=False), False
-    strange = codes >= limits
+    strange = np.zeros(codes.shape, dtype=bool) if strange is None else strange
     if negative:
         strange |= codes < 0
-    inside = np.where(codes == MISSING_CODE, limits + 1, limits)
-    return np.where(strange, inside, codes).astype(dtype), True
+    values = codes.astype(dtype)  # always a copy
+    values[strange] = limits[strange] + (codes[strange] == MISSING_CODE)
+    return values, True
 
 
 _MOST_CATEGORIES = 1_000_000

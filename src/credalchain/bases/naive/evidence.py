@@ -12,7 +12,7 @@ from credalchain._kernels.states import LANES, NEVER_SEEN, SAYS_NOTHING
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale, no_zeros
 from credalchain.bases.naive.memory import aligned, aligned_zeros
-from credalchain.bases.naive.threads import for_each_chunk
+from credalchain.bases.threads import for_each_chunk
 
 _Numbers = NDArray[np.int32]
 

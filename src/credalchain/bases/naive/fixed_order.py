@@ -10,15 +10,15 @@ from credalchain._kernels.states import FREE, STAR
 from credalchain.bases.naive.codes import Codes, IntArray
 from credalchain.bases.naive.settler import Settler, rounded_sides
 from credalchain.bases.naive.tables import ChainTables
-from credalchain.bases.naive.threads import for_each_chunk
 from credalchain.bases.naive.walk import StartSums, fixed_thresholds
 from credalchain.bases.protocol import Labels, Request, decide
+from credalchain.bases.threads import for_each_chunk
 from credalchain.labels import MISSING
 
 if TYPE_CHECKING:
     from credalchain.bases.naive.model import NaiveChainModel
 
-_SUMS_PER_CHUNK = 2**17  # 64-bit sums of one chunk of rows: a megabyte
+_SUMS_PER_CHUNK = 2**18  # 64-bit sums of one chunk of rows: two megabytes
 _PILOTS = 64
 _MANY_LABELS = 8  # from here on, guessing what most rows say saves more than it costs
 

@@ -25,7 +25,6 @@ from credalchain.bases.naive.local import NaiveLocal
 from credalchain.bases.naive.settings import NaiveSettings
 from credalchain.bases.naive.settler import Settler, exactness_of
 from credalchain.bases.naive.tables import ChainTables, TableMaker, Wanted
-from credalchain.bases.naive.threads import for_each_chunk
 from credalchain.bases.naive.walk import NaiveWalk
 from credalchain.bases.protocol import (
     Answer,
@@ -34,7 +33,9 @@ from credalchain.bases.protocol import (
     Labels,
     Request,
     Walk,
+    join_answers,
 )
+from credalchain.bases.threads import for_each_chunk
 from credalchain.preprocessing import Discretizer
 from credalchain.strategies import Strategy, branching
 
@@ -204,7 +205,7 @@ class NaiveChainModel(ChainModel):
             return []
         for_each_chunk(encoded.n_rows, _ROWS_AT_ONCE, request.n_jobs, run)
         columns = zip(*(parts[start] for start in sorted(parts)), strict=True)
-        return [_joined(column) for column in columns]
+        return [join_answers(column) for column in columns]
 
     def _conservative(self, request: Request) -> bool:
         """The precise chain has one probability, so it can only ignore what is missing."""
@@ -294,12 +295,3 @@ class NaiveChainModel(ChainModel):
 def _compiled(strategies: tuple[Strategy, ...], request: Request) -> tuple[Strategy, ...]:
     """Those that the compiled walk can do: a fixed order, and a column for the star."""
     return tuple(one for one in strategies if request.order is not None and one.star is not None)
-
-
-def _joined(parts: tuple[Answer, ...]) -> Answer:
-    log_odds = [part.log_odds for part in parts if part.log_odds is not None]
-    return Answer(
-        np.concatenate([part.labels for part in parts]),
-        np.concatenate(log_odds) if log_odds else None,
-        parts[0].exactness,
-    )

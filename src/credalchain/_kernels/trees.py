@@ -1,0 +1,88 @@
+"""A forest asked for bounds, with both branches taken where a label is open.
+
+Memory layout: the nodes of all trees of a forest stand one after the other; a node is a row in
+each of a few flat arrays. ``feature`` is a column of X, or -1 - k for label k, or LEAF. A row of
+data goes through one tree after the other, so it stays in the first-level cache.
+"""
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._kernels.compiler import kernel
+from credalchain._kernels.states import LEAF
+
+
+@kernel
+def forest_bounds(
+    X: NDArray[np.float32],
+    rows: NDArray[np.intp],
+    history: NDArray[np.int8],
+    feature: NDArray[np.int32],
+    threshold: NDArray[np.float64],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    missing_left: NDArray[np.bool_],
+    counts: NDArray[np.float64],
+    roots: NDArray[np.int32],
+    s: float,
+    weighted: bool,
+    bounds: NDArray[np.float64],
+) -> None:
+    """``bounds`` (rows, 2): the mean over the trees of lower and upper P(1).
+
+    A leaf with counts (n0, n1) gives [n1 / (n0 + n1 + s), (n1 + s) / (n0 + n1 + s)]. Of several
+    leaves that open labels can lead to, a tree takes the least lower and the greatest upper
+    bound, or with ``weighted`` the mean of each, weighted by the training rows in the branches.
+    """
+    n_trees = roots.shape[0]
+    nodes = np.empty(feature.shape[0] // n_trees + 64, np.int32)  # yet to visit
+    weights = np.empty(nodes.shape[0], np.float64)
+    for at in range(rows.shape[0]):
+        row = rows[at]
+        total_lower, total_upper = 0.0, 0.0
+        for tree in range(n_trees):
+            waiting = 1
+            nodes[0], weights[0] = roots[tree], 1.0
+            lower, upper = (0.0, 0.0) if weighted else (1.0, 0.0)
+            while waiting > 0:
+                waiting -= 1
+                node, weight = nodes[waiting], weights[waiting]
+                while feature[node] != LEAF:
+                    column = feature[node]
+                    if column >= 0:
+                        value = X[row, column]
+                        if math.isnan(value):
+                            to_left = missing_left[node]
+                        else:
+                            to_left = value <= threshold[node]
+                    else:
+                        y = history[row, -1 - column]
+                        if y < 0:
+                            if waiting + 1 >= nodes.shape[0]:
+                                nodes = np.append(nodes, np.empty_like(nodes))
+                                weights = np.append(weights, np.empty_like(weights))
+                            a, b = left[node], right[node]
+                            share = 1.0
+                            if weighted:
+                                n_left = counts[a, 0] + counts[a, 1]
+                                share = n_left / (n_left + counts[b, 0] + counts[b, 1])
+                            nodes[waiting] = b
+                            weights[waiting] = weight * (1.0 - share) if weighted else weight
+                            waiting += 1
+                            node = a
+                            weight *= share
+                            continue
+                        to_left = y <= threshold[node]
+                    node = left[node] if to_left else right[node]
+                n0, n1 = counts[node, 0], counts[node, 1]
+                low, high = n1 / (n0 + n1 + s), (n1 + s) / (n0 + n1 + s)
+                if weighted:
+                    lower += weight * low
+                    upper += weight * high
+                else:
+                    lower, upper = min(lower, low), max(upper, high)
+            total_lower += lower
+            total_upper += upper
+        bounds[at, 0], bounds[at, 1] = total_lower / n_trees, total_upper / n_trees

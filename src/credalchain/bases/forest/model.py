@@ -1,0 +1,135 @@
+"""The fitted chain of forests and the walk along it."""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._kernels.states import FREE
+from credalchain.bases.forest.packed import PackedForest
+from credalchain.bases.inputs import as_numbers
+from credalchain.bases.local import LocalWalk
+from credalchain.bases.protocol import (
+    Answer,
+    ChainModel,
+    Exactness,
+    Labels,
+    LogOdds,
+    Request,
+    Rows,
+    Signs,
+    Walk,
+    join_answers,
+)
+from credalchain.bases.threads import for_each_chunk
+from credalchain.labels import ABSTAIN
+from credalchain.odds import log_odds
+from credalchain.strategies import Strategy
+from credalchain.tree import Bounds
+
+_ROWS_AT_ONCE = 512
+
+
+class ForestChainModel(ChainModel):
+    """A forest for each label; None for a label without training data."""
+
+    def __init__(self, forests: Sequence[PackedForest | None]) -> None:
+        self.forests = list(forests)
+        self.n_labels = len(self.forests)
+
+    def encode(self, X: Any) -> NDArray[np.float32]:
+        return as_numbers(X, np.float32, "CredalForest")
+
+    def never_observed(self) -> NDArray[np.bool_]:
+        return np.array([forest is None for forest in self.forests])
+
+    def begin(
+        self, encoded: NDArray[np.float32], *, s: float, strategy: Strategy, precise: bool
+    ) -> Walk:
+        if strategy.shortcut is None:
+            return LocalWalk(_Local(self.forests), encoded, self.n_labels, s, strategy)
+        return ForestWalk(self.forests, encoded, s, weighted=strategy.shortcut == "nothing")
+
+    def infer(
+        self, encoded: NDArray[np.float32], strategies: tuple[Strategy, ...], request: Request
+    ) -> list[Answer]:
+        parts: dict[int, list[Answer]] = {}
+
+        def run(start: int, stop: int) -> None:
+            known = None if request.known is None else request.known[start:stop]
+            parts[start] = super(ForestChainModel, self).infer(
+                encoded[start:stop], strategies, replace(request, known=known)
+            )
+
+        for_each_chunk(len(encoded), _ROWS_AT_ONCE, request.n_jobs, run)
+        columns = zip(*(parts[start] for start in sorted(parts)), strict=True)
+        return [join_answers(column) for column in columns]
+
+
+class ForestWalk(Walk):
+    """A batch on its way along a chain of forests."""
+
+    def __init__(
+        self,
+        forests: Sequence[PackedForest | None],
+        X: NDArray[np.float32],
+        s: float,
+        *,
+        weighted: bool,
+    ) -> None:
+        self.n_rows, self.n_labels = len(X), len(forests)
+        self._forests, self._X, self._s, self._weighted = forests, X, s, weighted
+        self._history = np.full((self.n_rows, self.n_labels), FREE, dtype=np.int8)
+        self._last: tuple[int, Rows, NDArray[np.float64]] | None = None
+        self._any_open = False
+        self._after_open = np.zeros(self.n_labels, dtype=bool)  # labels asked after an open one
+
+    def tell(self, j: int, y: Labels, rows: Rows) -> None:
+        self._history[rows, j] = y
+        self._any_open |= bool((y == ABSTAIN).any())
+        self._last = None
+
+    def exactness(self, j: int) -> Exactness:
+        if not self._after_open[j]:
+            return Exactness.EXACT
+        return Exactness.APPROXIMATE if self._weighted else Exactness.OUTER
+
+    def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
+        bounds = log_odds(self._bounds(j, rows))
+        return bounds[:, 0], bounds[:, 1]
+
+    def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+        signs = np.sign(self._bounds(j, rows) - threshold).astype(np.int8)
+        return signs[:, 0], signs[:, 1]
+
+    def _bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
+        """The last ones are kept: a chain asks for sides and then for log-odds."""
+        if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
+            forest = self._forests[j]
+            if forest is None:
+                bounds = np.tile([0.0, 1.0], (len(rows), 1))
+            else:
+                bounds = forest.bounds(
+                    self._X, rows, self._history, s=self._s, weighted=self._weighted
+                )
+            self._last = j, rows, bounds
+            self._after_open[j] |= self._any_open
+        return self._last[2]
+
+
+class _Local:
+    """The forests under complete histories, for the tree."""
+
+    def __init__(self, forests: Sequence[PackedForest | None]) -> None:
+        self._forests = forests
+
+    def bounds(self, X: NDArray[np.float32], j: int, history: Labels, *, s: float) -> Bounds:
+        forest = self._forests[j]
+        if forest is None:
+            return np.zeros(len(X)), np.ones(len(X))
+        bounds = forest.bounds(
+            np.ascontiguousarray(X), np.arange(len(X)), history, s=s, weighted=False
+        )
+        return bounds[:, 0], bounds[:, 1]

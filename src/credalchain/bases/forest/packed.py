@@ -1,0 +1,77 @@
+"""A fitted forest as a few flat arrays."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain import _kernels
+from credalchain._kernels.states import LEAF
+from credalchain.bases.protocol import Labels, Rows
+
+
+@dataclass(frozen=True, eq=False)
+class PackedForest:
+    """All nodes of all trees, one after the other; see ``forest_bounds``."""
+
+    feature: NDArray[np.int32]
+    threshold: NDArray[np.float64]
+    left: NDArray[np.int32]
+    right: NDArray[np.int32]
+    missing_left: NDArray[np.bool_]
+    counts: NDArray[np.float64]
+    roots: NDArray[np.int32]
+
+    @classmethod
+    def of(cls, forest: Any, n_features: int, earlier: NDArray[np.int64]) -> "PackedForest":
+        """From scikit-learn's forest over the features and then the labels ``earlier``."""
+        trees = [tree.tree_ for tree in forest.estimators_]
+        sizes = np.array([tree.node_count for tree in trees])
+        roots = np.cumsum(sizes) - sizes
+        nodes = np.concatenate([tree.__getstate__()["nodes"] for tree in trees])
+        shift = np.repeat(roots, sizes)
+        is_leaf = nodes["left_child"] < 0
+        column = nodes["feature"].astype(np.int64)
+        label = np.append(earlier, 0)[np.clip(column - n_features, 0, len(earlier))]
+        feature = np.where(column < n_features, column, -1 - label)
+        return cls(
+            np.where(is_leaf, LEAF, feature).astype(np.int32),
+            nodes["threshold"].copy(),
+            np.where(is_leaf, 0, nodes["left_child"] + shift).astype(np.int32),
+            np.where(is_leaf, 0, nodes["right_child"] + shift).astype(np.int32),
+            nodes["missing_go_to_left"].astype(bool),
+            _counts(trees, forest.classes_),
+            roots.astype(np.int32),
+        )
+
+    def bounds(
+        self, X: NDArray[np.float32], rows: Rows, history: Labels, *, s: float, weighted: bool
+    ) -> NDArray[np.float64]:
+        """Lower and upper probability, (rows, 2)."""
+        bounds = np.empty((len(rows), 2))
+        _kernels.forest_bounds(
+            X,
+            rows,
+            history,
+            self.feature,
+            self.threshold,
+            self.left,
+            self.right,
+            self.missing_left,
+            self.counts,
+            self.roots,
+            s,
+            weighted,
+            bounds,
+        )
+        return bounds
+
+
+def _counts(trees: list[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
+    """Training rows of each class in every node, (nodes, 2), as the bootstrap weighs them."""
+    shares = np.concatenate([tree.value[:, 0, :] for tree in trees])
+    weights = np.concatenate([tree.weighted_n_node_samples for tree in trees])
+    counts = np.zeros((len(weights), 2))
+    counts[:, np.asarray(classes, dtype=np.int64)] = shares * weights[:, None]
+    return counts
