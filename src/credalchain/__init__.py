@@ -3,10 +3,13 @@
 from credalchain._version import __version__
 from credalchain.bases.forest import CredalForest
 from credalchain.bases.local import LocalBase, LocalChainModel, LocalModel
+from credalchain.bases.logistic import CredalLogistic
 from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.bases.protocol import ChainModel, CredalBase, Exactness, Walk
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
+from credalchain.decision import JointDecision, sample_labels
+from credalchain.ensemble import CredalChainEnsemble
 from credalchain.explanation import Explanation, explain
 from credalchain.labels import ABSTAIN, as_labels
 from credalchain.model_files import ModelFileError, load_model, save_model
@@ -25,11 +28,14 @@ __all__ = [
     "CredalBase",
     "CredalBinaryRelevanceClassifier",
     "CredalChainClassifier",
+    "CredalChainEnsemble",
     "CredalForest",
+    "CredalLogistic",
     "CredalPrediction",
     "Discretizer",
     "Exactness",
     "Explanation",
+    "JointDecision",
     "LocalBase",
     "LocalChainModel",
     "LocalModel",
@@ -47,6 +53,7 @@ __all__ = [
     "partial_labels",
     "partial_report",
     "partial_scorer",
+    "sample_labels",
     "save_model",
     "tree_marginalization",
     "unwrap",

@@ -170,10 +170,13 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         check_n_jobs(self.n_jobs)
         self._strategy()
         check_thresholds(self.threshold, labels.shape[1])
-        base = self._fresh_base()
+        self.model_ = self._learn(self._fresh_base(), X, labels)
+
+    def _learn(self, base: Any, X: Any, labels: Labels) -> Any:
+        """A fitted model; subclasses with more than one chain override this."""
         rng = check_random_state(self.random_state)
         self.order_ = self._choose_order(labels.shape[1], rng)
-        self.model_ = base.fit_chain(X, labels, self.order_, chained=self._chained(), rng=rng)
+        return base.fit_chain(X, labels, self.order_, chained=self._chained(), rng=rng)
 
     def _fresh_base(self) -> Any:
         if self.base is None:

@@ -86,6 +86,10 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
         raise ValueError(f"{name} must have equally many labels in every row.") from None
     if values.dtype == bool:
         return False, values.astype(np.int8)
+    if values.dtype.kind in "iu" and values.size and values.max() <= 1:
+        least = values.min()
+        if least >= MISSING:  # nothing to look for, so no need to look at every cell again
+            return bool(least == MISSING), values.astype(np.int8)
     if values.dtype.kind not in "iuf":
         values = _object_to_float(values, name, column_names(Y))
     missing = np.isnan(values)

@@ -6,6 +6,7 @@ base has to supply is what :class:`Walk` asks for; the rest is derived from it h
 """
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Any, NamedTuple, Protocol
@@ -184,7 +185,8 @@ class ChainModel(ABC):
 class CredalBase(Protocol):
     """An unfitted base: a scikit-learn estimator that can learn a chain.
 
-    A fitted model that can also learn from more rows has ``update(X, Y) -> ChainModel``.
+    A fitted model that can also learn from more rows has ``update(X, Y) -> ChainModel``. A base
+    whose models serve every order of the labels may say so with ``serves_any_order = True``.
     """
 
     def fit_chain(
@@ -237,15 +239,16 @@ def drive(
 def join_answers(parts: tuple[Answer, ...]) -> Answer:
     """Answers for chunks of rows as one; the least exact of them speaks for all."""
     log_odds = [part.log_odds for part in parts if part.log_odds is not None]
-    exactness = tuple(
-        max(column, key=_BY_EXACTNESS.index)
-        for column in zip(*(part.exactness for part in parts), strict=True)
-    )
     return Answer(
         np.concatenate([part.labels for part in parts]),
         np.concatenate(log_odds) if log_odds else None,
-        exactness,
+        least_exact([part.exactness for part in parts]),
     )
+
+
+def least_exact(parts: Sequence[tuple[Exactness, ...]]) -> tuple[Exactness, ...]:
+    """For each label, how good the worst of several bounds is."""
+    return tuple(max(column, key=_BY_EXACTNESS.index) for column in zip(*parts, strict=True))
 
 
 def _visit_dynamically(walk: Walk, known: Labels, visit: Any) -> None:

@@ -243,8 +243,8 @@ def _count_pairs(Y: NDArray[np.int8], label: IntArray) -> IntArray:
 
 def _products(left: NDArray[np.bool_], right: NDArray[np.bool_]) -> IntArray:
     total = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
-    for start in range(0, len(left), 2**20):
-        rows = slice(start, start + 2**20)
+    for start in range(0, len(left), _ROWS_AT_ONCE):
+        rows = slice(start, start + _ROWS_AT_ONCE)
         total += (left[rows].T.astype(np.float32) @ right[rows].astype(np.float32)).astype(np.int64)
     return total
 

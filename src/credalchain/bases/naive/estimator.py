@@ -44,6 +44,8 @@ class NaiveCredal(BaseEstimator):
         its categories for each bound. ``predict`` always ignores it.
     """
 
+    serves_any_order = True  # one set of counts does for every order of the labels
+
     def __init__(
         self,
         *,

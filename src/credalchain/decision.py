@@ -1,0 +1,195 @@
+"""Deciding what to answer: all labels of a row together."""
+
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from credalchain.bases.ensemble import EnsembleModel
+from credalchain.bases.protocol import Labels
+from credalchain.labels import ABSTAIN
+from credalchain.metrics import utility_65
+from credalchain.odds import probabilities
+from credalchain.validation import check_choice
+
+FloatArray = NDArray[np.float64]
+
+
+class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Answer, in every row, the set of labels that is worth most.
+
+    A set Q of answered labels is worth P(all answers in Q are right) + reward * |Q| / m. With
+    labels treated as independent, the best set is a prefix of the labels sorted by how sure
+    each is; with ``joint="sampled"`` the probability that a prefix is right is estimated from label
+    vectors drawn from the chains themselves.
+
+    Parameters
+    ----------
+    estimator : classifier of this package
+        For instance a :class:`CredalChainEnsemble`.
+    reward : float, default=0.5
+        What answering every label is worth, in certainty that all is right. 0 answers only what
+        costs nothing; a large reward answers everything. Read when predicting.
+    bounds : {"precise", "credal"}, default="precise"
+        Whether a label's certainty is max(p, 1 - p) of the precise probability, or the lower
+        probability of its likelier answer, max(lower, 1 - upper), at the estimator's s.
+    joint : {"independent", "sampled"}, default="independent"
+        How the probability that several answers are right is found. "sampled" draws from the
+        precise chains, and needs ``bounds="precise"``.
+    n_samples : int, default=200
+        Label vectors drawn for each row; the standard error of a probability is at most
+        ``0.5 / sqrt(n_samples)``.
+    random_state : int, RandomState or None, default=None
+        Seeds the draws.
+
+    Attributes
+    ----------
+    estimator_ : the fitted estimator
+    """
+
+    knob = "reward"
+
+    def __init__(
+        self,
+        estimator: Any,
+        reward: float = 0.5,
+        *,
+        bounds: str = "precise",
+        joint: str = "independent",
+        n_samples: int = 200,
+        random_state: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.reward = reward
+        self.bounds = bounds
+        self.joint = joint
+        self.n_samples = n_samples
+        self.random_state = random_state
+
+    def fit(self, X: Any, Y: Any) -> "JointDecision":
+        """Fit the estimator inside."""
+        self._check()
+        self.estimator_ = clone(self.estimator).fit(X, Y)
+        for name in ("classes_", "n_features_in_", "feature_names_in_", "label_names_"):
+            if hasattr(self.estimator_, name):
+                setattr(self, name, getattr(self.estimator_, name))
+        return self
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The estimator's own ``predict``: every label answered."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict(X))
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The estimator's own."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    def predict_partial(self, X: Any) -> Labels:
+        """Labels 1, 0, or -1 where answering is not worth its risk: int8, (n, m)."""
+        return np.asarray(self.predict_path(X, [self.reward])[0])
+
+    def predict_path(self, X: Any, values: Iterable[float]) -> Labels:
+        """Partial predictions for many rewards: int8, (n_values, n, m)."""
+        check_is_fitted(self, "estimator_")
+        self._check()
+        rewards = [_check_reward(value) for value in values]
+        answers, certainty, all_right = self._worths(X)
+        order = np.argsort(-certainty, axis=1, kind="stable")
+        m = answers.shape[1]
+        place = np.argsort(order, axis=1)
+        path = np.empty((len(rewards), *answers.shape), dtype=np.int8)
+        for at, reward in enumerate(rewards):
+            worth = all_right + reward * np.arange(m + 1) / m
+            best = m - np.argmax(worth[:, ::-1], axis=1)  # of equals the one that answers most
+            path[at] = np.where(place < best[:, None], answers, ABSTAIN)
+        return path
+
+    def score(self, X: Any, y: Any) -> float:
+        """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
+        check_is_fitted(self, "estimator_")
+        return utility_65(self.estimator_.read_labels(y), self.predict_partial(X))
+
+    def read_labels(self, Y: Any) -> Labels:
+        """True labels of new rows, in the form of ``predict_partial``."""
+        return np.asarray(self.estimator_.read_labels(Y))
+
+    def _worths(self, X: Any) -> tuple[Labels, FloatArray, FloatArray]:
+        """Answers, how sure each is, and P(the k surest are all right) for k = 0..m."""
+        if self.bounds == "credal":
+            interval = self.estimator_.infer(X).interval
+            yes, no = interval[..., 0], 1 - interval[..., 1]
+        else:
+            yes = self.estimator_.predict_proba(X)
+            yes = yes[:, -1:] if self.estimator_.n_labels_ == 1 else yes
+            no = 1 - yes
+        answers = (yes >= no).astype(np.int8)
+        certainty = np.maximum(yes, no)
+        order = np.argsort(-certainty, axis=1, kind="stable")
+        if self.joint == "independent":
+            steps = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
+        else:
+            drawn = sample_labels(self.estimator_, X, self.n_samples, self.random_state)
+            right = np.take_along_axis(drawn == answers, order[None], axis=2)
+            steps = np.logical_and.accumulate(right, axis=2).mean(axis=0)
+        return answers, certainty, np.hstack([np.ones((len(steps), 1)), steps])
+
+    def _check(self) -> None:
+        check_choice("bounds", self.bounds, ("precise", "credal"))
+        check_choice("joint", self.joint, ("independent", "sampled"))
+        _check_reward(self.reward)
+        if self.joint == "sampled" and self.bounds == "credal":
+            raise ValueError("joint='sampled' draws from precise chains: use bounds='precise'.")
+        if isinstance(self.n_samples, bool) or not isinstance(self.n_samples, (int, np.integer)):
+            raise ValueError(f"n_samples must be a whole number, got {self.n_samples!r}.")
+        if self.n_samples < 1:
+            raise ValueError(f"n_samples must be at least 1, got {self.n_samples!r}.")
+
+
+def _check_reward(value: Any) -> float:
+    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value >= 0:
+        raise ValueError(f"reward must be a number, 0 or positive, got {value!r}.")
+    return float(value)
+
+
+def sample_labels(classifier: Any, X: Any, n_samples: int, random_state: Any = None) -> Labels:
+    """Label vectors drawn from the precise chains: int8, (n_samples, n, m).
+
+    Each label is drawn from its probability given the labels drawn before it; the chains of an
+    ensemble take turns.
+
+    Parameters
+    ----------
+    classifier : fitted classifier of this package
+    X : array-like, data frame or scipy sparse of shape (n, n_features)
+    n_samples : int
+    random_state : int, RandomState or None
+    """
+    rng = check_random_state(random_state)
+    encoded, n_rows = classifier._encode(X)
+    model = classifier.model_
+    if isinstance(model, EnsembleModel):
+        members = zip(model.models, model.orders, strict=True)
+        chains = [(one, encoded[id(one)], order) for one, order in members]
+    else:
+        order = classifier.order_
+        if order is None:
+            raise ValueError("labels can be drawn along a fixed order only, not a dynamic one.")
+        chains = [(model, encoded, order)]
+    never = model.never_observed()
+    samples = np.zeros((n_samples, n_rows, classifier.n_labels_), dtype=np.int8)
+    rows = np.arange(n_rows)
+    for at in range(n_samples):
+        one, codes, order = chains[at % len(chains)]
+        walk = one.begin(codes, s=0.0, strategy=classifier._strategy(), precise=True)
+        for j in order.tolist():
+            if not never[j]:
+                lower, _ = walk.log_odds(j, rows)
+                samples[at, :, j] = rng.random_sample(n_rows) < probabilities(lower)
+            if classifier._chained():
+                walk.tell(j, samples[at, :, j], rows)
+    return samples

@@ -1,0 +1,105 @@
+"""CredalChainEnsemble: several chains in random orders, averaged."""
+
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+
+from credalchain.bases.ensemble import EnsembleModel
+from credalchain.bases.protocol import Labels
+from credalchain.classifier import CredalClassifier
+from credalchain.strategies import Strategy, get_strategy
+
+
+class CredalChainEnsemble(CredalClassifier):
+    """Chains over the same base in random orders of the labels, averaged.
+
+    A label's lower probability is the mean of the chains' lower ones, its upper probability the
+    mean of the upper ones; ``predict`` and ``predict_proba`` average the precise chains. No
+    single order decides, and the mean is a better probability than any of its parts.
+
+    Parameters
+    ----------
+    base : credal base, default=None
+        Where the bounds come from, as in :class:`CredalChainClassifier`. ``NaiveCredal`` counts
+        once for all chains; other bases are fitted once per chain.
+    n_chains : int, default=10
+    s : float, default=2.0
+        Imprecision: 0 is precise, larger is more cautious. Read when predicting.
+    strategy : {"branching", "marginalization"} or Strategy, default="branching"
+        What a label left open tells those after it. Read when predicting.
+    threshold : float or array-like of shape (n_labels,), default=0.5
+        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+    n_jobs : int, default=None
+        Threads used when predicting, as in joblib.
+    random_state : int, RandomState or None, default=None
+        Seeds the orders and the base.
+
+    Attributes
+    ----------
+    orders_ : ndarray of shape (n_chains, n_labels)
+        The chains' orders.
+    model_, classes_, label_names_, n_labels_, n_features_in_, feature_names_in_, nested_
+        As in :class:`CredalChainClassifier`.
+
+    References
+    ----------
+    J. Read, B. Pfahringer, G. Holmes and E. Frank, Classifier chains for multi-label
+    classification, Machine Learning 85, 2011.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainEnsemble
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> ensemble = CredalChainEnsemble(n_chains=4, s=0.5, random_state=0).fit(X, Y)
+    >>> ensemble.predict_partial([["sun"], ["rain"], ["fog"]])
+    array([[ 1,  0],
+           [ 0,  1],
+           [-1, -1]], dtype=int8)
+    """
+
+    def __init__(
+        self,
+        base: Any = None,
+        *,
+        n_chains: int = 10,
+        s: float = 2.0,
+        strategy: Any = "branching",
+        threshold: Any = 0.5,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+    ) -> None:
+        self.base = base
+        self.n_chains = n_chains
+        self.s = s
+        self.strategy = strategy
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def _learn(self, base: Any, X: Any, labels: Labels) -> EnsembleModel:
+        n_chains = self._check_n_chains()
+        rng = check_random_state(self.random_state)
+        orders = [self._choose_order(labels.shape[1], rng) for _ in range(n_chains)]
+        self.orders_ = np.array(orders)
+        self.order_ = orders[0]
+        if getattr(base, "serves_any_order", False):
+            model = base.fit_chain(X, labels, None, chained=True, rng=rng)
+            return EnsembleModel([model] * n_chains, orders)
+        models = [base.fit_chain(X, labels, order, chained=True, rng=rng) for order in orders]
+        return EnsembleModel(models, orders)
+
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+        return rng.permutation(n_labels).astype(np.int64)
+
+    def _strategy(self) -> Strategy:
+        return get_strategy(self.strategy)
+
+    def _check_n_chains(self) -> int:
+        value = self.n_chains
+        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
+            raise ValueError(f"n_chains must be a whole number, at least 1, got {value!r}.")
+        return int(value)
