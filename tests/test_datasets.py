@@ -355,3 +355,14 @@ def test_tabs_latin_1_and_escaped_quotes(tmp_path):
     assert data.Y.tolist() == [[1]]
     (tmp_path / "b.arff").write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert read_arff(tmp_path / "b.arff", ["déjà"]).label_names == ["déjà"]
+
+
+def test_words_as_labels_in_a_sparse_file(tmp_path):
+    file = tmp_path / "words.arff"
+    file.write_text(
+        "@relation r\n@attribute f1 numeric\n@attribute f2 numeric\n"
+        "@attribute L {no,yes}\n@attribute M {no,yes}\n@data\n{0 1, 2 yes}\n{1 2, 3 yes}\n"
+    )
+    data = read_arff(file, ["L", "M"])
+    assert data.Y.tolist() == [[1, 0], [0, 1]]
+    assert data.X.toarray().tolist() == [[1, 0], [0, 2]]

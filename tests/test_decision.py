@@ -34,10 +34,14 @@ def fitted():
 class Told:
     """Probabilities that are given, in place of a fitted classifier."""
 
-    n_labels_ = 4
+    classes_ = np.tile([0, 1], (4, 1))
 
     def __init__(self, p):
         self.p = np.asarray(p, dtype=float)
+        self.model_ = self
+
+    def never_observed(self):
+        return np.zeros(4, dtype=bool)
 
     def predict_proba(self, X):
         return self.p
@@ -131,7 +135,8 @@ def test_a_single_label():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"reward": -1}, "reward must be a number, 0 or positive, got -1"),
+        ({"reward": -1}, "reward must be a number, 0 or positive and finite, got -1"),
+        ({"reward": np.inf}, "positive and finite, got inf"),
         ({"reward": "much"}, "reward must be a number"),
         ({"bounds": "wide"}, "bounds must be one of 'precise', 'credal'"),
         ({"joint": "exact"}, "joint must be one of 'independent', 'sampled'"),
@@ -144,3 +149,22 @@ def test_what_cannot_be_done_is_said(params, message):
     X, Y = data()
     with pytest.raises(ValueError, match=message):
         JointDecision(CredalChainClassifier(), **params).fit(X, Y)
+
+
+def test_a_vector_with_one_class():
+    X, _ = data()
+    y = np.array(["a"] * len(X))
+    model = JointDecision(CredalChainClassifier()).fit(X, y)
+    assert (model.predict_partial(X)[model.predict_partial(X) != -1] == 0).all()
+    assert model.score(X, y) >= 0.65
+
+
+@pytest.mark.parametrize("bounds", ["precise", "credal"])
+def test_labels_never_observed_stay_open(bounds):
+    X, Y = data()
+    Y[:, 1] = -1
+    with pytest.warns(UserWarning, match="label1"):
+        model = JointDecision(CredalChainClassifier(), reward=50, bounds=bounds).fit(X, Y)
+    labels = model.predict_partial(X)
+    assert (labels[:, 1] == -1).all()
+    assert (labels[:, [0, 2, 3]] != -1).all()

@@ -112,3 +112,17 @@ def test_the_number_of_chains_is_checked():
     for wrong in (0, 2.5, True, "many"):
         with pytest.raises(ValueError, match="n_chains must be a whole number"):
             CredalChainEnsemble(n_chains=wrong).fit(X, Y)
+
+
+def test_from_counts_draws_its_orders():
+    X, Y = data()
+    codes = (X > 0).astype(int)
+    base = NaiveCredal(discretizer=None)
+    fitted = CredalChainEnsemble(base, n_chains=7, random_state=0).fit(codes, Y)
+    counts = fitted.model_.models[0].counts
+    made = CredalChainEnsemble.from_counts(counts, base=base, n_chains=7, random_state=0)
+    np.testing.assert_array_equal(made.orders_, fitted.orders_)
+    np.testing.assert_array_equal(made.infer(codes).log_odds, fitted.infer(codes).log_odds)
+    forest = CredalChainClassifier(FOREST).fit(X, Y).model_
+    with pytest.raises(TypeError, match="was fitted for one"):
+        CredalChainEnsemble.from_model(forest, n_features=4)

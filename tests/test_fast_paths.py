@@ -214,3 +214,31 @@ print("fine")
         NUMBA_CACHE_DIR=str(tmp_path),
     )
     assert lines[-1] == "fine"
+
+
+def test_counts_that_were_changed_are_checked_again():
+    X, Y = data(100, 4, 3, missing=0.0)
+    base = NaiveCredal(discretizer=None)
+    counts = CredalChainClassifier(base).fit(X, Y).model_.counts
+    counts.feature[0, 0, 0] = 100
+    with pytest.raises(ValueError, match="more values than its label has rows"):
+        CredalChainClassifier.from_counts(counts, base=base)
+
+
+def test_nothing_but_zeros():
+    X, Y = sparse.csr_array((30, 2), dtype=np.int64), data(30, 2, 17)[1]
+    chain = CredalChainClassifier(NaiveCredal(discretizer=None), order="given").fit(X, Y)
+    dense = chain.infer(X.toarray(), strategy=BOTH)
+    for one, two in zip(chain.infer(X, strategy=BOTH), dense, strict=True):
+        np.testing.assert_array_equal(one.log_odds, two.log_odds)
+    np.testing.assert_array_equal(
+        chain.predict_path(X, [1.0, 2.0])[0], chain.infer(X, s=1.0).labels
+    )
+
+
+def test_s_0_twice_without_data():
+    """Conditionals without data, uniform at s = 0, for more than one value."""
+    X, Y = [[0, 2], [1, 0], [1, 1]], [[0, 1], [0, 0], [0, 1]]
+    chain = CredalChainClassifier(NaiveCredal(discretizer=None), order="given").fit(X, Y)
+    once, twice = chain.predict_path(X, [0, 1]), chain.predict_path(X, [0, 1, 0])
+    np.testing.assert_array_equal(twice, once[[0, 1, 0]])

@@ -25,7 +25,8 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     A set Q of answered labels is worth P(all answers in Q are right) + reward * |Q| / m. With
     labels treated as independent, the best set is a prefix of the labels sorted by how sure
     each is; with ``joint="sampled"`` the probability that a prefix is right is estimated from label
-    vectors drawn from the chains themselves.
+    vectors drawn from the chains themselves. The answer to a label is the likelier one, whatever
+    the estimator's threshold; a label that was never observed in training stays open.
 
     Parameters
     ----------
@@ -124,11 +125,11 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             interval = self.estimator_.infer(X).interval
             yes, no = interval[..., 0], 1 - interval[..., 1]
         else:
-            yes = self.estimator_.predict_proba(X)
-            yes = yes[:, -1:] if self.estimator_.n_labels_ == 1 else yes
+            yes = self._precise_probability(X)
             no = 1 - yes
-        answers = (yes >= no).astype(np.int8)
-        certainty = np.maximum(yes, no)
+        answers, certainty = (yes >= no).astype(np.int8), np.maximum(yes, no)
+        never = self.estimator_.model_.never_observed()
+        answers[:, never], certainty[:, never] = ABSTAIN, 0.0  # nobody could know
         order = np.argsort(-certainty, axis=1, kind="stable")
         if self.joint == "independent":
             steps = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
@@ -137,6 +138,13 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             right = np.take_along_axis(drawn == answers, order[None], axis=2)
             steps = np.logical_and.accumulate(right, axis=2).mean(axis=0)
         return answers, certainty, np.hstack([np.ones((len(steps), 1)), steps])
+
+    def _precise_probability(self, X: Any) -> FloatArray:
+        """P(Y_j = 1), (n, m), also where the labels came as a vector."""
+        p = np.asarray(self.estimator_.predict_proba(X))
+        if self.estimator_.classes_.ndim == 2:
+            return p
+        return p[:, 1:] if p.shape[1] == 2 else np.zeros((len(p), 1))  # one class: coded 0
 
     def _check(self) -> None:
         check_choice("bounds", self.bounds, ("precise", "credal"))
@@ -151,8 +159,9 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 def _check_reward(value: Any) -> float:
-    if isinstance(value, bool) or not isinstance(value, (int, float, np.number)) or not value >= 0:
-        raise ValueError(f"reward must be a number, 0 or positive, got {value!r}.")
+    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not number or not 0 <= value < np.inf:
+        raise ValueError(f"reward must be a number, 0 or positive and finite, got {value!r}.")
     return float(value)
 
 

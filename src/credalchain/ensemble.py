@@ -80,17 +80,35 @@ class CredalChainEnsemble(CredalClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
+    @classmethod
+    def from_model(cls, model: Any, **params: Any) -> Any:
+        """A fitted ensemble around a model made elsewhere that serves every order of the labels.
+
+        See :meth:`CredalChainClassifier.from_model`.
+        """
+        if not model.serves_any_order:
+            raise TypeError(
+                "an ensemble asks its model for several orders of the labels; this one, "
+                f"{type(model).__name__}, was fitted for one."
+            )
+        self = super().from_model(model, **params)
+        self._draw_orders(model.n_labels, check_random_state(self.random_state))
+        self.model_ = EnsembleModel([model] * len(self.orders_), self.orders_)
+        return self
+
     def _learn(self, base: Any, X: Any, labels: Labels) -> EnsembleModel:
-        n_chains = self._check_n_chains()
         rng = check_random_state(self.random_state)
-        orders = [self._choose_order(labels.shape[1], rng) for _ in range(n_chains)]
-        self.orders_ = np.array(orders)
-        self.order_ = orders[0]
+        self._draw_orders(labels.shape[1], rng)
         if getattr(base, "serves_any_order", False):
             model = base.fit_chain(X, labels, None, chained=True, rng=rng)
-            return EnsembleModel([model] * n_chains, orders)
-        models = [base.fit_chain(X, labels, order, chained=True, rng=rng) for order in orders]
-        return EnsembleModel(models, orders)
+            return EnsembleModel([model] * len(self.orders_), self.orders_)
+        models = [base.fit_chain(X, labels, order, chained=True, rng=rng) for order in self.orders_]
+        return EnsembleModel(models, self.orders_)
+
+    def _draw_orders(self, n_labels: int, rng: np.random.RandomState) -> None:
+        n_chains = self._check_n_chains()
+        self.orders_ = np.array([self._choose_order(n_labels, rng) for _ in range(n_chains)])
+        self.order_ = self.orders_[0]
 
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64]:
         return rng.permutation(n_labels).astype(np.int64)

@@ -156,7 +156,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             self.binnings_ = [_learn_bins(column, int(self.n_bins)) for column in _columns(X)]
         else:
             self.binnings_ = [
-                _learn_column(name, column, int(self.n_bins)) for name, column in _named_columns(X)
+                _learn_column(name, column, int(self.n_bins)) for name, column in named_columns(X)
             ]
         self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
         return self
@@ -184,7 +184,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if isinstance(X, np.ndarray) and X.dtype.kind == "f":
             named = [(str(i), column) for i, column in enumerate(_columns(X))]
         else:
-            named = _named_columns(X)
+            named = named_columns(X)
         for i, (name, column) in enumerate(named):
             codes[:, i] = _encode_column(name, column, self.binnings_[i])
         return codes
@@ -234,7 +234,8 @@ def _columns(X: FloatArray) -> FloatArray:
     return np.ascontiguousarray(X.T)
 
 
-def _named_columns(X: Any) -> list[tuple[str, Any]]:
+def named_columns(X: Any) -> list[tuple[str, Any]]:
+    """The columns of an array or data frame, with names for messages."""
     if isinstance(X, np.ndarray):
         return [(str(i), X[:, i]) for i in range(X.shape[1])]
     if hasattr(X, "iloc"):  # names may repeat
@@ -259,11 +260,11 @@ def _cut_points(values: FloatArray, n_bins: int) -> FloatArray:
 def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
     declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
     if declared.ndim == 1:
-        return Categories(_keys(declared, name)[0])
+        return Categories(keys_of(declared, name)[0])
     values = np.asarray(column)
     if values.dtype == bool:
         return Categories(np.array([0.0, 1.0]))
-    keys, missing = _keys(values, name)
+    keys, missing = keys_of(values, name)
     if values.dtype == object and missing.all():  # nobody can tell what its values would be
         return Categories(np.empty(0))
     if keys.dtype.kind == "f":
@@ -274,7 +275,7 @@ def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
 
 
 def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:
-    keys, missing = _keys(np.asarray(column), name)
+    keys, missing = keys_of(np.asarray(column), name)
     if isinstance(binning, Categories):
         if len(binning.keys) and not missing.all() and keys.dtype.kind != binning.keys.dtype.kind:
             was, now = ("numbers", "strings")[:: 1 if binning.keys.dtype.kind == "f" else -1]
@@ -287,7 +288,7 @@ def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:
     return binning.encode(np.where(missing, np.nan, keys))
 
 
-def _keys(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def keys_of(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Values as floats or strings, and which of them are missing."""
     if values.dtype.kind in "biuf":
         keys = values.astype(np.float64)

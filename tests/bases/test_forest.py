@@ -203,3 +203,19 @@ def test_what_cannot_be_done_is_said():
         chain(FORESTS[0], order="dynamic").fit(X, Y)
     with pytest.raises(ValueError, match="needs columns of numbers"):
         chain(FORESTS[0]).fit(np.array([["a"], ["b"], ["a"]], dtype=object), [[0], [1], [0]])
+
+
+def test_data_frames():
+    pd = pytest.importorskip("pandas")
+    X, Y = data()
+    frame = pd.DataFrame(X.round(), columns=list("abcde"))
+    model = chain(FORESTS[0]).fit(frame, Y)
+    nullable = frame.astype("Int64")
+    np.testing.assert_array_equal(model.infer(frame).log_odds, model.infer(nullable).log_odds)
+    nullable.loc[0, "a"] = pd.NA
+    model.predict_partial(nullable)
+    for wrong in (np.inf, 1e300):
+        with pytest.raises(ValueError, match="infinity"):
+            model.predict_partial(frame.assign(a=wrong))
+    with pytest.raises(ValueError, match="column 'a' holds text"):
+        model.predict_partial(frame.assign(a="1"))

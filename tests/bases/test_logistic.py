@@ -106,3 +106,10 @@ def test_what_cannot_be_done_is_said():
     X[0, 0] = np.nan
     with pytest.raises(ValueError, match="fill in missing ones first"):
         CredalChainClassifier(CredalLogistic()).fit(X, Y)
+
+
+def test_a_penalty_that_cannot_be():
+    X, Y = data()
+    for wrong in (0, -1, np.inf, "strong"):
+        with pytest.raises(ValueError, match="C must be a positive number"):
+            CredalChainClassifier(CredalLogistic(C=wrong)).fit(X, Y)

@@ -178,9 +178,11 @@ def add_zero_codes(
                 if sources[r] != SAYS_NOTHING:
                     hits[numbers[g, a, r]] += 1
             for r in range(n_zeros):
+                if sources[r] == SAYS_NOTHING:
+                    continue
                 number = numbers[g, a, r]
                 times = hits[number]
-                if times == 0 or sources[r] == SAYS_NOTHING:
+                if times == 0:
                     continue
                 hits[number] = 0
                 for q in range(n_values):

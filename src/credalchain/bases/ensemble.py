@@ -30,8 +30,9 @@ class EnsembleModel(ChainModel):
     once.
     """
 
-    def __init__(self, models: Sequence[ChainModel], orders: Sequence[IntArray]) -> None:
-        self.models, self.orders = list(models), [np.asarray(order) for order in orders]
+    def __init__(self, models: Sequence[ChainModel], orders: IntArray) -> None:
+        """``orders`` is (models, labels)."""
+        self.models, self.orders = list(models), orders
         self.n_labels = self.models[0].n_labels
 
     @property

@@ -8,19 +8,33 @@ from scipy import sparse
 
 from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING
+from credalchain.preprocessing import keys_of, named_columns
 
 
 def as_numbers(X: Any, dtype: Any, who: str) -> NDArray[Any]:
     """Checked input as a dense array of floats; NaN is missing."""
     if sparse.issparse(X):
-        return np.ascontiguousarray(X.toarray(), dtype=dtype)
-    try:
-        return np.ascontiguousarray(np.asarray(X), dtype=dtype)
-    except (TypeError, ValueError) as error:
+        numbers = np.asarray(X.toarray(), dtype=np.float64)
+    elif isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
+        numbers = X
+    else:
+        columns = [_as_number_column(name, column, who) for name, column in named_columns(X)]
+        numbers = np.column_stack(columns)
+    with np.errstate(over="ignore"):
+        cast = np.ascontiguousarray(numbers, dtype=dtype)
+    if np.isinf(cast).any():
+        raise ValueError(f"X holds infinity, or a value too large for {np.dtype(dtype).name}.")
+    return cast
+
+
+def _as_number_column(name: str, column: Any, who: str) -> NDArray[np.float64]:
+    keys, missing = keys_of(np.asarray(column), name)
+    if keys.dtype.kind != "f" and not missing.all():
         raise ValueError(
-            f"{who} needs columns of numbers; encode the others first, for instance with "
-            f"scikit-learn's OrdinalEncoder in a pipeline ({error})."
-        ) from None
+            f"{who} needs columns of numbers, but column {name!r} holds text; encode it first, for "
+            "instance with scikit-learn's OrdinalEncoder in a pipeline."
+        )
+    return np.where(missing, np.nan, keys if keys.dtype.kind == "f" else 0.0)
 
 
 def earlier_labels(

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -93,6 +94,8 @@ class CredalLogistic(BaseEstimator):
         n = self.n_members
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
             raise ValueError(f"n_members must be a whole number, at least 1, got {n!r}.")
+        if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
+            raise ValueError(f"C must be a positive number, got {self.C!r}.")
         numbers = _finite_numbers(X)
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalLogistic")
         models: list[Members | None] = []
@@ -155,7 +158,13 @@ def _posterior(
     p = probabilities(design @ fit)
     precision = (design * (p * (1 - p))[:, None]).T @ design
     precision[np.diag_indices_from(precision)] += np.append(np.full(len(fit) - 1, 1 / C), 1e-6)
-    root = np.linalg.cholesky(precision)
+    try:
+        root = np.linalg.cholesky(precision)
+    except np.linalg.LinAlgError:
+        raise ValueError(
+            "the posterior of the coefficients is too flat to draw from: columns of X depend on "
+            f"each other and C={C!r} hardly holds them; use a smaller C, or source='bag'."
+        ) from None
     drawn = np.linalg.solve(root.T, rng.standard_normal((len(fit), n)))
     return fit + drawn.T
 

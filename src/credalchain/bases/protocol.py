@@ -126,6 +126,7 @@ class ChainModel(ABC):
     """A fitted base: everything that can be asked about new rows."""
 
     n_labels: int
+    serves_any_order = False  # whether ``Request.order`` may be any, whatever it was fitted for
 
     @property
     def nested(self) -> bool:

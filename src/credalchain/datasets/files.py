@@ -265,15 +265,14 @@ def _is_number_like(kind: Any) -> bool:
 def _as_csr(rows: list[dict[int, Any]], features: list[int], n: int) -> Any:
     place = np.full(n, -1)
     place[features] = np.arange(len(features))
-    cells = [value for row in rows for value in row.values()]
-    numbers = {cell: np.nan if cell is None else float(cell) for cell in set(cells)}
-    value = np.array([numbers[cell] for cell in cells], dtype=np.float64)
-    column = place[np.fromiter((i for row in rows for i in row), dtype=np.int64, count=len(cells))]
-    row = np.repeat(np.arange(len(rows)), [len(row) for row in rows])
-    mine = column >= 0
-    matrix = sparse.csr_array(
-        (value[mine], (row[mine], column[mine])), shape=(len(rows), len(features))
-    )
+    is_label = (place < 0).tolist()
+    stored = [(i, cell) for row in rows for i, cell in row.items() if not is_label[i]]
+    numbers = {cell: np.nan if cell is None else float(cell) for _, cell in stored}
+    value = np.array([numbers[cell] for _, cell in stored], dtype=np.float64)
+    column = place[np.array([i for i, _ in stored], dtype=np.int64)]
+    per_row = [sum(not is_label[i] for i in row) for row in rows]
+    row = np.repeat(np.arange(len(rows)), per_row)
+    matrix = sparse.csr_array((value, (row, column)), shape=(len(rows), len(features)))
     matrix.eliminate_zeros()
     return matrix
 

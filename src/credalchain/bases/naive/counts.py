@@ -263,6 +263,7 @@ def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:
 
 def _check(counts: ChainCounts) -> None:
     """Refuse what cannot be the counts of any data set, before a kernel sees it."""
+    vars(counts).pop("_feature_totals", None)  # of arrays that may have been changed since
     for name in _ARRAYS:
         array = getattr(counts, name)
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":

@@ -94,7 +94,8 @@ class At:
             np.multiply(n + self.values, share, out=bounds[..., 1])
         bounds += (self.epsilon / k)[..., None]
         if (self.values == 0).any():  # a conditional without data: uniform
-            bounds[(total == 0) & (self.values == 0)] = (1.0 / k[total == 0])[:, None]
+            no_data = (total == 0) & (self.values == 0)
+            bounds[no_data] = np.broadcast_to(1.0 / k, no_data.shape)[no_data][:, None]
         return bounds
 
 

@@ -64,6 +64,8 @@ class NaiveChainModel(ChainModel):
         Turns input into codes; None if the input is codes already.
     """
 
+    serves_any_order = True
+
     def __init__(self, counts: ChainCounts, settings: NaiveSettings, discretizer: Any) -> None:
         self.counts = counts
         self.settings = settings
