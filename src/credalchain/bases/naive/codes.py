@@ -91,10 +91,12 @@ class SparseCodes:
         """
         n_rows, offsets = rows_of(n_categories, self.exceptional)
         needed = np.full(int(n_rows.sum()), all_rows)
-        if all_rows:
+        if all_rows:  # a code 0 fewer for every feature up to one's own
             needed[offsets] = False
-        else:
-            needed[self.entries] = True
+            kept = self.entries.dtype
+            entries = np.subtract(self.entries, self.indices + 1, dtype=kept, casting="same_kind")
+            return replace(self, entries=entries), np.flatnonzero(needed)
+        needed[self.entries] = True
         place = (np.cumsum(needed) - 1).astype(self.entries.dtype)
         return replace(self, entries=place[self.entries]), np.flatnonzero(needed)
 
