@@ -3,8 +3,9 @@
 Memory layout: labels stand in chain order and lanes are (label, bound), so what label t tells
 to all later labels is one contiguous run of ``pairs[t, column]``. Most labels of most rows are
 decided alike: ``guess`` says how, ``told`` holds what those decisions say together, and only
-a label that is decided otherwise has anything to add. Sums are whole numbers, so the shortcut
-changes no bit. Arrays are indexed in full rather than sliced: a slice counts references.
+a label that is decided otherwise is a surprise and has anything to add. Surprises are looked for
+a few lanes at a time. Sums are whole numbers, so the shortcut changes no bit. Arrays are indexed
+in full rather than sliced: a slice counts references.
 """
 
 import math
@@ -53,10 +54,9 @@ def _correct(
     said: Any,
     guessed: Any,
 ) -> None:
-    """Tell what label t said rather than what was guessed, to the labels after it.
-
-    A few lanes before them are changed too, but those are used up.
-    """
+    """Tell what label t said rather than what was guessed, to the labels after it."""
+    own = np.uint64(2 * t)
+    lower, upper = scratch[own], scratch[own + _ONE]  # a step may begin with these two
     is_, was, kept = np.uint64(said), np.uint64(0), np.int64(0)
     if guessed >= 0:  # else nothing was told
         was, kept = np.uint64(guessed), np.int64(-1)
@@ -69,6 +69,69 @@ def _correct(
         a, b = scratch[at] + a, scratch[at + _ONE] + b
         c, d = scratch[at + _TWO] + c, scratch[at + _THREE] + d
         scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
+    scratch[own], scratch[own + _ONE] = lower, upper
+
+
+@part
+def _expect(
+    guess: NDArray[np.int8],
+    star_columns: NDArray[np.int64],
+    cuts: NDArray[np.int64],
+    bands: NDArray[np.int64],
+    rules: NDArray[np.int8],
+    flip: NDArray[np.int64],
+    least: NDArray[np.int64],
+) -> None:
+    """Where sums must lie for each label to be decided as guessed, beyond doubt.
+
+    (sum ^ flip) >= least in both lanes of a label, where flip is 0, or -1 for an upper limit:
+    ~x >= ~limit is x <= limit.
+    """
+    for which in range(guess.shape[0]):
+        for q in range(guess.shape[1]):
+            for t in range(guess.shape[2]):
+                guessed, lane = np.int64(guess[which, q, t]), 2 * t
+                above, below = cuts[t] + bands[which], cuts[t] - bands[which]
+                if rules[0, t] != FREE:
+                    ruled = star_columns[which] if rules[0, t] == STAR else np.int64(rules[0, t])
+                    if ruled != guessed:
+                        least[which, q, lane] = INFINITE
+                elif guessed == 1:
+                    least[which, q, lane] = above + 1
+                elif guessed == 0:
+                    flip[which, q, lane], least[which, q, lane] = -1, ~above
+                    flip[which, q, lane + 1], least[which, q, lane + 1] = -1, ~(below - 1)
+                else:
+                    flip[which, q, lane], least[which, q, lane] = -1, ~(below - 1)
+                    least[which, q, lane + 1] = above + 1
+
+
+@part
+def _next_surprise(
+    scratch: NDArray[np.int64],
+    flip: NDArray[np.int64],
+    least: NDArray[np.int64],
+    which: int,
+    q: int,
+    t: int,
+) -> int:
+    """The first label from t on whose sums are not where they were expected."""
+    if t % 2:
+        at = np.uint64(2 * t)
+        a = (scratch[at] ^ flip[which, q, at]) - least[which, q, at]
+        b = (scratch[at + _ONE] ^ flip[which, q, at + _ONE]) - least[which, q, at + _ONE]
+        if (a | b) < 0:
+            return t
+        t += 1
+    for step in range(t // 2, scratch.shape[0] // STEP):
+        at = np.uint64(step * STEP)
+        a = (scratch[at] ^ flip[which, q, at]) - least[which, q, at]
+        b = (scratch[at + _ONE] ^ flip[which, q, at + _ONE]) - least[which, q, at + _ONE]
+        c = (scratch[at + _TWO] ^ flip[which, q, at + _TWO]) - least[which, q, at + _TWO]
+        d = (scratch[at + _THREE] ^ flip[which, q, at + _THREE]) - least[which, q, at + _THREE]
+        if (a | b | c | d) < 0:
+            return 2 * step + np.int64((a | b) >= 0)
+    return 2 * scratch.shape[0]
 
 
 @part
@@ -84,6 +147,30 @@ def _as_float(value: int, grain: float) -> float:
     if value == INFINITE:
         return math.inf
     return -math.inf if value == -INFINITE else value * grain
+
+
+@part
+def _write(
+    log_odds: NDArray[np.float64],
+    which: int,
+    row: int,
+    order: NDArray[np.int64],
+    scratch: NDArray[np.int64],
+    zeros: Any,
+    scratch_zeros: NDArray[np.int64],
+    grain: float,
+) -> None:
+    """What the sums of a row were when its labels were decided, as floats."""
+    for t in range(order.shape[0]):
+        j, lower, upper = order[t], scratch[2 * t], scratch[2 * t + 1]
+        if zeros is None:
+            log_odds[which, row, j, 0] = lower * grain
+            log_odds[which, row, j, 1] = upper * grain
+        else:
+            lower = _with_zeros(lower, scratch_zeros[2 * t])
+            upper = _with_zeros(upper, scratch_zeros[2 * t + 1])
+            log_odds[which, row, j, 0] = _as_float(lower, grain)
+            log_odds[which, row, j, 1] = _as_float(upper, grain)
 
 
 @lane_kernel
@@ -126,9 +213,17 @@ def walk_chain(
     scratch_zeros = np.empty(width if zeros is not None else 0, np.int64)
     starless = np.zeros(sums.shape[0], np.bool_)  # in the first strategy's walk
     any_stuck = False
+    seeks = zeros is None and forced.shape[0] == 1 and guess[0, 0, 0] >= 0
+    flip = np.zeros(told.shape, np.int64)
+    least = np.full(told.shape, -INFINITE, np.int64)
+    if seeks:
+        _expect(guess, star_columns, cuts, bands, forced, flip, least)
     for q in range(n_values):
         for which in range(n_strategies):
-            band = bands[which]
+            band, star_column = bands[which], star_columns[which]
+            guessed_stars = 0
+            for t in range(n_labels):
+                guessed_stars += guess[which, q, t] == star_column
             for row in range(sums.shape[0]):
                 here = first + row
                 if which > 0 and starless[row] and band <= bands[0]:
@@ -144,8 +239,13 @@ def walk_chain(
                 if zeros is not None:
                     _begin(scratch_zeros, zeros, row, q * width, told_zeros, which, q)
                 rule = row % forced.shape[0]
-                stop, stars = n_labels, 0
-                for t in range(n_labels):
+                stop, stars, t = n_labels, guessed_stars, 0
+                if seeks:
+                    for t in range(n_labels):
+                        guessed = guess[which, q, t]
+                        labels[which, q, here, order[t]] = guessed if guessed < 2 else STAR
+                    t = _next_surprise(scratch, flip, least, which, q, 0)
+                while t < n_labels:
                     lower, upper = scratch[2 * t], scratch[2 * t + 1]
                     if zeros is not None:
                         lower = _with_zeros(lower, scratch_zeros[2 * t])
@@ -160,21 +260,20 @@ def walk_chain(
                     elif not (one | zero | star):
                         stop = t
                         break
-                    stars += y == STAR
-                    j = order[t]
-                    labels[which, q, here, j] = y
-                    if wants_log_odds and zeros is None:
-                        log_odds[which, here, j, 0] = lower * grain
-                        log_odds[which, here, j, 1] = upper * grain
-                    elif wants_log_odds:
-                        log_odds[which, here, j, 0] = _as_float(lower, grain)
-                        log_odds[which, here, j, 1] = _as_float(upper, grain)
-                    said = star_columns[which] if y == STAR else np.int64(y)
+                    labels[which, q, here, order[t]] = y
+                    said = star_column if y == STAR else np.int64(y)
                     guessed = guess[which, q, t]
-                    if has_pairs and said != guessed:
-                        _correct(scratch, pairs, q, t, said, guessed)
-                        if pair_zeros is not None:
-                            _correct(scratch_zeros, pair_zeros, q, t, said, guessed)
+                    if said != guessed:
+                        stars += (said == star_column) - (guessed == star_column)
+                        if has_pairs:
+                            _correct(scratch, pairs, q, t, said, guessed)
+                            if pair_zeros is not None:
+                                _correct(scratch_zeros, pair_zeros, q, t, said, guessed)
+                    t += 1
+                    if seeks:
+                        t = _next_surprise(scratch, flip, least, which, q, t)
+                if wants_log_odds:
+                    _write(log_odds, which, here, order, scratch, zeros, scratch_zeros, grain)
                 stuck[which, q, row] = stop
                 if which == 0:
                     starless[row] = stars == 0 and stop == n_labels
