@@ -141,7 +141,7 @@ def test_a_single_label():
         ({"bounds": "wide"}, "bounds must be one of 'precise', 'credal'"),
         ({"joint": "exact"}, "joint must be one of 'independent', 'sampled'"),
         ({"joint": "sampled", "bounds": "credal"}, "draws from precise chains"),
-        ({"n_samples": 0}, "n_samples must be at least 1"),
+        ({"n_samples": 0}, "n_samples must be a whole number"),
         ({"n_samples": 1.5}, "n_samples must be a whole number"),
     ],
 )

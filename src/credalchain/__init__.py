@@ -6,6 +6,7 @@ from credalchain.bases.local import LocalBase, LocalChainModel, LocalModel
 from credalchain.bases.logistic import CredalLogistic
 from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.bases.protocol import ChainModel, CredalBase, Exactness, Walk
+from credalchain.bases.wrapper import CredalWrapper
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
 from credalchain.decision import JointDecision, sample_labels
@@ -32,6 +33,7 @@ __all__ = [
     "CredalForest",
     "CredalLogistic",
     "CredalPrediction",
+    "CredalWrapper",
     "Discretizer",
     "Exactness",
     "Explanation",

@@ -14,7 +14,7 @@ from credalchain.bases.protocol import Labels
 from credalchain.labels import ABSTAIN
 from credalchain.metrics import utility_65
 from credalchain.odds import probabilities
-from credalchain.validation import check_choice
+from credalchain.validation import check_choice, check_whole
 
 FloatArray = NDArray[np.float64]
 
@@ -74,11 +74,22 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def fit(self, X: Any, Y: Any) -> "JointDecision":
         """Fit the estimator inside."""
         self._check()
-        self.estimator_ = clone(self.estimator).fit(X, Y)
-        for name in ("classes_", "n_features_in_", "feature_names_in_", "label_names_"):
-            if hasattr(self.estimator_, name):
-                setattr(self, name, getattr(self.estimator_, name))
+        self._take(clone(self.estimator).fit(X, Y))
         return self
+
+    @classmethod
+    def from_fitted(cls, estimator: Any, **params: Any) -> "JointDecision":
+        """A fitted decision over a classifier that is fitted already."""
+        self = cls(estimator, **params)
+        self._check()
+        self._take(estimator)
+        return self
+
+    def _take(self, fitted: Any) -> None:
+        self.estimator_ = fitted
+        for name in ("classes_", "n_features_in_", "feature_names_in_", "label_names_"):
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The estimator's own ``predict``: every label answered."""
@@ -152,10 +163,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         _check_reward(self.reward)
         if self.joint == "sampled" and self.bounds == "credal":
             raise ValueError("joint='sampled' draws from precise chains: use bounds='precise'.")
-        if isinstance(self.n_samples, bool) or not isinstance(self.n_samples, (int, np.integer)):
-            raise ValueError(f"n_samples must be a whole number, got {self.n_samples!r}.")
-        if self.n_samples < 1:
-            raise ValueError(f"n_samples must be at least 1, got {self.n_samples!r}.")
+        check_whole("n_samples", self.n_samples)
 
 
 def _check_reward(value: Any) -> float:

@@ -1,9 +1,9 @@
 """CredalChainEnsemble: several chains in random orders, averaged."""
 
-from numbers import Integral
 from typing import Any
 
 import numpy as np
+from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 
@@ -11,6 +11,7 @@ from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.protocol import Labels
 from credalchain.classifier import CredalClassifier
 from credalchain.strategies import Strategy, get_strategy
+from credalchain.validation import check_whole
 
 
 class CredalChainEnsemble(CredalClassifier):
@@ -33,7 +34,7 @@ class CredalChainEnsemble(CredalClassifier):
     threshold : float or array-like of shape (n_labels,), default=0.5
         Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
     n_jobs : int, default=None
-        Threads used when predicting, as in joblib.
+        Threads used when fitting and predicting, as in joblib.
     random_state : int, RandomState or None, default=None
         Seeds the orders and the base.
 
@@ -84,8 +85,12 @@ class CredalChainEnsemble(CredalClassifier):
     def from_model(cls, model: Any, **params: Any) -> Any:
         """A fitted ensemble around a model made elsewhere that serves every order of the labels.
 
-        See :meth:`CredalChainClassifier.from_model`.
+        See :meth:`CredalChainClassifier.from_model`. An :class:`EnsembleModel` is taken as it is.
         """
+        if isinstance(model, EnsembleModel):
+            self = super().from_model(model, **params)
+            self.orders_, self.order_ = model.orders, model.orders[0]
+            return self
         if not model.serves_any_order:
             raise TypeError(
                 "an ensemble asks its model for several orders of the labels; this one, "
@@ -102,11 +107,17 @@ class CredalChainEnsemble(CredalClassifier):
         if getattr(base, "serves_any_order", False):
             model = base.fit_chain(X, labels, None, chained=True, rng=rng)
             return EnsembleModel([model] * len(self.orders_), self.orders_)
-        models = [base.fit_chain(X, labels, order, chained=True, rng=rng) for order in self.orders_]
+        seeds = rng.randint(2**31 - 1, size=len(self.orders_))  # the same for any n_jobs
+        models = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+            delayed(base.fit_chain)(
+                X, labels, order, chained=True, rng=np.random.RandomState(seed)
+            )
+            for order, seed in zip(self.orders_, seeds, strict=True)
+        )
         return EnsembleModel(models, self.orders_)
 
     def _draw_orders(self, n_labels: int, rng: np.random.RandomState) -> None:
-        n_chains = self._check_n_chains()
+        n_chains = check_whole("n_chains", self.n_chains)
         self.orders_ = np.array([self._choose_order(n_labels, rng) for _ in range(n_chains)])
         self.order_ = self.orders_[0]
 
@@ -115,9 +126,3 @@ class CredalChainEnsemble(CredalClassifier):
 
     def _strategy(self) -> Strategy:
         return get_strategy(self.strategy)
-
-    def _check_n_chains(self) -> int:
-        value = self.n_chains
-        if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
-            raise ValueError(f"n_chains must be a whole number, at least 1, got {value!r}.")
-        return int(value)

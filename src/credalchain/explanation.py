@@ -8,7 +8,7 @@ from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain._kernels.states import FREE
-from credalchain.bases.protocol import Request, drive
+from credalchain.bases.protocol import Request
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 
 _WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
@@ -160,10 +160,7 @@ def explain(
     given = _one_known(known, classifier.n_labels_)
     encoded, _ = classifier._encode(table)
     request = classifier._request(classifier.s if s is None else s, known=given)
-    trace: list[int] = []
-    model = classifier.model_
-    walk = model.begin(encoded, s=request.s, strategy=strategy, precise=False)
-    answer = drive(walk, request, model.never_observed(), trace)
+    answer, trace = classifier.model_.infer_traced(encoded, strategy, request)
     steps = _steps(classifier, encoded, request, strategy, answer, trace)
     questions = _questions(classifier, table, request, strategy, answer.labels[0])
     return Explanation(tuple(steps), tuple(questions), request.s, strategy.name)

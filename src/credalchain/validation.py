@@ -6,7 +6,7 @@ which the rounding bound of the fixed-point sums is proved (see ``_kernels/fixed
 
 import math
 from collections.abc import Sequence
-from numbers import Real
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -48,6 +48,13 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     if isinstance(value, str) and value in choices:
         return value
     raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
+
+
+def check_whole(name: str, value: Any, at_least: int = 1) -> int:
+    """A whole number."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
+        raise ValueError(f"{name} must be a whole number, at least {at_least}, got {value!r}.")
+    return int(value)
 
 
 def check_thresholds(value: Any, n_labels: int) -> NDArray[np.float64]:

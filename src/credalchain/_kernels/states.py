@@ -9,3 +9,4 @@ STEP = 4  # lanes that the walk adds at a time
 NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted
 
 LEAF = 2**31 - 1  # in place of the feature that a node of a tree splits on
+INFINITE = 2**62  # larger than any sum

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from credalchain._kernels.compiler import kernel, lane_kernel, part
 from credalchain._kernels.fixed_point import ABOVE_MASK
-from credalchain._kernels.states import FREE, STAR, STEP
+from credalchain._kernels.states import FREE, INFINITE, STAR, STEP
 
-INFINITE = 2**62  # larger than any sum
 
 
 _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
@@ -73,40 +72,6 @@ def _correct(
 
 
 @part
-def _expect(
-    guess: NDArray[np.int8],
-    star_columns: NDArray[np.int64],
-    cuts: NDArray[np.int64],
-    bands: NDArray[np.int64],
-    rules: NDArray[np.int8],
-    flip: NDArray[np.int64],
-    least: NDArray[np.int64],
-) -> None:
-    """Where sums must lie for each label to be decided as guessed, beyond doubt.
-
-    (sum ^ flip) >= least in both lanes of a label, where flip is 0, or -1 for an upper limit:
-    ~x >= ~limit is x <= limit.
-    """
-    for which in range(guess.shape[0]):
-        for q in range(guess.shape[1]):
-            for t in range(guess.shape[2]):
-                guessed, lane = np.int64(guess[which, q, t]), 2 * t
-                above, below = cuts[t] + bands[which], cuts[t] - bands[which]
-                if rules[0, t] != FREE:
-                    ruled = star_columns[which] if rules[0, t] == STAR else np.int64(rules[0, t])
-                    if ruled != guessed:
-                        least[which, q, lane] = INFINITE
-                elif guessed == 1:
-                    least[which, q, lane] = above + 1
-                elif guessed == 0:
-                    flip[which, q, lane], least[which, q, lane] = -1, ~above
-                    flip[which, q, lane + 1], least[which, q, lane + 1] = -1, ~(below - 1)
-                else:
-                    flip[which, q, lane], least[which, q, lane] = -1, ~(below - 1)
-                    least[which, q, lane + 1] = above + 1
-
-
-@part
 def _next_surprise(
     scratch: NDArray[np.int64],
     flip: NDArray[np.int64],
@@ -115,7 +80,7 @@ def _next_surprise(
     q: int,
     t: int,
 ) -> int:
-    """The first label from t on whose sums are not where they were expected."""
+    """The first label from t on for which (sum ^ flip) >= least fails in one of its lanes."""
     if t % 2:
         at = np.uint64(2 * t)
         a = (scratch[at] ^ flip[which, q, at]) - least[which, q, at]
@@ -186,9 +151,14 @@ def walk_chain(
     bands: NDArray[np.int64],
     star_columns: NDArray[np.int64],
     forced: NDArray[np.int8],
+    flip: NDArray[np.int64],
+    least: NDArray[np.int64],
     grain: float,
     order: NDArray[np.int64],
     first: int,
+    scratch: NDArray[np.int64],
+    scratch_zeros: Any,
+    starless: NDArray[np.bool_],
     labels: NDArray[np.int8],
     log_odds: NDArray[np.float64],
     stuck: NDArray[np.int32],
@@ -199,25 +169,22 @@ def walk_chain(
     value of s. ``pairs`` is (values of s, m, 2 + strategies, width): what a label says as 0, as 1
     and, for each strategy, left open; m is 0 there where labels do not speak to each other.
     ``star_columns`` says which is whose. ``guess`` (strategies, values, m) are such columns or -1,
-    ``told`` is (strategies, values, width). ``zeros``, ``pair_zeros``
-    and ``told_zeros`` may be None, ``log_odds`` may be empty. ``forced`` is (1, m) for all rows
-    or (rows, m). ``labels`` is (strategies, values, n, m), ``log_odds`` (strategies, n, m, 2).
+    ``told`` is (strategies, values, width). Labels are decided as guessed where (sum ^ ``flip``)
+    >= ``least`` in both their lanes; without that knowledge both are (0, 0, 0). ``zeros``,
+    ``pair_zeros``, ``told_zeros`` and ``scratch_zeros`` may be None, ``log_odds`` may be empty.
+    ``forced`` is (1, m) for all rows or (rows, m). ``labels`` is (strategies, values, n, m),
+    ``log_odds`` (strategies, n, m, 2).
     ``stuck`` (strategies, values, rows) is m on return, or the position at which exact arithmetic
-    must decide: put its answer into ``forced`` and walk that row again.
+    must decide: put its answer into ``forced`` and walk that row again. ``scratch`` (width,) and
+    ``starless`` (rows,) are room to work in: allocated here, they would take longer to compile
+    than the walk.
     """
     n_strategies, n_values, width = told.shape
     n_labels = order.shape[0]
     has_pairs = pairs.shape[1] > 0
     wants_log_odds = log_odds.shape[1] > 0
-    scratch = np.empty(width, np.int64)
-    scratch_zeros = np.empty(width if zeros is not None else 0, np.int64)
-    starless = np.zeros(sums.shape[0], np.bool_)  # in the first strategy's walk
     any_stuck = False
-    seeks = zeros is None and forced.shape[0] == 1 and guess[0, 0, 0] >= 0
-    flip = np.zeros(told.shape, np.int64)
-    least = np.full(told.shape, -INFINITE, np.int64)
-    if seeks:
-        _expect(guess, star_columns, cuts, bands, forced, flip, least)
+    seeks = flip.shape[0] > 0
     for q in range(n_values):
         for which in range(n_strategies):
             band, star_column = bands[which], star_columns[which]
@@ -227,7 +194,6 @@ def walk_chain(
             for row in range(sums.shape[0]):
                 here = first + row
                 if which > 0 and starless[row] and band <= bands[0]:
-                    # strategies differ in nothing but stars
                     for j in range(n_labels):
                         labels[which, q, here, j] = labels[0, q, here, j]
                         if wants_log_odds:
@@ -239,13 +205,16 @@ def walk_chain(
                 if zeros is not None:
                     _begin(scratch_zeros, zeros, row, q * width, told_zeros, which, q)
                 rule = row % forced.shape[0]
-                stop, stars, t = n_labels, guessed_stars, 0
+                stop, stars, t = n_labels, guessed_stars, np.int64(0)
                 if seeks:
-                    for t in range(n_labels):
-                        guessed = guess[which, q, t]
-                        labels[which, q, here, order[t]] = guessed if guessed < 2 else STAR
-                    t = _next_surprise(scratch, flip, least, which, q, 0)
-                while t < n_labels:
+                    for place in range(n_labels):
+                        guessed = guess[which, q, place]
+                        labels[which, q, here, order[place]] = guessed if guessed < 2 else STAR
+                while True:
+                    if seeks:
+                        t = _next_surprise(scratch, flip, least, which, q, t)
+                    if t >= n_labels:
+                        break
                     lower, upper = scratch[2 * t], scratch[2 * t + 1]
                     if zeros is not None:
                         lower = _with_zeros(lower, scratch_zeros[2 * t])
@@ -270,12 +239,10 @@ def walk_chain(
                             if pair_zeros is not None:
                                 _correct(scratch_zeros, pair_zeros, q, t, said, guessed)
                     t += 1
-                    if seeks:
-                        t = _next_surprise(scratch, flip, least, which, q, t)
                 if wants_log_odds:
                     _write(log_odds, which, here, order, scratch, zeros, scratch_zeros, grain)
                 stuck[which, q, row] = stop
-                if which == 0:
+                if which == 0:  # the other strategies differ from this one in what stars tell
                     starless[row] = stars == 0 and stop == n_labels
                 any_stuck = any_stuck or stop < n_labels
     return any_stuck

@@ -43,6 +43,8 @@ class EnsembleModel(ChainModel):
     def encode(self, X: Any) -> dict[int, Any]:
         """By model: what each of them reads."""
         distinct = {id(model): model for model in self.models}
+        if self.models[0].encodes_alike:
+            return dict.fromkeys(distinct, self.models[0].encode(X))
         return {key: model.encode(X) for key, model in distinct.items()}
 
     def never_observed(self) -> NDArray[np.bool_]:
@@ -58,6 +60,12 @@ class EnsembleModel(ChainModel):
         updated = {id(model): model for model in self.models}
         updated = {key: model.update(X, Y) for key, model in updated.items()}  # type: ignore[attr-defined]
         return EnsembleModel([updated[id(model)] for model in self.models], self.orders)
+
+    def infer_traced(
+        self, encoded: dict[int, Any], strategy: Strategy, request: Request
+    ) -> tuple[Answer, list[int]]:
+        """The chains have different orders, so labels stand in that of the columns."""
+        return self.infer(encoded, (strategy,), request)[0], list(range(self.n_labels))
 
     def infer(
         self, encoded: dict[int, Any], strategies: tuple[Strategy, ...], request: Request

@@ -37,6 +37,22 @@ def _as_number_column(name: str, column: Any, who: str) -> NDArray[np.float64]:
     return np.where(missing, np.nan, keys if keys.dtype.kind == "f" else 0.0)
 
 
+def as_table(X: Any, who: str) -> Any:
+    """Checked input as numbers: sparse rows stay sparse."""
+    return X.tocsr() if sparse.issparse(X) else as_numbers(X, np.float64, who)
+
+
+def side_by_side(X: Any, more: NDArray[np.float64]) -> Any:
+    """A table with more columns."""
+    return sparse.hstack([X, more], format="csr") if sparse.issparse(X) else np.hstack([X, more])
+
+
+def indicators(labels: Labels) -> NDArray[np.float64]:
+    """Two columns for each label, "is 0" and "is 1"; both 0 where it is neither."""
+    both = np.stack([labels == 0, labels == 1], axis=-1).astype(np.float64)
+    return both.reshape(len(labels), -1)
+
+
 def earlier_labels(
     order: NDArray[np.int64] | None, n_labels: int, *, chained: bool, who: str
 ) -> list[NDArray[np.int64]]:

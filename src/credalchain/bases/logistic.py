@@ -12,14 +12,14 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from credalchain._kernels.states import FREE, STAR
-from credalchain.bases.inputs import as_numbers, earlier_labels
+from credalchain.bases.inputs import as_numbers, earlier_labels, indicators
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.protocol import ChainModel, Exactness, Labels, LogOdds, Rows, Walk
 from credalchain.labels import MISSING
 from credalchain.odds import probabilities
 from credalchain.strategies import Strategy
 from credalchain.tree import Bounds
-from credalchain.validation import check_choice
+from credalchain.validation import check_choice, check_whole
 
 FloatArray = NDArray[np.float64]
 
@@ -91,9 +91,7 @@ class CredalLogistic(BaseEstimator):
     ) -> "LogisticChainModel":
         """Fit every label on the features and the labels before it."""
         check_choice("source", self.source, ("bag", "posterior"))
-        n = self.n_members
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 1:
-            raise ValueError(f"n_members must be a whole number, at least 1, got {n!r}.")
+        check_whole("n_members", self.n_members)
         if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
             raise ValueError(f"C must be a positive number, got {self.C!r}.")
         numbers = _finite_numbers(X)
@@ -104,10 +102,10 @@ class CredalLogistic(BaseEstimator):
             if not rows.any():
                 models.append(None)
                 continue
-            inputs = np.hstack([numbers[rows], _indicators(Y[rows][:, earlier])])
+            inputs = np.hstack([numbers[rows], indicators(Y[rows][:, earlier])])
             vectors = self._vectors(inputs, Y[rows, j], rng)
             models.append(_unpacked(vectors, numbers.shape[1], earlier, Y.shape[1]))
-        return LogisticChainModel(models)
+        return LogisticChainModel(models, numbers.shape[1])
 
     def _vectors(self, inputs: FloatArray, y: Labels, rng: np.random.RandomState) -> FloatArray:
         """(members, inputs and intercept)."""
@@ -134,12 +132,6 @@ def _finite_numbers(X: Any) -> FloatArray:
             "scikit-learn's SimpleImputer in a pipeline."
         )
     return numbers
-
-
-def _indicators(labels: Labels) -> FloatArray:
-    """Two columns for each label, "is 0" and "is 1"; both 0 where it is missing."""
-    both = np.stack([labels == 0, labels == 1], axis=-1).astype(np.float64)
-    return both.reshape(len(labels), -1)
 
 
 def _unpacked(
@@ -172,8 +164,10 @@ def _posterior(
 class LogisticChainModel(ChainModel):
     """Coefficient vectors of each label; None for a label without training data."""
 
-    def __init__(self, members: Sequence[Members | None]) -> None:
-        self.members = list(members)
+    encodes_alike = True
+
+    def __init__(self, members: Sequence[Members | None], n_features: int) -> None:
+        self.members, self.n_features = list(members), n_features
         self.n_labels = len(self.members)
 
     def encode(self, X: Any) -> Any:

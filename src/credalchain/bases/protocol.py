@@ -127,6 +127,7 @@ class ChainModel(ABC):
 
     n_labels: int
     serves_any_order = False  # whether ``Request.order`` may be any, whatever it was fitted for
+    encodes_alike = False  # whether all models of the class encode the same input alike
 
     @property
     def nested(self) -> bool:
@@ -153,6 +154,14 @@ class ChainModel(ABC):
         ``history`` (m,) holds 0, 1 or -1 (a star) for the labels told, -2 for the others.
         """
         return None
+
+    def infer_traced(
+        self, encoded: Any, strategy: Strategy, request: Request
+    ) -> tuple[Answer, list[int]]:
+        """The answer for a single row, and its labels in the order in which they were decided."""
+        trace: list[int] = []
+        walk = self.begin(encoded, s=request.s, strategy=strategy, precise=request.precise)
+        return drive(walk, request, self.never_observed(), trace), trace
 
     def infer_path(
         self,

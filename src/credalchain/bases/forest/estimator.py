@@ -76,7 +76,7 @@ class CredalForest(BaseEstimator):
             inputs = np.hstack([numbers[rows], labels[rows][:, earlier]])
             learner.fit(inputs, Y[rows, j])
             forests.append(PackedForest.of(learner, numbers.shape[1], earlier))
-        return ForestChainModel(forests)
+        return ForestChainModel(forests, numbers.shape[1])
 
     def _unfitted(self) -> Any:
         if self.forest is None:

@@ -35,8 +35,10 @@ _ROWS_AT_ONCE = 512
 class ForestChainModel(ChainModel):
     """A forest for each label; None for a label without training data."""
 
-    def __init__(self, forests: Sequence[PackedForest | None]) -> None:
-        self.forests = list(forests)
+    encodes_alike = True
+
+    def __init__(self, forests: Sequence[PackedForest | None], n_features: int) -> None:
+        self.forests, self.n_features = list(forests), n_features
         self.n_labels = len(self.forests)
 
     def encode(self, X: Any) -> NDArray[np.float32]:

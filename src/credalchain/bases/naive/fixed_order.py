@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain import _kernels
-from credalchain._kernels.states import FREE, STAR
+from credalchain._kernels.states import FREE, INFINITE, STAR
 from credalchain.bases.naive.codes import Codes, IntArray
 from credalchain.bases.naive.settler import Settler, rounded_sides
 from credalchain.bases.naive.tables import ChainTables
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 
 _SUMS_PER_CHUNK = 2**18  # 64-bit sums of one chunk of rows: two megabytes
 _PILOTS = 64
+_NOT_EXPECTED = np.empty((0, 0, 0), dtype=np.int64)
 _MANY_LABELS = 8  # from here on, guessing what most rows say saves more than it costs
 
 
@@ -52,6 +53,7 @@ class FixedOrderPass:
         self._guess = np.full((n_strategies, n_values, m), -1, dtype=np.int8)
         nothing = np.zeros((n_strategies, n_values, tables.layout.width), dtype=np.int64)
         self._told = nothing, nothing
+        self._expected = _NOT_EXPECTED, _NOT_EXPECTED
         self.labels = np.empty((n_strategies, n_values, n, m), dtype=np.int8)
         self.log_odds = np.empty((n_strategies, n if request.wants_log_odds else 0, m, 2))
         self._run(n)
@@ -69,7 +71,7 @@ class FixedOrderPass:
     def _walk(self, first: int, stop: int) -> None:
         sums, zeros = self._start.of(first, stop)
         forced = self._forced(first, stop)
-        stuck = self._walk_rows(first, sums, zeros, forced)
+        stuck = self._walk_rows(first, sums, zeros, forced, expected=len(forced) == 1)
         if stuck is None:
             return
         width = self._tables.layout.width
@@ -86,12 +88,17 @@ class FixedOrderPass:
         forced: Labels,
         strategies: slice = slice(None),
         values: slice = slice(None),
+        *,
+        expected: bool = False,
     ) -> NDArray[np.int32] | None:
         """Labels, and log-odds if wanted, of rows first..; where rows got stuck, if any did."""
         tables, part = self._tables, (strategies, values)
         guess = self._guess[part]
         told, told_zeros = self._told
+        width = tables.layout.width
         stuck = np.empty((*guess.shape[:2], len(sums)), dtype=np.int32)
+        # what is expected holds for the rules that all rows share
+        flip, least = self._expected if expected else (_NOT_EXPECTED, _NOT_EXPECTED)
         with_zeros, pair_zeros = tables.has_zeros, tables.pairs.zeros
         any_stuck = _kernels.walk_chain(
             sums,
@@ -105,9 +112,14 @@ class FixedOrderPass:
             self._bands[strategies],
             self._star_columns[strategies],
             forced,
+            flip,
+            least,
             1.0 / tables.scale.unit,  # a power of two, so exact
             self._order,
             first,
+            np.empty(width, dtype=np.int64),
+            np.empty(width, dtype=np.int64) if with_zeros else None,
+            np.empty(len(sums), dtype=np.bool_),
             self.labels[part],
             self.log_odds[strategies],
             stuck,
@@ -135,6 +147,36 @@ class FixedOrderPass:
         columns = np.where(commonest == 2, self._star_columns[:, None, None], commonest)
         self._guess = columns.astype(np.int8)
         self._told = self._tell_guesses()
+        if not self._tables.has_zeros:
+            self._expected = self._expect()
+
+    def _expect(self) -> tuple[IntArray, IntArray]:
+        """Where sums must lie for each label to be decided as guessed, beyond doubt.
+
+        That is (sum ^ flip) >= least, where flip is 0, or -1 to turn the least into the greatest:
+        ~x >= ~y is x <= y. Both are (strategies, values, width).
+        """
+        guess, shape = self._guess, (*self._guess.shape[:2], self._tables.layout.width)
+        flip, least = np.zeros(shape, np.int64), np.full(shape, -INFINITE)
+        lower, upper = (slice(end, 2 * len(self._order), 2) for end in (0, 1))
+        above = np.broadcast_to(self._cuts + self._bands[:, None, None], self._guess.shape)
+        below = np.broadcast_to(self._cuts - self._bands[:, None, None], self._guess.shape)
+        free = np.broadcast_to(self._forced(0, 1)[0] == FREE, self._guess.shape)
+
+        def at_least(lanes: slice, value: IntArray, where: NDArray[np.bool_]) -> None:
+            least[..., lanes][where] = value[where]
+
+        def at_most(lanes: slice, value: IntArray, where: NDArray[np.bool_]) -> None:
+            flip[..., lanes][where] = -1
+            least[..., lanes][where] = ~value[where]
+
+        no, yes, star = (free & says for says in (guess == 0, guess == 1, guess > 1))
+        at_least(lower, above + 1, yes)
+        at_most(lower, above, no)
+        at_most(upper, below - 1, no)
+        at_most(lower, below - 1, star)
+        at_least(upper, above + 1, star)
+        return flip, least
 
     def _tell_guesses(self) -> tuple[IntArray, IntArray]:
         """What all guesses tell the labels after them: (strategies, values, width) twice."""

@@ -1,0 +1,168 @@
+"""CredalWrapper, the base that makes any scikit-learn classifier credal."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.linear_model import LogisticRegression
+
+from credalchain.bases.inputs import as_table, earlier_labels, indicators, side_by_side
+from credalchain.bases.protocol import Labels
+from credalchain.bases.wrapper.model import WrappedChainModel
+from credalchain.bases.wrapper.sets import (
+    Bagged,
+    Contaminated,
+    LabelModel,
+    VennAbersCalibrated,
+    fit_one,
+    probability_of_one,
+    venn_abers,
+)
+from credalchain.labels import MISSING
+from credalchain.validation import check_choice, check_whole
+
+_SOURCES = ("bag", "contamination", "venn-abers")
+
+
+class CredalWrapper(BaseEstimator):
+    """Any scikit-learn classifier with ``predict_proba``, one for every label, made credal.
+
+    At s = 0 a label has the classifier's own probability; a larger s uses more of the set around
+    it, which comes from ``source``:
+
+    - "bag": the classifier is also fitted to ``n_members`` bootstrap samples. s = 1 reaches from
+      the lower to the upper of the ``quantiles`` of their probabilities.
+    - "contamination": with weight epsilon = s / (1 + s) anything may be true, so the bounds are
+      (1 - epsilon) p and (1 - epsilon) p + epsilon. Costs nothing.
+    - "venn-abers": a share ``calibration`` of the rows is kept back to calibrate. s = 1 is the
+      interval between the two probabilities of an inductive Venn-Abers predictor. Needs the
+      package venn-abers.
+
+    A classifier is a black box, so "branching" looks at every way to fill in the labels left
+    open, while these are at most ``budget``. Beyond that it searches with a beam, which may miss
+    the worst case: the exactness of such a prediction is "inner". "marginalization" tells the
+    classifier nothing about an open label, just as where it is missing in training, and is
+    reported as approximate.
+
+    Parameters
+    ----------
+    estimator : classifier with predict_proba, default=None
+        Unfitted. None means ``LogisticRegression(max_iter=1000)``. Its ``random_state`` is set for
+        each label from that of the chain.
+    source : {"bag", "contamination", "venn-abers"}, default="bag"
+    n_members : int, default=10
+        Bootstrap samples, for "bag".
+    quantiles : pair of float, default=(0.0, 1.0)
+        Lower and upper quantile of the members, for "bag"; 0 and 1 are the least and the greatest.
+    calibration : float, default=0.3
+        Share of rows kept back, for "venn-abers".
+    budget : int, default=256
+        Ways to fill in open labels that are looked at for each row and label.
+
+    Notes
+    -----
+    The classifier sees the features, as numbers, and two columns for each earlier label, "is 0"
+    and "is 1", both 0 where the label is missing in training. Sparse features stay sparse.
+
+    References
+    ----------
+    P. Walley, Statistical Reasoning with Imprecise Probabilities, 1991 (contamination, as the
+    linear-vacuous mixture). V. Vovk, I. Petej and V. Fedorova, Large-scale probabilistic
+    predictors with and without guarantees of validity, NIPS 2015 (Venn-Abers).
+
+    Examples
+    --------
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> from credalchain import CredalChainClassifier, CredalWrapper
+    >>> X = [[-2.0], [-1.0], [-0.5], [0.5], [1.0], [2.0]] * 4
+    >>> Y = [[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 0]] * 4
+    >>> base = CredalWrapper(GaussianNB(), source="contamination")
+    >>> chain = CredalChainClassifier(base, s=0.5, order="given").fit(X, Y)
+    >>> chain.predict_partial([[-2.0], [0.0], [2.0]])[:, 0].tolist()
+    [0, -1, 1]
+    """
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        source: str = "bag",
+        *,
+        n_members: int = 10,
+        quantiles: tuple[float, float] = (0.0, 1.0),
+        calibration: float = 0.3,
+        budget: int = 256,
+    ) -> None:
+        self.estimator = estimator
+        self.source = source
+        self.n_members = n_members
+        self.quantiles = quantiles
+        self.calibration = calibration
+        self.budget = budget
+
+    def fit_chain(
+        self,
+        X: Any,
+        Y: Labels,
+        order: NDArray[np.int64] | None,
+        *,
+        chained: bool,
+        rng: np.random.RandomState,
+    ) -> WrappedChainModel:
+        """Fit every label on the features and the labels before it."""
+        self._check()
+        table = as_table(X, "CredalWrapper")
+        before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalWrapper")
+        models: list[LabelModel | None] = []
+        for j, earlier in enumerate(before):
+            rows = np.flatnonzero(Y[:, j] != MISSING)
+            seed = rng.randint(2**31 - 1)
+            if len(rows) == 0:
+                models.append(None)
+                continue
+            inputs = side_by_side(table[rows], indicators(Y[rows][:, earlier]))
+            models.append(self._fit_label(inputs, Y[rows, j], np.random.RandomState(seed)))
+        return WrappedChainModel(models, before, table.shape[1], self.budget)
+
+    def _fit_label(self, inputs: Any, y: Labels, rng: np.random.RandomState) -> LabelModel:
+        def fit(rows: NDArray[np.int64]) -> Any:
+            return fit_one(unfitted, inputs[rows], y[rows], rng.randint(2**31 - 1))
+
+        unfitted = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+        everything = np.arange(len(y))
+        if self.source == "contamination":
+            return Contaminated(fit(everything))
+        if self.source == "bag":
+            draws = rng.randint(len(y), size=(self.n_members, len(y)))
+            low, high = self.quantiles
+            return Bagged(fit(everything), [fit(rows) for rows in draws], (float(low), float(high)))
+        shuffled = rng.permutation(len(y))
+        n_kept = int(np.ceil(self.calibration * len(y)))
+        kept, others = shuffled[:n_kept], shuffled[n_kept:]
+        if len(others) == 0:
+            raise ValueError(
+                f"source='venn-abers' keeps rows back to calibrate, and a label has {len(y)} only."
+            )
+        fitted = fit(others)
+        p = probability_of_one(fitted, inputs[kept])
+        return VennAbersCalibrated(fitted, venn_abers().fit(np.column_stack([1 - p, p]), y[kept]))
+
+    def _check(self) -> None:
+        check_choice("source", self.source, _SOURCES)
+        check_whole("n_members", self.n_members)
+        check_whole("budget", self.budget, at_least=2)
+        pair = np.asarray(self.quantiles, dtype=float) if np.size(self.quantiles) == 2 else None
+        if pair is None or not 0 <= pair[0] <= pair[1] <= 1:
+            raise ValueError(
+                f"quantiles must be two numbers, 0 <= low <= high <= 1, got {self.quantiles!r}."
+            )
+        if not 0 < self.calibration < 1:
+            raise ValueError(
+                f"calibration must be a share between 0 and 1, got {self.calibration!r}."
+            )
+        given = self.estimator
+        if given is not None and not (is_classifier(given) and hasattr(given, "predict_proba")):
+            raise ValueError(
+                f"estimator must be a classifier with predict_proba, got {given!r}; scikit-learn's "
+                "CalibratedClassifierCV gives one to classifiers that have none."
+            )

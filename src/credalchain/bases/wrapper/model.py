@@ -1,0 +1,129 @@
+"""The fitted chain of wrapped classifiers and the walk along it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._kernels.states import FREE, STAR
+from credalchain.bases.inputs import as_table, indicators, side_by_side
+from credalchain.bases.local import LocalWalk
+from credalchain.bases.protocol import (
+    ChainModel,
+    Exactness,
+    Labels,
+    LogOdds,
+    Rows,
+    Signs,
+    Walk,
+)
+from credalchain.bases.wrapper.search import is_enumerable, widest_bounds
+from credalchain.bases.wrapper.sets import LabelModel
+from credalchain.odds import log_odds
+from credalchain.strategies import Strategy
+from credalchain.tree import Bounds
+
+FloatArray = NDArray[np.float64]
+
+
+class WrappedChainModel(ChainModel):
+    """A classifier for each label; None for a label without training data.
+
+    ``before[j]`` are the labels whose columns follow the features in the input of label j.
+    """
+
+    encodes_alike = True
+
+    def __init__(
+        self,
+        models: Sequence[LabelModel | None],
+        before: Sequence[NDArray[np.int64]],
+        n_features: int,
+        budget: int,
+    ) -> None:
+        self.models, self.before = list(models), list(before)
+        self.n_features, self.budget = n_features, budget
+        self.n_labels = len(self.models)
+
+    @property
+    def nested(self) -> bool:
+        """A beam may find a narrower interval at a larger s, so only where none is needed."""
+        return all(is_enumerable(len(earlier), self.budget) for earlier in self.before)
+
+    def encode(self, X: Any) -> Any:
+        return as_table(X, "CredalWrapper")
+
+    def never_observed(self) -> NDArray[np.bool_]:
+        return np.array([model is None for model in self.models])
+
+    def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
+        if strategy.shortcut is None:
+            return LocalWalk(_Local(self), encoded, self.n_labels, s, strategy)
+        return WrappedWalk(self, encoded, s, drops=strategy.shortcut == "nothing")
+
+    def bounds(self, j: int, X: Any, history: Labels, s: float) -> Bounds:
+        """Label j of each row, given earlier labels (rows, earlier) of which a star says nothing."""
+        model = self.models[j]
+        if model is None:
+            return np.zeros(len(history)), np.ones(len(history))
+        reach = model.reach(side_by_side(X, indicators(history)))
+        return reach.bounds(model.width(s))
+
+
+class WrappedWalk(Walk):
+    """A batch on its way along a chain of classifiers."""
+
+    def __init__(self, model: WrappedChainModel, X: Any, s: float, *, drops: bool) -> None:
+        self.n_rows, self.n_labels = int(X.shape[0]), model.n_labels
+        self._model, self._X, self._s, self._drops = model, X, s, drops
+        self._history = np.full((self.n_rows, self.n_labels), FREE, dtype=np.int8)
+        self._last: tuple[int, Rows, FloatArray] | None = None
+        self._exactness = [Exactness.EXACT] * self.n_labels
+
+    def tell(self, j: int, y: Labels, rows: Rows) -> None:
+        self._history[rows, j] = y
+        self._last = None
+
+    def exactness(self, j: int) -> Exactness:
+        return self._exactness[j]
+
+    def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
+        bounds = log_odds(self._bounds(j, rows))
+        return bounds[:, 0], bounds[:, 1]
+
+    def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+        signs = np.sign(self._bounds(j, rows) - threshold).astype(np.int8)
+        return signs[:, 0], signs[:, 1]
+
+    def _bounds(self, j: int, rows: Rows) -> FloatArray:
+        """The last ones are kept: a chain asks for sides and then for log-odds."""
+        if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
+            self._last = j, rows, np.column_stack(self._find(j, rows))
+        return self._last[2]
+
+    def _find(self, j: int, rows: Rows) -> Bounds:
+        history = self._history[rows][:, self._model.before[j]]
+        X = self._X[rows]
+
+        def evaluate(at: Rows, told: Labels) -> Bounds:
+            return self._model.bounds(j, X[at], told, self._s)
+
+        if self._drops or not (history == STAR).any():
+            if (history == STAR).any():
+                self._exactness[j] = Exactness.APPROXIMATE
+            return evaluate(np.arange(len(rows)), history)
+        lower, upper, complete = widest_bounds(evaluate, history, self._model.budget)
+        if not complete.all():
+            self._exactness[j] = Exactness.INNER
+        return lower, upper
+
+
+class _Local:
+    """The classifiers under complete histories, for the tree."""
+
+    def __init__(self, model: WrappedChainModel) -> None:
+        self._model = model
+
+    def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
+        return self._model.bounds(j, X, history[:, self._model.before[j]], s)

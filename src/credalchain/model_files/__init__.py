@@ -1,0 +1,53 @@
+"""Models in files: arrays, names and parameters, and nothing that could run.
+
+A file is a zip archive (numpy's npz) with one JSON text and plain arrays. This was preferred
+to skops for our own files because every value has a place we know: it can be checked, and a
+file can only ever become counts, trees, coefficients and parameters. Reading never unpickles,
+and whatever is wrong with a file ends in a :class:`ModelFileError`. Only classifiers of others,
+inside a CredalWrapper, are left to skops, which loads no type but those it trusts.
+"""
+
+import os
+from pathlib import Path
+from typing import Any
+
+from credalchain.model_files.archive import content_digest, read_archive, write_archive
+from credalchain.model_files.checks import ModelFileError
+from credalchain.model_files.classifiers import describe, restore
+
+
+def save_model(classifier: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted classifier to a file, whole or not at all.
+
+    Parameters
+    ----------
+    classifier : fitted classifier of this package, or a JointDecision over one
+        With a base of this package and a strategy that has a name.
+    path : path
+    """
+    write_archive(Path(path), *describe(classifier))
+
+
+def load_model(path: str | os.PathLike[str]) -> Any:
+    """Read a classifier that :func:`save_model` wrote. Nothing from the file is executed.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is anything else, damaged, or of a newer schema.
+    """
+    description, arrays = read_archive(Path(path))
+    try:
+        return restore(description, arrays)
+    except (ModelFileError, ImportError):
+        raise
+    except Exception as error:  # whatever a damaged file leads to, it is the file's fault
+        raise ModelFileError(f"{path} is not a sound model file: {error}") from error
+
+
+def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """What a model file says about itself: versions, names, parameters."""
+    return read_archive(Path(path))[0]
+
+
+__all__ = ["ModelFileError", "content_digest", "load_model", "read_description", "save_model"]

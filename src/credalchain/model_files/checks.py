@@ -1,0 +1,65 @@
+"""What values in a file must be like."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Description = dict[str, Any]
+Arrays = Mapping[str, NDArray[Any]]
+
+
+class ModelFileError(ValueError):
+    """A file is not a model, or not one that this version can read."""
+
+
+def array(arrays: Arrays, name: str, kinds: str, ndim: int | None = None) -> NDArray[Any]:
+    """An array of one of the kinds of numbers, and of so many dimensions."""
+    if name not in arrays:
+        raise ModelFileError(f"the array {name} is missing")
+    found = arrays[name]
+    if found.dtype.kind not in kinds or (ndim is not None and found.ndim != ndim):
+        raise ModelFileError(f"the array {name} has dtype {found.dtype} and shape {found.shape}")
+    return found
+
+
+def whole(value: Any, name: str) -> int:
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise ModelFileError(f"{name} must be a whole number, got {value!r}")
+    return value
+
+
+def names(value: Any, n: int, what: str) -> list[str]:
+    sound = isinstance(value, list) and all(isinstance(name, str) for name in value)
+    if not sound or len(value) != n:
+        raise ModelFileError(f"{what} must be {n} texts")
+    for name in value:
+        if "\0" in name or name.encode("utf-8", "replace").decode() != name:
+            raise ModelFileError(f"{what} holds {name!r}, which is not text")
+    return list(value)
+
+
+def permutation(order: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
+    if order.ndim != 1 or sorted(order.tolist()) != list(range(n_labels)):
+        raise ModelFileError(f"the order must be a permutation of {n_labels} labels")
+    return order.astype(np.int64)
+
+
+def parts_of(sizes: NDArray[Any], total: int, what: str) -> list[slice]:
+    """Where each of several runs of these sizes stands in an array of that length."""
+    if sizes.ndim != 1 or (sizes < 0).any() or int(sizes.sum()) != total:
+        raise ModelFileError(f"the sizes of {what} do not add up to {total}")
+    stops = np.cumsum(sizes).tolist()
+    return [slice(stop - size, stop) for stop, size in zip(stops, sizes.tolist(), strict=True)]
+
+
+def plain(value: Any) -> Any:
+    """A parameter as JSON has it; what cannot be is refused."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if isinstance(value, (tuple, list)):
+        return [plain(item) for item in value]
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    raise ValueError(f"a parameter that is not a number or a text cannot be saved: {value!r}.")

@@ -1,0 +1,236 @@
+"""Classifiers as a description and arrays: parameters, names, and the models of their bases."""
+
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._version import __version__
+from credalchain.bases.ensemble import EnsembleModel
+from credalchain.bases.forest import ForestChainModel
+from credalchain.bases.logistic import LogisticChainModel
+from credalchain.bases.naive import NaiveChainModel
+from credalchain.bases.wrapper import WrappedChainModel
+from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
+from credalchain.chain import CredalChainClassifier
+from credalchain.decision import JointDecision
+from credalchain.ensemble import CredalChainEnsemble
+from credalchain.model_files import forest, logistic, naive, wrapper
+from credalchain.model_files.archive import FORMAT, SCHEMA
+from credalchain.model_files.checks import (
+    Arrays,
+    Description,
+    ModelFileError,
+    array,
+    names,
+    permutation,
+    plain,
+    whole,
+)
+from credalchain.strategies import STRATEGIES, Strategy
+
+_CLASSIFIERS = {
+    cls.__name__: cls
+    for cls in (CredalChainClassifier, CredalBinaryRelevanceClassifier, CredalChainEnsemble)
+}
+_KINDS: dict[str, tuple[type, ModuleType]] = {
+    "naive": (NaiveChainModel, naive),
+    "forest": (ForestChainModel, forest),
+    "logistic": (LogisticChainModel, logistic),
+    "wrapper": (WrappedChainModel, wrapper),
+}
+_OLDEST_SCHEMA = {"naive": 1}  # what readers of that time understand
+
+
+# -- writing -------------------------------------------------------------------------------
+
+
+def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
+    """Everything that :func:`restore` needs."""
+    if isinstance(classifier, JointDecision):
+        return _describe_decision(classifier)
+    kind = type(classifier).__name__
+    model = getattr(classifier, "model_", None)
+    if kind not in _CLASSIFIERS or model is None:
+        raise ValueError(
+            f"only fitted {', '.join(_CLASSIFIERS)} and JointDecision can be saved, "
+            f"got {classifier!r}."
+        )
+    classifier._request(classifier.s)  # parameters that could not be loaded are not saved
+    classifier._strategy()
+    base = classifier._fresh_base()
+    if isinstance(model, EnsembleModel):
+        content, arrays = _describe_ensemble(base, model)
+        schema = SCHEMA
+    else:
+        content, arrays = _describe_model(base, model)
+        schema = _OLDEST_SCHEMA.get(content["base"]["kind"], SCHEMA)
+        if classifier.order_ is not None:
+            arrays["order"] = classifier.order_
+    columns = getattr(classifier, "feature_names_in_", None)
+    description = {
+        "format": FORMAT,
+        "schema": schema,
+        "package": __version__,
+        "classifier": kind,
+        "parameters": _plain_parameters(classifier),
+        **content,
+        "n_features": int(classifier.n_features_in_),
+        "feature_names": None if columns is None else columns.tolist(),
+        "label_names": classifier.label_names_.tolist(),
+        "classes": classifier.classes_.tolist() if classifier.classes_.ndim == 1 else None,
+    }
+    return description, arrays
+
+
+def _describe_decision(decision: JointDecision) -> tuple[Description, dict[str, NDArray[Any]]]:
+    if not hasattr(decision, "estimator_"):
+        raise ValueError(f"only a fitted JointDecision can be saved, got {decision!r}.")
+    decision._check()
+    description, arrays = describe(decision.estimator_)
+    options = decision.get_params(deep=False)
+    del options["estimator"]
+    return {
+        **description,
+        "schema": SCHEMA,
+        "decision": {name: plain(value) for name, value in _seeded(options).items()},
+    }, arrays
+
+
+def _describe_model(base: Any, model: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
+    for cls, codec in _KINDS.values():
+        if isinstance(model, cls):
+            description, arrays = codec.describe(base, model)
+            return description, arrays
+    raise ValueError(
+        "only models of this package's own bases can be saved, because others are code: "
+        f"{type(model).__name__}."
+    )
+
+
+def _describe_ensemble(
+    base: Any, model: EnsembleModel
+) -> tuple[Description, dict[str, NDArray[Any]]]:
+    """Every distinct model once, and which of them each chain asks."""
+    distinct = list({id(one): one for one in model.models}.values())
+    places = {id(one): place for place, one in enumerate(distinct)}
+    described, arrays = [], {"orders": model.orders}
+    for place, one in enumerate(distinct):
+        content, its_arrays = _describe_model(base, one)
+        described.append(content)
+        arrays.update({f"{place}.{name}": values for name, values in its_arrays.items()})
+    return {"models": described, "chains": [places[id(one)] for one in model.models]}, arrays
+
+
+def _plain_parameters(classifier: Any) -> Description:
+    """Parameters as JSON has them."""
+    parameters = classifier.get_params(deep=False)
+    del parameters["base"]
+    strategy = parameters.get("strategy")
+    if isinstance(strategy, Strategy):
+        if STRATEGIES.get(strategy.name) != strategy:
+            raise ValueError(
+                f"a strategy of your own cannot be saved, because it is code: {strategy.name!r}. "
+                "Set a named one first, and yours again after loading."
+            )
+        parameters["strategy"] = strategy.name
+    return {name: plain(value) for name, value in _seeded(parameters).items()}
+
+
+def _seeded(parameters: Description) -> Description:
+    """A seed is kept, a generator is not."""
+    seed = parameters["random_state"]
+    return {**parameters, "random_state": seed if isinstance(seed, int) else None}
+
+
+# -- reading -------------------------------------------------------------------------------
+
+
+def restore(description: Description, arrays: Arrays) -> Any:
+    """The classifier that :func:`describe` described."""
+    if not isinstance(description["package"], str):
+        raise ModelFileError(f"package must be a text, got {description['package']!r}")
+    if "decision" in description:
+        return _restore_decision(description, arrays)
+    if "models" in description:
+        return _restore_ensemble(description, arrays)
+    base, model, n_features = _restore_model(description, arrays)
+    classifier = _restore_classifier(description, base, model, n_features)
+    if classifier.order_ is not None:
+        classifier.order_ = permutation(array(arrays, "order", "iu"), model.n_labels)
+    return classifier
+
+
+def _restore_decision(description: Description, arrays: Arrays) -> JointDecision:
+    inner = {key: value for key, value in description.items() if key != "decision"}
+    classifier = restore(inner, arrays)
+    return JointDecision.from_fitted(classifier, **description["decision"])
+
+
+def _restore_model(description: Description, arrays: Arrays) -> tuple[Any, Any, int]:
+    kind = description["base"]["kind"]
+    if kind not in _KINDS:
+        raise ModelFileError(f"unknown base {description['base']!r}")
+    base, model, n_features = _KINDS[kind][1].restore(description, arrays)
+    return base, model, n_features
+
+
+def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
+    restored = []
+    for place, content in enumerate(description["models"]):
+        prefix = f"{place}."
+        mine = {
+            name.removeprefix(prefix): values
+            for name, values in arrays.items()
+            if name.startswith(prefix)
+        }
+        restored.append(_restore_model(content, mine))
+    base, first, n_features = restored[0]
+    if any((m.n_labels, p) != (first.n_labels, n_features) for _, m, p in restored):
+        raise ModelFileError("the chains of an ensemble must have the same labels and features")
+    orders = array(arrays, "orders", "iu", ndim=2)
+    chains = description["chains"]
+    if len(chains) != len(orders) or not all(whole(at, "chains") < len(restored) for at in chains):
+        raise ModelFileError("every chain of an ensemble needs an order and a model")
+    checked = np.array([permutation(order, first.n_labels) for order in orders])
+    model = EnsembleModel([restored[at][1] for at in chains], checked)
+    return _restore_classifier(description, base, model, n_features)
+
+
+def _restore_classifier(description: Description, base: Any, model: Any, counted: int) -> Any:
+    cls = _CLASSIFIERS[description["classifier"]]
+    n_features = whole(description["n_features"], "n_features")
+    if n_features != counted:
+        raise ModelFileError(f"{n_features} features are declared and {counted} were learned")
+    label_names = names(description["label_names"], model.n_labels, "label_names")
+    parameters = {**description["parameters"], "base": base}
+    classifier = cls.from_model(  # type: ignore[attr-defined]
+        model, n_features=n_features, label_names=label_names, **parameters
+    )
+    if description["feature_names"] is not None:
+        columns = names(description["feature_names"], n_features, "feature_names")
+        classifier.feature_names_in_ = np.array(columns, dtype=object)
+        _name_columns(model, classifier.feature_names_in_)
+    if description["classes"] is not None:
+        _set_classes(classifier, description["classes"])
+    classifier._request(classifier.s)  # checks s, threshold and n_jobs
+    classifier._strategy()
+    return classifier
+
+
+def _name_columns(model: Any, columns: NDArray[Any]) -> None:
+    """A discretizer checks the names of its columns itself."""
+    for one in model.models if isinstance(model, EnsembleModel) else [model]:
+        if getattr(one, "discretizer", None) is not None:
+            one.discretizer.feature_names_in_ = columns
+
+
+def _set_classes(classifier: Any, classes: Any) -> None:
+    same_kind = isinstance(classes, list) and len({type(value) for value in classes}) == 1
+    plainly = same_kind and isinstance(classes[0], (str, int, float, bool))
+    if not plainly or len(set(classes)) != len(classes) or len(classes) > 2:
+        raise ModelFileError(f"classes must be one or two different values, got {classes!r}")
+    if classifier.n_labels_ != 1:
+        raise ModelFileError("classes are for a single label")
+    classifier.classes_ = np.array(classes)

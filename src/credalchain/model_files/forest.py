@@ -1,0 +1,111 @@
+"""Forests in files: the nodes of all trees of all labels, one after the other."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+
+from credalchain._kernels.states import LEAF
+from credalchain.bases.forest import CredalForest, ForestChainModel
+from credalchain.bases.forest.packed import PackedForest
+from credalchain.model_files.checks import (
+    Arrays,
+    Description,
+    ModelFileError,
+    array,
+    parts_of,
+    plain,
+    whole,
+)
+
+_FORESTS = {cls.__name__: cls for cls in (ExtraTreesClassifier, RandomForestClassifier)}
+_NODES = {  # and the kind and type of each
+    "feature": ("i", np.int32),
+    "threshold": ("f", np.float64),
+    "left": ("i", np.int32),
+    "right": ("i", np.int32),
+    "missing_left": ("b", np.bool_),
+    "counts": ("f", np.float64),
+}
+
+
+def describe(
+    base: CredalForest, model: ForestChainModel
+) -> tuple[Description, dict[str, NDArray[Any]]]:
+    learner: Any = None
+    if base.forest is not None:
+        params = base.forest.get_params()
+        if not isinstance(params["random_state"], (int, type(None))):
+            params["random_state"] = None
+        params = {name: plain(value) for name, value in params.items()}
+        learner = {"class": type(base.forest).__name__, "parameters": params}
+    empty = [np.empty((0, 2) if name == "counts" else 0, t) for name, (_, t) in _NODES.items()]
+    grown = [forest for forest in model.forests if forest is not None]
+    arrays = {
+        f"forest_{name}": np.concatenate([nothing, *(getattr(one, name) for one in grown)])
+        for (name, (_, _)), nothing in zip(_NODES.items(), empty, strict=True)
+    }
+    arrays["forest_roots"] = np.concatenate(
+        [np.empty(0, np.int32), *(forest.roots for forest in grown)]
+    )
+    for name, of in (("n_nodes", "feature"), ("n_trees", "roots")):
+        sizes = [0 if forest is None else len(getattr(forest, of)) for forest in model.forests]
+        arrays[f"forest_{name}"] = np.array(sizes, dtype=np.int64)
+    description = {
+        "base": {"kind": "forest", "forest": learner},
+        "n_model_features": model.n_features,
+    }
+    return description, arrays
+
+
+def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, ForestChainModel, int]:
+    learner = description["base"]["forest"]
+    if learner is not None:
+        learner = _FORESTS[learner["class"]](**learner["parameters"])
+    n_features = whole(description["n_model_features"], "n_model_features")
+    nodes = {
+        name: np.ascontiguousarray(array(arrays, f"forest_{name}", kind), dtype=dtype)
+        for name, (kind, dtype) in _NODES.items()
+    }
+    n_nodes, n_trees = (
+        array(arrays, f"forest_{name}", "iu", ndim=1) for name in ("n_nodes", "n_trees")
+    )
+    n_labels = len(n_nodes)
+    if any(part.shape != (len(nodes["feature"]), 2)[: part.ndim] for part in nodes.values()):
+        raise ModelFileError("the nodes of the trees must be as many in every array")
+    roots = np.asarray(array(arrays, "forest_roots", "i", ndim=1), dtype=np.int32)
+    forests: list[PackedForest | None] = []
+    places = zip(
+        parts_of(n_nodes, len(nodes["feature"]), "forests"),
+        parts_of(n_trees, len(roots), "forests"),
+        strict=True,
+    )
+    for here, trees in places:
+        if here.start == here.stop:
+            forests.append(None)
+            continue
+        forest = PackedForest(**{name: part[here] for name, part in nodes.items()}, roots=roots[trees])
+        _check(forest, n_features, n_labels)
+        forests.append(forest)
+    return CredalForest(learner), ForestChainModel(forests, n_features), n_features
+
+
+def _check(forest: PackedForest, n_features: int, n_labels: int) -> None:
+    """That every walk ends, in a leaf with something in it, and looks at what is there."""
+    n = len(forest.feature)
+    here = np.arange(n)
+    splits = forest.feature != LEAF
+    children = np.stack([forest.left, forest.right])[:, splits]
+    if len(forest.roots) == 0 or not ((forest.roots >= 0) & (forest.roots < n)).all():
+        raise ModelFileError("the roots of the trees must be nodes")
+    if not ((children > here[splits]) & (children < n)).all():
+        raise ModelFileError("a node's branches must come after it")
+    looks_at = forest.feature[splits]
+    if not ((looks_at >= -n_labels) & (looks_at < n_features)).all():
+        raise ModelFileError("the trees split on a column that is not there")
+    if np.isnan(forest.threshold[splits]).any():
+        raise ModelFileError("a split needs a number")
+    counts = forest.counts
+    if not (np.isfinite(counts).all() and (counts >= 0).all() and (counts.sum(axis=1) > 0).all()):
+        raise ModelFileError("a node must hold a positive, finite number of rows")

@@ -1,0 +1,91 @@
+"""Naive credal models in files: counts, bins and settings."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
+from credalchain.model_files.checks import Arrays, Description, ModelFileError, array, whole
+from credalchain.preprocessing import Binning, Categories, Discretizer, NumericBins, ZeroAndBins
+
+_COUNTS = ("n_categories", "label", "feature", "pair")
+_SETTINGS = ("epsilon", "prior", "denominator", "missing_features")
+
+
+def describe(base: Any, model: NaiveChainModel) -> tuple[Description, dict[str, NDArray[Any]]]:
+    bins, arrays = _describe_discretizer(model.discretizer)
+    for name in _COUNTS:
+        arrays[f"counts_{name}"] = getattr(model.counts, name).astype(np.int64)
+    description = {
+        "base": {"kind": "naive", **{name: getattr(model.settings, name) for name in _SETTINGS}},
+        "discretizer": bins,
+        "n_rows": model.counts.n_rows,
+    }
+    return description, arrays
+
+
+def restore(description: Description, arrays: Arrays) -> tuple[NaiveCredal, NaiveChainModel, int]:
+    """The base, its model and the number of features."""
+    discretizer, bins = _restore_discretizer(description["discretizer"], arrays)
+    options = {key: value for key, value in description["base"].items() if key != "kind"}
+    base = NaiveCredal(**options, discretizer=bins)
+    counts = ChainCounts(
+        whole(description["n_rows"], "n_rows"),
+        *(array(arrays, f"counts_{name}", "iu") for name in _COUNTS),
+    )
+    return base, base.from_counts(counts, discretizer), counts.n_features
+
+
+def _describe_discretizer(discretizer: Any) -> tuple[Any, dict[str, NDArray[Any]]]:
+    fitted = getattr(discretizer, "estimator", discretizer)  # inside a FrozenEstimator
+    if fitted is None:
+        return None, {}
+    if type(fitted) is not Discretizer:
+        raise ValueError(f"only models with a Discretizer can be saved, got {discretizer!r}.")
+    columns, cuts = [], []
+    for binning in fitted.binnings_:
+        if isinstance(binning, Categories):
+            words = binning.keys.dtype.kind != "f"
+            columns.append({"kind": "words" if words else "values", "keys": binning.keys.tolist()})
+        else:
+            kind = "numeric" if isinstance(binning, NumericBins) else "zero"
+            columns.append({"kind": kind, "cuts": len(binning.cuts)})
+            cuts.append(binning.cuts)
+    arrays = {"cuts": np.concatenate([np.empty(0), *cuts])}
+    return {"n_bins": int(fitted.n_bins), "columns": columns}, arrays
+
+
+def _restore_discretizer(description: Any, arrays: Arrays) -> tuple[Discretizer | None, Any]:
+    """The fitted discretizer, and the unfitted one as the base's parameter."""
+    if description is None:
+        return None, None
+    cuts = array(arrays, "cuts", "f")
+    if cuts.ndim != 1 or not np.isfinite(cuts).all():
+        raise ModelFileError("cut points must be finite numbers")
+    unfitted = Discretizer(n_bins=whole(description["n_bins"], "n_bins"))
+    fitted = Discretizer(n_bins=unfitted.n_bins)
+    fitted.binnings_, used = [], 0
+    for column in description["columns"]:
+        binning, used = _restore_binning(column, cuts, used)
+        fitted.binnings_.append(binning)
+    if used != len(cuts):
+        raise ModelFileError(f"{len(cuts)} cut points are stored and {used} were declared")
+    fitted.n_categories_ = np.array([b.n_categories for b in fitted.binnings_], dtype=np.int64)
+    fitted.n_features_in_ = len(fitted.binnings_)
+    return fitted, unfitted
+
+
+def _restore_binning(column: Description, cuts: NDArray[Any], used: int) -> tuple[Binning, int]:
+    kind = column["kind"]
+    if kind in ("numeric", "zero"):
+        stop = used + whole(column["cuts"], "cuts")
+        part = np.asarray(cuts[used:stop], dtype=np.float64)
+        if stop > len(cuts) or (np.diff(part) <= 0).any():
+            raise ModelFileError("the cut points of a column must be there and increase")
+        return (NumericBins(part) if kind == "numeric" else ZeroAndBins(part)), stop
+    keys = column["keys"]
+    wanted = {"words": str, "values": float}[kind]
+    if not all(type(key) is wanted for key in keys) or len(set(keys)) != len(keys):
+        raise ModelFileError(f"the categories of a column must be different {kind}")
+    return Categories(np.array(keys, dtype=None if keys and wanted is str else np.float64)), used
