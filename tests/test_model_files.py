@@ -174,8 +174,8 @@ def rewrite(source, target, change, *, signed=True):
 
 def test_a_newer_schema_is_refused(tmp_path):
     save_model(MODELS["codes"](), tmp_path / "m")
-    newer = rewrite(tmp_path / "m", tmp_path / "n", lambda d, a: d.update(schema=2, package="9.0"))
-    with pytest.raises(ModelFileError, match="schema 2, written by credalchain 9.0.*update"):
+    newer = rewrite(tmp_path / "m", tmp_path / "n", lambda d, a: d.update(schema=3, package="9.0"))
+    with pytest.raises(ModelFileError, match="schema 3, written by credalchain 9.0.*update"):
         load_model(newer)
     for bad in (0, "1", None, True):
         other = rewrite(tmp_path / "m", tmp_path / "n", lambda d, a, bad=bad: d.update(schema=bad))

@@ -109,9 +109,7 @@ class CredalChainEnsemble(CredalClassifier):
             return EnsembleModel([model] * len(self.orders_), self.orders_)
         seeds = rng.randint(2**31 - 1, size=len(self.orders_))  # the same for any n_jobs
         models = Parallel(n_jobs=self.n_jobs, prefer="threads")(
-            delayed(base.fit_chain)(
-                X, labels, order, chained=True, rng=np.random.RandomState(seed)
-            )
+            delayed(base.fit_chain)(X, labels, order, chained=True, rng=np.random.RandomState(seed))
             for order, seed in zip(self.orders_, seeds, strict=True)
         )
         return EnsembleModel(models, self.orders_)

@@ -201,8 +201,6 @@ def test_what_cannot_be_done_is_said():
         chain(GradientBoostingClassifier()).fit(X, Y)
     with pytest.raises(ValueError, match="order='dynamic'"):
         chain(FORESTS[0], order="dynamic").fit(X, Y)
-    with pytest.raises(ValueError, match="needs columns of numbers"):
-        chain(FORESTS[0]).fit(np.array([["a"], ["b"], ["a"]], dtype=object), [[0], [1], [0]])
 
 
 def test_data_frames():
@@ -217,5 +215,5 @@ def test_data_frames():
     for wrong in (np.inf, 1e300):
         with pytest.raises(ValueError, match="infinity"):
             model.predict_partial(frame.assign(a=wrong))
-    with pytest.raises(ValueError, match="column 'a' holds text"):
+    with pytest.raises(ValueError, match="column 'a' of X held numbers in fit and holds text now"):
         model.predict_partial(frame.assign(a="1"))

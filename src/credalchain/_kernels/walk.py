@@ -18,8 +18,6 @@ from credalchain._kernels.compiler import kernel, lane_kernel, part
 from credalchain._kernels.fixed_point import ABOVE_MASK
 from credalchain._kernels.states import FREE, INFINITE, STAR, STEP
 
-
-
 _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
@@ -78,8 +76,8 @@ def _next_surprise(
     least: NDArray[np.int64],
     which: int,
     q: int,
-    t: int,
-) -> int:
+    t: Any,
+) -> Any:
     """The first label from t on for which (sum ^ flip) >= least fails in one of its lanes."""
     if t % 2:
         at = np.uint64(2 * t)
@@ -189,8 +187,8 @@ def walk_chain(
         for which in range(n_strategies):
             band, star_column = bands[which], star_columns[which]
             guessed_stars = 0
-            for t in range(n_labels):
-                guessed_stars += guess[which, q, t] == star_column
+            for place in range(n_labels):
+                guessed_stars += guess[which, q, place] == star_column
             for row in range(sums.shape[0]):
                 here = first + row
                 if which > 0 and starless[row] and band <= bands[0]:
@@ -205,7 +203,8 @@ def walk_chain(
                 if zeros is not None:
                     _begin(scratch_zeros, zeros, row, q * width, told_zeros, which, q)
                 rule = row % forced.shape[0]
-                stop, stars, t = n_labels, guessed_stars, np.int64(0)
+                stop, stars = n_labels, guessed_stars
+                t: Any = np.int64(0)  # a bare 0 would compile what it is given to twice
                 if seeks:
                     for place in range(n_labels):
                         guessed = guess[which, q, place]

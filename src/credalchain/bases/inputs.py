@@ -1,5 +1,7 @@
 """What bases that learn one model per label give their learners: numbers, and earlier labels."""
 
+from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,38 +10,79 @@ from scipy import sparse
 
 from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING
-from credalchain.preprocessing import keys_of, named_columns
+from credalchain.preprocessing import Categories, keys_of, named_columns
 
 
-def as_numbers(X: Any, dtype: Any, who: str) -> NDArray[Any]:
-    """Checked input as a dense array of floats; NaN is missing."""
-    if sparse.issparse(X):
-        numbers = np.asarray(X.toarray(), dtype=np.float64)
-    elif isinstance(X, np.ndarray) and X.dtype.kind in "biuf":
-        numbers = X
-    else:
-        columns = [_as_number_column(name, column, who) for name, column in named_columns(X)]
-        numbers = np.column_stack(columns)
-    with np.errstate(over="ignore"):
-        cast = np.ascontiguousarray(numbers, dtype=dtype)
-    if np.isinf(cast).any():
-        raise ValueError(f"X holds infinity, or a value too large for {np.dtype(dtype).name}.")
-    return cast
+@dataclass(frozen=True, eq=False)
+class Numbers:
+    """How a table becomes numbers; NaN is missing.
+
+    ``words`` are the categories of the columns that hold text. Such a column becomes the number
+    of its category, NaN for one that was never seen; or, ``one_hot``, a column of 0 and 1 for
+    each category.
+    """
+
+    n_columns: int
+    words: Mapping[int, Categories]
+    one_hot: bool
+
+    @classmethod
+    def learn(cls, X: Any, *, one_hot: bool) -> "Numbers":
+        """From checked training rows."""
+        words = {}
+        if not _is_plain(X):
+            for i, (name, column) in enumerate(named_columns(X)):
+                categories = _words_of(name, column)
+                if categories is not None:
+                    words[i] = categories
+        return cls(int(X.shape[1]), words, one_hot)
+
+    def of(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
+        """Checked rows as a dense array."""
+        if sparse.issparse(X):
+            numbers = np.asarray(X.toarray(), dtype=np.float64)
+        elif _is_plain(X) and not self.words:
+            numbers = X
+        else:
+            columns = [self._column(i, *named) for i, named in enumerate(named_columns(X))]
+            numbers = np.column_stack([part for column in columns for part in column])
+        with np.errstate(over="ignore"):
+            cast = np.ascontiguousarray(numbers, dtype=dtype)
+        if np.isinf(cast).any():
+            raise ValueError(f"X holds infinity, or a value too large for {np.dtype(dtype).name}.")
+        return cast
+
+    def table(self, X: Any) -> Any:
+        """The same, but sparse rows stay sparse."""
+        return X.tocsr() if sparse.issparse(X) else self.of(X)
+
+    def _column(self, i: int, name: str, column: Any) -> list[NDArray[np.float64]]:
+        keys, missing = keys_of(np.asarray(column), name)
+        is_text = keys.dtype.kind != "f" and not missing.all()
+        if is_text != (i in self.words) and not missing.all():
+            was, now = ("numbers", "text") if is_text else ("text", "numbers")
+            raise ValueError(f"column {name!r} of X held {was} in fit and holds {now} now.")
+        if i not in self.words:
+            return [np.where(missing, np.nan, keys if keys.dtype.kind == "f" else 0.0)]
+        categories = self.words[i]
+        codes = categories.encode(keys.astype(str), missing)
+        if self.one_hot:
+            return [(codes == v).astype(np.float64) for v in range(categories.n_categories)]
+        seen = (codes >= 0) & (codes < categories.n_categories)
+        return [np.where(seen, codes, np.nan)]
 
 
-def _as_number_column(name: str, column: Any, who: str) -> NDArray[np.float64]:
-    keys, missing = keys_of(np.asarray(column), name)
-    if keys.dtype.kind != "f" and not missing.all():
-        raise ValueError(
-            f"{who} needs columns of numbers, but column {name!r} holds text; encode it first, for "
-            "instance with scikit-learn's OrdinalEncoder in a pipeline."
-        )
-    return np.where(missing, np.nan, keys if keys.dtype.kind == "f" else 0.0)
+def _is_plain(X: Any) -> bool:
+    return sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
 
 
-def as_table(X: Any, who: str) -> Any:
-    """Checked input as numbers: sparse rows stay sparse."""
-    return X.tocsr() if sparse.issparse(X) else as_numbers(X, np.float64, who)
+def _words_of(name: str, column: Any) -> Categories | None:
+    """The categories of a column of text; None for numbers."""
+    declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
+    keys, missing = keys_of(declared if declared.ndim == 1 else np.asarray(column), name)
+    if keys.dtype.kind == "f" or missing.all():
+        return None
+    return Categories(keys if declared.ndim == 1 else np.unique(keys[~missing]))
 
 
 def side_by_side(X: Any, more: NDArray[np.float64]) -> Any:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from credalchain._kernels.states import FREE, STAR
-from credalchain.bases.inputs import as_numbers, earlier_labels, indicators
+from credalchain.bases.inputs import Numbers, earlier_labels, indicators
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.protocol import ChainModel, Exactness, Labels, LogOdds, Rows, Walk
 from credalchain.labels import MISSING
@@ -61,7 +61,8 @@ class CredalLogistic(BaseEstimator):
 
     Notes
     -----
-    Features should be of similar scale: put a ``StandardScaler`` before the chain. An earlier
+    A column of text becomes a column of 0 and 1 for each category. Features should be of similar
+    scale: put a ``StandardScaler`` before the chain. An earlier
     label has one coefficient for 0 and one for 1, so where it is missing in training it says
     nothing, rather than being filled in; "marginalization" treats a label left open alike.
 
@@ -94,7 +95,8 @@ class CredalLogistic(BaseEstimator):
         check_whole("n_members", self.n_members)
         if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
             raise ValueError(f"C must be a positive number, got {self.C!r}.")
-        numbers = _finite_numbers(X)
+        learned = Numbers.learn(X, one_hot=True)
+        numbers = _all_there(learned.of(X))
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalLogistic")
         models: list[Members | None] = []
         for j, earlier in enumerate(before):
@@ -105,7 +107,7 @@ class CredalLogistic(BaseEstimator):
             inputs = np.hstack([numbers[rows], indicators(Y[rows][:, earlier])])
             vectors = self._vectors(inputs, Y[rows, j], rng)
             models.append(_unpacked(vectors, numbers.shape[1], earlier, Y.shape[1]))
-        return LogisticChainModel(models, numbers.shape[1])
+        return LogisticChainModel(models, learned)
 
     def _vectors(self, inputs: FloatArray, y: Labels, rng: np.random.RandomState) -> FloatArray:
         """(members, inputs and intercept)."""
@@ -124,9 +126,8 @@ class CredalLogistic(BaseEstimator):
         return np.append(fitted.coef_[0], fitted.intercept_[0])
 
 
-def _finite_numbers(X: Any) -> FloatArray:
-    numbers = as_numbers(X, np.float64, "CredalLogistic")
-    if np.isnan(numbers).any():
+def _all_there(numbers: Any) -> Any:
+    if np.isnan(numbers.data if sparse.issparse(numbers) else numbers).any():
         raise ValueError(
             "CredalLogistic needs every value; fill in missing ones first, for instance with "
             "scikit-learn's SimpleImputer in a pipeline."
@@ -166,12 +167,12 @@ class LogisticChainModel(ChainModel):
 
     encodes_alike = True
 
-    def __init__(self, members: Sequence[Members | None], n_features: int) -> None:
-        self.members, self.n_features = list(members), n_features
+    def __init__(self, members: Sequence[Members | None], numbers: Numbers) -> None:
+        self.members, self.numbers = list(members), numbers
         self.n_labels = len(self.members)
 
     def encode(self, X: Any) -> Any:
-        return X if sparse.issparse(X) and not np.isnan(X.data).any() else _finite_numbers(X)
+        return _all_there(self.numbers.table(X))
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([one is None for one in self.members])

@@ -6,6 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.bases.inputs import Numbers
+from credalchain.preprocessing import Categories
+
 Description = dict[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -25,12 +28,14 @@ def array(arrays: Arrays, name: str, kinds: str, ndim: int | None = None) -> NDA
 
 
 def whole(value: Any, name: str) -> int:
+    """A whole number, not negative."""
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise ModelFileError(f"{name} must be a whole number, got {value!r}")
     return value
 
 
 def names(value: Any, n: int, what: str) -> list[str]:
+    """So many texts."""
     sound = isinstance(value, list) and all(isinstance(name, str) for name in value)
     if not sound or len(value) != n:
         raise ModelFileError(f"{what} must be {n} texts")
@@ -41,6 +46,7 @@ def names(value: Any, n: int, what: str) -> list[str]:
 
 
 def permutation(order: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
+    """Every label once."""
     if order.ndim != 1 or sorted(order.tolist()) != list(range(n_labels)):
         raise ModelFileError(f"the order must be a permutation of {n_labels} labels")
     return order.astype(np.int64)
@@ -52,6 +58,25 @@ def parts_of(sizes: NDArray[Any], total: int, what: str) -> list[slice]:
         raise ModelFileError(f"the sizes of {what} do not add up to {total}")
     stops = np.cumsum(sizes).tolist()
     return [slice(stop - size, stop) for stop, size in zip(stops, sizes.tolist(), strict=True)]
+
+
+def describe_numbers(numbers: Numbers) -> Description:
+    """How the table becomes numbers."""
+    words = {str(i): categories.keys.tolist() for i, categories in numbers.words.items()}
+    return {"n_columns": numbers.n_columns, "words": words, "one_hot": numbers.one_hot}
+
+
+def restore_numbers(description: Any) -> tuple[Numbers, int]:
+    """The same from a file, and how many columns of numbers there will be."""
+    n = whole(description["n_columns"], "n_columns")
+    words: dict[int, Categories] = {}
+    for place, keys in description["words"].items():
+        if not (place.isdecimal() and int(place) < n) or len(set(keys)) < len(keys) or not keys:
+            raise ModelFileError("the categories of a column must be different, of a column")
+        words[int(place)] = Categories(np.array(names(keys, len(keys), "categories")))
+    one_hot = description["one_hot"] is True
+    more = sum(len(one.keys) - 1 for one in words.values()) if one_hot else 0
+    return Numbers(n, words, one_hot), n + more
 
 
 def plain(value: Any) -> Any:

@@ -205,9 +205,7 @@ def _restore_classifier(description: Description, base: Any, model: Any, counted
         raise ModelFileError(f"{n_features} features are declared and {counted} were learned")
     label_names = names(description["label_names"], model.n_labels, "label_names")
     parameters = {**description["parameters"], "base": base}
-    classifier = cls.from_model(  # type: ignore[attr-defined]
-        model, n_features=n_features, label_names=label_names, **parameters
-    )
+    classifier = cls.from_model(model, n_features=n_features, label_names=label_names, **parameters)
     if description["feature_names"] is not None:
         columns = names(description["feature_names"], n_features, "feature_names")
         classifier.feature_names_in_ = np.array(columns, dtype=object)
@@ -222,8 +220,9 @@ def _restore_classifier(description: Description, base: Any, model: Any, counted
 def _name_columns(model: Any, columns: NDArray[Any]) -> None:
     """A discretizer checks the names of its columns itself."""
     for one in model.models if isinstance(model, EnsembleModel) else [model]:
-        if getattr(one, "discretizer", None) is not None:
-            one.discretizer.feature_names_in_ = columns
+        discretizer = getattr(one, "discretizer", None)
+        if discretizer is not None:
+            discretizer.feature_names_in_ = columns
 
 
 def _set_classes(classifier: Any, classes: Any) -> None:

@@ -14,13 +14,14 @@ from credalchain.model_files.checks import (
     Description,
     ModelFileError,
     array,
+    describe_numbers,
     parts_of,
     plain,
-    whole,
+    restore_numbers,
 )
 
 _FORESTS = {cls.__name__: cls for cls in (ExtraTreesClassifier, RandomForestClassifier)}
-_NODES = {  # and the kind and type of each
+_NODES: dict[str, tuple[str, Any]] = {  # and the kind and type of each
     "feature": ("i", np.int32),
     "threshold": ("f", np.float64),
     "left": ("i", np.int32),
@@ -33,6 +34,7 @@ _NODES = {  # and the kind and type of each
 def describe(
     base: CredalForest, model: ForestChainModel
 ) -> tuple[Description, dict[str, NDArray[Any]]]:
+    """The base's parameters and the nodes."""
     learner: Any = None
     if base.forest is not None:
         params = base.forest.get_params()
@@ -44,7 +46,7 @@ def describe(
     grown = [forest for forest in model.forests if forest is not None]
     arrays = {
         f"forest_{name}": np.concatenate([nothing, *(getattr(one, name) for one in grown)])
-        for (name, (_, _)), nothing in zip(_NODES.items(), empty, strict=True)
+        for name, nothing in zip(_NODES, empty, strict=True)
     }
     arrays["forest_roots"] = np.concatenate(
         [np.empty(0, np.int32), *(forest.roots for forest in grown)]
@@ -54,16 +56,17 @@ def describe(
         arrays[f"forest_{name}"] = np.array(sizes, dtype=np.int64)
     description = {
         "base": {"kind": "forest", "forest": learner},
-        "n_model_features": model.n_features,
+        "numbers": describe_numbers(model.numbers),
     }
     return description, arrays
 
 
 def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, ForestChainModel, int]:
+    """The base, its model and the number of features."""
     learner = description["base"]["forest"]
     if learner is not None:
         learner = _FORESTS[learner["class"]](**learner["parameters"])
-    n_features = whole(description["n_model_features"], "n_model_features")
+    numbers, n_features = restore_numbers(description["numbers"])
     nodes = {
         name: np.ascontiguousarray(array(arrays, f"forest_{name}", kind), dtype=dtype)
         for name, (kind, dtype) in _NODES.items()
@@ -85,10 +88,11 @@ def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, For
         if here.start == here.stop:
             forests.append(None)
             continue
-        forest = PackedForest(**{name: part[here] for name, part in nodes.items()}, roots=roots[trees])
+        mine = {name: part[here] for name, part in nodes.items()}
+        forest = PackedForest(**mine, roots=roots[trees])
         _check(forest, n_features, n_labels)
         forests.append(forest)
-    return CredalForest(learner), ForestChainModel(forests, n_features), n_features
+    return CredalForest(learner), ForestChainModel(forests, numbers), numbers.n_columns
 
 
 def _check(forest: PackedForest, n_features: int, n_labels: int) -> None:

@@ -14,6 +14,7 @@ _SETTINGS = ("epsilon", "prior", "denominator", "missing_features")
 
 
 def describe(base: Any, model: NaiveChainModel) -> tuple[Description, dict[str, NDArray[Any]]]:
+    """The base's parameters, bins and counts."""
     bins, arrays = _describe_discretizer(model.discretizer)
     for name in _COUNTS:
         arrays[f"counts_{name}"] = getattr(model.counts, name).astype(np.int64)

@@ -23,8 +23,9 @@ from credalchain.model_files.checks import (
     Description,
     ModelFileError,
     array,
+    describe_numbers,
     plain,
-    whole,
+    restore_numbers,
 )
 
 _STEPS = ("p0_", "p1_", "c_")  # a Venn-Abers predictor's three arrays
@@ -33,6 +34,7 @@ _STEPS = ("p0_", "p1_", "c_")  # a Venn-Abers predictor's three arrays
 def describe(
     base: CredalWrapper, model: WrappedChainModel
 ) -> tuple[Description, dict[str, NDArray[Any]]]:
+    """The base's parameters, and skops' bytes."""
     options = base.get_params(deep=False)
     unfitted = options.pop("estimator")
     content = {
@@ -48,7 +50,7 @@ def describe(
         )
     description = {
         "base": {"kind": "wrapper", **{name: plain(value) for name, value in options.items()}},
-        "n_model_features": model.n_features,
+        "numbers": describe_numbers(model.numbers),
     }
     return description, {"skops": np.frombuffer(blob, np.uint8)}
 
@@ -56,17 +58,18 @@ def describe(
 def restore(
     description: Description, arrays: Arrays
 ) -> tuple[CredalWrapper, WrappedChainModel, int]:
+    """The base, its model and the number of features."""
     options = {key: value for key, value in description["base"].items() if key != "kind"}
     options["quantiles"] = tuple(options["quantiles"])
     blob = array(arrays, "skops", "u", ndim=1).tobytes()
     content = _skops().loads(blob, trusted=[])
     base = CredalWrapper(content["estimator"], **options)
     base._check()
-    n_features = whole(description["n_model_features"], "n_model_features")
+    numbers, _ = restore_numbers(description["numbers"])
     models = [_from_list(one) for one in content["labels"]]
     before = [np.array(earlier, dtype=np.int64) for earlier in content["before"]]
     _check_before(before, len(models))
-    return base, WrappedChainModel(models, before, n_features, base.budget), n_features
+    return base, WrappedChainModel(models, before, numbers, base.budget), numbers.n_columns
 
 
 def _check_before(before: list[NDArray[np.int64]], n_labels: int) -> None:

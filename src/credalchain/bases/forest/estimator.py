@@ -9,7 +9,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from credalchain.bases.forest.model import ForestChainModel
 from credalchain.bases.forest.packed import PackedForest
-from credalchain.bases.inputs import as_numbers, earlier_labels, with_gaps
+from credalchain.bases.inputs import Numbers, earlier_labels, with_gaps
 from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING
 
@@ -25,7 +25,8 @@ class CredalForest(BaseEstimator):
     an approximation and reported as one.
 
     Missing features and earlier labels that are missing in training go through the trees as
-    scikit-learn's missing values do; rows that miss the label itself are left out for it.
+    scikit-learn's missing values do; rows that miss the label itself are left out for it. A column
+    of text is the number of its category to a tree, in alphabetical or declared order.
 
     Parameters
     ----------
@@ -62,7 +63,8 @@ class CredalForest(BaseEstimator):
         rng: np.random.RandomState,
     ) -> ForestChainModel:
         """Fit one forest per label, on the features and the labels before it."""
-        numbers = as_numbers(X, np.float32, "CredalForest")
+        learned = Numbers.learn(X, one_hot=False)
+        numbers = learned.of(X, np.float32)
         labels = with_gaps(Y)
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalForest")
         unfitted = self._unfitted()
@@ -76,7 +78,7 @@ class CredalForest(BaseEstimator):
             inputs = np.hstack([numbers[rows], labels[rows][:, earlier]])
             learner.fit(inputs, Y[rows, j])
             forests.append(PackedForest.of(learner, numbers.shape[1], earlier))
-        return ForestChainModel(forests, numbers.shape[1])
+        return ForestChainModel(forests, learned)
 
     def _unfitted(self) -> Any:
         if self.forest is None:

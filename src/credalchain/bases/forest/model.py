@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from credalchain._kernels.states import FREE
 from credalchain.bases.forest.packed import PackedForest
-from credalchain.bases.inputs import as_numbers
+from credalchain.bases.inputs import Numbers
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.protocol import (
     Answer,
@@ -37,12 +37,12 @@ class ForestChainModel(ChainModel):
 
     encodes_alike = True
 
-    def __init__(self, forests: Sequence[PackedForest | None], n_features: int) -> None:
-        self.forests, self.n_features = list(forests), n_features
+    def __init__(self, forests: Sequence[PackedForest | None], numbers: Numbers) -> None:
+        self.forests, self.numbers = list(forests), numbers
         self.n_labels = len(self.forests)
 
     def encode(self, X: Any) -> NDArray[np.float32]:
-        return as_numbers(X, np.float32, "CredalForest")
+        return self.numbers.of(X, np.float32)
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([forest is None for forest in self.forests])

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.linear_model import LogisticRegression
 
-from credalchain.bases.inputs import as_table, earlier_labels, indicators, side_by_side
+from credalchain.bases.inputs import Numbers, earlier_labels, indicators, side_by_side
 from credalchain.bases.protocol import Labels
 from credalchain.bases.wrapper.model import WrappedChainModel
 from credalchain.bases.wrapper.sets import (
@@ -16,8 +16,6 @@ from credalchain.bases.wrapper.sets import (
     LabelModel,
     VennAbersCalibrated,
     fit_one,
-    probability_of_one,
-    venn_abers,
 )
 from credalchain.labels import MISSING
 from credalchain.validation import check_choice, check_whole
@@ -62,7 +60,8 @@ class CredalWrapper(BaseEstimator):
 
     Notes
     -----
-    The classifier sees the features, as numbers, and two columns for each earlier label, "is 0"
+    The classifier sees the features, as numbers (text as a column of 0 and 1 for each category),
+    and two columns for each earlier label, "is 0"
     and "is 1", both 0 where the label is missing in training. Sparse features stay sparse.
 
     References
@@ -111,7 +110,8 @@ class CredalWrapper(BaseEstimator):
     ) -> WrappedChainModel:
         """Fit every label on the features and the labels before it."""
         self._check()
-        table = as_table(X, "CredalWrapper")
+        numbers = Numbers.learn(X, one_hot=True)
+        table = numbers.table(X)
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalWrapper")
         models: list[LabelModel | None] = []
         for j, earlier in enumerate(before):
@@ -122,7 +122,7 @@ class CredalWrapper(BaseEstimator):
                 continue
             inputs = side_by_side(table[rows], indicators(Y[rows][:, earlier]))
             models.append(self._fit_label(inputs, Y[rows, j], np.random.RandomState(seed)))
-        return WrappedChainModel(models, before, table.shape[1], self.budget)
+        return WrappedChainModel(models, before, numbers, self.budget)
 
     def _fit_label(self, inputs: Any, y: Labels, rng: np.random.RandomState) -> LabelModel:
         def fit(rows: NDArray[np.int64]) -> Any:
@@ -144,8 +144,7 @@ class CredalWrapper(BaseEstimator):
                 f"source='venn-abers' keeps rows back to calibrate, and a label has {len(y)} only."
             )
         fitted = fit(others)
-        p = probability_of_one(fitted, inputs[kept])
-        return VennAbersCalibrated(fitted, venn_abers().fit(np.column_stack([1 - p, p]), y[kept]))
+        return VennAbersCalibrated.fit(fitted, inputs[kept], y[kept])
 
     def _check(self) -> None:
         check_choice("source", self.source, _SOURCES)
@@ -161,7 +160,7 @@ class CredalWrapper(BaseEstimator):
                 f"calibration must be a share between 0 and 1, got {self.calibration!r}."
             )
         given = self.estimator
-        if given is not None and not (is_classifier(given) and hasattr(given, "predict_proba")):
+        if given is not None and not (hasattr(given, "predict_proba") and is_classifier(given)):
             raise ValueError(
                 f"estimator must be a classifier with predict_proba, got {given!r}; scikit-learn's "
                 "CalibratedClassifierCV gives one to classifiers that have none."

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._kernels.states import FREE, STAR
-from credalchain.bases.inputs import as_table, indicators, side_by_side
+from credalchain.bases.inputs import Numbers, indicators, side_by_side
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.protocol import (
     ChainModel,
@@ -39,11 +39,11 @@ class WrappedChainModel(ChainModel):
         self,
         models: Sequence[LabelModel | None],
         before: Sequence[NDArray[np.int64]],
-        n_features: int,
+        numbers: Numbers,
         budget: int,
     ) -> None:
         self.models, self.before = list(models), list(before)
-        self.n_features, self.budget = n_features, budget
+        self.numbers, self.budget = numbers, budget
         self.n_labels = len(self.models)
 
     @property
@@ -52,7 +52,7 @@ class WrappedChainModel(ChainModel):
         return all(is_enumerable(len(earlier), self.budget) for earlier in self.before)
 
     def encode(self, X: Any) -> Any:
-        return as_table(X, "CredalWrapper")
+        return self.numbers.table(X)
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([model is None for model in self.models])
@@ -63,7 +63,7 @@ class WrappedChainModel(ChainModel):
         return WrappedWalk(self, encoded, s, drops=strategy.shortcut == "nothing")
 
     def bounds(self, j: int, X: Any, history: Labels, s: float) -> Bounds:
-        """Label j of each row, given earlier labels (rows, earlier) of which a star says nothing."""
+        """Label j of each row, given earlier labels (rows, earlier); a star says nothing."""
         model = self.models[j]
         if model is None:
             return np.zeros(len(history)), np.ones(len(history))

@@ -41,12 +41,9 @@ def widest_bounds(
             lower[rows], upper[rows] = _enumerate(evaluate, rows, history[rows], stars)
         else:
             width = max(1, budget // (2 * count))
-            for bound, sign, out in ((0, 1, lower), (1, -1, upper)):
-
-                def badness(at: Rows, told: Labels, bound: int = bound, sign: int = sign) -> FloatArray:
-                    return sign * evaluate(at, told)[bound]
-
-                out[rows] = sign * _beam(badness, rows, history[rows], stars, width)
+            where = rows, history[rows], stars, width
+            lower[rows] = _beam(lambda *told: evaluate(*told)[0], *where)
+            upper[rows] = -_beam(lambda *told: -evaluate(*told)[1], *where)
     return lower, upper, enumerable
 
 

@@ -5,6 +5,7 @@ the set reaches down and up at full width. The degree of caution s says how much
 reach is used: nothing at 0.
 """
 
+import warnings
 from collections.abc import Sequence
 from typing import Any, NamedTuple, Protocol
 
@@ -74,6 +75,15 @@ class VennAbersCalibrated:
 
     def __init__(self, fitted: Any, calibrator: Any) -> None:
         self.fitted, self.calibrator = fitted, calibrator
+
+    @classmethod
+    def fit(cls, fitted: Any, inputs: Any, y: NDArray[Any]) -> "VennAbersCalibrated":
+        """Calibrate a fitted classifier on rows that it has not seen."""
+        p = probability_of_one(fitted, inputs)
+        with np.errstate(all="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # its 0/0 at the end is meant
+            calibrator = venn_abers().fit(np.column_stack([1 - p, p]), y)
+        return cls(fitted, calibrator)
 
     def reach(self, inputs: Any) -> Reach:
         p = probability_of_one(self.fitted, inputs)

@@ -1,0 +1,72 @@
+"""Tables of all kinds as numbers."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from credalchain import CredalChainClassifier, CredalForest, CredalLogistic, CredalWrapper
+from credalchain.bases.inputs import Numbers
+
+pd = pytest.importorskip("pandas")
+
+FRAME = pd.DataFrame(
+    {
+        "age": [20, 35, None, 50],
+        "town": ["Oslo", "Rome", "Oslo", None],
+        "size": pd.Categorical(["S", "L", "S", "L"], categories=["S", "M", "L"]),
+        "member": [True, False, True, True],
+    }
+)
+NEW = pd.DataFrame(
+    {"age": [1.5], "town": ["Bonn"], "size": pd.Categorical(["M"], ["S", "M"]), "member": [False]}
+)
+
+
+def test_words_become_the_number_of_their_category():
+    numbers = Numbers.learn(FRAME, one_hot=False)
+    expected = [[20, 0, 0, 1], [35, 1, 2, 0], [np.nan, 0, 0, 1], [50, np.nan, 2, 1]]
+    np.testing.assert_array_equal(numbers.of(FRAME), expected)
+    np.testing.assert_array_equal(numbers.of(NEW), [[1.5, np.nan, 1, 0]])
+
+
+def test_or_a_column_for_each_category():
+    numbers = Numbers.learn(FRAME, one_hot=True)
+    expected = [
+        [20, 1, 0, 1, 0, 0, 1],
+        [35, 0, 1, 0, 0, 1, 0],
+        [np.nan, 1, 0, 1, 0, 0, 1],
+        [50, 0, 0, 0, 0, 1, 1],
+    ]
+    np.testing.assert_array_equal(numbers.of(FRAME), expected)
+    np.testing.assert_array_equal(numbers.of(NEW), [[1.5, 0, 0, 0, 1, 0, 0]])
+
+
+def test_plain_numbers_are_left_alone():
+    X = np.arange(6.0).reshape(3, 2)
+    numbers = Numbers.learn(X, one_hot=True)
+    assert numbers.of(X) is X
+    assert numbers.of(X, np.float32).dtype == np.float32
+    thin = sparse.csr_array(X)
+    np.testing.assert_array_equal(numbers.of(thin), X)
+    assert sparse.issparse(numbers.table(thin))
+
+
+def test_columns_that_change_their_kind():
+    numbers = Numbers.learn(FRAME, one_hot=False)
+    with pytest.raises(ValueError, match="column 'town' of X held text in fit and holds numbers"):
+        numbers.of(FRAME.assign(town=3))
+    with pytest.raises(ValueError, match="column 'age' of X held numbers in fit and holds text"):
+        numbers.of(FRAME.assign(age="old"))
+    nothing = numbers.of(FRAME.assign(age=None, town=None))
+    assert np.isnan(nothing[:, :2]).all()
+
+
+@pytest.mark.parametrize("base", [CredalForest(), CredalLogistic(n_members=3), CredalWrapper()])
+def test_every_base_takes_words(base):
+    rng = np.random.default_rng(0)
+    town = rng.choice(["Oslo", "Rome", "Bonn"], 90)
+    X = pd.DataFrame({"town": town, "age": rng.normal(size=90)})
+    Y = np.stack([town == "Oslo", (town == "Rome") | (X["age"] > 1)], axis=1).astype(int)
+    chain = CredalChainClassifier(base, s=0.1, random_state=0).fit(X, Y)
+    assert (chain.predict(X) == Y).mean() > 0.9
+    assert chain.predict_partial(X.assign(town="Lima")).shape == Y.shape  # never seen
