@@ -1,20 +1,24 @@
 """Which labels of a row to answer, decided together."""
 
 import itertools
+import warnings
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
+from sklearn.model_selection import KFold
 
 from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
+    CredalForest,
     JointDecision,
     partial_labels,
     sample_labels,
 )
+from credalchain.calibration import best_exponent, sharpened
 
 
 def data(n=200, m=4, seed=0):
@@ -28,7 +32,7 @@ def data(n=200, m=4, seed=0):
 def fitted():
     X, Y = data()
     ensemble = CredalChainEnsemble(n_chains=3, s=1.0, random_state=0)
-    return JointDecision(ensemble).fit(X[:150], Y[:150]), X[150:], Y[150:]
+    return JointDecision(ensemble, calibration_folds=None).fit(X[:150], Y[:150]), X[150:], Y[150:]
 
 
 class Told:
@@ -63,8 +67,7 @@ def best_by_enumeration(p, reward):
     reward=st.floats(0, 5),
 )
 def test_no_set_of_answers_is_worth_more(p, reward):
-    decision = JointDecision(None)
-    decision.estimator_ = Told([p])
+    decision = JointDecision.from_fitted(Told([p]))
     labels = decision.predict_path([[0]], [reward])[0][0]
     answered = labels != -1
     certain = np.where(labels == 1, p, 1 - np.array(p))[answered]
@@ -84,8 +87,7 @@ def test_a_larger_reward_answers_more(fitted):
 
 def test_credal_certainty_is_the_lower_probability(fitted):
     model, X, _ = fitted
-    credal = clone(model).set_params(bounds="credal")
-    credal.estimator_ = model.estimator_
+    credal = JointDecision.from_fitted(model.estimator_, bounds="credal")
     interval = model.estimator_.infer(X).interval
     certainty = np.maximum(interval[..., 0], 1 - interval[..., 1])
     found = credal._worths(X)[1]
@@ -110,13 +112,93 @@ def test_draws_have_the_chains_probabilities():
 
 def test_a_sampled_joint(fitted):
     model, X, _ = fitted
-    sampled = clone(model).set_params(joint="sampled", n_samples=50, random_state=1)
-    sampled.estimator_ = model.estimator_
+    sampled = JointDecision.from_fitted(
+        model.estimator_, joint="sampled", n_samples=50, random_state=1
+    )
     one, two = sampled.predict_partial(X), sampled.predict_partial(X)
     np.testing.assert_array_equal(one, two)
     worth = sampled._worths(X)[2]
     assert (np.diff(worth, axis=1) <= 0).all()
     assert (worth[:, 0] == 1).all()
+
+
+# -- how far probabilities can be believed -----------------------------------------------------
+
+
+def log_loss(p, y, exponent):
+    """Literally: odds to a power, then the mean of minus the logarithm of the truth's share."""
+    odds = (p / (1 - p)) ** exponent
+    q = odds / (1 + odds)
+    return -np.mean(np.where(y == 1, np.log(q), np.log(1 - q)))
+
+
+@pytest.mark.parametrize("power", [0.5, 1.0, 2.0])
+def test_the_exponent_has_the_least_log_loss(power):
+    rng = np.random.default_rng(0)
+    true = rng.uniform(0.1, 0.9, size=(4000, 2))
+    y = (rng.random(true.shape) < true).astype(np.int8)
+    told = sharpened(true, 1 / power)
+    found = best_exponent(told, y)
+    grid = np.exp(np.linspace(-2, 2, 401))
+    literal = grid[np.argmin([log_loss(told, y, exponent) for exponent in grid])]
+    assert found == pytest.approx(literal, rel=0.02)
+    assert found == pytest.approx(power, rel=0.1)
+    y[:, 1] = -1  # missing: says nothing
+    alone = best_exponent(told[:, :1], y[:, :1])
+    assert best_exponent(told, y) == pytest.approx(alone, rel=1e-9)
+
+
+def test_nothing_to_learn_an_exponent_from():
+    assert best_exponent(np.array([0.3]), np.array([-1])) == 1
+    assert 0 < best_exponent(np.array([0.0, 1.0]), np.array([1, 0])) < 1  # sure and wrong
+    assert best_exponent(np.array([0.4, 0.6]), np.array([0, 1])) > 1
+
+
+def test_the_exponent_comes_from_rows_not_trained_on():
+    X, Y = data()
+    chain = CredalChainClassifier(order="given")
+    decision = JointDecision(chain, calibration_folds=4).fit(X, Y)
+    p = np.empty(Y.shape)
+    for train, test in KFold(4, shuffle=True, random_state=0).split(X):
+        p[test] = clone(chain).fit(X[train], Y[train]).predict_proba(X[test])
+    assert decision.exponent_ == best_exponent(p, Y)
+    np.testing.assert_array_equal(
+        decision.predict_path(X, [1e9])[0], decision.estimator_.predict(X)
+    )
+
+
+def test_labels_that_are_rare_or_missing_do_not_stop_it():
+    X, Y = data()
+    gaps = Y.astype(float)
+    gaps[5:, 3] = np.nan
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        decision = JointDecision(CredalChainClassifier(order="given")).fit(X, gaps)
+    assert decision.exponent_ > 0
+    tiny = JointDecision(CredalChainClassifier()).fit(X[:1], Y[:1])
+    assert tiny.exponent_ == 1
+
+
+def test_known_labels(fitted):
+    model, X, _ = fitted
+    known = np.full((len(X), 4), -1)
+    known[:, 2] = 1
+    labels = model.predict_path(X, [0.0, 0.5], known=known)
+    assert (labels[:, :, 2] == 1).all()  # answered even where nothing else is
+    bounds = JointDecision.from_fitted(model.estimator_, bounds="credal")
+    assert (bounds.predict_partial(X, known=known)[:, 2] == 1).all()
+    drawn = JointDecision.from_fitted(model.estimator_, joint="sampled", random_state=0)
+    assert (drawn.predict_partial(X, known=known)[:, 2] == 1).all()
+    with pytest.raises(ValueError, match="known must have shape"):
+        model.predict_partial(X, known=known[:, :2])
+
+
+def test_the_default_is_an_ensemble_of_forests():
+    X, Y = data(60, 2)
+    model = JointDecision(calibration_folds=None).fit(X, Y)
+    assert isinstance(model.estimator_, CredalChainEnsemble)
+    assert isinstance(model.estimator_.base, CredalForest)
+    assert clone(model).get_params()["estimator"] is None
 
 
 def test_it_is_at_home(fitted):

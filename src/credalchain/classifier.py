@@ -393,10 +393,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         check_names(Y, self.label_names_.tolist(), "Y")
         return as_labels(Y, require_zero=False)
 
-    def _precise(self, X: Any, *, wants_log_odds: bool) -> Answer:
+    def _precise(self, X: Any, *, wants_log_odds: bool, known: Any = None) -> Answer:
         check_is_fitted(self)
-        encoded, _ = self._encode(X)
-        request = self._request(0.0, precise=True, wants_log_odds=wants_log_odds)
+        encoded, n_rows = self._encode(X)
+        request = self._request(
+            0.0,
+            precise=True,
+            wants_log_odds=wants_log_odds,
+            known=self._read_known(known, n_rows),
+        )
         answer: Answer = self.model_.infer(encoded, (self._strategy(),), request)[0]
         return answer
 

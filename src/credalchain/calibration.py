@@ -1,0 +1,49 @@
+"""Probabilities that mean what they say: one number to sharpen or soften all of them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+
+from credalchain.labels import MISSING
+from credalchain.odds import log_odds, probabilities
+
+FloatArray = NDArray[np.float64]
+
+_SMALLEST = 1e-6  # what is surer than this is not believed
+_RANGE = 3.0  # of the logarithm of the exponent
+
+
+def sharpened(p: FloatArray, exponent: float) -> FloatArray:
+    """Probabilities with their odds raised to a power."""
+    return p if exponent == 1 else probabilities(exponent * log_odds(p))
+
+
+def best_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
+    """The power of the odds with the least mean log-loss; 1 where there is nothing to learn from.
+
+    This is temperature scaling, and the exponent is the inverse temperature: above 1 for
+    models that are too modest, as averages are, below 1 for models that are too sure.
+
+    Parameters
+    ----------
+    p : P(Y = 1), any shape, of rows that the model has not seen
+    labels : 0, 1, or -1 for missing, the same shape
+
+    References
+    ----------
+    C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger, On calibration of modern neural networks,
+    ICML 2017.
+    """
+    observed = labels != MISSING
+    if not observed.any():
+        return 1.0
+    p = np.clip(p[observed], _SMALLEST, 1 - _SMALLEST)
+    towards_truth = np.where(labels[observed] == 1, 1.0, -1.0) * log_odds(p)
+
+    def loss(log_exponent: float) -> float:
+        return float(np.logaddexp(0.0, -np.exp(log_exponent) * towards_truth).mean())
+
+    found = minimize_scalar(loss, bounds=(-_RANGE, _RANGE), method="bounded")
+    return float(np.exp(found.x))
