@@ -70,6 +70,49 @@ def test_fit_equals_the_library(place):
     assert model.label_names_.tolist() == ["rock", "pop", "folk"]
 
 
+BASES = {
+    "forest": ["--base", "forest", "--trees", "12"],
+    "logistic": ["--base", "logistic"],
+    "wrapper": ["--base", "wrapper", "--estimator", "sklearn.naive_bayes.GaussianNB"],
+    "ensemble": ["--method", "ensemble", "--chains", "3"],
+    "joint": ["--base", "forest", "--trees", "12", "--method", "joint", "--chains", "2"],
+}
+
+
+@pytest.mark.parametrize("name", BASES)
+def test_every_base_from_fit_to_explain(place, name):
+    labels = ["--labels", "last:3", "--ignore", "id"]
+    credalchain("-q", "fit", "songs.csv", *labels, *BASES[name], "--out", name, cwd=place)
+    knob = ["--reward", "1"] if name == "joint" else ["--s", "0.5"]
+    known = ["--known", "folk", *knob]
+    out = credalchain("-q", "predict", name, "songs.csv", "--out", "-", *known, cwd=place).stdout
+    answers = pd.read_csv(pd.io.common.StringIO(out), dtype=str)
+    said = SONGS.folk.notna()
+    assert (answers.folk[said] == SONGS.folk[said].astype(int).astype(str)).all()
+    model = load_model(place / name)
+    table = SONGS[["tempo", "key", "live"]]
+    chosen = {knob[0].removeprefix("--"): float(knob[1])}
+    told = SONGS[["folk"]].astype("float64")
+    words = model.infer(table, known=told, **chosen).to_strings()
+    np.testing.assert_array_equal(answers.to_numpy(), words)
+    shown = credalchain("explain", name, "new.csv", "--row", "2", *knob, cwd=place).stdout
+    assert "not a sum of reasons" in shown
+    assert "rock" in shown
+    assert "label order" in credalchain("info", name, cwd=place).stdout
+
+
+def test_evaluate_along_the_reward(place):
+    options = ["--labels", "last:3", "--ignore", "id", "--folds", "2", "--reward", "0.1,5"]
+    shown = credalchain("evaluate", "songs.csv", *BASES["joint"], *options, cwd=place).stdout
+    assert "reward = 0.1" in shown
+    completeness = re.search(r"completeness\s+│ (\S+) ± \S+ │ (\S+)", shown)
+    assert float(completeness[1]) < float(completeness[2]) == 1
+    wrong = credalchain(
+        "predict", "m", "new.csv", "--out", "-", "--reward", "1", cwd=place, status=1
+    )
+    assert "label by label; use --s" in sentence(wrong)
+
+
 @pytest.mark.parametrize(
     "labels", [["rock,pop,folk"], ["rock", "--labels", "pop,folk"], ["last:3"]]
 )
@@ -311,7 +354,18 @@ BAD_DATA = {
     "epsilon": ("x,y\n1,0\n", [*FIT, "--epsilon", "1"], "epsilon must be"),
     "order": ("x,y\n1,0\n", [*FIT, "--order", "y,z"], "order must be"),
     "strategy": ("x,y\n1,0\n", [*FIT, "--strategy", "guess"], "strategy must be"),
-    "method": ("x,y\n1,0\n", [*FIT, "--method", "magic"], "--method must be chain or relevance"),
+    "method": (
+        "x,y\n1,0\n",
+        [*FIT, "--method", "magic"],
+        "--method must be chain, relevance, ensemble",
+    ),
+    "base": ("x,y\n1,0\n", [*FIT, "--base", "magic"], "--base must be naive, forest, logistic"),
+    "idle": ("x,y\n1,0\n", [*FIT, "--trees", "9"], "--trees is for --base forest, not"),
+    "no such class": (
+        "x,y\n1,0\n",
+        [*FIT, "--base", "wrapper", "--estimator", "sklearn.Magic"],
+        "--estimator: there is no class 'sklearn.Magic'",
+    ),
     "threshold": ("x,y\n1,0\n", [*FIT, "--threshold", "high"], "--threshold must be numbers"),
     "folder": (
         "x,y\n1,0\n",

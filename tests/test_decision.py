@@ -90,7 +90,7 @@ def test_credal_certainty_is_the_lower_probability(fitted):
     credal = JointDecision.from_fitted(model.estimator_, bounds="credal")
     interval = model.estimator_.infer(X).interval
     certainty = np.maximum(interval[..., 0], 1 - interval[..., 1])
-    found = credal._worths(X)[1]
+    found = credal._worths(X, credal._sure(X, None), None)[1]
     np.testing.assert_array_equal(found, certainty)
     more_cautious = (credal.predict_path(X, [0.5])[0] == -1).mean()
     assert more_cautious >= (model.predict_path(X, [0.5])[0] == -1).mean()
@@ -117,7 +117,7 @@ def test_a_sampled_joint(fitted):
     )
     one, two = sampled.predict_partial(X), sampled.predict_partial(X)
     np.testing.assert_array_equal(one, two)
-    worth = sampled._worths(X)[2]
+    worth = sampled._worths(X, sampled._sure(X, None), None)[2]
     assert (np.diff(worth, axis=1) <= 0).all()
     assert (worth[:, 0] == 1).all()
 

@@ -8,6 +8,11 @@ from hypothesis import given, settings
 from credalchain import (
     CredalBinaryRelevanceClassifier,
     CredalChainClassifier,
+    CredalChainEnsemble,
+    CredalForest,
+    CredalLogistic,
+    CredalWrapper,
+    JointDecision,
     LocalChainModel,
     explain,
 )
@@ -169,3 +174,50 @@ def test_a_label_never_observed_has_no_reasons():
     step = explain(chain, X[0]).steps[1]
     assert step.reasons == ()
     assert (step.lower, step.upper) == (0, 1)
+
+
+OTHERS = {
+    "forest": CredalChainClassifier(CredalForest(), s=3.0, random_state=0),
+    "logistic": CredalChainClassifier(CredalLogistic(n_members=4), s=2.0, random_state=0),
+    "wrapper": CredalChainClassifier(CredalWrapper(n_members=4), s=2.0, random_state=0),
+    "ensemble": CredalChainEnsemble(n_chains=3, s=1.0, random_state=0),
+    "joint": JointDecision(CredalChainEnsemble(n_chains=3, random_state=0), reward=0.2),
+}
+
+
+@pytest.mark.parametrize("name", OTHERS)
+def test_models_that_are_no_sum(name):
+    """Bounds, decisions and questions; no reasons."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(150, 3))
+    Y = (X[:, [0, 0, 1, 2]] + 0.8 * rng.normal(size=(150, 4)) > 0).astype(int)
+    model = OTHERS[name].fit(X[:120], Y[:120])
+    opened = np.flatnonzero((model.predict_partial(X[120:]) == -1).any(axis=1))
+    x = X[120 + opened[0]]
+    known = [-1, -1, -1, 1]
+    explanation = explain(model, x, known=known)
+    prediction = model.infer([x], known=[known])
+    names = list(prediction.label_names)
+    for step in explanation.steps:
+        j = names.index(step.label)
+        assert step.answer == prediction.labels[0, j]
+        assert (step.lower_log_odds, step.upper_log_odds) == tuple(prediction.log_odds[0, j])
+        assert step.reasons == ()
+        assert step.known == (j == 3)
+    for question in explanation.questions:
+        told = np.array(known)
+        told[names.index(question.label)] = question.answer
+        after = model.infer([x], known=[told]).labels[0]
+        for label, y in question.settles:
+            assert after[names.index(label)] == y
+    assert len(plot_explanation(explanation).axes) == 2
+    assert str(explanation).startswith("decided jointly" if name == "joint" else "s = ")
+
+
+def test_knobs_do_not_mix():
+    X, Y = [[0.0], [1.0]] * 4, [[0, 1], [1, 0]] * 4
+    decision = JointDecision(CredalChainClassifier()).fit(X, Y)
+    with pytest.raises(ValueError, match="has a reward in place of s"):
+        explain(decision, [0.0], s=1.0)
+    with pytest.raises(ValueError, match="reward is for a JointDecision"):
+        explain(CredalChainClassifier().fit(X, Y), [0.0], reward=1.0)

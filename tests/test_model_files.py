@@ -13,12 +13,20 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
+from sklearn.naive_bayes import GaussianNB
 
 from credalchain import (
     CredalBinaryRelevanceClassifier,
     CredalChainClassifier,
+    CredalChainEnsemble,
+    CredalForest,
+    CredalLogistic,
+    CredalWrapper,
     Discretizer,
+    JointDecision,
+    LocalBase,
     NaiveCredal,
     Strategy,
     load_model,
@@ -70,7 +78,44 @@ MODELS = {
         .partial_fit(NUMBERS[30:], LABELS[30:])
     ),
 }
-INPUT = {"mixed frame": FRAME, "codes": CODES, "sparse": sparse.csr_array(np.maximum(NUMBERS, 0))}
+SMALL = ExtraTreesClassifier(n_estimators=7, max_depth=4, random_state=np.random.RandomState(0))
+OTHERS = {
+    "forest": lambda: CredalChainClassifier(CredalForest(SMALL), s=0.5, random_state=0).fit(
+        FRAME.drop(columns="empty"), LABELS
+    ),
+    "default forest": lambda: CredalBinaryRelevanceClassifier(CredalForest()).fit(NUMBERS, LABELS),
+    "random forest": lambda: CredalChainClassifier(
+        CredalForest(RandomForestClassifier(n_estimators=5)), strategy="marginalization"
+    ).fit(NUMBERS, LABELS),
+    "logistic": lambda: CredalChainClassifier(
+        CredalLogistic("posterior", n_members=3), order=[1, 2, 0]
+    ).fit(FRAME[["city", "member", "grade"]], LABELS),
+    "wrapper": lambda: CredalChainClassifier(
+        CredalWrapper(GaussianNB(), n_members=2, quantiles=(0.2, 0.8)), random_state=1
+    ).fit(NUMBERS, LABELS),
+    "contamination": lambda: CredalChainClassifier(CredalWrapper(source="contamination")).fit(
+        NUMBERS, np.column_stack([LABELS, np.ones(N)])
+    ),
+    "venn-abers": lambda: CredalChainClassifier(
+        CredalWrapper(source="venn-abers"), random_state=0
+    ).fit(NUMBERS, LABELS),
+    "ensemble": lambda: CredalChainEnsemble(n_chains=4, s=0.4, random_state=0).fit(FRAME, LABELS),
+    "forests": lambda: CredalChainEnsemble(CredalForest(SMALL), n_chains=3, n_jobs=2).fit(
+        FRAME.drop(columns="empty"), LABELS
+    ),
+    "joint": lambda: JointDecision(
+        CredalChainEnsemble(CredalForest(SMALL), n_chains=2, random_state=0), reward=0.7
+    ).fit(NUMBERS, LABELS),
+}
+INPUT = {
+    "forest": FRAME.drop(columns="empty"),
+    "forests": FRAME.drop(columns="empty"),
+    "ensemble": FRAME,
+    "logistic": FRAME[["city", "member", "grade"]],
+    "mixed frame": FRAME,
+    "codes": CODES,
+    "sparse": sparse.csr_array(np.maximum(NUMBERS, 0)),
+}
 
 
 def answers(classifier, X):
@@ -98,6 +143,100 @@ def test_round_trip(name, tmp_path):
     again.fit(X, LABELS)
 
 
+@pytest.mark.parametrize("name", OTHERS)
+def test_round_trip_of_other_bases(name, tmp_path):
+    classifier, X = OTHERS[name](), INPUT.get(name, NUMBERS)
+    save_model(classifier, tmp_path / "model")
+    again = load_model(tmp_path / "model")
+    assert answers(classifier, X) == answers(again, X)
+    assert type(again) is type(classifier)
+    assert again.predict_proba(X).tobytes() == classifier.predict_proba(X).tobytes()
+    values = [0.1, 0.9]
+    assert again.predict_path(X, values).tobytes() == classifier.predict_path(X, values).tobytes()
+    save_model(again, tmp_path / "again")
+    assert answers(load_model(tmp_path / "again"), X) == answers(classifier, X)
+    again.fit(X, LABELS)
+
+
+def test_joint_decisions_keep_what_they_learned(tmp_path):
+    decision = OTHERS["joint"]()
+    assert decision.exponent_ != 1
+    save_model(decision, tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    assert again.exponent_ == decision.exponent_
+    assert again.get_params(deep=False) | {"estimator": None} == decision.get_params(deep=False) | {
+        "estimator": None
+    }
+    for bad in (0, -1.0, "x", float("1e999")):
+        text = "Infinity" if bad == float("inf") else bad
+        with pytest.raises(ModelFileError):
+            load_model(
+                rewrite(tmp_path / "m", tmp_path / "e", lambda d, a, t=text: d.update(exponent=t))
+            )
+
+
+def test_never_observed_labels_are_kept(tmp_path):
+    for base in (CredalForest(SMALL), CredalLogistic(n_members=2), CredalWrapper()):
+        with pytest.warns(UserWarning, match="never observed"):
+            classifier = CredalChainClassifier(base).fit(NUMBERS, LABELS.assign(pop=np.nan))
+        save_model(classifier, tmp_path / "m")
+        assert answers(load_model(tmp_path / "m"), NUMBERS) == answers(classifier, NUMBERS)
+
+
+def test_trees_that_would_never_end(tmp_path):
+    """A walk through a damaged tree must not go in circles or out of bounds."""
+    save_model(OTHERS["default forest"](), tmp_path / "m")
+
+    def circle(description, arrays):
+        left = arrays["forest_left"].copy()
+        left[arrays["forest_feature"] < 1000] = 0
+        arrays["forest_left"] = left
+
+    def far(description, arrays):
+        arrays["forest_feature"] = np.where(arrays["forest_feature"] < 1000, 900, 2**31 - 1).astype(
+            np.int32
+        )
+
+    def empty(description, arrays):
+        arrays["forest_counts"] = np.zeros_like(arrays["forest_counts"])
+
+    def rootless(description, arrays):
+        arrays["forest_n_trees"] = arrays["forest_n_trees"] * 0
+        arrays["forest_roots"] = arrays["forest_roots"][:0]
+
+    for change in (circle, far, empty, rootless):
+        with pytest.raises(ModelFileError, match="is not a sound model|branches|column|rows|roots"):
+            load_model(rewrite(tmp_path / "m", tmp_path / "e", change))
+
+
+def test_code_in_a_wrapped_classifier_is_refused(tmp_path):
+    class Own(GaussianNB):
+        pass
+
+    chain = CredalChainClassifier(CredalWrapper(Own(), "contamination")).fit(NUMBERS, LABELS)
+    with pytest.raises(ValueError, match="skops does not trust.*Own"):
+        save_model(chain, tmp_path / "m")
+    save_model(OTHERS["wrapper"](), tmp_path / "m")
+    import skops.io
+
+    def smuggle(description, arrays):
+        content = {"estimator": Own(), "labels": [], "before": []}
+        arrays["skops"] = np.frombuffer(skops.io.dumps(content), np.uint8)
+
+    with pytest.raises(ModelFileError, match="(?i)untrusted"):
+        load_model(rewrite(tmp_path / "m", tmp_path / "e", smuggle))
+
+
+def test_a_base_of_your_own_is_code(tmp_path):
+    class Own(LocalBase):
+        def fit_local(self, X, Y, order, *, rng):
+            return None
+
+    chain = CredalChainClassifier(Own()).fit(NUMBERS, LABELS)
+    with pytest.raises(ValueError, match="because others are code"):
+        save_model(chain, tmp_path / "m")
+
+
 def test_description(tmp_path):
     save_model(MODELS["mixed frame"](), tmp_path / "model")
     about = read_description(tmp_path / "model")
@@ -113,8 +252,12 @@ def test_what_cannot_be_saved_says_so(tmp_path):
     own = Strategy("mine", nested=False, star=lambda lo, up: (lo[0], up[0]))
     with pytest.raises(ValueError, match="strategy of your own cannot be saved.*'mine'"):
         save_model(CredalChainClassifier(strategy=own).fit(NUMBERS, LABELS), tmp_path / "m")
-    with pytest.raises(ValueError, match="only fitted CredalChainClassifier"):
-        save_model(CredalChainClassifier(), tmp_path / "m")
+    for unfitted in (CredalChainClassifier(), JointDecision()):
+        with pytest.raises(ValueError, match="only (a )?fitted"):
+            save_model(unfitted, tmp_path / "m")
+    odd = CredalForest(ExtraTreesClassifier(n_estimators=2, class_weight={0: 1, 1: 2}))
+    with pytest.raises(ValueError, match="parameter that is not a number or a text"):
+        save_model(CredalChainClassifier(odd).fit(NUMBERS, LABELS), tmp_path / "m")
     with pytest.raises(FileNotFoundError, match="folder .* does not exist"):
         save_model(MODELS["codes"](), tmp_path / "nowhere" / "m")
     with pytest.raises(OSError, match="is not a file"):
@@ -228,7 +371,7 @@ def edits(random):
         del description[random.choice(list(description))]
 
     def column(description, arrays):
-        if description["discretizer"]:
+        if description.get("discretizer"):
             columns = description["discretizer"]["columns"]
             columns[random.integers(len(columns))] = {
                 "kind": str(random.choice(["numeric", "words", "values", "odd"])),
@@ -244,7 +387,8 @@ def edits(random):
         flat = arrays[name].copy()
         if flat.size:
             at = np.unravel_index(random.integers(flat.size), flat.shape)
-            flat[at] = random.choice([-1, 0, 1, 7, 2**40, -(2**62)])
+            odd = random.choice([-1, 0, 1, 7, 2**40, -(2**62)])
+            flat[at] = np.int64(odd).astype(flat.dtype)
         arrays[name] = flat
 
     def shape(description, arrays):
@@ -270,11 +414,11 @@ def edits(random):
 
 
 @pytest.mark.filterwarnings("ignore")  # casting numbers to dates and back is our doing
-@pytest.mark.parametrize("name", ["mixed frame", "codes"])
+@pytest.mark.parametrize("name", ["mixed frame", "codes", "forest", "logistic", "ensemble"])
 @pytest.mark.parametrize("signed", [True, False])
 def test_edited_contents_are_refused_or_harmless(name, signed, tmp_path):
     """An edit changes no answer. Signed anew it is another model, and still never a crash."""
-    classifier, X = MODELS[name](), INPUT[name]
+    classifier, X = {**MODELS, **OTHERS}[name](), INPUT[name]
     expected = answers(classifier, X)
     save_model(classifier, tmp_path / "m")
     random = np.random.default_rng(2)

@@ -9,7 +9,7 @@ from credalchain.bases.protocol import ChainModel, CredalBase, Exactness, Walk
 from credalchain.bases.wrapper import CredalWrapper
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
-from credalchain.decision import JointDecision, sample_labels
+from credalchain.decision import JointDecision
 from credalchain.ensemble import CredalChainEnsemble
 from credalchain.explanation import Explanation, explain
 from credalchain.labels import ABSTAIN, as_labels
@@ -19,6 +19,7 @@ from credalchain.persistence import TRUSTED_TYPES
 from credalchain.prediction import CredalPrediction
 from credalchain.preprocessing import Discretizer
 from credalchain.report import partial_report
+from credalchain.sampling import sample_labels
 from credalchain.strategies import Strategy, branching, marginalization, tree_marginalization
 
 __all__ = [

@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -9,17 +10,17 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing as take_rows
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.forest import CredalForest
-from credalchain.bases.protocol import Labels
+from credalchain.bases.protocol import Exactness, Labels
 from credalchain.calibration import best_exponent, sharpened
 from credalchain.ensemble import CredalChainEnsemble
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
-from credalchain.odds import probabilities
+from credalchain.odds import log_odds, probabilities
+from credalchain.prediction import CredalPrediction
+from credalchain.sampling import sample_labels
 from credalchain.validation import check_choice, check_whole
 
 FloatArray = NDArray[np.float64]
@@ -116,9 +117,8 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         n = len(labels)
         if n < 2:
             return 1.0
-        targets = (
-            np.where(labels == MISSING, np.nan, labels) if (labels == MISSING).any() else labels
-        )
+        missing = labels == MISSING
+        targets = np.where(missing, np.nan, labels) if missing.any() else labels
         p, usable = np.empty(labels.shape), labels.copy()
         folds = KFold(min(n, self.calibration_folds or 0), shuffle=True, random_state=0)
         for train, test in folds.split(targets):
@@ -150,6 +150,28 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(X))
 
+    def infer(self, X: Any, *, reward: float | None = None, known: Any = None) -> CredalPrediction:
+        """Labels decided jointly, with the (calibrated) probabilities they were decided from.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n, n_features)
+        reward : float, optional
+            In place of the parameter ``reward``.
+        known : array-like of shape (n, m), optional
+            Labels that were answered already, -1 elsewhere.
+        """
+        index = getattr(X, "index", None)
+        sure = self._sure(X, known)
+        values = [self.reward if reward is None else reward]
+        return CredalPrediction(
+            self._decide(X, sure, values, known)[0],
+            log_odds(np.stack([sure.yes, 1 - sure.no], axis=-1)),
+            sure.exactness,
+            tuple(self.label_names_.tolist()),
+            None if callable(index) else index,
+        )
+
     def predict_partial(self, X: Any, *, known: Any = None) -> Labels:
         """Labels 1, 0, or -1 where answering is not worth its risk: int8, (n, m).
 
@@ -159,10 +181,11 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def predict_path(self, X: Any, values: Iterable[float], *, known: Any = None) -> Labels:
         """Partial predictions for many rewards: int8, (n_values, n, m)."""
-        check_is_fitted(self, "estimator_")
-        self._check()
+        return self._decide(X, self._sure(X, known), values, known)
+
+    def _decide(self, X: Any, sure: "_Sure", values: Iterable[float], known: Any) -> Labels:
         rewards = [_check_reward(value) for value in values]
-        answers, certainty, all_right = self._worths(X, known)
+        answers, certainty, all_right = self._worths(X, sure, known)
         order = np.argsort(-certainty, axis=1, kind="stable")
         m = answers.shape[1]
         place = np.argsort(order, axis=1)
@@ -182,10 +205,9 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         """True labels of new rows, in the form of ``predict_partial``."""
         return np.asarray(self.estimator_.read_labels(Y))
 
-    def _worths(self, X: Any, known: Any = None) -> tuple[Labels, FloatArray, FloatArray]:
+    def _worths(self, X: Any, sure: "_Sure", known: Any) -> tuple[Labels, FloatArray, FloatArray]:
         """Answers, how sure each is, and P(the k surest are all right) for k = 0..m."""
-        yes, no = self._certainties(X, known)
-        answers, certainty = (yes >= no).astype(np.int8), np.maximum(yes, no)
+        answers, certainty = (sure.yes >= sure.no).astype(np.int8), np.maximum(sure.yes, sure.no)
         never = self.estimator_.model_.never_observed()
         answers[:, never], certainty[:, never] = ABSTAIN, 0.0  # nobody could know
         order = np.argsort(-certainty, axis=1, kind="stable")
@@ -199,19 +221,24 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             steps = np.logical_and.accumulate(right, axis=2).mean(axis=0)
         return answers, certainty, np.hstack([np.ones((len(steps), 1)), steps])
 
-    def _certainties(self, X: Any, known: Any) -> tuple[FloatArray, FloatArray]:
-        """How sure it is that each label is 1, and that it is 0."""
+    def _sure(self, X: Any, known: Any) -> "_Sure":
+        check_is_fitted(self, "estimator_")
+        self._check()
         if self.bounds == "credal":
-            interval = sharpened(self.estimator_.infer(X, known=known).interval, self.exponent_)
-            yes, no = interval[..., 0], 1 - interval[..., 1]
+            prediction = self.estimator_.infer(X, known=known)
+            interval = sharpened(prediction.interval, self.exponent_)
+            sure = _Sure(interval[..., 0], 1 - interval[..., 1], prediction.exactness)
         else:
-            yes = sharpened(_probability(self.estimator_, X, known), self.exponent_)
-            no = 1 - yes
+            p = sharpened(_probability(self.estimator_, X, known), self.exponent_)
+            sure = _Sure(p, 1 - p, (Exactness.EXACT,) * p.shape[1])
         if known is None:
-            return yes, no
-        told = self.estimator_._read_known(known, len(yes))
-        yes, no = (np.where(told == y, 1.0, side) for y, side in ((1, yes), (0, no)))
-        return np.where(told == 0, 0.0, yes), np.where(told == 1, 0.0, no)
+            return sure
+        told = self.estimator_._read_known(known, len(sure.yes))
+        return _Sure(
+            np.where(told == MISSING, sure.yes, told == 1),
+            np.where(told == MISSING, sure.no, told == 0),
+            sure.exactness,
+        )
 
     def _check(self) -> None:
         check_choice("bounds", self.bounds, ("precise", "credal"))
@@ -222,6 +249,15 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.joint == "sampled" and self.bounds == "credal":
             raise ValueError("joint='sampled' draws from precise chains: use bounds='precise'.")
         check_whole("n_samples", self.n_samples)
+
+
+@dataclass(frozen=True)
+class _Sure:
+    """How sure it is that each label is 1, and that it is 0: (n, m) each."""
+
+    yes: FloatArray
+    no: FloatArray
+    exactness: tuple[Exactness, ...]
 
 
 def _probability(fitted: Any, X: Any, known: Any = None) -> FloatArray:
@@ -240,50 +276,3 @@ def _check_reward(value: Any) -> float:
     if not number or not 0 <= value < np.inf:
         raise ValueError(f"reward must be a number, 0 or positive and finite, got {value!r}.")
     return float(value)
-
-
-def sample_labels(
-    classifier: Any, X: Any, n_samples: int, random_state: Any = None, *, known: Any = None
-) -> Labels:
-    """Label vectors drawn from the precise chains: int8, (n_samples, n, m).
-
-    Each label is drawn from its probability given the labels drawn before it; the chains of an
-    ensemble take turns.
-
-    Parameters
-    ----------
-    classifier : fitted classifier of this package
-    X : array-like, data frame or scipy sparse of shape (n, n_features)
-    n_samples : int
-    random_state : int, RandomState or None
-    known : array-like of shape (n, m), optional
-        Labels that were answered already, -1 elsewhere. They are told as they are.
-    """
-    rng = check_random_state(random_state)
-    encoded, n_rows = classifier._encode(X)
-    model = classifier.model_
-    if isinstance(model, EnsembleModel):
-        members = zip(model.models, model.orders, strict=True)
-        chains = [(one, encoded[id(one)], order) for one, order in members]
-    else:
-        order = classifier.order_
-        if order is None:
-            raise ValueError("labels can be drawn along a fixed order only, not a dynamic one.")
-        chains = [(model, encoded, order)]
-    never = model.never_observed()
-    told = classifier._read_known(known, n_rows)
-    samples = np.zeros((n_samples, n_rows, classifier.n_labels_), dtype=np.int8)
-    rows = np.arange(n_rows)
-    for at in range(n_samples):
-        one, codes, order = chains[at % len(chains)]
-        walk = one.begin(codes, s=0.0, strategy=classifier._strategy(), precise=True)
-        for j in order.tolist():
-            if not never[j]:
-                lower, _ = walk.log_odds(j, rows)
-                samples[at, :, j] = rng.random_sample(n_rows) < probabilities(lower)
-            if told is not None:
-                given = told[:, j] != MISSING
-                samples[at, given, j] = told[given, j]
-            if classifier._chained():
-                walk.tell(j, samples[at, :, j], rows)
-    return samples

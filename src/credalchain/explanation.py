@@ -1,5 +1,6 @@
 """Why a row got its answers: bounds, contributions, and what would settle what is open."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain._kernels.states import FREE
 from credalchain.bases.protocol import Request
+from credalchain.decision import JointDecision
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 
 _WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
@@ -78,14 +80,13 @@ class Explanation:
     steps : tuple of Step, in the order of the chain
     questions : tuple of Question
         For every open label and both answers, the other labels that this answer would settle.
-    s : float
-    strategy : str
+    setting : str
+        How cautiously it was decided, such as "s = 2, branching".
     """
 
     steps: tuple[Step, ...]
     questions: tuple[Question, ...]
-    s: float
-    strategy: str
+    setting: str
 
     def to_frame(self) -> Any:
         """A pandas data frame with one row per reason (and per label: the row "all")."""
@@ -100,7 +101,7 @@ class Explanation:
         return pd.DataFrame(rows, columns=columns)
 
     def __str__(self) -> str:
-        lines = [f"s = {self.s:g}, {self.strategy}"]
+        lines = [self.setting]
         for step in self.steps:
             given = " (known)" if step.known else ""
             lines.append(f"{step.label}: {step.word}{given} [{step.lower:.3f}, {step.upper:.3f}]")
@@ -120,15 +121,22 @@ class Explanation:
 
 
 def explain(
-    classifier: Any, x: Any, *, s: float | None = None, strategy: Any = None, known: Any = None
+    classifier: Any,
+    x: Any,
+    *,
+    s: float | None = None,
+    strategy: Any = None,
+    reward: float | None = None,
+    known: Any = None,
 ) -> Explanation:
     """Why one row gets its answers.
 
     Parameters
     ----------
-    classifier : fitted CredalChainClassifier or CredalBinaryRelevanceClassifier
+    classifier : fitted classifier of this package, or a JointDecision over one
+        Reasons are there for models that are sums of log-odds; bounds and answers for all.
     x : one row: a vector, a table or data frame with a single row
-    s, strategy : optional
+    s, strategy, reward : optional
         In place of the classifier's parameters.
     known : array-like of shape (n_labels,) or (1, n_labels), optional
         Labels that were answered already; -1 for the others.
@@ -156,14 +164,57 @@ def explain(
     """
     check_is_fitted(classifier)
     table = _one_row(x)
+    if isinstance(classifier, JointDecision):
+        if s is not None or strategy is not None:
+            raise ValueError("a joint decision has a reward in place of s and strategy.")
+        return _explain_decision(classifier, table, reward, known)
+    if reward is not None:
+        raise ValueError("reward is for a JointDecision; this classifier has s.")
     strategy = classifier._strategies(strategy)[0]
     given = _one_known(known, classifier.n_labels_)
     encoded, _ = classifier._encode(table)
     request = classifier._request(classifier.s if s is None else s, known=given)
     answer, trace = classifier.model_.infer_traced(encoded, strategy, request)
     steps = _steps(classifier, encoded, request, strategy, answer, trace)
-    questions = _questions(classifier, table, request, strategy, answer.labels[0])
-    return Explanation(tuple(steps), tuple(questions), request.s, strategy.name)
+
+    def after(rows: Any, told: Any) -> Any:
+        return classifier.infer(rows, s=request.s, strategy=strategy, known=told).labels
+
+    questions = []
+    if request.chained:  # else no answer says anything about another label
+        names = classifier.label_names_
+        questions = _questions(names, table, given, answer.labels[0], after)
+    setting = f"s = {request.s:g}, {strategy.name}"
+    return Explanation(tuple(steps), tuple(questions), setting)
+
+
+def _explain_decision(
+    decision: JointDecision, table: Any, reward: float | None, known: Any
+) -> Explanation:
+    """Labels in the order in which they were taken into the answer: the surest first."""
+    names, value = decision.label_names_, decision.reward if reward is None else reward
+    given = _one_known(known, len(names))
+    prediction = decision.infer(table, reward=value, known=given)
+    lower, upper = prediction.log_odds[0].T
+    surest = np.argsort(-np.maximum(lower, -upper), kind="stable")
+    steps = [
+        Step(
+            str(names[j]),
+            int(prediction.labels[0, j]),
+            bool(given[0, j] != MISSING),
+            0.5,
+            float(lower[j]),
+            float(upper[j]),
+            (),
+        )
+        for j in surest.tolist()
+    ]
+
+    def after(rows: Any, told: Any) -> Any:
+        return decision.infer(rows, reward=value, known=told).labels
+
+    questions = _questions(names, table, given, prediction.labels[0], after)
+    return Explanation(tuple(steps), tuple(questions), f"decided jointly, reward = {value:g}")
 
 
 def _one_row(x: Any) -> Any:
@@ -227,22 +278,18 @@ def _reason(classifier: Any, part: Any) -> Reason:
 
 
 def _questions(
-    classifier: Any, table: Any, request: Request, strategy: Any, labels: Any
+    names: Any, table: Any, given: Any, labels: Any, after: Callable[[Any, Any], Any]
 ) -> list[Question]:
-    """Ask about every open label, both ways, in one batch."""
-    if not request.chained:
-        return []
+    """Ask about every open label, both ways, in one batch; ``after`` answers with labels known."""
     asked = [(j, y) for j in np.flatnonzero(labels == ABSTAIN).tolist() for y in (0, 1)]
     if not asked:
         return []
-    known = np.repeat(request.known, len(asked), axis=0)  # type: ignore[arg-type]
+    known = np.repeat(given, len(asked), axis=0)
     for row, (j, y) in enumerate(asked):
         known[row, j] = y
     rows = table.iloc[[0] * len(asked)] if hasattr(table, "iloc") else _repeat(table, len(asked))
-    after = classifier.infer(rows, s=request.s, strategy=strategy, known=known).labels
-    names = classifier.label_names_
     questions = []
-    for (j, y), new in zip(asked, after, strict=True):
+    for (j, y), new in zip(asked, after(rows, known), strict=True):
         settled = np.flatnonzero((labels == ABSTAIN) & (new != ABSTAIN))
         others = tuple((str(names[k]), int(new[k])) for k in settled.tolist() if k != j)
         questions.append(Question(str(names[j]), y, others))

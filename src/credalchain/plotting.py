@@ -245,8 +245,8 @@ def plot_explanation(explanation: Explanation, *, top: int = 3) -> Any:
     """An explanation as a picture: the chain, the intervals, and the largest contributions.
 
     From left to right: the chain with its answers, forking where a label was left open; each
-    label's interval against its threshold; and what moved its bounds most, as signed bars:
-    full colour as far as both bounds move, pale from the one to the other.
+    label's interval against its threshold; and, for models that are sums, what moved its bounds
+    most, as signed bars: full colour as far as both bounds move, pale from the one to the other.
 
     Parameters
     ----------
@@ -260,14 +260,17 @@ def plot_explanation(explanation: Explanation, *, top: int = 3) -> Any:
     """
     steps = explanation.steps
     height = max(1, min(top, max((len(step.reasons) for step in steps), default=0)))
-    first = _new_axes(11.0, 1.4 + len(steps) * (0.34 + 0.2 * height))
+    has_reasons = any(step.reasons for step in steps)
+    first = _new_axes(11.0 if has_reasons else 6.5, 1.4 + len(steps) * (0.34 + 0.2 * height))
     figure = first.figure
     first.remove()
-    chain, bars, reasons = figure.subplots(1, 3, sharey=True, width_ratios=[0.5, 1.0, 1.5])
+    widths = [0.5, 1.0, 1.5] if has_reasons else [0.5, 1.0]
+    chain, bars, *reasons = figure.subplots(1, len(widths), sharey=True, width_ratios=widths)
     for at, step in enumerate(steps):
         _draw_node(chain, at, step, fork=at + 1 < len(steps))
         _draw_interval(bars, at, step)
-        _draw_reasons(reasons, at, step, top, height)
+        for panel in reasons:
+            _draw_reasons(panel, at, step, top, height)
     _dress_explanation(chain, bars, reasons, explanation)
     return figure
 
@@ -319,17 +322,18 @@ def _draw_reasons(ax: Any, at: int, step: Step, top: int, height: int) -> None:
 _CAP = 12.0  # log-odds beyond which a bar is cut; odds of more than 160,000 to 1
 
 
-def _dress_explanation(chain: Any, bars: Any, reasons: Any, explanation: Explanation) -> None:
+def _dress_explanation(chain: Any, bars: Any, reasons: list[Any], explanation: Explanation) -> None:
     n = len(explanation.steps)
     chain.set(xlim=(-2.2, 0.8), ylim=(n - 0.4, -0.6))
     chain.axis("off")
     bars.set(xlim=(0, 1), title="lower to upper\nprobability", yticks=[])
-    reasons.axvline(0, color="black", lw=0.8)
-    reasons.set_title("what moved the bounds most\n(log-odds)")
-    widest = max(abs(end) for end in reasons.get_xlim())
-    reasons.set_xlim(-widest, widest)
-    chain.figure.suptitle(f"s = {explanation.s:g}, {explanation.strategy}", x=0.01, ha="left")
-    for ax in (bars, reasons):
+    for panel in reasons:
+        panel.axvline(0, color="black", lw=0.8)
+        panel.set_title("what moved the bounds most\n(log-odds)")
+        widest = max(abs(end) for end in panel.get_xlim())
+        panel.set_xlim(-widest, widest)
+    chain.figure.suptitle(explanation.setting, x=0.01, ha="left")
+    for ax in (bars, *reasons):
         ax.tick_params(top=n > 20, labeltop=n > 20)
         for at in range(n - 1):
             ax.axhline(at + 0.5, color="#00000018", lw=0.8)

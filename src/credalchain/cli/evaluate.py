@@ -24,8 +24,15 @@ def evaluate(
     ignore: o.Ignore = "",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     s: Annotated[str, typer.Option("--s", help="Values of s, with commas between.")] = "0,1,2,4",
+    reward: Annotated[
+        str, typer.Option(help="joint: values of the reward, with commas between.")
+    ] = "0.3,0.6,1,2",
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of tables.")] = False,
     method: o.Method = "chain",
+    base: o.Base = "naive",
+    estimator: o.Estimator = "",
+    trees: o.Trees = 100,
+    chains: o.Chains = 10,
     strategy: o.StrategyName = "branching",
     order: o.Order = "random",
     threshold: o.Threshold = "0.5",
@@ -42,8 +49,14 @@ def evaluate(
     Example: `credalchain evaluate songs.csv --labels last:6 --s 0.5,1,2 --folds 5`
     """
     values = np.atleast_1d(o.numbers(s, "--s")).tolist()
+    rewards = np.atleast_1d(o.numbers(reward, "--reward")).tolist()
     classifier = o.build_classifier(
         method=method,
+        base=base,
+        estimator=estimator,
+        trees=trees,
+        chains=chains,
+        reward=rewards[0] if method == "joint" else 0.5,
         s=values[0],
         strategy=strategy,
         order=order,
@@ -61,17 +74,19 @@ def evaluate(
     X = frame.drop(columns=[*names, *pick_columns(frame, ignore, "--ignore")])
     if len(frame) < folds:
         raise ValueError(f"--folds must be at most the number of rows, {len(frame)}.")
+    if classifier.knob == "reward":
+        values = rewards
     measures, answers = _cross_validate(classifier, X, frame[names], values, folds, seed)
     if as_json:
-        _print_json(measures, answers, frame[names])
+        _print_json(classifier.knob, measures, answers, frame[names])
     else:
-        _print_tables(measures, answers, frame[names], folds)
+        _print_tables(classifier.knob, measures, answers, frame[names], folds)
 
 
 def _cross_validate(
     classifier: Any, X: pd.DataFrame, Y: pd.DataFrame, values: list[float], folds: int, seed: int
 ) -> tuple[pd.DataFrame, dict[float, Any]]:
-    """Every measure by s and fold, and the out-of-fold answers of every s."""
+    """Every measure by value of the knob and fold, and the out-of-fold answers of each value."""
     rows = []
     answers = {s: np.empty(Y.shape, dtype=np.int8) for s in values}
     splits = KFold(folds, shuffle=True, random_state=seed).split(X)
@@ -83,7 +98,7 @@ def _cross_validate(
         precise = fitted.predict(X.iloc[test])
         truth = as_labels(Y.iloc[test], require_zero=False)
         for s in values:
-            prediction = fitted.infer(X.iloc[test], s=s)
+            prediction = fitted.infer(X.iloc[test], **{classifier.knob: s})
             answers[s][test] = prediction.labels
             inputs = {"partial": prediction.labels, "precise": precise, "bounds": prediction}
             for name, measure in MEASURES.items():
@@ -99,11 +114,11 @@ def _summary(measures: pd.DataFrame) -> dict[tuple[str, float], dict[str, float]
 
 
 def _print_tables(
-    measures: pd.DataFrame, answers: dict[float, Any], Y: pd.DataFrame, folds: int
+    knob: str, measures: pd.DataFrame, answers: dict[float, Any], Y: pd.DataFrame, folds: int
 ) -> None:
     console = stdout()
     summary = _summary(measures)
-    table = Table("measure", *(f"s = {s:g}" for s in answers))
+    table = Table("measure", *(f"{knob} = {value:g}" for value in answers))
     for column in table.columns[1:]:
         column.justify = "right"
     for name in MEASURES:
@@ -111,26 +126,28 @@ def _print_tables(
         table.add_row(name, *(f"{cell['mean']:.3f} ± {cell['std']:.3f}" for cell in cells))
     console.print(table)
     console.print(f"mean ± standard deviation over {folds} folds")
-    for s, labels in answers.items():
-        console.print(f"\ns = {s:g}")
+    for value, labels in answers.items():
+        console.print(f"\n{knob} = {value:g}")
         console.print(partial_report(Y, labels), markup=False)
 
 
-def _print_json(measures: pd.DataFrame, answers: dict[float, Any], Y: pd.DataFrame) -> None:
+def _print_json(
+    knob: str, measures: pd.DataFrame, answers: dict[float, Any], Y: pd.DataFrame
+) -> None:
     summary = _summary(measures)
     result = [
         {
-            "s": s,
+            knob: value,
             "measures": {
-                name: {key: _finite(summary[name, s][key]) for key in ("mean", "std")}
+                name: {key: _finite(summary[name, value][key]) for key in ("mean", "std")}
                 for name in MEASURES
             },
             "labels": {
-                label: {key: _finite(value) for key, value in row.items()}
+                label: {key: _finite(number) for key, number in row.items()}
                 for label, row in partial_report(Y, labels, output_dict=True).items()
             },
         }
-        for s, labels in answers.items()
+        for value, labels in answers.items()
     ]
     print(json.dumps(result, indent=2))
 

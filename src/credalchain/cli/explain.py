@@ -9,7 +9,7 @@ from rich.table import Table
 
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
-from credalchain.cli.predict import features_for, text_columns
+from credalchain.cli.predict import choices, features_for, text_columns
 from credalchain.cli.tables import read_table
 from credalchain.explanation import Explanation, Step
 from credalchain.explanation import explain as explain_row
@@ -27,6 +27,7 @@ def explain(
     top: Annotated[int, typer.Option(min=0, help="Reasons shown per label.")] = 3,
     picture: Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")] = "",
     s: Annotated[float | None, typer.Option("--s", help="In place of the model's s.")] = None,
+    reward: Annotated[float | None, typer.Option(help="In place of a joint model's.")] = None,
     strategy: Annotated[str | None, typer.Option(help="In place of the model's.")] = None,
 ) -> None:
     """Show why one row got its answers, and which question would settle what is open.
@@ -38,7 +39,8 @@ def explain(
     if not 0 <= row < len(frame):
         raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")
     features = features_for(classifier, frame, data)
-    explanation = explain_row(classifier, features.iloc[[row]], s=s, strategy=strategy)
+    chosen = choices(classifier, s=s, strategy=strategy, reward=reward)
+    explanation = explain_row(classifier, features.iloc[[row]], **chosen)
     _print(explanation, top)
     if picture:
         _draw(explanation, top, picture)
@@ -48,7 +50,9 @@ def _print(explanation: Explanation, top: int) -> None:
     console = stdout()
     table = Table("label", "answer", "lower", "upper")
     table.add_column(f"0{'½'.center(_BAR - 2)}1", no_wrap=True, min_width=_BAR)
-    table.add_column("reasons")
+    has_reasons = any(step.reasons for step in explanation.steps)
+    if has_reasons:
+        table.add_column("reasons")
     for step in explanation.steps:
         reasons = "\n".join(
             escape(f"{reason.lower:+.2f} to {reason.upper:+.2f}  {reason.name} {reason.value}")
@@ -61,11 +65,12 @@ def _print(explanation: Explanation, top: int) -> None:
             f"{step.lower:.3f}",
             f"{step.upper:.3f}",
             _bar(step),
-            reasons,
+            *([reasons] if has_reasons else []),
         )
-    console.print(f"s = {explanation.s:g}, {explanation.strategy}; reasons in log-odds")
-    if not any(step.reasons for step in explanation.steps):
-        console.print("(with this strategy or model, bounds are not a sum of reasons)")
+    if has_reasons:
+        console.print(f"{explanation.setting}; reasons in log-odds")
+    else:
+        console.print(f"{explanation.setting}; not a sum of reasons")
     console.print(table)
     for words in explanation.questions_in_words():
         console.print(words, markup=False)

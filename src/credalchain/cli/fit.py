@@ -16,6 +16,11 @@ def fit(
     labels: o.Labels = None,
     ignore: o.Ignore = "",
     method: o.Method = "chain",
+    base: o.Base = "naive",
+    estimator: o.Estimator = "",
+    trees: o.Trees = 100,
+    chains: o.Chains = 10,
+    reward: o.Reward = 0.5,
     s: o.S = 2.0,
     strategy: o.StrategyName = "branching",
     order: o.Order = "random",
@@ -34,6 +39,11 @@ def fit(
     """
     classifier = o.build_classifier(
         method=method,
+        base=base,
+        estimator=estimator,
+        trees=trees,
+        chains=chains,
+        reward=reward,
         s=s,
         strategy=strategy,
         order=order,

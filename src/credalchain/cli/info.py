@@ -1,12 +1,13 @@
 """``credalchain info``."""
 
 import json
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from credalchain.cli import options as o
 from credalchain.cli.console import stdout
+from credalchain.cli.predict import inner_classifier
 from credalchain.model_files import load_model, read_description
 
 
@@ -23,21 +24,37 @@ def info(
     if as_json:
         print(json.dumps(about, indent=2, ensure_ascii=False))
         return
-    order = classifier.order_
+    inner = inner_classifier(classifier)
     names = classifier.label_names_
+    content = about if "base" in about else about["models"][0]
+    decision = about.get("decision", {})
     lines = [
         ("classifier", about["classifier"]),
+        *((f"decision: {name}", value) for name, value in decision.items()),
         ("written by", f"credalchain {about['package']}, schema {about['schema']}"),
-        ("training rows", about["n_rows"]),
+        *([("training rows", content["n_rows"])] if "n_rows" in content else []),
         ("features", _few(about["feature_names"], about["n_features"])),
         ("labels", _few(about["label_names"], len(names))),
-        ("label order", "dynamic" if order is None else " > ".join(names[order])),
+        ("label order", _order(inner, names)),
         *about["parameters"].items(),
-        *((f"base: {name}", value) for name, value in about["base"].items()),
+        *_base(inner, content["base"]),
     ]
     console = stdout()
     for name, value in lines:
         console.print(f"{name:>22}  {value}", markup=False, soft_wrap=True)
+
+
+def _base(classifier: Any, about: dict[str, Any]) -> list[tuple[str, Any]]:
+    if about["kind"] != "naive":
+        return [("base", " ".join(repr(classifier.base).split()))]
+    return [(f"base: {name}", value) for name, value in about.items()]
+
+
+def _order(classifier: Any, names: Any) -> str:
+    if hasattr(classifier, "orders_"):
+        return f"{len(classifier.orders_)} random ones"
+    order = classifier.order_
+    return "dynamic" if order is None else " > ".join(names[order])
 
 
 def _few(names: list[str] | None, n: int, most: int = 8) -> str:

@@ -1,12 +1,20 @@
 """Options that several commands share, and the classifier they describe."""
 
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from sklearn.ensemble import ExtraTreesClassifier
 
+from credalchain.bases.forest import CredalForest
+from credalchain.bases.logistic import CredalLogistic
 from credalchain.bases.naive import NaiveCredal
+from credalchain.bases.wrapper import CredalWrapper
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
+from credalchain.decision import JointDecision
+from credalchain.ensemble import CredalChainEnsemble
+from credalchain.experiments.study import import_class
 from credalchain.preprocessing import Discretizer
 
 _DATA_HELP = (
@@ -24,8 +32,20 @@ Labels = Annotated[
 ]
 Ignore = Annotated[str, typer.Option(help="Columns to leave out, such as row numbers.")]
 Method = Annotated[
-    str, typer.Option(help="chain, or relevance for labels that do not speak to each other.")
+    str,
+    typer.Option(
+        help="chain; relevance: labels do not speak to each other; ensemble: several chains, "
+        "averaged; joint: an ensemble that decides about all labels of a row together."
+    ),
 ]
+Base = Annotated[str, typer.Option(help="naive, forest, logistic, or wrapper (with --estimator).")]
+Estimator = Annotated[
+    str,
+    typer.Option(help="A classifier for --base wrapper, such as sklearn.naive_bayes.GaussianNB."),
+]
+Trees = Annotated[int, typer.Option(min=1, help="Trees of each forest.")]
+Chains = Annotated[int, typer.Option(min=1, help="Chains of an ensemble.")]
+Reward = Annotated[float, typer.Option(help="joint: what answering every label is worth.")]
 S = Annotated[float, typer.Option("--s", help="Caution: 0 answers everything.")]
 StrategyName = Annotated[
     str, typer.Option(help="branching, marginalization or tree-marginalization (few stars only).")
@@ -57,6 +77,11 @@ def numbers(text: str, option: str) -> Any:
 def build_classifier(
     *,
     method: str,
+    base: str,
+    estimator: str,
+    trees: int,
+    chains: int,
+    reward: float,
     s: float,
     strategy: str,
     order: str,
@@ -70,13 +95,34 @@ def build_classifier(
     missing_features: str,
 ) -> Any:
     """The classifier that the options describe, unfitted."""
-    base = NaiveCredal(
-        epsilon=epsilon,
-        prior=prior,
-        denominator=denominator,
-        discretizer=None if bins == 0 else Discretizer(n_bins=bins),
-        missing_features=missing_features,
+    _refuse_idle(
+        ("--base", base, "naive", {"--epsilon": (epsilon, 0.001), "--prior": (prior, "laplace")}),
+        ("--base", base, "naive", {"--denominator": (denominator, "pairwise")}),
+        ("--base", base, "naive", {"--bins": (bins, 6)}),
+        ("--base", base, "naive", {"--missing-features": (missing_features, "ignore")}),
+        ("--base", base, "forest", {"--trees": (trees, 100)}),
+        ("--base", base, "wrapper", {"--estimator": (estimator, "")}),
+        ("--method", method, "chain", {"--order": (order, "random")}),
+        ("--method", method, "ensemble or joint", {"--chains": (chains, 10)}),
+        ("--method", method, "joint", {"--reward": (reward, 0.5)}),
     )
+    bases: dict[str, Callable[[], Any]] = {
+        "naive": lambda: NaiveCredal(
+            epsilon=epsilon,
+            prior=prior,
+            denominator=denominator,
+            discretizer=None if bins == 0 else Discretizer(n_bins=bins),
+            missing_features=missing_features,
+        ),
+        "forest": lambda: CredalForest(
+            None if trees == 100 else ExtraTreesClassifier(n_estimators=trees)
+        ),
+        "logistic": CredalLogistic,
+        "wrapper": lambda: CredalWrapper(_estimator(estimator)),
+    }
+    if base not in bases:
+        raise ValueError(f"--base must be {', '.join(bases)}, got {base!r}.")
+    chosen = bases[base]()
     common: dict[str, Any] = {
         "s": s,
         "threshold": numbers(threshold, "--threshold"),
@@ -84,8 +130,29 @@ def build_classifier(
         "random_state": seed,
     }
     if method == "relevance":
-        return CredalBinaryRelevanceClassifier(base, **common)
+        return CredalBinaryRelevanceClassifier(chosen, **common)
+    if method in ("ensemble", "joint"):
+        ensemble = CredalChainEnsemble(chosen, n_chains=chains, strategy=strategy, **common)
+        return JointDecision(ensemble, reward) if method == "joint" else ensemble
     if method != "chain":
-        raise ValueError(f"--method must be chain or relevance, got {method!r}.")
+        raise ValueError(f"--method must be chain, relevance, ensemble or joint, got {method!r}.")
     names: Any = [name.strip() for name in order.split(",")] if "," in order else order
-    return CredalChainClassifier(base, strategy=strategy, order=names, **common)
+    return CredalChainClassifier(chosen, strategy=strategy, order=names, **common)
+
+
+def _refuse_idle(*rules: tuple[str, str, str, dict[str, tuple[Any, Any]]]) -> None:
+    """Options that were set and would change nothing are a misunderstanding."""
+    for option, chosen, wanted, values in rules:
+        for name, (value, default) in values.items():
+            if value != default and chosen not in wanted.split(" or "):
+                raise ValueError(f"{name} is for {option} {wanted}, not for {option} {chosen}.")
+
+
+def _estimator(path: str) -> Any:
+    """A classifier by the name of its class; None for the default."""
+    if not path:
+        return None
+    found = import_class(path)
+    if found is None:
+        raise ValueError(f"--estimator: there is no class {path!r}.")
+    return found()

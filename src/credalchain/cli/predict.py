@@ -30,6 +30,7 @@ def predict(
     ] = "",
     keep: Annotated[str, typer.Option(help="Columns of DATA to copy, such as row names.")] = "",
     s: Annotated[float | None, typer.Option("--s", help="In place of the model's s.")] = None,
+    reward: Annotated[float | None, typer.Option(help="In place of a joint model's.")] = None,
     strategy: Annotated[str | None, typer.Option(help="In place of the model's.")] = None,
     threshold: Annotated[str | None, typer.Option(help="In place of the model's.")] = None,
     jobs: o.Jobs = 1,
@@ -39,9 +40,10 @@ def predict(
     Example: `credalchain predict songs.model new.csv --out answers.csv --intervals`
     """
     classifier = load_model(model)
-    classifier.set_params(n_jobs=jobs)
+    inner = inner_classifier(classifier).set_params(n_jobs=jobs)
     if threshold is not None:
-        classifier.set_params(threshold=o.numbers(threshold, "--threshold"))
+        inner.set_params(threshold=o.numbers(threshold, "--threshold"))
+    chosen = choices(classifier, s=s, strategy=strategy, reward=reward)
     frame, _ = read_table(data, text_columns=text_columns(classifier))
     features = features_for(classifier, frame, data)
     labels = classifier.label_names_.tolist()
@@ -51,11 +53,29 @@ def predict(
     if extra:
         note(f"note: {len(extra)} columns that the model does not know are ignored: {extra[:8]}")
     prediction = classifier.infer(
-        features, s=s, strategy=strategy, known=read_known(frame, told) if told else None
+        features, known=read_known(frame, told) if told else None, **chosen
     )
     write_table(_as_table(prediction, frame[kept], intervals), out)
     share = 1 - prediction.abstained.mean()
     note(f"{len(frame)} rows, {share:.1%} of {len(labels)} labels answered -> {out}")
+
+
+def inner_classifier(classifier: Any) -> Any:
+    """The chains below a joint decision, or the classifier itself."""
+    return getattr(classifier, "estimator_", classifier)
+
+
+def choices(
+    classifier: Any, *, s: float | None, strategy: str | None, reward: float | None
+) -> dict[str, Any]:
+    """What ``infer`` is to use in place of the model's own; refuses what it does not have."""
+    joint = classifier.knob == "reward"
+    for name, value in (("--s", s), ("--strategy", strategy)):
+        if joint and value is not None:
+            raise ValueError(f"{name}: this model decides jointly; use --reward.")
+    if reward is not None and not joint:
+        raise ValueError("--reward: this model decides label by label; use --s.")
+    return {"reward": reward} if joint else {"s": s, "strategy": strategy}
 
 
 def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
@@ -69,11 +89,20 @@ def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
 def text_columns(classifier: Any) -> list[str]:
     """Columns that held words in fit: read as text, even if this file has only numbers there."""
     names = getattr(classifier, "feature_names_in_", None)
-    binnings = getattr(getattr(classifier.model_, "discretizer", None), "binnings_", None)
-    if names is None or binnings is None:
-        return []
-    words = (isinstance(b, Categories) and b.keys.dtype.kind == "U" for b in binnings)
-    return [name for name, is_words in zip(names.tolist(), words, strict=True) if is_words]
+    model = inner_classifier(classifier).model_
+    model = getattr(model, "models", [model])[0]  # the chains of an ensemble read alike
+    return [] if names is None else names[_word_columns(model)].tolist()
+
+
+def _word_columns(model: Any) -> list[int]:
+    if hasattr(model, "numbers"):
+        return list(model.numbers.words)
+    binnings = getattr(getattr(model, "discretizer", None), "binnings_", [])
+    return [
+        at
+        for at, binning in enumerate(binnings)
+        if isinstance(binning, Categories) and binning.keys.dtype.kind == "U"
+    ]
 
 
 def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[str]:

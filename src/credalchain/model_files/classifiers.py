@@ -95,6 +95,7 @@ def _describe_decision(decision: JointDecision) -> tuple[Description, dict[str, 
         **description,
         "schema": SCHEMA,
         "decision": {name: plain(value) for name, value in _seeded(options).items()},
+        "exponent": decision.exponent_,
     }, arrays
 
 
@@ -164,8 +165,12 @@ def restore(description: Description, arrays: Arrays) -> Any:
 
 def _restore_decision(description: Description, arrays: Arrays) -> JointDecision:
     inner = {key: value for key, value in description.items() if key != "decision"}
-    classifier = restore(inner, arrays)
-    return JointDecision.from_fitted(classifier, **description["decision"])
+    decision = JointDecision.from_fitted(restore(inner, arrays), **description["decision"])
+    exponent = description["exponent"]
+    if not (isinstance(exponent, float) and 0 < exponent < float("inf")):
+        raise ModelFileError(f"exponent must be a positive number, got {exponent!r}")
+    decision.exponent_ = exponent
+    return decision
 
 
 def _restore_model(description: Description, arrays: Arrays) -> tuple[Any, Any, int]:
