@@ -292,6 +292,34 @@ params = {s = 5.0, strategy = "marginalization", order = "given"}
     assert "&lt;b&gt;" in page
 
 
+NESTED = """
+[[method]]
+name = "joint"
+kind = "estimator"
+class = "credalchain.JointDecision"
+params = {{ estimator = {{ class = "{inner}", n_chains = 2 }} }}
+s = [0.1, 1.0, 1000.0]
+"""
+
+
+def test_estimators_inside_estimators(tmp_path):
+    """Along the reward, seeded inside and out: two runs give the same."""
+    text = NESTED.format(inner="credalchain.CredalChainEnsemble")
+    study = load_study(small(tmp_path, extra=text))
+    measures = ("set_accuracy", "completeness", "maximin_accuracy")
+    study = replace(study, measures=measures, methods=study.methods[1:], levels=(0.0,))
+    found = []
+    for folder in "ab":
+        store, failed = run(study, tmp_path / folder)
+        assert failed == 0, store.errors(study)
+        found.append(values(store.results(study)))
+    pd.testing.assert_frame_equal(*found)
+    answered = found[0].groupby("s")["completeness"].mean()
+    assert answered[0.1] < answered[1.0] < answered[1000.0] == 1
+    with pytest.raises(StudyError, match="class 'no.such' cannot be imported"):
+        load_study(small(tmp_path, extra=NESTED.format(inner="no.such")))
+
+
 def test_a_damaged_result_is_computed_again(tmp_path):
     study = load_study(small(tmp_path))
     store, _ = run(study, tmp_path / "r")

@@ -55,8 +55,10 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     n_samples : int, default=200
         Label vectors drawn for each row; the standard error of a probability is at most
         ``0.5 / sqrt(n_samples)``.
+    n_jobs : int, default=None
+        Threads of the default estimator, as in joblib; one that is given has its own.
     random_state : int, RandomState or None, default=None
-        Seeds the draws.
+        Seeds the draws, and the default estimator.
 
     Attributes
     ----------
@@ -86,6 +88,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         bounds: str = "precise",
         joint: str = "independent",
         n_samples: int = 200,
+        n_jobs: int | None = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -94,6 +97,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.bounds = bounds
         self.joint = joint
         self.n_samples = n_samples
+        self.n_jobs = n_jobs
         self.random_state = random_state
 
     def fit(self, X: Any, Y: Any) -> "JointDecision":
@@ -131,7 +135,9 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _unfitted(self) -> Any:
         if self.estimator is None:
-            return CredalChainEnsemble(CredalForest())
+            return CredalChainEnsemble(
+                CredalForest(), n_jobs=self.n_jobs, random_state=self.random_state
+            )
         return clone(self.estimator)
 
     def _take(self, fitted: Any) -> None:

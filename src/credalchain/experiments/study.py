@@ -4,7 +4,7 @@ import difflib
 import json
 import re
 import tomllib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
@@ -159,6 +159,9 @@ class _Reader:
             json.dumps(params)
         except TypeError:
             self._fail("method", "params", "params must be numbers, texts, lists and tables", turn)
+        for path in inner_classes(params):
+            if not isinstance(path, str) or import_class(path) is None:
+                self._fail("method", "params", f"class {path!r} cannot be imported", turn)
         own = () if kind == "estimator" else (2.0,)  # an estimator has a value of its own
         return Method(
             name=self._typed(table, "name", str, "method", kind, turn),
@@ -302,6 +305,26 @@ class _Reader:
             if inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
                 return number
         return header
+
+
+def inner_classes(params: Mapping[str, Any]) -> Iterator[Any]:
+    """The ``class`` of every table inside ``params`` that describes an estimator."""
+    for value in params.values():
+        if isinstance(value, Mapping):
+            if "class" in value:
+                yield value["class"]
+            yield from inner_classes(value)
+
+
+def build_estimator(class_path: str, params: Mapping[str, Any]) -> Any:
+    """An estimator; parameters that are tables with a ``class`` are estimators themselves."""
+    built = {}
+    for name, value in params.items():
+        if isinstance(value, Mapping) and "class" in value:
+            inner = {key: one for key, one in value.items() if key != "class"}
+            value = build_estimator(value["class"], inner)
+        built[name] = value
+    return import_class(class_path)(**built)
 
 
 def import_class(path: str) -> Any:

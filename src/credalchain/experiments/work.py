@@ -20,7 +20,7 @@ from credalchain.datasets import MultilabelDataset, load_embedded_yeast, load_mu
 from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.embedded import EMBEDDED
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
-from credalchain.experiments.study import SETTINGS, Study, import_class
+from credalchain.experiments.study import SETTINGS, Study, build_estimator
 from credalchain.experiments.tasks import Task, seed_of
 from credalchain.labels import MISSING
 from credalchain.metrics import MEASURES, tally
@@ -277,17 +277,21 @@ class _EstimatorMethod:
         values = self._task.method.s or (float(getattr(estimator, estimator.knob)),)
         bounds: tuple[Any, ...] = ()
         if "bounds" in needs:
-            bounds = tuple(estimator.infer(X, s=s) for s in values)
+            bounds = tuple(estimator.infer(X, **{estimator.knob: s}) for s in values)
         path = np.asarray(estimator.predict_path(X, values))
         return [(NO_STRATEGY, Answers(values, path, bounds, precise))]
 
     def _estimator(self, fold: int) -> Any:
-        estimator = import_class(self._task.method.class_path)(**self._task.method.params)
-        if "random_state" in estimator.get_params() and estimator.random_state is None:
-            task = self._task
-            seed = seed_of(task.study.seed, "estimator", task.dataset, task.repetition, fold)
-            estimator.set_params(random_state=int(seed.generate_state(1)[0]))
-        return estimator
+        estimator = build_estimator(self._task.method.class_path, self._task.method.params)
+        task = self._task
+        seed = seed_of(task.study.seed, "estimator", task.dataset, task.repetition, fold)
+        number = int(seed.generate_state(1)[0])
+        unseeded = [
+            name
+            for name, value in estimator.get_params().items()
+            if name.split("__")[-1] == "random_state" and value is None
+        ]
+        return estimator.set_params(**dict.fromkeys(unseeded, number))
 
 
 def _plain(labels: Labels) -> Any:
