@@ -16,7 +16,14 @@ import pytest
 
 from credalchain import CredalChainClassifier, Discretizer, NaiveCredal
 from credalchain.datasets import load_embedded_yeast
-from credalchain.experiments import Store, StudyError, load_study, run_study, summarize
+from credalchain.experiments import (
+    Store,
+    StudyError,
+    at_completeness,
+    load_study,
+    run_study,
+    summarize,
+)
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
 from credalchain.experiments.study import Method
 from credalchain.experiments.tasks import expand, seed_of
@@ -290,6 +297,23 @@ params = {s = 5.0, strategy = "marginalization", order = "given"}
     page = write_report(study, store, tmp_path / "report")[-1].read_text()
     assert "<b>" not in page
     assert "&lt;b&gt;" in page
+
+
+def test_set_accuracy_at_equal_completeness():
+    """On the line between two points, nothing beyond the ends, each curve by itself."""
+    points = [
+        ("a", 0.0, 1.0, 0.2),
+        ("a", 1.0, 0.7, 0.5),
+        ("a", 9.0, 0.1, 0.9),
+        ("b", 0.0, 0.8, 0.4),
+    ]
+    summary = pd.DataFrame(points, columns=["method", "s", "completeness", "set_accuracy"])
+    summary = summary.assign(dataset="d", strategy="none", missing=0.0)
+    found = at_completeness(summary, (0.05, 0.4, 0.7, 0.8, 1.0)).set_index("method")
+    expected = [np.nan, 0.7, 0.5, 0.4, 0.2]
+    np.testing.assert_allclose(found.loc["a", [0.05, 0.4, 0.7, 0.8, 1.0]].astype(float), expected)
+    assert found.loc["b", 0.8] == 0.4
+    assert np.isnan(found.loc["b", 0.7])
 
 
 NESTED = """

@@ -18,6 +18,7 @@ from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
 from credalchain import (
+    TRUSTED_TYPES,
     CredalBinaryRelevanceClassifier,
     CredalChainClassifier,
     CredalChainEnsemble,
@@ -156,6 +157,15 @@ def test_round_trip_of_other_bases(name, tmp_path):
     save_model(again, tmp_path / "again")
     assert answers(load_model(tmp_path / "again"), X) == answers(classifier, X)
     again.fit(X, LABELS)
+
+
+@pytest.mark.parametrize("name", [name for name in OTHERS if name != "venn-abers"])
+def test_skops_needs_no_more_than_the_trusted_types(name):
+    import skops.io
+
+    classifier, X = OTHERS[name](), INPUT.get(name, NUMBERS)
+    again = skops.io.loads(skops.io.dumps(classifier), trusted=TRUSTED_TYPES)
+    assert answers(again, X) == answers(classifier, X)
 
 
 def test_joint_decisions_keep_what_they_learned(tmp_path):

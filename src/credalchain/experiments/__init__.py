@@ -3,6 +3,14 @@
 from credalchain.experiments.run import run_study
 from credalchain.experiments.store import Store
 from credalchain.experiments.study import Study, StudyError, load_study
-from credalchain.experiments.summary import summarize
+from credalchain.experiments.summary import at_completeness, summarize
 
-__all__ = ["Store", "Study", "StudyError", "load_study", "run_study", "summarize"]
+__all__ = [
+    "Store",
+    "Study",
+    "StudyError",
+    "at_completeness",
+    "load_study",
+    "run_study",
+    "summarize",
+]

@@ -1,5 +1,6 @@
 """From records to the numbers that tables and figures show."""
 
+import numpy as np
 import pandas as pd
 
 KEYS = ["dataset", "method", "strategy", "s", "missing"]
@@ -26,3 +27,21 @@ def summarize(results: pd.DataFrame) -> pd.DataFrame:
     groups = by_repetition.groupby(KEYS, sort=False)
     summary = groups.mean().join(groups.std().add_suffix("_spread"))
     return summary.reset_index()
+
+
+def at_completeness(
+    summary: pd.DataFrame, shares: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9)
+) -> pd.DataFrame:
+    """Mean set-accuracy of each method where it answers the same share of labels.
+
+    On the straight line between the neighbouring values of s; NaN where a curve does not reach.
+    One row per data set, method, strategy and level, one column per share.
+    """
+    curves = [key for key in KEYS if key != "s"]
+    rows = []
+    for key, curve in summary.groupby(curves, sort=False):
+        along = curve.sort_values("completeness")
+        answered, right = along["completeness"], along["set_accuracy"]
+        found = np.interp(shares, answered, right, left=np.nan, right=np.nan)
+        rows.append((*key, *found))
+    return pd.DataFrame(rows, columns=[*curves, *shares])

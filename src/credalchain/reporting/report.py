@@ -16,7 +16,7 @@ from credalchain.experiments.study import Study
 from credalchain.experiments.summary import summarize
 from credalchain.files import replacing
 from credalchain.reporting.figures import missing_figure, trade_off_figure
-from credalchain.reporting.tables import dataset_table, measure_table
+from credalchain.reporting.tables import dataset_table, equal_completeness_table, measure_table
 
 
 def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
@@ -28,6 +28,8 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
         "datasets": dataset_table(store.facts()),
         **{measure: measure_table(summary, measure) for measure in study.measures},
     }
+    if {"set_accuracy", "completeness"} <= set(study.measures):
+        tables["set_accuracy_at_equal_completeness"] = equal_completeness_table(summary)
     files = [_write(folder / "summary.csv", summary.to_csv(index=False).encode())]
     for name, table in tables.items():
         files.append(_write(folder / f"{name}.csv", table.to_csv(index=False).encode()))
