@@ -75,6 +75,8 @@ def _notes(results: dict[str, Any]) -> list[str]:
                 f"- One row of {name} at a time: {1e3 * row['call']:.3f} ms a call, "
                 f"{1e3 * beyond:.3f} ms beyond the checks of its input."
             )
+    if "forest" in results:
+        notes += _forest_notes(results["forest"])
     if "scale" in results:
         notes += _scale_notes(results["scale"])
     if "study" in results:
@@ -85,6 +87,19 @@ def _notes(results: dict[str, Any]) -> list[str]:
             f"measure in any fold between our way and NumPy's: {study['largest_difference']:g}."
         )
     return [*notes, ""]
+
+
+def _forest_notes(found: dict[str, Any]) -> list[str]:
+    ours, theirs = found["traversal"]["ours"], found["traversal"]["theirs"]
+    folds = "; ".join(
+        f"{name}, {fold['labels']} labels: fit {fold['fit']:.1f} s, predict {fold['predict']:.1f} s"
+        for name, fold in found["one fold"].items()
+    )
+    return [
+        f"- A forest of 100 trees, all rows of yeast, nothing open: bounds in {_time(ours)}, "
+        f"scikit-learn's predict_proba {_time(theirs)} ({ours / theirs:.1f} times as long).",
+        f"- A chain of forests of 100 trees, one of ten folds, ten values of s: {folds}.",
+    ]
 
 
 def _scale_notes(found: dict[str, Any]) -> list[str]:

@@ -3,8 +3,9 @@
     python benchmarks/run.py [--quick] [--only PART ...]
 
 Parts: sklearn (fit, infer and predict_path against scikit-learn), probe (the machine's own speed),
-fresh (first calls, one row at a time), scale (large data), study (the paper's study against
-NumPy). Results go to benchmarks/results: results.json, table.md, ratios.png and scaling.png.
+fresh (first calls, one row at a time), forest (chains of forests), scale (large data), study (the
+paper's study against NumPy). Results go to benchmarks/results: results.json, table.md, ratios.png
+and scaling.png.
 """
 
 import argparse
@@ -14,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import against_sklearn
+import forests
 import fresh
 import numpy as np
 import probe
@@ -27,7 +29,7 @@ from timing import Comparison
 import credalchain
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("sklearn", "probe", "fresh", "scale", "study")
+PARTS = ("sklearn", "probe", "fresh", "forest", "scale", "study")
 
 
 def main() -> None:
@@ -94,6 +96,15 @@ def run_fresh(quick: bool) -> dict[str, Any]:
     print(f"   cold {found['cold']:.2f} s, with the cache {found['cached']:.2f} s", flush=True)
     for name, row in found["one row"].items():
         print(f"   one row of {name}: {1e3 * row['call']:.3f} ms", flush=True)
+    return found
+
+
+def run_forest(quick: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"traversal": forests.traversal()}
+    names = ("yeast",) if quick else ("yeast", "medical", "enron")
+    found["one fold"] = {name: forests.one_fold(name) for name in names}
+    for name, fold in found["one fold"].items():
+        print(f"   {name}: fit {fold['fit']:.1f} s, predict {fold['predict']:.1f} s", flush=True)
     return found
 
 

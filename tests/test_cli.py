@@ -76,6 +76,7 @@ BASES = {
     "wrapper": ["--base", "wrapper", "--estimator", "sklearn.naive_bayes.GaussianNB"],
     "ensemble": ["--method", "ensemble", "--chains", "3"],
     "joint": ["--base", "forest", "--trees", "12", "--method", "joint", "--chains", "2"],
+    "recommended": ["--method", "recommended"],
 }
 
 
@@ -83,7 +84,8 @@ BASES = {
 def test_every_base_from_fit_to_explain(place, name):
     labels = ["--labels", "last:3", "--ignore", "id"]
     credalchain("-q", "fit", "songs.csv", *labels, *BASES[name], "--out", name, cwd=place)
-    knob = ["--reward", "1"] if name == "joint" else ["--s", "0.5"]
+    joint = name in ("joint", "recommended")
+    knob = ["--reward", "1"] if joint else ["--s", "0.5"]
     known = ["--known", "folk", *knob]
     out = credalchain("-q", "predict", name, "songs.csv", "--out", "-", *known, cwd=place).stdout
     answers = pd.read_csv(pd.io.common.StringIO(out), dtype=str)

@@ -56,7 +56,7 @@ def evaluate(
         estimator=estimator,
         trees=trees,
         chains=chains,
-        reward=rewards[0] if method == "joint" else 0.5,
+        reward=rewards[0] if method in ("joint", "recommended") else 0.5,
         s=values[0],
         strategy=strategy,
         order=order,

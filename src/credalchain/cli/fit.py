@@ -35,7 +35,8 @@ def fit(
 ) -> None:
     """Learn from a table with labels and write a model file.
 
-    Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`
+    Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`, or, slower and
+    better, the same with `--method recommended`
     """
     classifier = o.build_classifier(
         method=method,
@@ -61,6 +62,8 @@ def fit(
     features = frame.drop(columns=[*names, *pick_columns(frame, ignore, "--ignore")])
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
+    if method in ("joint", "recommended"):
+        note(f"fitting {len(names)} labels several times over; this takes a while")
     classifier.fit(features, frame[names])
     save_model(classifier, out)
     note(f"{len(frame)} rows, {features.shape[1]} features, {len(names)} labels -> {out}")
