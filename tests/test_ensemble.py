@@ -126,3 +126,15 @@ def test_from_counts_draws_its_orders():
     forest = CredalChainClassifier(FOREST).fit(X, Y).model_
     with pytest.raises(TypeError, match="was fitted for one"):
         CredalChainEnsemble.from_model(forest, n_features=4)
+
+
+def test_forests_are_the_same_on_any_number_of_workers():
+    X, Y = data()
+    base = CredalForest(ExtraTreesClassifier(n_estimators=4))
+    alone, together = (
+        CredalChainEnsemble(base, n_chains=3, n_jobs=n_jobs, random_state=0).fit(X, Y)
+        for n_jobs in (None, 2)
+    )
+    np.testing.assert_array_equal(alone.infer(X).log_odds, together.infer(X).log_odds)
+    np.testing.assert_array_equal(alone.orders_, together.orders_)
+    assert len({model.forests[0].threshold.sum() for model in alone.model_.models}) == 3

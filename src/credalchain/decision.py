@@ -59,7 +59,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         Label vectors drawn for each row; the standard error of a probability is at most
         ``0.5 / sqrt(n_samples)``.
     n_jobs : int, default=None
-        Threads of the default estimator, as in joblib; one that is given has its own.
+        Workers of the default estimator, as in joblib; one that is given has its own.
     random_state : int, RandomState or None, default=None
         Seeds the draws, and the default estimator.
 

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
 
 from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.protocol import Labels
@@ -34,7 +34,7 @@ class CredalChainEnsemble(CredalClassifier):
     threshold : float or array-like of shape (n_labels,), default=0.5
         Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
     n_jobs : int, default=None
-        Threads used when fitting and predicting, as in joblib.
+        Processes used when fitting and threads when predicting, as in joblib.
     random_state : int, RandomState or None, default=None
         Seeds the orders and the base.
 
@@ -108,7 +108,8 @@ class CredalChainEnsemble(CredalClassifier):
             model = base.fit_chain(X, labels, None, chained=True, rng=rng)
             return EnsembleModel([model] * len(self.orders_), self.orders_)
         seeds = rng.randint(2**31 - 1, size=len(self.orders_))  # the same for any n_jobs
-        models = Parallel(n_jobs=self.n_jobs, prefer="threads")(
+        # processes, as forests fitted on several threads trip over each other's warning filters
+        models = Parallel(n_jobs=self.n_jobs)(
             delayed(base.fit_chain)(X, labels, order, chained=True, rng=np.random.RandomState(seed))
             for order, seed in zip(self.orders_, seeds, strict=True)
         )
