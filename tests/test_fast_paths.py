@@ -4,15 +4,22 @@ import os
 import subprocess
 import sys
 import threading
+import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from credalchain import ChainCounts, CredalChainClassifier, NaiveCredal
+from credalchain.bases.naive import fixed_order
 from credalchain.bases.naive.codes import inner_codes
 from credalchain.bases.naive.counts import count
+from credalchain.bases.protocol import drive
 from credalchain.bases.threads import for_each_chunk
+from credalchain.strategies import get_strategy
 
 BOTH = ("branching", "marginalization")
 
@@ -104,6 +111,40 @@ def test_guesses_do_not_show():
             alone = chain.infer(X[row : row + 1], strategy=strategy)
             np.testing.assert_array_equal(alone.labels[0], whole.labels[row])
             np.testing.assert_array_equal(alone.log_odds[0], whole.log_odds[row])
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    m=st.integers(8, 21),
+    n=st.sampled_from([16, 17, 33, 40]),
+    s=st.sampled_from([0.0, 0.3, 1.0, 4.0]),
+    epsilon=st.sampled_from([0.0, 0.001]),
+    threshold=st.sampled_from([0.5, 0.25, 0.7]),
+    share_known=st.sampled_from([0.0, 0.3]),
+)
+def test_surprises_against_the_plain_walk(seed, m, n, s, epsilon, threshold, share_known):
+    """Labels decided otherwise than guessed, known or never observed; a last chunk of one row."""
+    rng = np.random.default_rng(seed)
+    X, Y = data(60, 5, m, seed=seed)
+    Y[:, rng.random(m) < 0.1] = -1
+    known = np.where(rng.random((n, m)) < share_known, rng.integers(0, 2, (n, m)), -1)
+    base = NaiveCredal(discretizer=None, epsilon=epsilon)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        chain = CredalChainClassifier(base, threshold=threshold, random_state=seed).fit(X, Y)
+    rows = rng.integers(0, 3, (n, 5))
+    given_labels = known.astype(np.int8) if share_known else None
+    with mock.patch.object(fixed_order, "_SUMS_PER_CHUNK", 1):  # chunks of 16 rows
+        both = chain.infer(rows, s=s, strategy=BOTH, known=given_labels)
+    model = chain.model_
+    encoded = model.encode(rows)
+    request = chain._request(s, known=given_labels)
+    for name, fast in zip(BOTH, both, strict=True):
+        walk = model.begin(encoded, s=s, strategy=get_strategy(name), precise=False)
+        slow = drive(walk, request, model.never_observed())
+        np.testing.assert_array_equal(fast.labels, slow.labels)
+        np.testing.assert_array_equal(fast.log_odds, slow.log_odds)
 
 
 def test_a_logarithm_does_not_depend_on_its_place():

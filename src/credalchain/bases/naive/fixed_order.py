@@ -71,7 +71,8 @@ class FixedOrderPass:
     def _walk(self, first: int, stop: int) -> None:
         sums, zeros = self._start.of(first, stop)
         forced = self._forced(first, stop)
-        stuck = self._walk_rows(first, sums, zeros, forced, expected=len(forced) == 1)
+        expected = self._request.known is None  # else the rules differ from row to row
+        stuck = self._walk_rows(first, sums, zeros, forced, expected=expected)
         if stuck is None:
             return
         width = self._tables.layout.width
@@ -97,7 +98,6 @@ class FixedOrderPass:
         told, told_zeros = self._told
         width = tables.layout.width
         stuck = np.empty((*guess.shape[:2], len(sums)), dtype=np.int32)
-        # what is expected holds for the rules that all rows share
         flip, least = self._expected if expected else (_NOT_EXPECTED, _NOT_EXPECTED)
         with_zeros, pair_zeros = tables.has_zeros, tables.pairs.zeros
         any_stuck = _kernels.walk_chain(
@@ -147,7 +147,7 @@ class FixedOrderPass:
         columns = np.where(commonest == 2, self._star_columns[:, None, None], commonest)
         self._guess = columns.astype(np.int8)
         self._told = self._tell_guesses()
-        if not self._tables.has_zeros:
+        if not self._tables.has_zeros and self._request.known is None:
             self._expected = self._expect()
 
     def _expect(self) -> tuple[IntArray, IntArray]:
