@@ -147,6 +147,21 @@ def test_surprises_against_the_plain_walk(seed, m, n, s, epsilon, threshold, sha
         np.testing.assert_array_equal(fast.log_odds, slow.log_odds)
 
 
+def test_pilots_that_get_stuck():
+    """Exact ties stop the first rows; labels that nobody ever observed must stay open."""
+    Y = np.full((40, 8), -1)
+    Y[:, 0] = np.tile([0, 1], 20)
+    x = np.array(["a", "a", "b", "c"] * 10)[:, None]  # "a" ties at one half
+    with pytest.warns(UserWarning, match="never observed"):
+        chain = CredalChainClassifier(s=0.0, order="given").fit(x, Y)
+    for n in (8, 80, 400):
+        rows = np.repeat(["a", "b"], n)[:, None]
+        labels = chain.predict_partial(rows)
+        assert (labels[:, 1:] == -1).all()
+        assert (labels[:n, 0] == -1).all()
+        assert (labels[n:, 0] == 0).all()
+
+
 def test_a_logarithm_does_not_depend_on_its_place():
     """numpy's vectorised logarithm must not treat the end of an array differently."""
     values = np.random.default_rng(0).random(1003)

@@ -138,12 +138,17 @@ class FixedOrderPass:
     # -- what most rows say ------------------------------------------------------------
 
     def _guess_from(self, n_pilots: int) -> None:
-        """Each label's commonest answer among the first rows."""
+        """Each label's commonest answer among the first rows; those that got stuck do not vote."""
         sums, zeros = self._start.of(0, n_pilots)
-        self._walk_rows(0, sums, zeros, self._forced(0, n_pilots))
+        stuck = self._walk_rows(0, sums, zeros, self._forced(0, n_pilots))
         answers = self.labels[:, :, :n_pilots, self._order]
+        if stuck is not None:
+            answers = np.where(stuck[..., None] < len(self._order), FREE, answers)
         votes = np.stack([(answers == y).sum(axis=2) for y in (0, 1, STAR)])
         commonest = np.argmax(votes, axis=0)
+        rules = self._forced(0, 1)[0]
+        if self._request.known is None:  # then rules hold for all rows, and nobody checks them
+            commonest[..., rules != FREE] = np.where(rules == STAR, 2, rules)[rules != FREE]
         columns = np.where(commonest == 2, self._star_columns[:, None, None], commonest)
         self._guess = columns.astype(np.int8)
         self._told = self._tell_guesses()
