@@ -368,6 +368,22 @@ BAD_DATA = {
         [*FIT, "--base", "wrapper", "--estimator", "sklearn.Magic"],
         "--estimator: there is no class 'sklearn.Magic'",
     ),
+    "no class at all": (
+        "x,y\n1,0\n",
+        [*FIT, "--base", "wrapper", "--estimator", "os.getcwd"],
+        "--estimator: there is no class 'os.getcwd'",
+    ),
+    "cannot be saved": (
+        "x,y\n1,0\n2,1\n",
+        [*FIT, "--base", "wrapper", "--estimator", "sklearn.tree.DecisionTreeClassifier"],
+        "types that skops does not trust",
+    ),
+    "idle s": ("x,y\n1,0\n", [*FIT, "--method", "joint", "--s", "9"], "--s is for --method chain"),
+    "idle values": (
+        "x,y\n1,0\n",
+        ["evaluate", "bad.csv", "--labels", "y", "--reward", "9"],
+        "--reward is not for --method chain",
+    ),
     "threshold": ("x,y\n1,0\n", [*FIT, "--threshold", "high"], "--threshold must be numbers"),
     "folder": (
         "x,y\n1,0\n",

@@ -7,7 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy import sparse
 from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 
 from credalchain import (
@@ -89,9 +92,9 @@ def test_credal_certainty_is_the_lower_probability(fitted):
     model, X, _ = fitted
     credal = JointDecision.from_fitted(model.estimator_, bounds="credal")
     interval = model.estimator_.infer(X).interval
-    certainty = np.maximum(interval[..., 0], 1 - interval[..., 1])
-    found = credal._worths(X, credal._sure(X, None), None)[1]
-    np.testing.assert_array_equal(found, certainty)
+    sure = credal._sure(X, None)
+    np.testing.assert_array_equal(sure.yes, interval[..., 0])
+    np.testing.assert_array_equal(sure.no, 1 - interval[..., 1])
     more_cautious = (credal.predict_path(X, [0.5])[0] == -1).mean()
     assert more_cautious >= (model.predict_path(X, [0.5])[0] == -1).mean()
 
@@ -191,6 +194,53 @@ def test_known_labels(fitted):
     assert (drawn.predict_partial(X, known=known)[:, 2] == 1).all()
     with pytest.raises(ValueError, match="known must have shape"):
         model.predict_partial(X, known=known[:, :2])
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"bounds": "credal"}, {"joint": "sampled", "n_samples": 20}]
+)
+def test_labels_never_observed_stay_open_unless_known(options):
+    X, Y = data()
+    gone = Y.astype(float)
+    gone[:, 2] = np.nan
+    with pytest.warns(UserWarning, match="never observed"):
+        ensemble = CredalChainEnsemble(n_chains=2, random_state=0).fit(X, gone)
+    decision = JointDecision.from_fitted(ensemble, random_state=0, **options)
+    prediction = decision.infer(X, reward=1e9)
+    assert (prediction.labels[:, 2] == -1).all()
+    assert (prediction.interval[:, 2] == [0, 1]).all()
+    known = np.full(Y.shape, -1)
+    known[:, 2] = 1
+    assert (decision.predict_path(X, [0.0], known=known)[0][:, 2] == 1).all()
+
+
+def test_what_is_known_is_answered_before_what_is_certain(fitted):
+    """Draws are not sharpened, so something certain may turn out wrong before something known."""
+    model, X, Y = fitted
+    sampled = JointDecision.from_fitted(model.estimator_, joint="sampled", random_state=0)
+    sampled.exponent_ = 20.0
+    known = np.full(Y.shape, -1)
+    known[::2, 1] = 1 - Y[::2, 1]
+    labels = sampled.predict_path(X, [0.0], known=known)[0]
+    assert (labels[::2, 1] == known[::2, 1]).all()
+
+
+def test_sparse_input_of_any_format():
+    X, Y = data()
+    decision = JointDecision(CredalChainClassifier(), random_state=0)
+    thin = decision.fit(sparse.coo_matrix(np.maximum(X, 0)), Y)
+    assert thin.predict_partial(sparse.coo_matrix(X)).shape == Y.shape
+
+
+def test_what_is_no_classifier_of_ours():
+    X, Y = data()
+    for wrong in (ExtraTreesClassifier(), JointDecision(), 3):
+        with pytest.raises(TypeError, match="estimator must be None or a classifier of this"):
+            JointDecision(wrong).fit(X, Y)
+    with pytest.raises(NotFittedError):
+        JointDecision().read_labels(Y)
+    with pytest.raises(ValueError, match="values must be several rewards, got 0.3"):
+        JointDecision(CredalChainClassifier()).fit(X, Y).predict_path(X, 0.3)
 
 
 def test_the_default_is_an_ensemble_of_forests():

@@ -219,6 +219,99 @@ def test_trees_that_would_never_end(tmp_path):
             load_model(rewrite(tmp_path / "m", tmp_path / "e", change))
 
 
+def test_nodes_that_two_ways_lead_to(tmp_path):
+    """Each would double the time of a walk."""
+    save_model(OTHERS["default forest"](), tmp_path / "m")
+
+    def join(description, arrays):
+        arrays["forest_right"] = arrays["forest_left"].copy()
+
+    with pytest.raises(ModelFileError, match="one way that leads to it"):
+        load_model(rewrite(tmp_path / "m", tmp_path / "e", join))
+
+
+def test_ensembles_whose_chains_do_not_fit_together(tmp_path):
+    save_model(OTHERS["forests"](), tmp_path / "m")
+
+    def other_words(description, arrays):
+        description["models"][1]["numbers"]["words"] = {}
+
+    with pytest.raises(ModelFileError, match="same labels and features"):
+        load_model(rewrite(tmp_path / "m", tmp_path / "e", other_words))
+
+
+def test_hostile_archives(tmp_path):
+    save_model(MODELS["codes"](), tmp_path / "m")
+    with (
+        zipfile.ZipFile(tmp_path / "m") as source,
+        zipfile.ZipFile(tmp_path / "twice", "w") as target,
+    ):
+        for name in source.namelist():
+            target.writestr(name, source.read(name))
+        with pytest.warns(UserWarning, match="Duplicate"):
+            target.writestr(name, source.read(name))
+    with pytest.raises(ModelFileError, match="holds other things"):
+        load_model(tmp_path / "twice")
+    with np.load(tmp_path / "m") as archive:
+        arrays = {name: archive[name] for name in archive.files}
+    text = arrays.pop("json").tobytes().decode()
+    text = text[:-1] + ', "deep": ' + "[" * 5000 + "]" * 5000 + "}"
+    np.savez(tmp_path / "deep.npz", json=np.frombuffer(text.encode(), np.uint8), **arrays)
+    with pytest.raises(ModelFileError):
+        load_model(tmp_path / "deep.npz")
+
+
+def test_what_is_saved_can_be_loaded(tmp_path):
+    """Or it is not saved: a model that cannot be read again is lost."""
+
+    class Own(ExtraTreesClassifier):
+        pass
+
+    own = CredalChainClassifier(CredalForest(Own(n_estimators=2))).fit(NUMBERS, LABELS)
+    swapped = CredalChainClassifier(CredalForest(SMALL)).fit(NUMBERS, LABELS)
+    swapped.set_params(base=CredalLogistic())
+    named = CredalChainClassifier().fit(pd.DataFrame({"a\0": np.arange(N)}), LABELS)
+    for lost in (own, swapped, named):
+        with pytest.raises(ValueError, match="cannot be saved"):
+            save_model(lost, tmp_path / "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("dtype", ["i1", "u8", "O", "U3", "f8", "?"])
+def test_classes_keep_their_type(dtype, tmp_path):
+    y = np.array([0, 1] * (N // 2)).astype(dtype)
+    classifier = CredalChainClassifier(random_state=np.int64(3)).fit(NUMBERS, y)
+    save_model(classifier, tmp_path / "m")
+    again = load_model(tmp_path / "m")
+    assert again.classes_.dtype == classifier.classes_.dtype
+    assert again.classes_.tolist() == classifier.classes_.tolist()
+    assert again.random_state == 3
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        ["contamination", "text"],
+        ["contamination", [7.5, 0.1]],
+        ["bag", [0.5, 0.1], [], [0, 7]],
+        ["magic", [0.5, 0.1]],
+        ["contamination", GaussianNB()],
+    ],
+)
+def test_wrapped_classifiers_that_are_none(content, tmp_path):
+    import skops.io
+
+    save_model(OTHERS["contamination"](), tmp_path / "m")
+
+    def swap(description, arrays):
+        labels = skops.io.loads(arrays["skops"].tobytes(), trusted=[])
+        labels["labels"][1] = content
+        arrays["skops"] = np.frombuffer(skops.io.dumps(labels), np.uint8)
+
+    with pytest.raises(ModelFileError):
+        load_model(rewrite(tmp_path / "m", tmp_path / "e", swap))
+
+
 def test_code_in_a_wrapped_classifier_is_refused(tmp_path):
     class Own(GaussianNB):
         pass

@@ -2,11 +2,12 @@
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import KFold
@@ -16,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 from credalchain.bases.forest import CredalForest
 from credalchain.bases.protocol import Exactness, Labels
 from credalchain.calibration import best_exponent, sharpened
+from credalchain.classifier import CredalClassifier
 from credalchain.ensemble import CredalChainEnsemble
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
@@ -106,6 +108,8 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     def fit(self, X: Any, Y: Any) -> "JointDecision":
         """Fit the estimator inside, and learn how far its probabilities can be believed."""
         self._check()
+        if sparse.issparse(X):
+            X = X.tocsr()  # rows are taken out of it
         self._take(self._unfitted().fit(X, Y))
         if self.calibration_folds is not None:
             self.exponent_ = self._learn_exponent(X, self.estimator_.read_labels(Y))
@@ -144,6 +148,11 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
                 n_chains=20,
                 n_jobs=self.n_jobs,
                 random_state=self.random_state,
+            )
+        if not isinstance(self.estimator, CredalClassifier):
+            raise TypeError(
+                "estimator must be None or a classifier of this package, such as "
+                f"CredalChainEnsemble(), got {self.estimator!r}."
             )
         return clone(self.estimator)
 
@@ -197,9 +206,10 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         return self._decide(X, self._sure(X, known), values, known)
 
     def _decide(self, X: Any, sure: "_Sure", values: Iterable[float], known: Any) -> Labels:
+        if not np.iterable(values):
+            raise ValueError(f"values must be several rewards, got {values!r}.")
         rewards = [_check_reward(value) for value in values]
-        answers, certainty, all_right = self._worths(X, sure, known)
-        order = np.argsort(-certainty, axis=1, kind="stable")
+        answers, order, all_right = self._worths(X, sure, known)
         m = answers.shape[1]
         place = np.argsort(order, axis=1)
         path = np.empty((len(rewards), *answers.shape), dtype=np.int8)
@@ -216,14 +226,16 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def read_labels(self, Y: Any) -> Labels:
         """True labels of new rows, in the form of ``predict_partial``."""
+        check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.read_labels(Y))
 
-    def _worths(self, X: Any, sure: "_Sure", known: Any) -> tuple[Labels, FloatArray, FloatArray]:
-        """Answers, how sure each is, and P(the k surest are all right) for k = 0..m."""
+    def _worths(
+        self, X: Any, sure: "_Sure", known: Any
+    ) -> tuple[Labels, NDArray[np.int64], FloatArray]:
+        """Answers, the surest first, and P(the first k are all right) for k = 0..m."""
         answers, certainty = (sure.yes >= sure.no).astype(np.int8), np.maximum(sure.yes, sure.no)
-        never = self.estimator_.model_.never_observed()
-        answers[:, never], certainty[:, never] = ABSTAIN, 0.0  # nobody could know
-        order = np.argsort(-certainty, axis=1, kind="stable")
+        answers[certainty == 0] = ABSTAIN  # nobody could know
+        order = np.lexsort((-certainty, ~sure.known))  # what is known first, whatever it is worth
         if self.joint == "independent":
             steps = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
         else:
@@ -232,7 +244,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             )
             right = np.take_along_axis(drawn == answers, order[None], axis=2)
             steps = np.logical_and.accumulate(right, axis=2).mean(axis=0)
-        return answers, certainty, np.hstack([np.ones((len(steps), 1)), steps])
+        return answers, order, np.hstack([np.ones((len(steps), 1)), steps])
 
     def _sure(self, X: Any, known: Any) -> "_Sure":
         check_is_fitted(self, "estimator_")
@@ -244,14 +256,12 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         else:
             p = sharpened(_probability(self.estimator_, X, known), self.exponent_)
             sure = _Sure(p, 1 - p, (Exactness.EXACT,) * p.shape[1])
+        return sure.where_known(self._told(known, sure.yes.shape), self.estimator_.model_)
+
+    def _told(self, known: Any, shape: tuple[int, ...]) -> Labels:
         if known is None:
-            return sure
-        told = self.estimator_._read_known(known, len(sure.yes))
-        return _Sure(
-            np.where(told == MISSING, sure.yes, told == 1),
-            np.where(told == MISSING, sure.no, told == 0),
-            sure.exactness,
-        )
+            return np.full(shape, MISSING, dtype=np.int8)
+        return np.asarray(self.estimator_._read_known(known, shape[0]))
 
     def _check(self) -> None:
         check_choice("bounds", self.bounds, ("precise", "credal"))
@@ -266,11 +276,22 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Sure:
-    """How sure it is that each label is 1, and that it is 0: (n, m) each."""
+    """How sure it is that each label is 1, that it is 0, and whether it is known: (n, m) each."""
 
     yes: FloatArray
     no: FloatArray
     exactness: tuple[Exactness, ...]
+    known: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
+
+    def where_known(self, told: Labels, model: Any) -> "_Sure":
+        """Certain of what was told, and of nothing that was never observed in training."""
+        unknown = ~model.never_observed()
+        return _Sure(
+            np.where(told == MISSING, self.yes * unknown, told == 1),
+            np.where(told == MISSING, self.no * unknown, told == 0),
+            self.exactness,
+            told != MISSING,
+        )
 
 
 def _probability(fitted: Any, X: Any, known: Any = None) -> FloatArray:

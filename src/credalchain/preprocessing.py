@@ -220,13 +220,24 @@ def _read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def as_plain_table(X: Any) -> Any:
-    """Masked cells as NaN, sparse entries stored twice as their sum; the rest as it is."""
+    """Masked cells as NaN, sparse entries stored twice as their sum, lists with text as objects.
+
+    Else numpy would turn the numbers beside a text into texts.
+    """
+    if isinstance(X, (list, tuple)) and _has_text(X):
+        return np.array(X, dtype=object)
     if isinstance(X, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(X), np.nan, X.data)
     if sparse.issparse(X) and not getattr(X, "has_canonical_format", True):
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def _has_text(rows: Any) -> bool:
+    return all(isinstance(row, (list, tuple)) for row in rows) and any(
+        isinstance(value, str) for row in rows for value in row
+    )
 
 
 def _columns(X: FloatArray) -> FloatArray:

@@ -61,6 +61,25 @@ def test_columns_that_change_their_kind():
     assert np.isnan(nothing[:, :2]).all()
 
 
+def test_a_column_without_any_value_in_training():
+    numbers = Numbers.learn(FRAME.assign(town=None), one_hot=False)
+    assert np.isnan(numbers.of(FRAME)[:, 1]).all()
+
+
+def test_sparse_rows_have_no_words():
+    numbers = Numbers.learn(FRAME, one_hot=True)
+    for turn in (numbers.of, numbers.table):
+        with pytest.raises(ValueError, match="held text in fit and is a sparse matrix now"):
+            turn(sparse.csr_array((2, 4)))
+
+
+def test_lists_of_mixed_rows_keep_their_numbers():
+    rows = [["Oslo", 0.31], ["Rome", -1.2], ["Oslo", 2.0], ["Rome", 0.4]] * 5
+    chain = CredalChainClassifier(CredalForest(), random_state=0).fit(rows, [[0, 1], [1, 0]] * 10)
+    assert list(chain.model_.numbers.words) == [0]
+    assert chain.predict([["Oslo", 1.0]]).shape == (1, 2)
+
+
 @pytest.mark.parametrize("base", [CredalForest(), CredalLogistic(n_members=3), CredalWrapper()])
 def test_every_base_takes_words(base):
     rng = np.random.default_rng(0)

@@ -14,7 +14,12 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.svm import LinearSVC
 from sklearn.tree import DecisionTreeClassifier
 
-from credalchain import CredalBinaryRelevanceClassifier, CredalChainClassifier, CredalWrapper
+from credalchain import (
+    CredalBinaryRelevanceClassifier,
+    CredalChainClassifier,
+    CredalLogistic,
+    CredalWrapper,
+)
 from credalchain.bases.wrapper.search import is_enumerable, widest_bounds
 
 VALUES = [0.0, 0.1, 0.3, 1.0, 3.0]
@@ -290,6 +295,36 @@ def test_what_is_wrong_is_said(params, message):
     base = CredalWrapper().set_params(**params)
     with pytest.raises(ValueError, match=message):
         CredalChainClassifier(base).fit(X, Y)
+
+
+class Broken(GaussianNB):
+    def predict_proba(self, X):
+        return np.full((len(X), 2), np.nan)
+
+
+def test_probabilities_that_are_none():
+    X, Y = problem()
+    fitted = CredalChainClassifier(CredalWrapper(Broken(), "contamination")).fit(X, Y)
+    with pytest.raises(ValueError, match=r"Broken\(\) gave nan as a probability"):
+        fitted.predict(X)
+
+
+def test_a_label_with_one_class_is_open_to_doubt():
+    X, Y = problem()
+    Y[:, 0] = 1
+    for base in (CredalWrapper(GaussianNB()), CredalLogistic(n_members=3)):
+        fitted = CredalChainClassifier(base, order="given").fit(X[:10], Y[:10])
+        widths = [np.ptp(fitted.infer(X[:1], s=s).interval[0, 0]) for s in (0, 1, 3)]
+        assert widths[0] == 0
+        assert 0.05 < widths[1] < widths[2]
+        assert fitted.nested_
+
+
+def test_whole_numbers_of_numpy():
+    X, Y = problem()
+    fitted = CredalChainClassifier(CredalWrapper(budget=np.int64(4)), s=9.0).fit(X, Y)
+    assert fitted.predict_partial(X).shape == Y.shape
+    assert not fitted.nested_
 
 
 def test_other_errors():

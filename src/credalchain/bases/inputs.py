@@ -25,23 +25,27 @@ class Numbers:
     n_columns: int
     words: Mapping[int, Categories]
     one_hot: bool
+    empty: tuple[int, ...] = ()  # columns without a value in training
 
     @classmethod
     def learn(cls, X: Any, *, one_hot: bool) -> "Numbers":
         """From checked training rows."""
-        words = {}
+        words, empty = {}, set()
         if not _is_plain(X):
             for i, (name, column) in enumerate(named_columns(X)):
                 categories = _words_of(name, column)
                 if categories is not None:
                     words[i] = categories
-        return cls(int(X.shape[1]), words, one_hot)
+                elif keys_of(np.asarray(column), name)[1].all():
+                    empty.add(i)
+        return cls(int(X.shape[1]), words, one_hot, tuple(sorted(empty)))
 
     def of(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """Checked rows as a dense array."""
+        self._check_sparse(X)
         if sparse.issparse(X):
             numbers = np.asarray(X.toarray(), dtype=np.float64)
-        elif _is_plain(X) and not self.words:
+        elif _is_plain(X) and not self.words and not self.empty:
             numbers = X
         else:
             columns = [self._column(i, *named) for i, named in enumerate(named_columns(X))]
@@ -54,9 +58,16 @@ class Numbers:
 
     def table(self, X: Any) -> Any:
         """The same, but sparse rows stay sparse."""
+        self._check_sparse(X)
         return X.tocsr() if sparse.issparse(X) else self.of(X)
 
+    def _check_sparse(self, X: Any) -> None:
+        if sparse.issparse(X) and self.words:
+            raise ValueError("X held text in fit and is a sparse matrix now.")
+
     def _column(self, i: int, name: str, column: Any) -> list[NDArray[np.float64]]:
+        if i in self.empty:
+            return [np.full(len(column), np.nan)]
         keys, missing = keys_of(np.asarray(column), name)
         is_text = keys.dtype.kind != "f" and not missing.all()
         if is_text != (i in self.words) and not missing.all():

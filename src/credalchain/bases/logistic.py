@@ -112,6 +112,10 @@ class CredalLogistic(BaseEstimator):
     def _vectors(self, inputs: FloatArray, y: Labels, rng: np.random.RandomState) -> FloatArray:
         """(members, inputs and intercept)."""
         fit = self._fit(inputs, y)
+        if len(np.unique(y)) == 1:  # bootstrap samples are all alike: half a row less, and more
+            n1, n0, width = np.sum(y == 1) + 1.0, np.sum(y == 0) + 1.0, inputs.shape[1]
+            ends = [np.log((n1 - half) / (n0 + half)) for half in (0.5, -0.5)]
+            return np.vstack([fit, *(np.append(np.zeros(width), end) for end in ends)])
         if self.source == "posterior":
             return np.vstack([fit, _posterior(inputs, fit, self.C, self.n_members, rng)])
         draws = rng.randint(len(y), size=(self.n_members, len(y)))

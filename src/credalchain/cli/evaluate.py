@@ -17,16 +17,18 @@ from credalchain.labels import as_labels
 from credalchain.metrics import MEASURES
 from credalchain.report import partial_report
 
+_VALUES, _REWARDS = "0,1,2,4", "0.3,0.6,1,2"
+
 
 def evaluate(
     data: o.Data,
     labels: o.Labels = None,
     ignore: o.Ignore = "",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
-    s: Annotated[str, typer.Option("--s", help="Values of s, with commas between.")] = "0,1,2,4",
+    s: Annotated[str, typer.Option("--s", help="Values of s, with commas between.")] = _VALUES,
     reward: Annotated[
         str, typer.Option(help="joint: values of the reward, with commas between.")
-    ] = "0.3,0.6,1,2",
+    ] = _REWARDS,
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of tables.")] = False,
     method: o.Method = "chain",
     base: o.Base = "naive",
@@ -48,16 +50,19 @@ def evaluate(
 
     Example: `credalchain evaluate songs.csv --labels last:6 --s 0.5,1,2 --folds 5`
     """
-    values = np.atleast_1d(o.numbers(s, "--s")).tolist()
-    rewards = np.atleast_1d(o.numbers(reward, "--reward")).tolist()
+    joint = method in ("joint", "recommended")
+    for name, given, usual in (("--s", s, _VALUES), ("--reward", reward, _REWARDS)):
+        if given != usual and joint != (name == "--reward"):
+            raise ValueError(f"{name} is not for --method {method}.")
+    values = np.atleast_1d(o.numbers(reward, "--reward") if joint else o.numbers(s, "--s")).tolist()
     classifier = o.build_classifier(
         method=method,
         base=base,
         estimator=estimator,
         trees=trees,
         chains=chains,
-        reward=rewards[0] if method in ("joint", "recommended") else 0.5,
-        s=values[0],
+        reward=values[0] if joint else 0.5,
+        s=2.0 if joint else values[0],
         strategy=strategy,
         order=order,
         threshold=threshold,
@@ -74,8 +79,6 @@ def evaluate(
     X = frame.drop(columns=[*names, *pick_columns(frame, ignore, "--ignore")])
     if len(frame) < folds:
         raise ValueError(f"--folds must be at most the number of rows, {len(frame)}.")
-    if classifier.knob == "reward":
-        values = rewards
     measures, answers = _cross_validate(classifier, X, frame[names], values, folds, seed)
     if as_json:
         _print_json(classifier.knob, measures, answers, frame[names])

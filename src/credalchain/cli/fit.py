@@ -1,6 +1,6 @@
 """``credalchain fit``."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -8,6 +8,12 @@ from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.tables import pick_columns, pick_labels, read_table
 from credalchain.model_files import save_model
+from credalchain.model_files.wrapper import check_can_be_saved
+
+
+def inner_base(classifier: Any) -> Any:
+    """The base of the chains, also below a joint decision."""
+    return getattr(classifier, "estimator", classifier).base
 
 
 def fit(
@@ -62,6 +68,8 @@ def fit(
     features = frame.drop(columns=[*names, *pick_columns(frame, ignore, "--ignore")])
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
+    if base == "wrapper":
+        check_can_be_saved(inner_base(classifier).estimator)
     if method in ("joint", "recommended"):
         note(f"fitting {len(names)} labels several times over; this takes a while")
     classifier.fit(features, frame[names])

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier
 
 from credalchain.bases.forest import CredalForest
@@ -99,6 +100,9 @@ def build_classifier(
     _refuse_idle(
         ("--method", method, "chain or relevance or ensemble or joint", "--base", base, "naive"),
         ("--method", method, "chain", "--order", order, "random"),
+        ("--method", method, "chain or ensemble", "--strategy", strategy, "branching"),
+        ("--method", method, "chain or relevance or ensemble", "--s", s, 2.0),
+        ("--method", method, "chain or relevance or ensemble", "--threshold", threshold, "0.5"),
         ("--method", method, "ensemble or joint", "--chains", chains, 10),
         ("--method", method, "joint or recommended", "--reward", reward, 0.5),
         ("--base", base, "naive", "--epsilon", epsilon, 0.001),
@@ -120,7 +124,7 @@ def build_classifier(
             missing_features=missing_features,
         ),
         "forest": lambda: CredalForest(
-            None if trees == 100 else ExtraTreesClassifier(n_estimators=trees)
+            None if trees == 100 else ExtraTreesClassifier(n_estimators=trees, min_samples_leaf=2)
         ),
         "logistic": CredalLogistic,
         "wrapper": lambda: CredalWrapper(_estimator(estimator)),
@@ -159,6 +163,6 @@ def _estimator(path: str) -> Any:
     if not path:
         return None
     found = import_class(path)
-    if found is None:
-        raise ValueError(f"--estimator: there is no class {path!r}.")
+    if not (isinstance(found, type) and issubclass(found, BaseEstimator)):
+        raise ValueError(f"--estimator: there is no class {path!r} of scikit-learn's kind.")
     return found()

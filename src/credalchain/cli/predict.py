@@ -41,6 +41,8 @@ def predict(
     """
     classifier = load_model(model)
     inner = inner_classifier(classifier).set_params(n_jobs=jobs)
+    if threshold is not None and classifier.knob == "reward":
+        raise ValueError("--threshold: this model decides jointly; use --reward.")
     if threshold is not None:
         inner.set_params(threshold=o.numbers(threshold, "--threshold"))
     chosen = choices(classifier, s=s, strategy=strategy, reward=reward)

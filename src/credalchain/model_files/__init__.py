@@ -25,7 +25,12 @@ def save_model(classifier: Any, path: str | os.PathLike[str]) -> None:
         With a base of this package and a strategy that has a name.
     path : path
     """
-    write_archive(Path(path), *describe(classifier))
+    description, arrays = describe(classifier)
+    try:
+        restore(description, arrays)  # what could not be read again is not written
+    except (ValueError, TypeError, KeyError) as error:
+        raise ValueError(f"this model cannot be saved: {error}") from error
+    write_archive(Path(path), description, arrays)
 
 
 def load_model(path: str | os.PathLike[str]) -> Any:

@@ -50,19 +50,25 @@ def read_archive(path: Path) -> tuple[Description, dict[str, NDArray[Any]]]:
     _refuse_other_formats(path)
     try:
         with zipfile.ZipFile(path) as archive:
-            members = {item.filename: item.file_size for item in archive.infolist()}
-            ours = all(_MEMBER.fullmatch(name) for name in members)
-            if not ours or sum(members.values()) > _MOST_BYTES:
+            names = [item.filename for item in archive.infolist()]
+            if len(set(names)) < len(names) or not all(_MEMBER.fullmatch(name) for name in names):
                 raise ModelFileError(f"{path} is not a credalchain model: it holds other things.")
+            check_size(archive)
         with np.load(path, allow_pickle=False) as archive:
             arrays = {name: archive[name] for name in archive.files}
         description = json.loads(arrays.pop("json").tobytes().decode())
+        _check_description(path, description, arrays)
     except ModelFileError:
         raise
     except (Exception, MemoryError) as error:
         raise ModelFileError(f"{path} is not a credalchain model, or it is damaged.") from error
-    _check_description(path, description, arrays)
     return description, arrays
+
+
+def check_size(archive: zipfile.ZipFile) -> None:
+    """Refuse what would not fit into memory, before it is unpacked."""
+    if sum(item.file_size for item in archive.infolist()) > _MOST_BYTES:
+        raise ModelFileError(f"it unpacks to more than {_MOST_BYTES} bytes.")
 
 
 def _check_description(path: Path, description: Any, arrays: Arrays) -> None:

@@ -63,10 +63,10 @@ def parts_of(sizes: NDArray[Any], total: int, what: str) -> list[slice]:
 def describe_numbers(numbers: Numbers) -> Description:
     """How the table becomes numbers."""
     words = {str(i): categories.keys.tolist() for i, categories in numbers.words.items()}
-    return {"n_columns": numbers.n_columns, "words": words, "one_hot": numbers.one_hot}
+    return {"n_columns": numbers.n_columns, "words": words, "empty": list(numbers.empty)}
 
 
-def restore_numbers(description: Any) -> tuple[Numbers, int]:
+def restore_numbers(description: Any, *, one_hot: bool) -> tuple[Numbers, int]:
     """The same from a file, and how many columns of numbers there will be."""
     n = whole(description["n_columns"], "n_columns")
     words: dict[int, Categories] = {}
@@ -74,9 +74,9 @@ def restore_numbers(description: Any) -> tuple[Numbers, int]:
         if not (place.isdecimal() and int(place) < n) or len(set(keys)) < len(keys) or not keys:
             raise ModelFileError("the categories of a column must be different, of a column")
         words[int(place)] = Categories(np.array(names(keys, len(keys), "categories")))
-    one_hot = description["one_hot"] is True
+    empty = tuple(whole(i, "empty") for i in description["empty"])
     more = sum(len(one.keys) - 1 for one in words.values()) if one_hot else 0
-    return Numbers(n, words, one_hot), n + more
+    return Numbers(n, words, one_hot, empty), n + more
 
 
 def plain(value: Any) -> Any:

@@ -1,10 +1,13 @@
 """Classifiers as a description and arrays: parameters, names, and the models of their bases."""
 
+import re
+from numbers import Integral
 from types import ModuleType
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils import check_random_state
 
 from credalchain._version import __version__
 from credalchain.bases.ensemble import EnsembleModel
@@ -79,7 +82,8 @@ def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
         "n_features": int(classifier.n_features_in_),
         "feature_names": None if columns is None else columns.tolist(),
         "label_names": classifier.label_names_.tolist(),
-        "classes": classifier.classes_.tolist() if classifier.classes_.ndim == 1 else None,
+        "classes": plain(classifier.classes_) if classifier.classes_.ndim == 1 else None,
+        "classes_dtype": classifier.classes_.dtype.str,
     }
     return description, arrays
 
@@ -102,7 +106,13 @@ def _describe_decision(decision: JointDecision) -> tuple[Description, dict[str, 
 def _describe_model(base: Any, model: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
     for cls, codec in _KINDS.values():
         if isinstance(model, cls):
-            description, arrays = codec.describe(base, model)
+            try:
+                description, arrays = codec.describe(base, model)
+            except (AttributeError, KeyError) as error:
+                raise ValueError(
+                    f"a {cls.__name__} cannot be saved with the base {base!r}; was the base "
+                    "changed after fitting?"
+                ) from error
             return description, arrays
     raise ValueError(
         "only models of this package's own bases can be saved, because others are code: "
@@ -142,7 +152,7 @@ def _plain_parameters(classifier: Any) -> Description:
 def _seeded(parameters: Description) -> Description:
     """A seed is kept, a generator is not."""
     seed = parameters["random_state"]
-    return {**parameters, "random_state": seed if isinstance(seed, int) else None}
+    return {**parameters, "random_state": seed if isinstance(seed, Integral) else None}
 
 
 # -- reading -------------------------------------------------------------------------------
@@ -169,6 +179,7 @@ def _restore_decision(description: Description, arrays: Arrays) -> JointDecision
     exponent = description["exponent"]
     if not (isinstance(exponent, float) and 0 < exponent < float("inf")):
         raise ModelFileError(f"exponent must be a positive number, got {exponent!r}")
+    check_random_state(decision.random_state)
     decision.exponent_ = exponent
     return decision
 
@@ -192,7 +203,11 @@ def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
         }
         restored.append(_restore_model(content, mine))
     base, first, n_features = restored[0]
-    if any((m.n_labels, p) != (first.n_labels, n_features) for _, m, p in restored):
+    if any((m.n_labels, p) != (first.n_labels, n_features) for _, m, p in restored) or any(
+        (content["base"], content.get("numbers"))
+        != (description["models"][0]["base"], description["models"][0].get("numbers"))
+        for content in description["models"]
+    ):
         raise ModelFileError("the chains of an ensemble must have the same labels and features")
     orders = array(arrays, "orders", "iu", ndim=2)
     chains = description["chains"]
@@ -216,7 +231,7 @@ def _restore_classifier(description: Description, base: Any, model: Any, counted
         classifier.feature_names_in_ = np.array(columns, dtype=object)
         _name_columns(model, classifier.feature_names_in_)
     if description["classes"] is not None:
-        _set_classes(classifier, description["classes"])
+        _set_classes(classifier, description["classes"], description.get("classes_dtype"))
     classifier._request(classifier.s)  # checks s, threshold and n_jobs
     classifier._strategy()
     return classifier
@@ -230,11 +245,13 @@ def _name_columns(model: Any, columns: NDArray[Any]) -> None:
             discretizer.feature_names_in_ = columns
 
 
-def _set_classes(classifier: Any, classes: Any) -> None:
+def _set_classes(classifier: Any, classes: Any, dtype: Any) -> None:
     same_kind = isinstance(classes, list) and len({type(value) for value in classes}) == 1
     plainly = same_kind and isinstance(classes[0], (str, int, float, bool))
     if not plainly or len(set(classes)) != len(classes) or len(classes) > 2:
         raise ModelFileError(f"classes must be one or two different values, got {classes!r}")
     if classifier.n_labels_ != 1:
         raise ModelFileError("classes are for a single label")
-    classifier.classes_ = np.array(classes)
+    if dtype is not None and not re.fullmatch(r"[<>|=]?([biuf]\d|U\d{1,4}|O8?)", str(dtype)):
+        raise ModelFileError(f"classes cannot be of type {dtype!r}")
+    classifier.classes_ = np.array(classes, dtype="O" if str(dtype)[1:2] == "O" else dtype)

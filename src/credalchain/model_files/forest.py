@@ -1,5 +1,6 @@
 """Forests in files: the nodes of all trees of all labels, one after the other."""
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -37,8 +38,10 @@ def describe(
     """The base's parameters and the nodes."""
     learner: Any = None
     if base.forest is not None:
+        if type(base.forest) not in _FORESTS.values():
+            raise ValueError(f"a forest of a class of your own cannot be saved: {base.forest!r}.")
         params = base.forest.get_params()
-        if not isinstance(params["random_state"], (int, type(None))):
+        if not isinstance(params["random_state"], (Integral, type(None))):
             params["random_state"] = None
         params = {name: plain(value) for name, value in params.items()}
         learner = {"class": type(base.forest).__name__, "parameters": params}
@@ -66,7 +69,7 @@ def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, For
     learner = description["base"]["forest"]
     if learner is not None:
         learner = _FORESTS[learner["class"]](**learner["parameters"])
-    numbers, n_features = restore_numbers(description["numbers"])
+    numbers, n_features = restore_numbers(description["numbers"], one_hot=False)
     nodes = {
         name: np.ascontiguousarray(array(arrays, f"forest_{name}", kind), dtype=dtype)
         for name, (kind, dtype) in _NODES.items()
@@ -75,7 +78,8 @@ def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, For
         array(arrays, f"forest_{name}", "iu", ndim=1) for name in ("n_nodes", "n_trees")
     )
     n_labels = len(n_nodes)
-    if any(part.shape != (len(nodes["feature"]), 2)[: part.ndim] for part in nodes.values()):
+    n = len(nodes["feature"])
+    if any(part.shape != ((n, 2) if name == "counts" else (n,)) for name, part in nodes.items()):
         raise ModelFileError("the nodes of the trees must be as many in every array")
     roots = np.asarray(array(arrays, "forest_roots", "i", ndim=1), dtype=np.int32)
     forests: list[PackedForest | None] = []
@@ -105,6 +109,8 @@ def _check(forest: PackedForest, n_features: int, n_labels: int) -> None:
         raise ModelFileError("the roots of the trees must be nodes")
     if not ((children > here[splits]) & (children < n)).all():
         raise ModelFileError("a node's branches must come after it")
+    if len(np.unique(np.append(children, forest.roots))) < children.size + len(forest.roots):
+        raise ModelFileError("a node must have one way that leads to it")
     looks_at = forest.feature[splits]
     if not ((looks_at >= -n_labels) & (looks_at < n_features)).all():
         raise ModelFileError("the trees split on a column that is not there")

@@ -47,7 +47,7 @@ def restore(
     features = array(arrays, "logistic_features", "f", ndim=2)
     intercept = array(arrays, "logistic_intercept", "f", ndim=1)
     told = array(arrays, "logistic_told", "f", ndim=3)
-    numbers, p = restore_numbers(description["numbers"])
+    numbers, p = restore_numbers(description["numbers"], one_hot=True)
     total, m = len(intercept), len(sizes)
     if features.shape != (total, p if total else 0) or told.shape != (total, m, 2):
         raise ModelFileError("the coefficients must be as many in every array")

@@ -4,10 +4,13 @@ skops restores types by name from lists it trusts, and runs nothing else. What i
 is refused when saving, and again when loading.
 """
 
+import io
+import zipfile
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from credalchain.bases.wrapper import CredalWrapper, WrappedChainModel
 from credalchain.bases.wrapper.sets import (
@@ -18,6 +21,7 @@ from credalchain.bases.wrapper.sets import (
     VennAbersCalibrated,
     venn_abers,
 )
+from credalchain.model_files.archive import check_size
 from credalchain.model_files.checks import (
     Arrays,
     Description,
@@ -43,11 +47,7 @@ def describe(
         "before": [earlier.tolist() for earlier in model.before],
     }
     blob = _skops().dumps(content)
-    strange = _skops().get_untrusted_types(data=blob)
-    if strange:
-        raise ValueError(
-            f"a classifier cannot be saved if it holds types that skops does not trust: {strange}."
-        )
+    _refuse_untrusted(blob)
     description = {
         "base": {"kind": "wrapper", **{name: plain(value) for name, value in options.items()}},
         "numbers": describe_numbers(model.numbers),
@@ -62,14 +62,36 @@ def restore(
     options = {key: value for key, value in description["base"].items() if key != "kind"}
     options["quantiles"] = tuple(options["quantiles"])
     blob = array(arrays, "skops", "u", ndim=1).tobytes()
+    check_size(zipfile.ZipFile(io.BytesIO(blob)))
     content = _skops().loads(blob, trusted=[])
     base = CredalWrapper(content["estimator"], **options)
     base._check()
-    numbers, _ = restore_numbers(description["numbers"])
+    numbers, n_features = restore_numbers(description["numbers"], one_hot=True)
     models = [_from_list(one) for one in content["labels"]]
     before = [np.array(earlier, dtype=np.int64) for earlier in content["before"]]
     _check_before(before, len(models))
-    return base, WrappedChainModel(models, before, numbers, base.budget), numbers.n_columns
+    model = WrappedChainModel(models, before, numbers, base.budget)
+    for j, earlier in enumerate(before):  # whatever is wrong with a classifier shows here
+        history = np.zeros((1, len(earlier)), dtype=np.int8)
+        lower, upper = model.bounds(j, np.zeros((1, n_features)), history, s=1.0)
+        if not (0 <= lower[0] <= upper[0] <= 1):
+            raise ModelFileError(f"label {j} has no sound probability")
+    return base, model, numbers.n_columns
+
+
+def check_can_be_saved(estimator: Any) -> None:
+    """Fit a copy to a few made-up rows, to see before a long fit whether skops takes the result."""
+    if estimator is not None:
+        fitted = clone(estimator).fit(np.eye(20), np.arange(20) % 2)
+        _refuse_untrusted(_skops().dumps(fitted))
+
+
+def _refuse_untrusted(blob: bytes) -> None:
+    strange = _skops().get_untrusted_types(data=blob)
+    if strange:
+        raise ValueError(
+            f"a classifier cannot be saved if it holds types that skops does not trust: {strange}."
+        )
 
 
 def _check_before(before: list[NDArray[np.int64]], n_labels: int) -> None:
@@ -101,6 +123,8 @@ def _from_list(parts: Any) -> LabelModel | None:
         return Contaminated(_from_plain(fitted))
     if kind == "bag":
         members, (low, high) = rest
+        if not 0 <= low <= high <= 1:
+            raise ModelFileError(f"quantiles must lie between 0 and 1, got {low}, {high}")
         return Bagged(_from_plain(fitted), [_from_plain(one) for one in members], (low, high))
     if kind == "venn-abers":
         calibrator = venn_abers()
@@ -111,11 +135,16 @@ def _from_list(parts: Any) -> LabelModel | None:
 
 
 def _as_plain(fitted: Any) -> Any:
-    return fitted.p if isinstance(fitted, Constant) else fitted
+    return [fitted.p, fitted.doubt] if isinstance(fitted, Constant) else fitted
 
 
 def _from_plain(fitted: Any) -> Any:
-    return Constant(fitted) if isinstance(fitted, float) else fitted
+    if not isinstance(fitted, list):
+        return fitted
+    p, doubt = fitted
+    if not (0 <= p <= 1 and 0 <= doubt <= 1):
+        raise ModelFileError(f"a probability must lie between 0 and 1, got {p} and {doubt}")
+    return Constant(p, doubt)
 
 
 def _skops() -> Any:

@@ -1,5 +1,6 @@
 """CredalWrapper, the base that makes any scikit-learn classifier credal."""
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -26,11 +27,12 @@ _SOURCES = ("bag", "contamination", "venn-abers")
 class CredalWrapper(BaseEstimator):
     """Any scikit-learn classifier with ``predict_proba``, one for every label, made credal.
 
-    At s = 0 a label has the classifier's own probability; a larger s uses more of the set around
-    it, which comes from ``source``:
+    At s = 0 a label has the classifier's own probability (with "venn-abers": the calibrated one);
+    a larger s uses more of the set around it, which comes from ``source``:
 
     - "bag": the classifier is also fitted to ``n_members`` bootstrap samples. s = 1 reaches from
-      the lower to the upper of the ``quantiles`` of their probabilities.
+      the lower to the upper of the ``quantiles`` of their probabilities. A label with one class in
+      training has the probability (n1 + 1) / (n + 2), and 1 / (n + 2) to either side.
     - "contamination": with weight epsilon = s / (1 + s) anything may be true, so the bounds are
       (1 - epsilon) p and (1 - epsilon) p + epsilon. Costs nothing.
     - "venn-abers": a share ``calibration`` of the rows is kept back to calibrate. s = 1 is the
@@ -63,6 +65,8 @@ class CredalWrapper(BaseEstimator):
     The classifier sees the features, as numbers (text as a column of 0 and 1 for each category),
     and two columns for each earlier label, "is 0"
     and "is 1", both 0 where the label is missing in training. Sparse features stay sparse.
+    Model files hold what skops trusts: linear models, naive Bayes, support vector machines and
+    the like, but no trees, neighbours or networks (for forests there is :class:`CredalForest`).
 
     References
     ----------
@@ -122,7 +126,7 @@ class CredalWrapper(BaseEstimator):
                 continue
             inputs = side_by_side(table[rows], indicators(Y[rows][:, earlier]))
             models.append(self._fit_label(inputs, Y[rows, j], np.random.RandomState(seed)))
-        return WrappedChainModel(models, before, numbers, self.budget)
+        return WrappedChainModel(models, before, numbers, int(self.budget))
 
     def _fit_label(self, inputs: Any, y: Labels, rng: np.random.RandomState) -> LabelModel:
         def fit(rows: NDArray[np.int64]) -> Any:
@@ -155,7 +159,7 @@ class CredalWrapper(BaseEstimator):
             raise ValueError(
                 f"quantiles must be two numbers, 0 <= low <= high <= 1, got {self.quantiles!r}."
             )
-        if not 0 < self.calibration < 1:
+        if not (isinstance(self.calibration, Real) and 0 < self.calibration < 1):
             raise ValueError(
                 f"calibration must be a share between 0 and 1, got {self.calibration!r}."
             )

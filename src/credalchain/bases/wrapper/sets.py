@@ -62,6 +62,8 @@ class Bagged:
 
     def reach(self, inputs: Any) -> Reach:
         centre = probability_of_one(self.fitted, inputs)
+        if isinstance(self.fitted, Constant):  # bootstrap samples of one class are all alike
+            return Reach(centre, centre - self.fitted.doubt, centre + self.fitted.doubt)
         others = np.array([probability_of_one(one, inputs) for one in self.members])
         least, most = np.quantile(others, self.quantiles, axis=0)
         return Reach(centre, np.minimum(least, centre), np.maximum(most, centre))
@@ -105,22 +107,29 @@ def venn_abers() -> Any:
 
 
 class Constant:
-    """Where training shows one class only: as if one more row of each class were there."""
+    """Where training shows one class only: as if one more row of each class were there.
 
-    def __init__(self, p: float) -> None:
-        self.p = p
+    ``doubt`` is how far the probability moves if both of these had the same class.
+    """
+
+    def __init__(self, p: float, doubt: float) -> None:
+        self.p, self.doubt = p, doubt
 
     @classmethod
     def of(cls, y: NDArray[Any]) -> "Constant":
-        return cls(float((np.sum(y) + 1) / (len(y) + 2)))
+        return cls(float((np.sum(y) + 1) / (len(y) + 2)), 1 / (len(y) + 2))
 
 
 def probability_of_one(fitted: Any, inputs: Any) -> FloatArray:
     """P(Y = 1) of each row."""
     if isinstance(fitted, Constant):
         return np.full(inputs.shape[0], fitted.p)
-    p = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
-    return p[:, fitted.classes_.tolist().index(1)]
+    both = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
+    p = both[:, fitted.classes_.tolist().index(1)]
+    if not ((p >= 0) & (p <= 1)).all():
+        wrong = p[~((p >= 0) & (p <= 1))][0]
+        raise ValueError(f"{fitted!r} gave {wrong} as a probability.")
+    return p
 
 
 def fit_one(estimator: Any, inputs: Any, y: NDArray[Any], seed: int) -> Any:
