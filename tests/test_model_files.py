@@ -242,16 +242,14 @@ def test_ensembles_whose_chains_do_not_fit_together(tmp_path):
 
 def test_hostile_archives(tmp_path):
     save_model(MODELS["codes"](), tmp_path / "m")
-    with (
-        zipfile.ZipFile(tmp_path / "m") as source,
-        zipfile.ZipFile(tmp_path / "twice", "w") as target,
-    ):
+    twice = tmp_path / "twice"
+    with zipfile.ZipFile(tmp_path / "m") as source, zipfile.ZipFile(twice, "w") as target:
         for name in source.namelist():
             target.writestr(name, source.read(name))
         with pytest.warns(UserWarning, match="Duplicate"):
             target.writestr(name, source.read(name))
     with pytest.raises(ModelFileError, match="holds other things"):
-        load_model(tmp_path / "twice")
+        load_model(twice)
     with np.load(tmp_path / "m") as archive:
         arrays = {name: archive[name] for name in archive.files}
     text = arrays.pop("json").tobytes().decode()

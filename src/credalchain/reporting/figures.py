@@ -57,7 +57,7 @@ def trade_off_figure(summary: pd.DataFrame, damage: str = "removed") -> Figure:
     levels = sorted(summary["missing"].unique())
     shown = [levels[at] for at in sorted({0, len(levels) // 2, len(levels) - 1})]
     figure = Figure(
-        figsize=(1.2 + 3.0 * len(shown), 0.9 + 2.5 * len(datasets)), layout="constrained"
+        figsize=(1.2 + 3.0 * len(shown), 1.2 + 2.5 * len(datasets)), layout="constrained"
     )
     axes = figure.subplots(len(datasets), len(shown), sharex=True, sharey=True, squeeze=False)
     curves = list(dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True)))
@@ -65,14 +65,16 @@ def trade_off_figure(summary: pd.DataFrame, damage: str = "removed") -> Figure:
         for column, level in enumerate(shown):
             part = summary[(summary["dataset"] == dataset) & (summary["missing"] == level)]
             _draw_trade_off(axes[row, column], part, curves)
-            title = f"{dataset}, {100 * level:.3g} % {damage}"
+            share = f", {100 * level:.3g} % {damage}" if levels != [0] else ""
+            title = f"{dataset}{share}"
             axes[row, column].set_title(title, fontsize=10)
     for ax in axes[-1]:
         ax.set_xlabel("completeness (%)")
     for ax in axes[:, 0]:
         ax.set_ylabel("set-accuracy (%)")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper center", ncols=2, frameon=False)
+    columns = 2 if len(shown) > 1 else 1  # names may be longer than a single panel is wide
+    figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
     return figure
 
 
