@@ -203,11 +203,9 @@ def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
         }
         restored.append(_restore_model(content, mine))
     base, first, n_features = restored[0]
-    if any((m.n_labels, p) != (first.n_labels, n_features) for _, m, p in restored) or any(
-        (content["base"], content.get("numbers"))
-        != (description["models"][0]["base"], description["models"][0].get("numbers"))
-        for content in description["models"]
-    ):
+    shapes = {(model.n_labels, p) for _, model, p in restored}
+    kinds = [(content["base"], content.get("numbers")) for content in description["models"]]
+    if len(shapes) > 1 or any(kind != kinds[0] for kind in kinds):
         raise ModelFileError("the chains of an ensemble must have the same labels and features")
     orders = array(arrays, "orders", "iu", ndim=2)
     chains = description["chains"]
