@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.utils import _safe_indexing as take_rows
 from timing import fastest
 
 from credalchain import CredalChainClassifier, CredalForest
@@ -37,9 +38,9 @@ def one_fold(name: str) -> dict[str, Any]:
     test, training = np.split(shuffled, [len(shuffled) // 10])
     chain = CredalChainClassifier(CredalForest(), n_jobs=2, random_state=0)
     started = time.perf_counter()
-    chain.fit(data.X[training], data.Y[training])
+    chain.fit(take_rows(data.X, training), data.Y[training])
     fitted = time.perf_counter()
-    chain.predict_path(data.X[test], VALUES)
+    chain.predict_path(take_rows(data.X, test), VALUES)
     return {
         "labels": data.Y.shape[1],
         "fit": fitted - started,
