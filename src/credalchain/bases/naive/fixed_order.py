@@ -144,8 +144,9 @@ class FixedOrderPass:
         answers = self.labels[:, :, :n_pilots, self._order]
         if stuck is not None:
             answers = np.where(stuck[..., None] < len(self._order), FREE, answers)
-        votes = np.stack([(answers == y).sum(axis=2) for y in (0, 1, STAR)])
-        commonest = np.argmax(votes, axis=0)
+        # pilots are few enough for the smallest counters
+        votes = [(answers == y).view(np.int8).sum(axis=2, dtype=np.int8) for y in (0, 1, STAR)]
+        commonest = np.argmax(np.stack(votes), axis=0)
         rules = self._forced(0, 1)[0]
         if self._request.known is None:  # then rules hold for all rows, and nobody checks them
             commonest[..., rules != FREE] = np.where(rules == STAR, 2, rules)[rules != FREE]

@@ -218,7 +218,7 @@ def _made_relative(
 def _with_stars(
     table: FixedTable, scale: Scale, strategies: tuple[Strategy, ...], *, forward: bool
 ) -> FixedTable:
-    """Fill in each strategy's column for a star, from columns 0 and 1."""
+    """Fill in each strategy's column for a star, which is 0 so far, from columns 0 and 1."""
     worth_compiling = table.values.size >= _MANY_NUMBERS
     for which, strategy in enumerate(strategies):
         column = 2 + which
@@ -226,10 +226,7 @@ def _with_stars(
             _kernels.widest_stars_with_zeros(table.values, table.zeros, column, forward)
         elif strategy.shortcut == "widest" and worth_compiling:
             _kernels.widest_stars(table.values, column, forward)
-        elif strategy.shortcut == "nothing":
-            table.values[:, :, column] = 0
-            table.zeros[:, :, column : column + 1] = 0
-        else:
+        elif strategy.shortcut != "nothing":  # nothing is what stands there
             table = _with_computed_stars(table, scale, strategy, column)
     return table
 
