@@ -21,7 +21,9 @@ from credalchain import (
     TRUSTED_TYPES,
     CredalBinaryRelevanceClassifier,
     CredalChainClassifier,
+    CredalChainEnsemble,
     Discretizer,
+    JointDecision,
     NaiveCredal,
     cross_val_partial,
     partial_labels,
@@ -31,6 +33,10 @@ from credalchain import (
 from credalchain.metrics import MEASURES, utility_65
 
 ESTIMATORS = [CredalChainClassifier(), CredalBinaryRelevanceClassifier()]
+MANY_IN_ONE = [
+    CredalChainEnsemble(n_chains=2),
+    JointDecision(CredalChainClassifier(order="given"), calibration_folds=2),
+]
 
 
 def expected_failures(estimator):
@@ -40,7 +46,9 @@ def expected_failures(estimator):
 
 
 @pytest.mark.filterwarnings("ignore:never observed")
-@parametrize_with_checks([*ESTIMATORS, Discretizer()], expected_failed_checks=expected_failures)
+@parametrize_with_checks(
+    [*ESTIMATORS, *MANY_IN_ONE, Discretizer()], expected_failed_checks=expected_failures
+)
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import (
     check_consistent_length,
     check_is_fitted,
@@ -26,6 +27,23 @@ from credalchain.preprocessing import as_plain_table
 from credalchain.strategies import Strategy, branching, get_strategy
 from credalchain.targets import is_label_vector, is_vector, two_classes
 from credalchain.validation import check_n_jobs, check_s, check_thresholds
+
+
+def _can_learn_more(classifier: Any) -> bool:
+    """Whether there is a ``partial_fit``: a base may say that there is not."""
+    return bool(getattr(classifier.base, "learns_more", True))
+
+
+def cautious_tags(tags: Any) -> Any:
+    """What scikit-learn is told about every classifier here."""
+    tags.input_tags.allow_nan = True
+    tags.input_tags.sparse = True
+    tags.input_tags.categorical = True
+    tags.input_tags.string = True
+    tags.target_tags.multi_output = True
+    tags.classifier_tags.multi_class = False
+    tags.classifier_tags.multi_label = True
+    return tags
 
 
 class CredalClassifier(ClassifierMixin, BaseEstimator):
@@ -77,6 +95,7 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
             )
         return self
 
+    @available_if(_can_learn_more)  # type: ignore[untyped-decorator]
     def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Any:
         """Add rows to what was learned; the first call also learns the bins.
 
@@ -467,12 +486,4 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         )
 
     def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        tags.input_tags.sparse = True
-        tags.input_tags.categorical = True
-        tags.input_tags.string = True
-        tags.target_tags.multi_output = True
-        tags.classifier_tags.multi_class = False
-        tags.classifier_tags.multi_label = True
-        return tags
+        return cautious_tags(super().__sklearn_tags__())

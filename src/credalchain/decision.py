@@ -17,12 +17,13 @@ from sklearn.utils.validation import check_is_fitted
 from credalchain.bases.forest import CredalForest
 from credalchain.bases.protocol import Exactness, Labels
 from credalchain.calibration import best_exponent, sharpened
-from credalchain.classifier import CredalClassifier
+from credalchain.classifier import CredalClassifier, cautious_tags
 from credalchain.ensemble import CredalChainEnsemble
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
 from credalchain.odds import log_odds, probabilities
 from credalchain.prediction import CredalPrediction
+from credalchain.preprocessing import as_plain_table
 from credalchain.sampling import sample_labels
 from credalchain.validation import check_choice, check_whole
 
@@ -110,6 +111,8 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._check()
         if sparse.issparse(X):
             X = X.tocsr()  # rows are taken out of it
+        elif not hasattr(X, "columns"):
+            X = np.asarray(as_plain_table(X))
         self._take(self._unfitted().fit(X, Y))
         if self.calibration_folds is not None:
             self.exponent_ = self._learn_exponent(X, self.estimator_.read_labels(Y))
@@ -262,6 +265,9 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if known is None:
             return np.full(shape, MISSING, dtype=np.int8)
         return np.asarray(self.estimator_._read_known(known, shape[0]))
+
+    def __sklearn_tags__(self) -> Any:
+        return cautious_tags(super().__sklearn_tags__())
 
     def _check(self) -> None:
         check_choice("bounds", self.bounds, ("precise", "credal"))

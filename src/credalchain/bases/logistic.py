@@ -76,6 +76,8 @@ class CredalLogistic(BaseEstimator):
     [0, -1, 1]
     """
 
+    learns_more = False  # from rows that come later
+
     def __init__(self, source: str = "bag", *, n_members: int = 20, C: float = 1.0) -> None:
         self.source = source
         self.n_members = n_members

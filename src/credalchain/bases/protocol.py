@@ -195,8 +195,9 @@ class ChainModel(ABC):
 class CredalBase(Protocol):
     """An unfitted base: a scikit-learn estimator that can learn a chain.
 
-    A fitted model that can also learn from more rows has ``update(X, Y) -> ChainModel``. A base
-    whose models serve every order of the labels may say so with ``serves_any_order = True``.
+    A fitted model that can also learn from more rows has ``update(X, Y) -> ChainModel``; a base
+    that never can says so with ``learns_more = False``. A base whose models serve every order of
+    the labels may say so with ``serves_any_order = True``.
     """
 
     def fit_chain(

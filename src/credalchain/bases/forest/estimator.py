@@ -50,6 +50,8 @@ class CredalForest(BaseEstimator):
     [[0, 0], [1, 1]]
     """
 
+    learns_more = False  # from rows that come later
+
     def __init__(self, forest: Any = None) -> None:
         self.forest = forest
 

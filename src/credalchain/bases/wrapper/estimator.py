@@ -86,6 +86,8 @@ class CredalWrapper(BaseEstimator):
     [0, -1, 1]
     """
 
+    learns_more = False  # from rows that come later
+
     def __init__(
         self,
         estimator: Any = None,
