@@ -2,7 +2,7 @@
 
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -115,7 +115,8 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             X = np.asarray(as_plain_table(X))
         self._take(self._unfitted().fit(X, Y))
         if self.calibration_folds is not None:
-            self.exponent_ = self._learn_exponent(X, self.estimator_.read_labels(Y))
+            labels = self.estimator_.read_labels(Y)
+            self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
         return self
 
     @classmethod
@@ -126,7 +127,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self._take(estimator)
         return self
 
-    def _learn_exponent(self, X: Any, labels: Labels) -> float:
+    def _learn_exponent(self, X: Any, labels: Labels, n_folds: int) -> float:
         """From predictions for rows that were not trained on."""
         n = len(labels)
         if n < 2:
@@ -134,7 +135,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         missing = labels == MISSING
         targets = np.where(missing, np.nan, labels) if missing.any() else labels
         p, usable = np.empty(labels.shape), labels.copy()
-        folds = KFold(min(n, self.calibration_folds or 0), shuffle=True, random_state=0)
+        folds = KFold(min(n, n_folds), shuffle=True, random_state=0)
         for train, test in folds.split(targets):
             with warnings.catch_warnings():  # of labels that no row of this fold has
                 warnings.filterwarnings("ignore", "never observed", UserWarning)
@@ -237,7 +238,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     ) -> tuple[Labels, NDArray[np.int64], FloatArray]:
         """Answers, the surest first, and P(the first k are all right) for k = 0..m."""
         answers, certainty = (sure.yes >= sure.no).astype(np.int8), np.maximum(sure.yes, sure.no)
-        answers[certainty == 0] = ABSTAIN  # nobody could know
+        answers[certainty == 0] = ABSTAIN
         order = np.lexsort((-certainty, ~sure.known))  # what is known first, whatever it is worth
         if self.joint == "independent":
             steps = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
@@ -255,16 +256,19 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.bounds == "credal":
             prediction = self.estimator_.infer(X, known=known)
             interval = sharpened(prediction.interval, self.exponent_)
-            sure = _Sure(interval[..., 0], 1 - interval[..., 1], prediction.exactness)
+            yes, no, exactness = interval[..., 0], 1 - interval[..., 1], prediction.exactness
         else:
-            p = sharpened(_probability(self.estimator_, X, known), self.exponent_)
-            sure = _Sure(p, 1 - p, (Exactness.EXACT,) * p.shape[1])
-        return sure.where_known(self._told(known, sure.yes.shape), self.estimator_.model_)
-
-    def _told(self, known: Any, shape: tuple[int, ...]) -> Labels:
-        if known is None:
-            return np.full(shape, MISSING, dtype=np.int8)
-        return np.asarray(self.estimator_._read_known(known, shape[0]))
+            yes = sharpened(_probability(self.estimator_, X, known), self.exponent_)
+            no, exactness = 1 - yes, (Exactness.EXACT,) * yes.shape[1]
+        never = self.estimator_.model_.never_observed()
+        yes[:, never], no[:, never] = 0.0, 0.0  # nobody could know
+        told = self.estimator_._read_known(known, len(yes))
+        if told is None:
+            return _Sure(yes, no, np.zeros(yes.shape, dtype=bool), exactness)
+        free = told == MISSING
+        return _Sure(
+            np.where(free, yes, told == 1), np.where(free, no, told == 0), ~free, exactness
+        )
 
     def __sklearn_tags__(self) -> Any:
         return cautious_tags(super().__sklearn_tags__())
@@ -286,18 +290,8 @@ class _Sure:
 
     yes: FloatArray
     no: FloatArray
+    known: NDArray[np.bool_]
     exactness: tuple[Exactness, ...]
-    known: NDArray[np.bool_] = field(default_factory=lambda: np.empty(0, dtype=bool))
-
-    def where_known(self, told: Labels, model: Any) -> "_Sure":
-        """Certain of what was told, and of nothing that was never observed in training."""
-        unknown = ~model.never_observed()
-        return _Sure(
-            np.where(told == MISSING, self.yes * unknown, told == 1),
-            np.where(told == MISSING, self.no * unknown, told == 0),
-            self.exactness,
-            told != MISSING,
-        )
 
 
 def _probability(fitted: Any, X: Any, known: Any = None) -> FloatArray:

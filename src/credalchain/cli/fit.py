@@ -1,6 +1,6 @@
 """``credalchain fit``."""
 
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -9,11 +9,6 @@ from credalchain.cli.console import note
 from credalchain.cli.tables import pick_columns, pick_labels, read_table
 from credalchain.model_files import save_model
 from credalchain.model_files.wrapper import check_can_be_saved
-
-
-def inner_base(classifier: Any) -> Any:
-    """The base of the chains, also below a joint decision."""
-    return getattr(classifier, "estimator", classifier).base
 
 
 def fit(
@@ -69,7 +64,7 @@ def fit(
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
     if base == "wrapper":
-        check_can_be_saved(inner_base(classifier).estimator)
+        check_can_be_saved(o.wrapped_estimator(estimator))
     if method in ("joint", "recommended"):
         note(f"fitting {len(names)} labels several times over; this takes a while")
     classifier.fit(features, frame[names])

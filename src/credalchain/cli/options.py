@@ -127,7 +127,7 @@ def build_classifier(
             None if trees == 100 else ExtraTreesClassifier(n_estimators=trees, min_samples_leaf=2)
         ),
         "logistic": CredalLogistic,
-        "wrapper": lambda: CredalWrapper(_estimator(estimator)),
+        "wrapper": lambda: CredalWrapper(wrapped_estimator(estimator)),
     }
     if base not in bases:
         raise ValueError(f"--base must be {', '.join(bases)}, got {base!r}.")
@@ -158,7 +158,7 @@ def _refuse_idle(*rules: tuple[str, str, str, str, Any, Any]) -> None:
             raise ValueError(f"{name} is for {option} {wanted}, not for {option} {chosen}.")
 
 
-def _estimator(path: str) -> Any:
+def wrapped_estimator(path: str) -> Any:
     """A classifier by the name of its class; None for the default."""
     if not path:
         return None

@@ -11,10 +11,10 @@ from sklearn.utils import check_random_state
 
 from credalchain._version import __version__
 from credalchain.bases.ensemble import EnsembleModel
-from credalchain.bases.forest import ForestChainModel
-from credalchain.bases.logistic import LogisticChainModel
-from credalchain.bases.naive import NaiveChainModel
-from credalchain.bases.wrapper import WrappedChainModel
+from credalchain.bases.forest import CredalForest, ForestChainModel
+from credalchain.bases.logistic import CredalLogistic, LogisticChainModel
+from credalchain.bases.naive import NaiveChainModel, NaiveCredal
+from credalchain.bases.wrapper import CredalWrapper, WrappedChainModel
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
 from credalchain.decision import JointDecision
@@ -37,11 +37,11 @@ _CLASSIFIERS = {
     cls.__name__: cls
     for cls in (CredalChainClassifier, CredalBinaryRelevanceClassifier, CredalChainEnsemble)
 }
-_KINDS: dict[str, tuple[type, ModuleType]] = {
-    "naive": (NaiveChainModel, naive),
-    "forest": (ForestChainModel, forest),
-    "logistic": (LogisticChainModel, logistic),
-    "wrapper": (WrappedChainModel, wrapper),
+_KINDS: dict[str, tuple[type, type, ModuleType]] = {
+    "naive": (NaiveCredal, NaiveChainModel, naive),
+    "forest": (CredalForest, ForestChainModel, forest),
+    "logistic": (CredalLogistic, LogisticChainModel, logistic),
+    "wrapper": (CredalWrapper, WrappedChainModel, wrapper),
 }
 _OLDEST_SCHEMA = {"naive": 1}  # what readers of that time understand
 
@@ -104,15 +104,14 @@ def _describe_decision(decision: JointDecision) -> tuple[Description, dict[str, 
 
 
 def _describe_model(base: Any, model: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
-    for cls, codec in _KINDS.values():
-        if isinstance(model, cls):
-            try:
-                description, arrays = codec.describe(base, model)
-            except (AttributeError, KeyError) as error:
+    for base_class, model_class, codec in _KINDS.values():
+        if isinstance(model, model_class):
+            if not isinstance(base, base_class):
                 raise ValueError(
-                    f"a {cls.__name__} cannot be saved with the base {base!r}; was the base "
-                    "changed after fitting?"
-                ) from error
+                    f"a model of {base_class.__name__} cannot be saved with the base {base!r}: it "
+                    "was changed after fitting."
+                )
+            description, arrays = codec.describe(base, model)
             return description, arrays
     raise ValueError(
         "only models of this package's own bases can be saved, because others are code: "
@@ -188,7 +187,7 @@ def _restore_model(description: Description, arrays: Arrays) -> tuple[Any, Any, 
     kind = description["base"]["kind"]
     if kind not in _KINDS:
         raise ModelFileError(f"unknown base {description['base']!r}")
-    base, model, n_features = _KINDS[kind][1].restore(description, arrays)
+    base, model, n_features = _KINDS[kind][-1].restore(description, arrays)
     return base, model, n_features
 
 
