@@ -1,16 +1,18 @@
 """What bases that learn one model per label give their learners: numbers, and earlier labels."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from credalchain.bases.protocol import Labels
+from credalchain.bases.protocol import Labels, Rows
 from credalchain.labels import MISSING
 from credalchain.preprocessing import Categories, keys_of, named_columns
+
+Model = TypeVar("Model")
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,6 +122,19 @@ def earlier_labels(
     for position, j in enumerate(order.tolist()):
         before[j] = order[:position]
     return before
+
+
+def fit_each_label(
+    Y: Labels,
+    before: Sequence[NDArray[np.int64]],
+    fit: Callable[[Rows, Labels, NDArray[np.int64]], Model],
+) -> list[Model | None]:
+    """``fit(rows, y, earlier)`` for each label, on the rows that have it; None where none has."""
+    models: list[Model | None] = []
+    for j, earlier in enumerate(before):
+        rows = np.flatnonzero(Y[:, j] != MISSING)
+        models.append(fit(rows, Y[rows, j], earlier) if len(rows) else None)
+    return models
 
 
 def with_gaps(labels: Labels) -> NDArray[np.float32]:

@@ -12,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from credalchain._kernels.states import FREE, STAR
-from credalchain.bases.inputs import Numbers, earlier_labels, indicators
+from credalchain.bases.inputs import Numbers, earlier_labels, fit_each_label, indicators
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.protocol import ChainModel, Exactness, Labels, LogOdds, Rows, Walk
 from credalchain.labels import MISSING
@@ -100,16 +100,13 @@ class CredalLogistic(BaseEstimator):
         learned = Numbers.learn(X, one_hot=True)
         numbers = _all_there(learned.of(X))
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalLogistic")
-        models: list[Members | None] = []
-        for j, earlier in enumerate(before):
-            rows = Y[:, j] != MISSING
-            if not rows.any():
-                models.append(None)
-                continue
+
+        def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> Members:
             inputs = np.hstack([numbers[rows], indicators(Y[rows][:, earlier])])
-            vectors = self._vectors(inputs, Y[rows, j], rng)
-            models.append(_unpacked(vectors, numbers.shape[1], earlier, Y.shape[1]))
-        return LogisticChainModel(models, learned)
+            vectors = self._vectors(inputs, y, rng)
+            return _unpacked(vectors, numbers.shape[1], earlier, Y.shape[1])
+
+        return LogisticChainModel(fit_each_label(Y, before, fit), learned)
 
     def _vectors(self, inputs: FloatArray, y: Labels, rng: np.random.RandomState) -> FloatArray:
         """(members, inputs and intercept)."""

@@ -9,9 +9,8 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from credalchain.bases.forest.model import ForestChainModel
 from credalchain.bases.forest.packed import PackedForest
-from credalchain.bases.inputs import Numbers, earlier_labels, with_gaps
-from credalchain.bases.protocol import Labels
-from credalchain.labels import MISSING
+from credalchain.bases.inputs import Numbers, earlier_labels, fit_each_label, with_gaps
+from credalchain.bases.protocol import Labels, Rows
 
 
 class CredalForest(BaseEstimator):
@@ -70,17 +69,13 @@ class CredalForest(BaseEstimator):
         labels = with_gaps(Y)
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalForest")
         unfitted = self._unfitted()
-        forests: list[PackedForest | None] = []
-        for j, earlier in enumerate(before):
-            rows = Y[:, j] != MISSING
+
+        def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> PackedForest:
             learner = clone(unfitted).set_params(random_state=rng.randint(2**31 - 1))
-            if not rows.any():
-                forests.append(None)
-                continue
-            inputs = np.hstack([numbers[rows], labels[rows][:, earlier]])
-            learner.fit(inputs, Y[rows, j])
-            forests.append(PackedForest.of(learner, numbers.shape[1], earlier))
-        return ForestChainModel(forests, learned)
+            learner.fit(np.hstack([numbers[rows], labels[rows][:, earlier]]), y)
+            return PackedForest.of(learner, numbers.shape[1], earlier)
+
+        return ForestChainModel(fit_each_label(Y, before, fit), learned)
 
     def _unfitted(self) -> Any:
         if self.forest is None:

@@ -7,25 +7,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.states import FREE
 from credalchain.bases.forest.packed import PackedForest
 from credalchain.bases.inputs import Numbers
 from credalchain.bases.local import LocalWalk
+from credalchain.bases.probability_walk import ProbabilityWalk
 from credalchain.bases.protocol import (
     Answer,
     ChainModel,
     Exactness,
     Labels,
-    LogOdds,
     Request,
     Rows,
-    Signs,
     Walk,
     join_answers,
 )
 from credalchain.bases.threads import for_each_chunk
 from credalchain.labels import ABSTAIN
-from credalchain.odds import log_odds
 from credalchain.strategies import Strategy
 from credalchain.tree import Bounds
 
@@ -70,7 +67,7 @@ class ForestChainModel(ChainModel):
         return [join_answers(column) for column in columns]
 
 
-class ForestWalk(Walk):
+class ForestWalk(ProbabilityWalk):
     """A batch on its way along a chain of forests."""
 
     def __init__(
@@ -81,44 +78,26 @@ class ForestWalk(Walk):
         *,
         weighted: bool,
     ) -> None:
-        self.n_rows, self.n_labels = len(X), len(forests)
+        super().__init__(len(X), len(forests))
         self._forests, self._X, self._s, self._weighted = forests, X, s, weighted
-        self._history = np.full((self.n_rows, self.n_labels), FREE, dtype=np.int8)
-        self._last: tuple[int, Rows, NDArray[np.float64]] | None = None
         self._any_open = False
         self._after_open = np.zeros(self.n_labels, dtype=bool)  # labels asked after an open one
 
     def tell(self, j: int, y: Labels, rows: Rows) -> None:
-        self._history[rows, j] = y
+        super().tell(j, y, rows)
         self._any_open |= bool((y == ABSTAIN).any())
-        self._last = None
 
     def exactness(self, j: int) -> Exactness:
         if not self._after_open[j]:
             return Exactness.EXACT
         return Exactness.APPROXIMATE if self._weighted else Exactness.OUTER
 
-    def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        bounds = log_odds(self._bounds(j, rows))
-        return bounds[:, 0], bounds[:, 1]
-
-    def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
-        signs = np.sign(self._bounds(j, rows) - threshold).astype(np.int8)
-        return signs[:, 0], signs[:, 1]
-
-    def _bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
-        """The last ones are kept: a chain asks for sides and then for log-odds."""
-        if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
-            forest = self._forests[j]
-            if forest is None:
-                bounds = np.tile([0.0, 1.0], (len(rows), 1))
-            else:
-                bounds = forest.bounds(
-                    self._X, rows, self._history, s=self._s, weighted=self._weighted
-                )
-            self._last = j, rows, bounds
-            self._after_open[j] |= self._any_open
-        return self._last[2]
+    def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
+        self._after_open[j] |= self._any_open
+        forest = self._forests[j]
+        if forest is None:
+            return np.tile([0.0, 1.0], (len(rows), 1))
+        return forest.bounds(self._X, rows, self._history, s=self._s, weighted=self._weighted)
 
 
 class _Local:

@@ -8,8 +8,14 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 from sklearn.linear_model import LogisticRegression
 
-from credalchain.bases.inputs import Numbers, earlier_labels, indicators, side_by_side
-from credalchain.bases.protocol import Labels
+from credalchain.bases.inputs import (
+    Numbers,
+    earlier_labels,
+    fit_each_label,
+    indicators,
+    side_by_side,
+)
+from credalchain.bases.protocol import Labels, Rows
 from credalchain.bases.wrapper.model import WrappedChainModel
 from credalchain.bases.wrapper.sets import (
     Bagged,
@@ -18,7 +24,6 @@ from credalchain.bases.wrapper.sets import (
     VennAbersCalibrated,
     fit_one,
 )
-from credalchain.labels import MISSING
 from credalchain.validation import check_choice, check_whole
 
 _SOURCES = ("bag", "contamination", "venn-abers")
@@ -63,8 +68,8 @@ class CredalWrapper(BaseEstimator):
     Notes
     -----
     The classifier sees the features, as numbers (text as a column of 0 and 1 for each category),
-    and two columns for each earlier label, "is 0"
-    and "is 1", both 0 where the label is missing in training. Sparse features stay sparse.
+    and two columns for each earlier label, "is 0" and "is 1", both 0 where the label is missing in
+    training. Sparse features stay sparse.
     Model files hold what skops trusts: linear models, naive Bayes, support vector machines and
     the like, but no trees, neighbours or networks (for forests there is :class:`CredalForest`).
 
@@ -119,16 +124,12 @@ class CredalWrapper(BaseEstimator):
         numbers = Numbers.learn(X, one_hot=True)
         table = numbers.table(X)
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalWrapper")
-        models: list[LabelModel | None] = []
-        for j, earlier in enumerate(before):
-            rows = np.flatnonzero(Y[:, j] != MISSING)
-            seed = rng.randint(2**31 - 1)
-            if len(rows) == 0:
-                models.append(None)
-                continue
+
+        def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> LabelModel:
             inputs = side_by_side(table[rows], indicators(Y[rows][:, earlier]))
-            models.append(self._fit_label(inputs, Y[rows, j], np.random.RandomState(seed)))
-        return WrappedChainModel(models, before, numbers, int(self.budget))
+            return self._fit_label(inputs, y, np.random.RandomState(rng.randint(2**31 - 1)))
+
+        return WrappedChainModel(fit_each_label(Y, before, fit), before, numbers, int(self.budget))
 
     def _fit_label(self, inputs: Any, y: Labels, rng: np.random.RandomState) -> LabelModel:
         def fit(rows: NDArray[np.int64]) -> Any:

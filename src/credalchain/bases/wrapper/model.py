@@ -6,21 +6,19 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.states import FREE, STAR
+from credalchain._kernels.states import STAR
 from credalchain.bases.inputs import Numbers, indicators, side_by_side
 from credalchain.bases.local import LocalWalk
+from credalchain.bases.probability_walk import ProbabilityWalk
 from credalchain.bases.protocol import (
     ChainModel,
     Exactness,
     Labels,
-    LogOdds,
     Rows,
-    Signs,
     Walk,
 )
 from credalchain.bases.wrapper.search import is_enumerable, widest_bounds
 from credalchain.bases.wrapper.sets import LabelModel
-from credalchain.odds import log_odds
 from credalchain.strategies import Strategy
 from credalchain.tree import Bounds
 
@@ -71,38 +69,18 @@ class WrappedChainModel(ChainModel):
         return reach.bounds(model.width(s))
 
 
-class WrappedWalk(Walk):
+class WrappedWalk(ProbabilityWalk):
     """A batch on its way along a chain of classifiers."""
 
     def __init__(self, model: WrappedChainModel, X: Any, s: float, *, drops: bool) -> None:
-        self.n_rows, self.n_labels = int(X.shape[0]), model.n_labels
+        super().__init__(int(X.shape[0]), model.n_labels)
         self._model, self._X, self._s, self._drops = model, X, s, drops
-        self._history = np.full((self.n_rows, self.n_labels), FREE, dtype=np.int8)
-        self._last: tuple[int, Rows, FloatArray] | None = None
         self._exactness = [Exactness.EXACT] * self.n_labels
-
-    def tell(self, j: int, y: Labels, rows: Rows) -> None:
-        self._history[rows, j] = y
-        self._last = None
 
     def exactness(self, j: int) -> Exactness:
         return self._exactness[j]
 
-    def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        bounds = log_odds(self._bounds(j, rows))
-        return bounds[:, 0], bounds[:, 1]
-
-    def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
-        signs = np.sign(self._bounds(j, rows) - threshold).astype(np.int8)
-        return signs[:, 0], signs[:, 1]
-
-    def _bounds(self, j: int, rows: Rows) -> FloatArray:
-        """The last ones are kept: a chain asks for sides and then for log-odds."""
-        if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
-            self._last = j, rows, np.column_stack(self._find(j, rows))
-        return self._last[2]
-
-    def _find(self, j: int, rows: Rows) -> Bounds:
+    def find_bounds(self, j: int, rows: Rows) -> FloatArray:
         history = self._history[rows][:, self._model.before[j]]
         X = self._X[rows]
 
@@ -112,11 +90,11 @@ class WrappedWalk(Walk):
         if self._drops or not (history == STAR).any():
             if (history == STAR).any():
                 self._exactness[j] = Exactness.APPROXIMATE
-            return evaluate(np.arange(len(rows)), history)
+            return np.column_stack(evaluate(np.arange(len(rows)), history))
         lower, upper, complete = widest_bounds(evaluate, history, self._model.budget)
         if not complete.all():
             self._exactness[j] = Exactness.INNER
-        return lower, upper
+        return np.column_stack([lower, upper])
 
 
 class _Local:

@@ -1,0 +1,40 @@
+"""Walks of models that give probabilities rather than sums of log-odds."""
+
+from abc import abstractmethod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._kernels.states import FREE
+from credalchain.bases.protocol import Labels, LogOdds, Rows, Signs, Walk
+from credalchain.odds import log_odds
+
+
+class ProbabilityWalk(Walk):
+    """Keeps what was told, and the bounds asked for last: a chain asks for sides, then log-odds."""
+
+    def __init__(self, n_rows: int, n_labels: int) -> None:
+        self.n_rows, self.n_labels = n_rows, n_labels
+        self._history = np.full((n_rows, n_labels), FREE, dtype=np.int8)
+        self._last: tuple[int, Rows, NDArray[np.float64]] | None = None
+
+    @abstractmethod
+    def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
+        """Lower and upper probability of label ``j``, given what was told so far: (rows, 2)."""
+
+    def tell(self, j: int, y: Labels, rows: Rows) -> None:
+        self._history[rows, j] = y
+        self._last = None
+
+    def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
+        bounds = log_odds(self._bounds(j, rows))
+        return bounds[:, 0], bounds[:, 1]
+
+    def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+        signs = np.sign(self._bounds(j, rows) - threshold).astype(np.int8)
+        return signs[:, 0], signs[:, 1]
+
+    def _bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
+        if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
+            self._last = j, rows, self.find_bounds(j, rows)
+        return self._last[2]
