@@ -16,16 +16,16 @@ _HOME = {
     "count_sparse_codes": "counting",
     "count_zeros": "counting",
     "sum_categories": "counting",
+    "add_zero_codes": "log_odds",
+    "bound_evidence": "log_odds",
+    "fill_pairs": "log_odds",
     "fill_table": "log_odds",
     "find_evidence": "log_odds",
-    "add_zero_codes": "log_odds",
-    "zero_factors": "log_odds",
     "add_rows": "sums",
     "add_sparse_rows": "sums",
     "forest_bounds": "trees",
     "tell_guesses": "walk",
     "walk_chain": "walk",
-    "widest_stars": "walk",
     "widest_stars_with_zeros": "walk",
 }
 
@@ -38,16 +38,16 @@ if TYPE_CHECKING:
     )
     from credalchain._kernels.log_odds import (
         add_zero_codes,
+        bound_evidence,
+        fill_pairs,
         fill_table,
         find_evidence,
-        zero_factors,
     )
     from credalchain._kernels.sums import add_rows, add_sparse_rows
     from credalchain._kernels.trees import forest_bounds
     from credalchain._kernels.walk import (
         tell_guesses,
         walk_chain,
-        widest_stars,
         widest_stars_with_zeros,
     )
 
@@ -55,18 +55,18 @@ if TYPE_CHECKING:
         "add_rows",
         "add_sparse_rows",
         "add_zero_codes",
+        "bound_evidence",
         "count_codes",
         "count_sparse_codes",
         "count_zeros",
+        "fill_pairs",
         "fill_table",
         "find_evidence",
         "forest_bounds",
         "sum_categories",
         "tell_guesses",
         "walk_chain",
-        "widest_stars",
         "widest_stars_with_zeros",
-        "zero_factors",
     ]
 else:
 

@@ -1,9 +1,14 @@
 """From counts to what each observation adds to the log-odds: the formulas of the IDM.
 
-A bound of P(v | a) depends on the count n(v, a), on D and on K alone. So the work goes in three
-steps: ``find_evidence`` gives equal pieces of evidence one number, numpy takes the logarithms of
-their bounds for all values of s, and ``fill_table`` looks up and subtracts. Tables have more cells
-than there are different counts, and a logarithm costs as much as ten look-ups.
+A bound of P(v | a) depends on the count n(v, a), on D and on K alone. So the work goes in steps:
+``find_evidence`` gives equal pieces of evidence one number, ``bound_evidence`` finds their bounds
+for all values of s, numpy takes the logarithms, and ``fill_table`` and ``fill_pairs`` look up and
+subtract. Tables have ten times as many cells as there are different pieces.
+
+Memory layout: what a piece says is one run of lanes, lower and upper bound for each value of s. The
+log-odds of a label are the difference of two such runs (the lower bound of one class over the upper
+bound of the other, so neighbours change places), and what a row of a table says about one label is
+such a run again. So tables are filled without gathers.
 """
 
 from typing import Any
@@ -11,9 +16,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel, part
-from credalchain._kernels.fixed_point import ZERO_ABOVE, ZERO_BELOW
-from credalchain._kernels.states import NEVER_SEEN, SAYS_NOTHING
+from credalchain._kernels.compiler import kernel, lane_kernel, part
+from credalchain._kernels.states import NEVER_SEEN, NO_DATA, SAYS_NOTHING
+
+_ONE = np.uint64(1)
 
 
 @kernel
@@ -27,207 +33,189 @@ def find_evidence(
     labels: NDArray[np.int64],
     limits: NDArray[np.int64],
     numbers: NDArray[np.int32],
-    evidence: NDArray[np.int64],
+    pieces: NDArray[np.int64],
     number_of: NDArray[np.int32],
     buckets: NDArray[np.int32],
 ) -> int:
-    """Number the different pieces of evidence; how many there are.
+    """Number the different pieces of evidence, from 1 on; how many there are, with number 0.
 
     Observation r is of variable ``variables[r]`` and was counted in row ``sources[r]`` of
     ``counts`` (rows, m, 2), if that is not NEVER_SEEN or SAYS_NOTHING. ``numbers`` (labels, 2,
-    observations) gets the number of what it says about a label and class, ``evidence`` (enough
-    room, 4) the n, sum of counts, D and K of each number. Only the first ``limits[g]``
-    observations concern label number g.
+    observations) gets the number of what it says about a label and class: 0 if it says nothing.
+    ``pieces`` (enough room, 3) gets n (NO_DATA if the counts of a variable are all 0), D and K of
+    each number. Only the first ``limits[g]`` observations concern label number g.
 
-    Two memories, -1 on entry: ``number_of`` a count, right if ``evidence`` agrees, which it does
+    Two memories, -1 on entry: ``number_of`` a count, right if ``pieces`` agrees, which it does
     while variables share D and K; and ``buckets``, a hash table of all, whose size is a power of
     two and more than there is evidence.
     """
     mask = np.uint64(buckets.shape[0] - 1)
-    found = 0
+    found = 1
     for g in range(labels.shape[0]):
         j = labels[g]
         for a in range(2):
             for r in range(limits[g]):
-                if sources[r] == SAYS_NOTHING:
+                source, i = sources[r], variables[r]
+                if source == SAYS_NOTHING:
                     numbers[g, a, r] = 0
                     continue
-                i = variables[r]
-                k, total = n_categories[i], np.int64(totals[i, j, a])
-                denominator = np.int64(denominators[i, j, a])
                 n = np.int64(0)
-                if sources[r] != NEVER_SEEN:
-                    n = np.int64(counts[sources[r], j, a])
-                number = number_of[n]
-                if number < 0 or not _is(evidence, number, n, total, denominator, k):
-                    bucket = _hash(n, total, denominator, k) & mask
+                if source != NEVER_SEEN:
+                    n = np.int64(counts[source, j, a])
+                if n == 0 and totals[i, j, a] == 0:
+                    n = np.int64(NO_DATA)
+                denominator, k = np.int64(denominators[i, j, a]), n_categories[i]
+                number = number_of[n - NO_DATA]
+                if number < 0 or not _is(pieces, number, n, denominator, k):
+                    bucket = _hash(n, denominator, k) & mask
                     number = buckets[bucket]
-                    while number >= 0 and not _is(evidence, number, n, total, denominator, k):
-                        bucket = (bucket + np.uint64(1)) & mask
+                    while number >= 0 and not _is(pieces, number, n, denominator, k):
+                        bucket = (bucket + _ONE) & mask
                         number = buckets[bucket]
                     if number < 0:
                         number = np.int32(found)
                         buckets[bucket] = number
-                        evidence[number, 0], evidence[number, 1] = n, total
-                        evidence[number, 2], evidence[number, 3] = denominator, k
+                        pieces[number, 0], pieces[number, 1], pieces[number, 2] = n, denominator, k
                         found += 1
-                    number_of[n] = number
+                    number_of[n - NO_DATA] = number
                 numbers[g, a, r] = number
     return found
 
 
 @part
-def _is(evidence: Any, number: Any, n: Any, total: Any, denominator: Any, k: Any) -> Any:
-    return (
-        evidence[number, 0] == n
-        and evidence[number, 1] == total
-        and evidence[number, 2] == denominator
-        and evidence[number, 3] == k
-    )
+def _is(pieces: Any, number: Any, n: Any, denominator: Any, k: Any) -> Any:
+    return pieces[number, 0] == n and pieces[number, 1] == denominator and pieces[number, 2] == k
 
 
 @part
-def _hash(n: Any, total: Any, denominator: Any, k: Any) -> Any:
+def _hash(n: Any, denominator: Any, k: Any) -> Any:
     mixed = np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
     mixed = (mixed ^ np.uint64(denominator)) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ np.uint64(total + 31 * k)) * np.uint64(0x94D049BB133111EB)
+    mixed = (mixed ^ np.uint64(k)) * np.uint64(0x94D049BB133111EB)
     return mixed >> np.uint64(24)
 
 
 @kernel
+def bound_evidence(
+    pieces: NDArray[np.int64],
+    values: NDArray[np.float64],
+    epsilon: float,
+    bounds: NDArray[np.float64],
+) -> None:
+    """Lower and upper P(v | a) of every piece for all values of s: (pieces, 2 * values)."""
+    for number in range(1, pieces.shape[0]):
+        n, denominator, k = pieces[number, 0], float(pieces[number, 1]), float(pieces[number, 2])
+        count = float(max(n, 0))
+        floor = epsilon / k
+        for q in range(values.shape[0]):
+            share = (1.0 - epsilon) / (denominator + values[q])
+            lower, upper = count * share + floor, (count + values[q]) * share + floor
+            if n == NO_DATA and values[q] == 0.0:  # a conditional without data: uniform
+                lower, upper = 1.0 / k, 1.0 / k
+            bounds[number, 2 * q], bounds[number, 2 * q + 1] = lower, upper
+    for lane in range(bounds.shape[1]):  # what says nothing
+        bounds[0, lane] = 1.0
+
+
+@lane_kernel
 def fill_table(
     numbers: NDArray[np.int32],
-    logs: NDArray[np.int64],
-    n_values: int,
+    first: int,
+    yes: NDArray[np.int64],
+    no: NDArray[np.int64],
     variables: NDArray[np.int64],
-    sources: NDArray[np.int64],
     n_zeros: int,
-    limits: NDArray[np.int64],
-    targets: NDArray[np.int64],
-    first_label: int,
-    width: int,
-    lanes: int,
-    n_rows: int,
     table: NDArray[np.int64],
 ) -> None:
-    """Fill flat ``table`` (blocks, n_rows, lanes) with w_lower and w_upper of every observation.
+    """Fill ``table`` (tiles, rows, labels of a tile, lanes of a label) for labels first..
 
-    ``logs`` are flat (evidence, values, 2) on the grid, ``targets`` the row of each observation. If
-    there are ``n_zeros``, the first so many observations are code 0 of every variable: they get
-    no row, and the rows of the others hold the difference from them.
-
-    Lanes run through blocks: value number q of s, label number t, bound b is lane
-    ``q * width + 2 * t + b``. Lanes that stand for nothing are left as they are. ``limits`` (see
-    ``find_evidence``) do not fall.
+    ``yes`` and ``no`` (pieces, lanes of a label) hold the logarithms, or whatever else is to be
+    subtracted, of a piece of evidence for class 1 and for class 0. If there are ``n_zeros``, the
+    first so many observations are code 0 of every variable: they get no row, and the rows of the
+    others hold the difference from them. Lanes of labels that there are none of stay as they are.
     """
-    n_labels = numbers.shape[0]
-    run = np.uint64(2 * n_values)
-    one = np.uint64(1)
-    place = np.empty((n_labels, n_values), np.uint64)
-    for g in range(n_labels):
-        for q in range(n_values):
-            lane = q * width + 2 * (first_label + g)
-            place[g, q] = (lane // lanes) * n_rows * lanes + lane % lanes
-    for group in range(0, n_labels, 8):  # 16 lanes: what is written lies side by side
-        stop = min(group + 8, n_labels)
-        for row in range(limits[stop - 1] - n_zeros):
+    n_tiles, n_rows, tile_labels, run = table.shape
+    for tile in range(n_tiles):
+        for row in range(n_rows):
             r = n_zeros + row
-            at = np.uint64(targets[row] * lanes)
-            zero = variables[r] if n_zeros > 0 else 0
-            differs = n_zeros > 0 and sources[zero] != SAYS_NOTHING
-            for g in range(group, stop):
-                if r >= limits[g]:
-                    continue
-                no, yes = np.uint64(numbers[g, 0, r]) * run, np.uint64(numbers[g, 1, r]) * run
-                for q in range(n_values):
-                    low, here = np.uint64(2 * q), place[g, q] + at
-                    lower, upper = np.int64(0), np.int64(0)
-                    if sources[r] != SAYS_NOTHING:
-                        lower = logs[yes + low] - logs[no + low + one]
-                        upper = logs[yes + low + one] - logs[no + low]
-                    table[here], table[here + one] = lower, upper
-                if not differs:
-                    continue
-                no = np.uint64(numbers[g, 0, zero]) * run
-                yes = np.uint64(numbers[g, 1, zero]) * run
-                for q in range(n_values):
-                    low, here = np.uint64(2 * q), place[g, q] + at
-                    table[here] -= logs[yes + low] - logs[no + low + one]
-                    table[here + one] -= logs[yes + low + one] - logs[no + low]
+            for own in range(tile_labels):
+                g = first + tile * tile_labels + own
+                if g >= numbers.shape[0]:
+                    break
+                y, n = np.uint64(numbers[g, 1, r]), np.uint64(numbers[g, 0, r])
+                y0, n0 = np.uint64(0), np.uint64(0)  # the piece that says nothing
+                if n_zeros > 0:
+                    zero = variables[r]
+                    y0, n0 = np.uint64(numbers[g, 1, zero]), np.uint64(numbers[g, 0, zero])
+                for value in range(run // 2):
+                    i = np.uint64(2 * value)  # an index that may be negative is not vectorised
+                    lower = (yes[y, i] - yes[y0, i]) - (no[n, i + _ONE] - no[n0, i + _ONE])
+                    upper = (yes[y, i + _ONE] - yes[y0, i + _ONE]) - (no[n, i] - no[n0, i])
+                    table[tile, row, own, i], table[tile, row, own, i + _ONE] = lower, upper
+
+
+@lane_kernel
+def fill_pairs(
+    numbers: NDArray[np.int32],
+    first: int,
+    yes: NDArray[np.int64],
+    no: NDArray[np.int64],
+    widest: int,
+    forward: bool,
+    pairs: NDArray[np.int64],
+) -> None:
+    """Fill ``pairs`` (values of s, m, columns, width) for labels first.. of the chain.
+
+    Observations are every label as 0 and as 1: columns 0 and 1 of what it says. Column ``widest``,
+    if not negative, gets the least of their lower and the greatest of their upper ends, which is
+    what an open label says in imprecise branching. ``forward``: only to labels after its own.
+    """
+    n_values, n_labels = pairs.shape[0], pairs.shape[1]
+    for k in range(n_labels):
+        for g in range(max(0, k + 1 - first) if forward else 0, numbers.shape[0]):
+            lane = np.uint64(2 * (first + g))
+            y0, n0 = np.uint64(numbers[g, 1, 2 * k]), np.uint64(numbers[g, 0, 2 * k])
+            y1, n1 = np.uint64(numbers[g, 1, 2 * k + 1]), np.uint64(numbers[g, 0, 2 * k + 1])
+            for q in range(n_values):
+                i = np.uint64(2 * q)
+                lower0, upper0 = yes[y0, i] - no[n0, i + _ONE], yes[y0, i + _ONE] - no[n0, i]
+                lower1, upper1 = yes[y1, i] - no[n1, i + _ONE], yes[y1, i + _ONE] - no[n1, i]
+                pairs[q, k, 0, lane], pairs[q, k, 0, lane + _ONE] = lower0, upper0
+                pairs[q, k, 1, lane], pairs[q, k, 1, lane + _ONE] = lower1, upper1
+                if widest >= 0:
+                    pairs[q, k, widest, lane] = min(lower0, lower1)
+                    pairs[q, k, widest, lane + _ONE] = max(upper0, upper1)
 
 
 @kernel
 def add_zero_codes(
     numbers: NDArray[np.int32],
-    logs: NDArray[np.int64],
-    sources: NDArray[np.int64],
+    first: int,
+    yes: NDArray[np.int64],
+    no: NDArray[np.int64],
     n_zeros: int,
-    first_label: int,
-    width: int,
+    hits: NDArray[np.int64],
     start: NDArray[np.int64],
 ) -> None:
-    """Add to flat ``start`` what the first ``n_zeros`` observations say together.
+    """Add to ``start`` (labels, lanes of a label) what the first ``n_zeros`` observations say.
 
-    A sum of differences of logarithms: each class apart, and equal evidence together.
+    A sum of differences of logarithms: each class apart, and equal evidence together. ``hits``
+    (pieces,) are 0 on entry and on return.
     """
-    n_values = logs.shape[1]
-    hits = np.zeros(logs.shape[0], np.int64)
     for g in range(numbers.shape[0]):
         for a in range(2):
             for r in range(n_zeros):
-                if sources[r] != SAYS_NOTHING:
-                    hits[numbers[g, a, r]] += 1
+                hits[numbers[g, a, r]] += 1
             for r in range(n_zeros):
-                if sources[r] == SAYS_NOTHING:
-                    continue
                 number = numbers[g, a, r]
                 times = hits[number]
                 if times == 0:
                     continue
                 hits[number] = 0
-                for q in range(n_values):
-                    lane = q * width + 2 * (first_label + g)
-                    lower, upper = logs[number, q, 0], logs[number, q, 1]
+                for lane in range(0, start.shape[1], 2):
                     if a == 1:
-                        start[lane] += times * lower
-                        start[lane + 1] += times * upper
+                        start[first + g, lane] += times * yes[number, lane]
+                        start[first + g, lane + 1] += times * yes[number, lane + 1]
                     else:
-                        start[lane] -= times * upper
-                        start[lane + 1] -= times * lower
-
-
-@kernel
-def zero_factors(
-    counts: NDArray[np.integer],
-    totals: NDArray[np.integer],
-    variables: NDArray[np.int64],
-    sources: NDArray[np.int64],
-    values: NDArray[np.float64],
-    order: NDArray[np.int64],
-    width: int,
-    sign: int,
-    targets: NDArray[np.int64],
-    zeros: NDArray[np.int64],
-) -> bool:
-    """Count, times ``sign``, the bounds of 0 that there are without epsilon; whether any is."""
-    found = False
-    lanes = zeros.shape[2]
-    for r in range(targets.shape[0]):
-        i, source, row = variables[r], sources[r], targets[r]
-        for t in range(0 if source == SAYS_NOTHING else order.shape[0]):
-            j = order[t]
-            for a in range(2):
-                if source != NEVER_SEEN and counts[source, j, a] > 0:
-                    continue
-                for q in range(values.shape[0]):
-                    if values[q] == 0.0 and totals[i, j, a] == 0:
-                        continue  # uniform, so not 0
-                    found = True
-                    lane = q * width + 2 * t
-                    block, lane = lane // lanes, lane % lanes
-                    # the lower bound of a is in one ratio, the upper one in the other
-                    kind = ZERO_ABOVE if a else ZERO_BELOW
-                    zeros[block, row, lane + 1 - a] += sign * kind
-                    if values[q] == 0.0:
-                        zeros[block, row, lane + a] += sign * kind
-    return found
+                        start[first + g, lane] -= times * no[number, lane + 1]
+                        start[first + g, lane + 1] -= times * no[number, lane]

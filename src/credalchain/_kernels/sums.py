@@ -1,10 +1,10 @@
 """What the features of a row add up to, for all labels, bounds and values of s at once.
 
-Memory layout: ``table`` (blocks, rows, 16) has one row for each (feature, category), cut into
-blocks of 16 lanes that start at a cache line. A row of data is the sum of one table row per
-feature, so the work is row adds, no gathers; the sum of a block stays in registers until
-the features are through, and a block of the table stays in the second-level cache until all
-rows of data are through.
+Memory layout: ``table`` (tiles, rows, blocks, 16) has one row for each (feature, category), cut
+into tiles of a few labels and these into blocks of 16 lanes that start at a cache line. A row of
+data is the sum of one table row per feature, so the work is row adds, no gathers; the sum of a
+block stays in registers until the features are through, and a block of the table stays in the
+second-level cache until all rows of data are through.
 """
 
 import numpy as np
@@ -21,20 +21,23 @@ def add_rows(
     offsets: NDArray[np.int64],
     start: NDArray[np.int64],
     table: NDArray[np.int64],
+    first_tile: int,
     out: NDArray[np.int64],
 ) -> None:
     """out[r] = start + the sum over features i of table[:, offsets[i] + codes[first + r, i]].
 
-    ``start`` is (blocks, 16), ``out`` (rows, blocks, 16).
+    ``start`` is (all tiles, blocks, 16), ``out`` (rows, all tiles, blocks, 16), ``table`` may hold
+    only the tiles from ``first_tile`` on.
     """
-    for block in range(table.shape[0]):
-        rows = table[block]
-        for row in range(out.shape[0]):
-            lanes = load(start[block])
-            for feature in range(codes.shape[1]):
-                at = np.uint64(offsets[feature] + codes[first + row, feature])
-                lanes = plus(lanes, rows[at])
-            store(lanes, out[row, block])
+    for tile in range(table.shape[0]):
+        rows = table[tile]
+        for block in range(table.shape[2]):
+            for row in range(out.shape[0]):
+                lanes = load(start[first_tile + tile, block])
+                for feature in range(codes.shape[1]):
+                    at = np.uint64(offsets[feature] + codes[first + row, feature])
+                    lanes = plus(lanes, rows[at, block])
+                store(lanes, out[row, first_tile + tile, block])
 
 
 @lane_kernel
@@ -44,14 +47,16 @@ def add_sparse_rows(
     first: int,
     start: NDArray[np.int64],
     table: NDArray[np.int64],
+    first_tile: int,
     out: NDArray[np.int64],
 ) -> None:
     """The same for CSR: ``entries`` are rows of ``table``, ``start`` has all features at 0."""
-    for block in range(table.shape[0]):
-        rows = table[block]
-        for row in range(out.shape[0]):
-            lanes = load(start[block])
-            mine = entries[indptr[first + row] : indptr[first + row + 1]]
-            for entry in range(mine.shape[0]):
-                lanes = plus(lanes, rows[np.uint64(mine[entry])])
-            store(lanes, out[row, block])
+    for tile in range(table.shape[0]):
+        rows = table[tile]
+        for block in range(table.shape[2]):
+            for row in range(out.shape[0]):
+                lanes = load(start[first_tile + tile, block])
+                mine = entries[indptr[first + row] : indptr[first + row + 1]]
+                for entry in range(mine.shape[0]):
+                    lanes = plus(lanes, rows[np.uint64(mine[entry]), block])
+                store(lanes, out[row, first_tile + tile, block])

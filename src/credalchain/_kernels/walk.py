@@ -26,7 +26,6 @@ def _begin(
     scratch: NDArray[np.int64],
     sums: NDArray[np.int64],
     row: int,
-    first: int,
     told: NDArray[np.int64],
     which: int,
     q: int,
@@ -34,11 +33,10 @@ def _begin(
     """The sums of a row for one s, with what the guesses tell."""
     for step in range(scratch.shape[0] // STEP):
         at = np.uint64(step * STEP)  # unsigned: an index that may be negative is not vectorised
-        there = np.uint64(first) + at
-        a = sums[row, there] + told[which, q, at]
-        b = sums[row, there + _ONE] + told[which, q, at + _ONE]
-        c = sums[row, there + _TWO] + told[which, q, at + _TWO]
-        d = sums[row, there + _THREE] + told[which, q, at + _THREE]
+        a = sums[q, row, at] + told[which, q, at]
+        b = sums[q, row, at + _ONE] + told[which, q, at + _ONE]
+        c = sums[q, row, at + _TWO] + told[which, q, at + _TWO]
+        d = sums[q, row, at + _THREE] + told[which, q, at + _THREE]
         scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
 
 
@@ -54,15 +52,15 @@ def _correct(
     """Tell what label t said rather than what was guessed, to the labels after it."""
     own = np.uint64(2 * t)
     lower, upper = scratch[own], scratch[own + _ONE]  # a step may begin with these two
-    is_, was, kept = np.uint64(said), np.uint64(0), np.int64(0)
-    if guessed >= 0:  # else nothing was told
-        was, kept = np.uint64(guessed), np.int64(-1)
+    # columns below 0 tell nothing
+    is_, adds = np.uint64(max(said, 0)), np.int64(-(said >= 0))
+    was, takes = np.uint64(max(guessed, 0)), np.int64(-(guessed >= 0))
     for step in range((2 * t + 2) // STEP, scratch.shape[0] // STEP):
         at = np.uint64(step * STEP)
-        a = pairs[q, t, is_, at] - (pairs[q, t, was, at] & kept)
-        b = pairs[q, t, is_, at + _ONE] - (pairs[q, t, was, at + _ONE] & kept)
-        c = pairs[q, t, is_, at + _TWO] - (pairs[q, t, was, at + _TWO] & kept)
-        d = pairs[q, t, is_, at + _THREE] - (pairs[q, t, was, at + _THREE] & kept)
+        a = (pairs[q, t, is_, at] & adds) - (pairs[q, t, was, at] & takes)
+        b = (pairs[q, t, is_, at + _ONE] & adds) - (pairs[q, t, was, at + _ONE] & takes)
+        c = (pairs[q, t, is_, at + _TWO] & adds) - (pairs[q, t, was, at + _TWO] & takes)
+        d = (pairs[q, t, is_, at + _THREE] & adds) - (pairs[q, t, was, at + _THREE] & takes)
         a, b = scratch[at] + a, scratch[at + _ONE] + b
         c, d = scratch[at + _TWO] + c, scratch[at + _THREE] + d
         scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
@@ -163,13 +161,14 @@ def walk_chain(
 ) -> bool:
     """Walk rows first.. for every strategy and s; whether any got stuck.
 
-    ``sums`` (rows, lanes) holds prior and features, with one run of ``width`` lanes for each
-    value of s. ``pairs`` is (values of s, m, 2 + strategies, width): what a label says as 0, as 1
-    and, for each strategy, left open; m is 0 there where labels do not speak to each other.
-    ``star_columns`` says which is whose. ``guess`` (strategies, values, m) are such columns or -1,
-    ``told`` is (strategies, values, width). Labels are decided as guessed where (sum ^ ``flip``)
-    >= ``least`` in both their lanes; without that knowledge both are (0, 0, 0). ``zeros``,
-    ``pair_zeros``, ``told_zeros`` and ``scratch_zeros`` may be None, ``log_odds`` may be empty.
+    ``sums`` (values of s, rows or more, ``width`` lanes or more) holds prior and features.
+    ``pairs`` is (values of s, m, columns, width): what a label says as 0, as 1 and left open; m is
+    0 there where labels do not speak to each other. ``star_columns`` says which column an open
+    label has in each strategy, -1 if it says nothing. ``guess`` (strategies, values, m) are columns
+    too, -1 also for no guess, ``told`` is (strategies, values, width). Labels are decided as
+    guessed where (sum ^ ``flip``) >= ``least`` in both their lanes; without that knowledge both are
+    (0, 0, 0). ``zeros``, ``pair_zeros``, ``told_zeros`` and ``scratch_zeros`` may be None,
+    ``log_odds`` may be empty.
     ``forced`` is (1, m) for all rows or (rows, m). ``labels`` is (strategies, values, n, m),
     ``log_odds`` (strategies, n, m, 2).
     ``stuck`` (strategies, values, rows) is m on return, or the position at which exact arithmetic
@@ -177,7 +176,7 @@ def walk_chain(
     ``starless`` (rows,) are room to work in: allocated here, they would take longer to compile
     than the walk.
     """
-    n_strategies, n_values, width = told.shape
+    n_strategies, n_values, _ = told.shape
     n_labels = order.shape[0]
     has_pairs = pairs.shape[1] > 0
     wants_log_odds = log_odds.shape[1] > 0
@@ -189,7 +188,7 @@ def walk_chain(
             guessed_stars = 0
             for place in range(n_labels):
                 guessed_stars += guess[which, q, place] == star_column
-            for row in range(sums.shape[0]):
+            for row in range(stuck.shape[2]):
                 here = first + row
                 if which > 0 and starless[row] and band <= bands[0]:
                     for j in range(n_labels):
@@ -199,9 +198,9 @@ def walk_chain(
                             log_odds[which, here, j, 1] = log_odds[0, here, j, 1]
                     stuck[which, q, row] = n_labels
                     continue
-                _begin(scratch, sums, row, q * width, told, which, q)
+                _begin(scratch, sums, row, told, which, q)
                 if zeros is not None:
-                    _begin(scratch_zeros, zeros, row, q * width, told_zeros, which, q)
+                    _begin(scratch_zeros, zeros, row, told_zeros, which, q)
                 rule = row % forced.shape[0]
                 stop, stars = n_labels, guessed_stars
                 t: Any = np.int64(0)  # a bare 0 would compile what it is given to twice
@@ -253,11 +252,23 @@ def tell_guesses(
 ) -> None:
     """told[strategy, value] += what every label, decided as guessed, tells the later ones."""
     n_strategies, n_values, n_labels = guess.shape
-    for which in range(n_strategies):
-        for q in range(n_values):
+    for q in range(n_values):
+        for which in range(n_strategies):
             for t in range(n_labels):
-                for lane in range(2 * t + 2, told.shape[2]):
-                    told[which, q, lane] += pairs[q, t, guess[which, q, t], lane]
+                if guess[which, q, t] < 0:
+                    continue
+                column = np.uint64(guess[which, q, t])
+                own = np.uint64(2 * t)  # a step may begin with these two
+                lower, upper = told[which, q, own], told[which, q, own + _ONE]
+                for step in range((2 * t + 2) // STEP, told.shape[2] // STEP):
+                    at = np.uint64(step * STEP)
+                    a = told[which, q, at] + pairs[q, t, column, at]
+                    b = told[which, q, at + _ONE] + pairs[q, t, column, at + _ONE]
+                    c = told[which, q, at + _TWO] + pairs[q, t, column, at + _TWO]
+                    d = told[which, q, at + _THREE] + pairs[q, t, column, at + _THREE]
+                    told[which, q, at], told[which, q, at + _ONE] = a, b
+                    told[which, q, at + _TWO], told[which, q, at + _THREE] = c, d
+                told[which, q, own], told[which, q, own + _ONE] = lower, upper
 
 
 @part
@@ -266,26 +277,14 @@ def _undefined(zeros: int) -> bool:
     return (zeros & ABOVE_MASK) > 0 and zeros > ABOVE_MASK
 
 
-@lane_kernel
-def widest_stars(pairs: NDArray[np.int64], column: int, forward: bool) -> None:
-    """Column * of imprecise branching: the least lower and the greatest upper of columns 0 and 1.
-
-    ``forward``: only for later labels.
-    """
-    for q in range(pairs.shape[0]):
-        for t in range(pairs.shape[1]):
-            for at in range(t + 1 if forward else 0, pairs.shape[3] // 2):
-                zero, one = pairs[q, t, 0, 2 * at], pairs[q, t, 1, 2 * at]
-                pairs[q, t, column, 2 * at] = zero if zero < one else one
-                zero, one = pairs[q, t, 0, 2 * at + 1], pairs[q, t, 1, 2 * at + 1]
-                pairs[q, t, column, 2 * at + 1] = zero if zero > one else one
-
-
 @kernel
 def widest_stars_with_zeros(
     pairs: NDArray[np.int64], zeros: NDArray[np.int64], column: int, forward: bool
 ) -> None:
-    """The same where there are zero factors: undefined lower bounds win, upper ones lose."""
+    """What ``fill_pairs`` puts there, with zero factors: undefined lower ends win, upper lose.
+
+    ``forward``: only for later labels.
+    """
     for q in range(pairs.shape[0]):
         for t in range(pairs.shape[1]):
             for lane in range(2 * t + 2 if forward else 0, pairs.shape[3]):

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from credalchain._kernels.fixed_point import ABOVE_MASK
-from credalchain._kernels.states import FREE, LANES, STAR
+from credalchain._kernels.states import FREE, STAR
 from credalchain.bases.naive.codes import DenseCodes, IntArray
 from credalchain.bases.naive.grid import FixedTable, Scale
 from credalchain.bases.naive.tables import ChainTables
@@ -23,16 +23,16 @@ def naive_contributions(
 ) -> list[Contribution]:
     """Prior, features and labels told, in this order; they add up to the log-odds of label j."""
     lanes = slice(2 * j, 2 * j + 2)
-    parts = [Contribution("prior", -1, "", *_entry(tables.prior, (0, lanes), tables.scale))]
-    block, first = divmod(2 * j, LANES)
+    tile, first = divmod(2 * j, tables.layout.tile_lanes)
+    own = slice(first, first + 2)
+    parts = [Contribution("prior", -1, "", *_entry(tables.prior, (tile, own), tables.scale))]
+    (features,) = tables.features.parts()
     mine = codes.row(0)
     rows = (codes.offsets + mine).tolist()
     for i, (row, code) in enumerate(zip(rows, mine.tolist(), strict=True)):
         words = _in_words(i, code, int(n_categories[i]), discretizer)
-        place = (block, row, slice(first, first + 2))
-        parts.append(
-            Contribution("feature", i, words, *_entry(tables.features.rows, place, tables.scale))
-        )
+        bounds = _entry(features.rows, (tile, row, own), tables.scale)
+        parts.append(Contribution("feature", i, words, *bounds))
     for k in np.flatnonzero(history != FREE).tolist():
         y = int(history[k])
         bounds = _entry(tables.pairs, (0, k, 2 if y == STAR else y, lanes), tables.scale)

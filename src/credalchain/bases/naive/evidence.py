@@ -1,6 +1,6 @@
-"""From counts of observations to tables of what they say."""
+"""From counts of observations to what they say about labels, for any values of s."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain import _kernels
-from credalchain._kernels.states import LANES, NEVER_SEEN, SAYS_NOTHING
+from credalchain._kernels.fixed_point import ZERO_ABOVE, ZERO_BELOW
+from credalchain._kernels.states import NEVER_SEEN, SAYS_NOTHING
 from credalchain.bases.naive.codes import rows_of
-from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale, no_zeros
-from credalchain.bases.naive.memory import aligned, aligned_zeros
+from credalchain.bases.naive.grid import FloatArray, IntArray, Scale
 from credalchain.bases.threads import for_each_chunk
 
 _Numbers = NDArray[np.int32]
@@ -47,9 +47,11 @@ class Observations:
         return cls(np.arange(len(n_categories)), sources)
 
     @classmethod
-    def of_labels(cls, n_labels: int) -> "Observations":
-        """Every label as 0 and as 1."""
-        return cls(np.repeat(np.arange(n_labels), 2), np.arange(2 * n_labels))
+    def of_labels(cls, never_observed: NDArray[np.bool_]) -> "Observations":
+        """Every label as 0 and as 1; one that nobody ever observed says nothing."""
+        variables = np.repeat(np.arange(len(never_observed)), 2)
+        sources = np.where(never_observed[variables], SAYS_NOTHING, np.arange(len(variables)))
+        return cls(variables, sources)
 
     def some(self, rows: IntArray) -> "Observations":
         return Observations(self.variables[rows], self.sources[rows])
@@ -81,31 +83,38 @@ class At:
     values: FloatArray
     epsilon: float
 
-    def bounds(self, evidence: IntArray) -> FloatArray:
-        """Lower and upper P(v | a) of pieces of evidence, (pieces, values of s, 2).
 
-        A piece is n(v, a), the sum of the counts, D and K.
-        """
-        n, total, denominator, k = evidence.T[:, :, None]
-        bounds = np.empty((len(evidence), len(self.values), 2))
-        with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced below
-            share = (1.0 - self.epsilon) / (denominator + self.values)
-            np.multiply(n, share, out=bounds[..., 0])
-            np.multiply(n + self.values, share, out=bounds[..., 1])
-        bounds += (self.epsilon / k)[..., None]
-        if (self.values == 0).any():  # a conditional without data: uniform
-            no_data = (total == 0) & (self.values == 0)
-            bounds[no_data] = np.broadcast_to(1.0 / k, no_data.shape)[no_data][:, None]
-        return bounds
+@dataclass(frozen=True)
+class Weighed:
+    """What observations say about the labels from ``first`` on, at some values of s.
+
+    ``numbers`` (labels, 2, observations) are pieces of evidence; ``logs`` (pieces, 2 * values) the
+    logarithms of their bounds on the grid, with 0 for a bound of 0, and ``zeros`` 1 there (None
+    without epsilon's leave: with it there are no bounds of 0).
+    """
+
+    first: int
+    numbers: _Numbers
+    logs: IntArray
+    zeros: IntArray | None
+
+    @property
+    def has_zeros(self) -> bool:
+        return self.zeros is not None and bool(self.zeros.any())
+
+    def zero_factors(self) -> tuple[IntArray, IntArray]:
+        """What to fill a table with in place of logarithms: for class 1, and to be subtracted."""
+        assert self.zeros is not None
+        return self.zeros * ZERO_ABOVE, self.zeros * -ZERO_BELOW
 
 
 class Evidence:
-    """What observations say about every label, for any values of s.
+    """What observations say about every label.
 
-    ``zero`` are observations that most others are like: their sum is given apart, and the rows
-    of the others relative to that of the same variable. ``limits`` are for each label the number
-    of (first) observations that concern it, None for all. With ``reuse`` the pieces of evidence
-    that were found stay in memory.
+    ``zero`` are observations that most others are like and are told apart from: they come first
+    among ``variables`` and ``numbers``. ``limits`` are for each label the number of (first)
+    observations that concern it, None for all. With ``reuse`` the pieces of evidence that were
+    found stay in memory.
     """
 
     def __init__(
@@ -120,96 +129,60 @@ class Evidence:
         reuse: bool = False,
         n_jobs: int = 1,
     ) -> None:
-        self._counted, self._about, self._order, self._zero = counted, about, order, zero
-        self._scale = scale
+        self._counted, self._order, self._scale = counted, order, scale
+        self.n_rows, self.n_zeros = len(about), 0 if zero is None else len(zero)
         self._all = about if zero is None else zero.followed_by(about)
         self._limits = np.full(len(order), len(self._all)) if limits is None else limits
         self._reuse, self._n_jobs = reuse, n_jobs
         self._found: dict[int, tuple[_Numbers, IntArray]] = {}
 
-    def fill(self, at: At, layout: Layout, targets: IntArray, table: IntArray) -> IntArray:
-        """Write each observation into its row of ``table`` (blocks, rows, lanes).
+    @property
+    def variables(self) -> IntArray:
+        return self._all.variables
 
-        Returns the zero factors in the same form, or an empty array.
-        """
+    def groups(self, at: At, unit: int) -> Iterator[Weighed]:
+        """All labels, some at a time, in multiples of ``unit``."""
+        size = self._group_size(unit)
+        for first in range(0, len(self._order), size):
+            yield self._weigh(first, first + size, at)
 
-        def run(first: int, numbers: _Numbers, logs: IntArray) -> None:
-            self._fill(numbers, logs, 0, targets, first, layout, table)
-
-        self._for_each_group(at, run)
-        return self._zeros(((self._about, 1),), at, layout, targets, table.shape)
-
-    def relative_table(self, at: At, layout: Layout) -> tuple[FixedTable, FixedTable]:
-        """What all ``zero`` say together, (blocks, 16), and rows relative to them."""
-        assert self._zero is not None
-        zero, about, n = self._zero, self._about, len(self._zero)
-        start = aligned_zeros((layout.n_blocks, LANES))
-        rows = aligned((layout.n_blocks, len(about), LANES))
-        targets = np.arange(len(about))
-
-        def run(first: int, numbers: _Numbers, logs: IntArray) -> None:
-            _kernels.add_zero_codes(
-                numbers, logs, self._all.sources, n, first, layout.width, start.reshape(-1)
-            )
-            self._fill(numbers, logs, n, targets, first, layout, rows)
-
-        self._for_each_group(at, run)
-        parts = ((about, 1), (zero.some(about.variables), -1))
-        start_zeros = self._zeros(
-            ((zero, 1),), at, layout, np.arange(n), (layout.n_blocks, n, LANES)
-        )
-        return (
-            FixedTable(start, start_zeros.sum(axis=1)),
-            FixedTable(rows, self._zeros(parts, at, layout, targets, rows.shape)),
-        )
-
-    def _fill(
-        self,
-        numbers: _Numbers,
-        logs: IntArray,
-        n_zeros: int,
-        targets: IntArray,
-        first: int,
-        layout: Layout,
-        table: IntArray,
-    ) -> None:
-        _kernels.fill_table(
-            numbers,
-            logs.reshape(-1),
-            logs.shape[1],
-            self._all.variables,
-            self._all.sources,
-            n_zeros,
-            self._limits[first : first + len(numbers)],
-            targets,
-            first,
-            layout.width,
-            table.shape[2],
-            table.shape[1],
-            table.reshape(-1),
-        )
-
-    def _for_each_group(self, at: At, run: Callable[[int, _Numbers, IntArray], None]) -> None:
-        """Call ``run`` with some labels at a time: the first, numbers, and logarithms."""
+    def for_each_group(self, at: At, unit: int, run: Callable[[Weighed], None]) -> None:
+        """Call ``run`` with them, on threads if that is worth it."""
+        size = self._group_size(unit)
+        n_units = -(-len(self._order) // unit)
+        worth_threads = len(self._order) * self._pieces_a_label() >= _PIECES_WORTH_A_THREAD
 
         def run_group(first: int, stop: int) -> None:
-            numbers, evidence = self._found.get(first) or self._find(first, stop)
-            if self._reuse:
-                self._found[first] = numbers, evidence
-            run(first, numbers, self._logs(evidence, at))
+            run(self._weigh(first * unit, stop * unit, at))
 
-        pieces = 2 * max(1, len(self._all))  # for each label
-        size = min(len(self._order), max(4, _PIECES_AT_ONCE // pieces))
-        worth_threads = len(self._order) * pieces >= _PIECES_WORTH_A_THREAD
-        n_jobs = self._n_jobs if worth_threads else 1
-        for_each_chunk(len(self._order), size, n_jobs, run_group)
+        for_each_chunk(n_units, size // unit, self._n_jobs if worth_threads else 1, run_group)
+
+    def _pieces_a_label(self) -> int:
+        return 2 * max(1, len(self._all))
+
+    def _group_size(self, unit: int) -> int:
+        return unit * max(1, _PIECES_AT_ONCE // (unit * self._pieces_a_label()))
+
+    def _weigh(self, first: int, stop: int, at: At) -> Weighed:
+        numbers, pieces = self._found.get(first) or self._find(first, stop)
+        if self._reuse:
+            self._found[first] = numbers, pieces
+        bounds = np.empty((len(pieces), 2 * len(at.values)))
+        _kernels.bound_evidence(pieces, at.values, at.epsilon, bounds)
+        zeros = None
+        if at.epsilon == 0:
+            zeros = (bounds == 0).astype(np.int64)
+            bounds += zeros  # log 1 is 0: these are kept apart
+        np.log(bounds, out=bounds)
+        bounds *= self._scale.unit
+        return Weighed(first, numbers, np.rint(bounds, out=bounds).astype(np.int64), zeros)
 
     def _find(self, first: int, stop: int) -> tuple[_Numbers, IntArray]:
         """Numbers of what the observations say about some labels, and what they stand for."""
         counted, about = self._counted, self._all
         labels = self._order[first:stop]
         numbers = np.empty((len(labels), 2, len(about)), dtype=np.int32)
-        evidence = np.empty((numbers.size, 4), dtype=np.int64)
+        pieces = np.empty((1 + numbers.size, 3), dtype=np.int64)
         n_found = _kernels.find_evidence(
             counted.counts,
             counted.totals,
@@ -220,47 +193,8 @@ class Evidence:
             labels,
             self._limits[first:stop],
             numbers,
-            evidence,
-            np.full(int(counted.totals.max(initial=0)) + 1, -1, dtype=np.int32),
+            pieces,
+            np.full(int(counted.totals.max(initial=0)) + 2, -1, dtype=np.int32),
             np.full(2 ** (2 * numbers.size).bit_length(), -1, dtype=np.int32),
         )
-        return numbers, evidence[:n_found]
-
-    def _logs(self, evidence: IntArray, at: At) -> IntArray:
-        """Logarithms of the bounds, on the grid; 0 for a bound of 0, which is kept apart."""
-        logs = at.bounds(evidence)
-        with np.errstate(divide="ignore"):
-            np.log(logs, out=logs)
-        if at.epsilon == 0:
-            logs[np.isneginf(logs)] = 0.0
-        logs *= self._scale.unit
-        return np.rint(logs, out=logs).astype(np.int64)
-
-    def _zeros(
-        self,
-        parts: tuple[tuple[Observations, int], ...],
-        at: At,
-        layout: Layout,
-        targets: IntArray,
-        shape: tuple[int, ...],
-    ) -> IntArray:
-        """Zero factors, with a sign for each part; an empty array if there is none."""
-        if at.epsilon > 0:
-            return no_zeros(len(shape))
-        zeros = aligned_zeros(shape)
-        found = [
-            _kernels.zero_factors(
-                self._counted.counts,
-                self._counted.totals,
-                about.variables,
-                about.sources,
-                at.values,
-                self._order,
-                layout.width,
-                sign,
-                targets,
-                zeros,
-            )
-            for about, sign in parts
-        ]
-        return zeros if any(found) else no_zeros(len(shape))
+        return numbers, pieces[:n_found]

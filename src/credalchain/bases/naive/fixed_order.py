@@ -18,7 +18,7 @@ from credalchain.labels import MISSING
 if TYPE_CHECKING:
     from credalchain.bases.naive.model import NaiveChainModel
 
-_SUMS_PER_CHUNK = 2**18  # 64-bit sums of one chunk of rows: two megabytes
+_SUMS_PER_CHUNK = 2**18  # 64-bit sums of one chunk of rows, for one s: two megabytes
 _PILOTS = 64
 _NOT_EXPECTED = np.empty((0, 0, 0), dtype=np.int64)
 _MANY_LABELS = 8  # from here on, guessing what most rows say saves more than it costs
@@ -47,7 +47,7 @@ class FixedOrderPass:
         self._bands = np.array(
             [tables.scale.band if one[0].exact else 0 for one in settlers], dtype=np.int64
         )
-        self._star_columns = 2 + np.arange(len(settlers))
+        self._star_columns = tables.star_columns
         n, m = codes.n_rows, len(self._order)
         n_strategies, n_values = len(settlers), tables.layout.n_values
         self._guess = np.full((n_strategies, n_values, m), -1, dtype=np.int8)
@@ -60,54 +60,68 @@ class FixedOrderPass:
 
     def _run(self, n_rows: int) -> None:
         n_pilots = min(_PILOTS, n_rows // 8)
-        if n_pilots > 1 and len(self._order) >= _MANY_LABELS:
-            self._guess_from(n_pilots)
-        layout = self._tables.layout
-        size = max(16, _SUMS_PER_CHUNK // (layout.n_values * layout.width))
-        for_each_chunk(n_rows, size, self._request.n_jobs, self._walk)
+        pilots_help = n_pilots > 1 and len(self._order) >= _MANY_LABELS
+        size = max(16, _SUMS_PER_CHUNK // self._tables.layout.width)
+        if n_rows <= size and self._request.n_jobs == 1:  # pilots are among the rows
+            sums = self._start.of(0, n_rows)
+            if pilots_help:
+                self._guess_from(n_pilots, *sums)
+            self._walk(0, n_rows, *sums)
+        else:
+            if pilots_help:
+                self._guess_from(n_pilots, *self._start.of(0, n_pilots))
+            for_each_chunk(
+                n_rows,
+                size,
+                self._request.n_jobs,
+                lambda first, stop: self._walk(first, stop, *self._start.of(first, stop)),
+            )
         if len(self.log_odds[0]):
             self.log_odds[:, :, self._never] = (-np.inf, np.inf)
 
-    def _walk(self, first: int, stop: int) -> None:
-        sums, zeros = self._start.of(first, stop)
+    def _walk(self, first: int, stop: int, sums: IntArray, zeros: IntArray | None) -> None:
         forced = self._forced(first, stop)
         expected = self._request.known is None  # else the rules differ from row to row
-        stuck = self._walk_rows(first, sums, zeros, forced, expected=expected)
+        stuck = self._walk_rows(first, stop - first, sums, zeros, forced, expected=expected)
         if stuck is None:
             return
-        width = self._tables.layout.width
         for which, q, row in np.argwhere(stuck < len(self._order)).tolist():
-            place = (slice(row, row + 1), slice(q * width, (q + 1) * width))
+            place = (slice(q, q + 1), slice(row, row + 1))
+            noughts = None if zeros is None else zeros[place]
             rules = forced[row % len(forced)][None].copy()
-            self._settle_row(which, q, first + row, sums[place], zeros[place], rules)
+            self._settle_row(which, q, first + row, sums[place], noughts, rules)
 
     def _walk_rows(
         self,
         first: int,
+        n_rows: int,
         sums: IntArray,
-        zeros: IntArray,
+        zeros: IntArray | None,
         forced: Labels,
         strategies: slice = slice(None),
         values: slice = slice(None),
         *,
         expected: bool = False,
     ) -> NDArray[np.int32] | None:
-        """Labels, and log-odds if wanted, of rows first..; where rows got stuck, if any did."""
+        """Labels, and log-odds if wanted, of ``n_rows`` rows; where rows got stuck, if any did.
+
+        ``sums`` begin with row ``first``.
+        """
         tables, part = self._tables, (strategies, values)
         guess = self._guess[part]
         told, told_zeros = self._told
         width = tables.layout.width
-        stuck = np.empty((*guess.shape[:2], len(sums)), dtype=np.int32)
+        stuck = np.empty((*guess.shape[:2], n_rows), dtype=np.int32)
         flip, least = self._expected if expected else (_NOT_EXPECTED, _NOT_EXPECTED)
-        with_zeros, pair_zeros = tables.has_zeros, tables.pairs.zeros
+        pair_zeros = tables.pairs.zeros
         any_stuck = _kernels.walk_chain(
             sums,
-            zeros if with_zeros else None,
+            zeros,
             tables.pairs.values[values],
-            pair_zeros[values] if with_zeros and len(pair_zeros) else None,
+            pair_zeros[values] if len(pair_zeros) else None,
             guess,
             told[part],
-            told_zeros[part] if with_zeros else None,
+            told_zeros[part] if zeros is not None else None,
             self._cuts,
             self._bands[strategies],
             self._star_columns[strategies],
@@ -118,8 +132,8 @@ class FixedOrderPass:
             self._order,
             first,
             np.empty(width, dtype=np.int64),
-            np.empty(width, dtype=np.int64) if with_zeros else None,
-            np.empty(len(sums), dtype=np.bool_),
+            np.empty(width, dtype=np.int64) if zeros is not None else None,
+            np.empty(n_rows, dtype=np.bool_),
             self.labels[part],
             self.log_odds[strategies],
             stuck,
@@ -137,10 +151,9 @@ class FixedOrderPass:
 
     # -- what most rows say ------------------------------------------------------------
 
-    def _guess_from(self, n_pilots: int) -> None:
+    def _guess_from(self, n_pilots: int, sums: IntArray, zeros: IntArray | None) -> None:
         """Each label's commonest answer among the first rows; those that got stuck do not vote."""
-        sums, zeros = self._start.of(0, n_pilots)
-        stuck = self._walk_rows(0, sums, zeros, self._forced(0, n_pilots))
+        stuck = self._walk_rows(0, n_pilots, sums, zeros, self._forced(0, n_pilots))
         answers = self.labels[:, :, :n_pilots, self._order]
         if stuck is not None:
             answers = np.where(stuck[..., None] < len(self._order), FREE, answers)
@@ -176,7 +189,9 @@ class FixedOrderPass:
             flip[..., lanes][where] = -1
             least[..., lanes][where] = ~value[where]
 
-        no, yes, star = (free & says for says in (guess == 0, guess == 1, guess > 1))
+        no, yes, star = (
+            free & says for says in (guess == 0, guess == 1, (guess < 0) | (guess > 1))
+        )
         at_least(lower, above + 1, yes)
         at_most(lower, above, no)
         at_most(upper, below - 1, no)
@@ -197,17 +212,17 @@ class FixedOrderPass:
     # -- what rounding cannot decide ----------------------------------------------------
 
     def _settle_row(
-        self, which: int, q: int, row: int, sums: IntArray, zeros: IntArray, rules: Labels
+        self, which: int, q: int, row: int, sums: IntArray, zeros: IntArray | None, rules: Labels
     ) -> None:
         """Walk one row, for one strategy and s, again and again until nothing is too close."""
         part = (slice(which, which + 1), slice(q, q + 1))
-        while (stuck := self._walk_rows(row, sums, zeros, rules, *part)) is not None:
+        while (stuck := self._walk_rows(row, 1, sums, zeros, rules, *part)) is not None:
             at = int(stuck[0, 0, 0])
             settler = self._settlers[which][q]
             if settler.exact:
                 sides = self._exact_sides(settler, self.labels[which, q, row], row, at)
             else:
-                sides = self._rounded_sides(which, q, row, sums[0], zeros, at)
+                sides = self._rounded_sides(which, q, row, sums, zeros, at)
             low, high = (np.array([side], dtype=np.int8) for side in sides)
             rules[0, at] = decide(low, high, precise=self._request.precise)[0]
 
@@ -220,16 +235,17 @@ class FixedOrderPass:
         return settler.sides(row, j, history, float(self._request.thresholds[j]))
 
     def _rounded_sides(
-        self, which: int, q: int, row: int, sums: IntArray, zeros: IntArray, at: int
+        self, which: int, q: int, row: int, sums: IntArray, zeros: IntArray | None, at: int
     ) -> tuple[int, int]:
         """Where the strategy has no exact odds, the rounded sums are all there is."""
         lanes = slice(2 * at, 2 * at + 2)
         told = np.arange(at if self._request.chained else 0)
         answers = self.labels[which, q, row, self._order[told]]
         columns = np.where(answers == STAR, self._star_columns[which], answers)
+        told, columns = told[columns >= 0], columns[columns >= 0]
         pairs = self._tables.pairs
-        values = sums[lanes] + pairs.values[q, told, columns, lanes].sum(axis=0)
-        noughts = zeros[0, lanes] if len(zeros) else None
+        values = sums[0, 0, lanes] + pairs.values[q, told, columns, lanes].sum(axis=0)
+        noughts = None if zeros is None else zeros[0, 0, lanes]
         if noughts is not None and pairs.has_zeros:
             noughts = noughts + pairs.zeros[q, told, columns, lanes].sum(axis=0)
         low, high = rounded_sides(values, noughts, int(self._cuts[at]), 0).tolist()

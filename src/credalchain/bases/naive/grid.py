@@ -1,5 +1,6 @@
 """Log-odds as whole numbers: their grid, their lanes, and tables of them."""
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,10 +32,13 @@ class Scale:
 
 @dataclass(frozen=True)
 class Layout:
-    """Which lane is what: for every value of s a run of ``width`` lanes, (label, bound) in it.
+    """Which lane is what, in two orders.
 
-    Widths are padded so that the walk can add a few lanes at a time, and all lanes together
-    to whole blocks. What stands in lanes of padding means nothing and is never read.
+    Sums over features go label by label, (label, value of s, bound): what one piece of evidence
+    says about a label is one ``run``. Labels come in tiles, the fewest that fill whole blocks of
+    lanes. A walk goes along the labels for one value of s: (value of s, label, bound), each value
+    with ``width`` lanes, padded so that a few can be told at a time. For a single value the two
+    are the same. What stands in lanes of padding means nothing and is never read.
     """
 
     n_values: int
@@ -45,8 +49,37 @@ class Layout:
         return -(-2 * self.n_labels // STEP) * STEP
 
     @property
-    def n_blocks(self) -> int:
-        return -(-self.n_values * self.width // LANES)
+    def run(self) -> int:
+        return 2 * self.n_values
+
+    @property
+    def tile_labels(self) -> int:
+        return LANES // math.gcd(LANES, self.run)
+
+    @property
+    def n_tiles(self) -> int:
+        return -(-self.n_labels // self.tile_labels)
+
+    @property
+    def tile_lanes(self) -> int:
+        return self.tile_labels * self.run
+
+    def tiled(self, per_label: IntArray) -> IntArray:
+        """(label, value of s, bound) as (tiles, lanes of a tile), filled up with zeros."""
+        lanes = np.zeros((self.n_tiles, self.tile_lanes), dtype=np.int64)
+        lanes.reshape(-1)[: per_label.size] = per_label.ravel()
+        return lanes
+
+    def for_walk(self, lanes: IntArray) -> IntArray:
+        """(rows, tiles, lanes of a tile) as (values of s, rows, at least ``width``)."""
+        n_rows = len(lanes)
+        if self.n_values == 1:
+            return lanes.reshape(1, n_rows, -1)
+        by_value = lanes.reshape(n_rows, -1, self.n_values, 2)[:, : self.n_labels]
+        walked = np.empty((self.n_values, n_rows, self.width), dtype=np.int64)
+        own = walked[:, :, : 2 * self.n_labels].reshape(self.n_values, n_rows, -1, 2)
+        own[...] = by_value.transpose(2, 0, 1, 3)
+        return walked
 
 
 @dataclass(frozen=True)

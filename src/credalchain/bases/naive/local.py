@@ -20,9 +20,9 @@ class NaiveLocal:
     def __init__(self, codes: Codes, tables: ChainTables) -> None:
         m = len(tables.order)
         self._tables = tables
-        self._sums, self._zeros = (
-            by_label(part, m) for part in StartSums(codes, tables).of(0, codes.n_rows)
-        )
+        sums, zeros = StartSums(codes, tables).of(0, codes.n_rows)
+        self._sums = by_label(sums[0], m)
+        self._zeros = None if zeros is None else by_label(zeros[0], m)
         self._pairs = by_label(tables.pairs.values[0], m)
         self._pair_zeros = by_label(tables.pairs.zeros[0], m) if tables.pairs.has_zeros else None
 
@@ -34,7 +34,7 @@ class NaiveLocal:
         """Bounds with complements, in the widest floats: log-odds of hundreds are common."""
         rows = X[:, 0]
         sums = self._sums[rows, j]
-        zeros = self._zeros[rows, j] if self._tables.has_zeros else np.zeros_like(sums)
+        zeros = np.zeros_like(sums) if self._zeros is None else self._zeros[rows, j]
         for k in np.flatnonzero((history != MISSING).any(axis=0)).tolist():
             sums = sums + self._pairs[k, history[:, k], j]
             if self._pair_zeros is not None:

@@ -20,7 +20,6 @@ from credalchain.bases.naive.codes import (
 from credalchain.bases.naive.contributions import naive_contributions
 from credalchain.bases.naive.counts import ChainCounts, count
 from credalchain.bases.naive.fixed_order import FixedOrderPass
-from credalchain.bases.naive.grid import Layout
 from credalchain.bases.naive.local import NaiveLocal
 from credalchain.bases.naive.settings import NaiveSettings
 from credalchain.bases.naive.settler import Settler, exactness_of
@@ -40,7 +39,8 @@ from credalchain.preprocessing import Discretizer
 from credalchain.strategies import Strategy, branching
 
 _KEPT_TABLES = 4
-_LANES_AT_ONCE = 2048  # of a path: so many values of s share a pass over the features
+_VALUES_AT_ONCE = 16  # of s, on a path, that share a pass over the features
+_PAIRS_AT_ONCE = 2**22  # of labels, over these values: a hundred megabytes of tables
 _ROWS_AT_ONCE = 2**12  # of the plain walk
 
 
@@ -146,13 +146,13 @@ class NaiveChainModel(ChainModel):
         labels = np.empty(shape, dtype=np.int8)
         for places in groups:
             group = tuple(values[at] for at in places)
-            made = self._pass(codes, maker.tables(group), strategies, group, request)
-            labels[:, places] = made.labels
+            tables = maker.tables(group, kept=False)
+            labels[:, places] = self._pass(codes, tables, strategies, group, request).labels
         return list(labels)
 
     def _groups(self, values: tuple[float, ...]) -> list[list[int]]:
         """Places of values that go through the features together: few, and of one epsilon."""
-        n_together = max(1, _LANES_AT_ONCE // Layout(1, self.n_labels).width)
+        n_together = max(1, min(_VALUES_AT_ONCE, _PAIRS_AT_ONCE // self.n_labels**2))
         by_epsilon: dict[float, list[int]] = {}
         for at, s in enumerate(values):
             by_epsilon.setdefault(self.settings.epsilon_for(s), []).append(at)
@@ -252,7 +252,7 @@ class NaiveChainModel(ChainModel):
             maker = TableMaker(
                 self.counts, self.settings, wanted, rows, reuse=False, n_jobs=request.n_jobs
             )
-            return maker.tables((s,))
+            return maker.tables((s,), kept=True)
 
         return codes, self._kept((s, wanted, rows is None), make)
 

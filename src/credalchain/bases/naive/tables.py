@@ -1,55 +1,138 @@
 """Fixed-point tables: what every observation adds to the log-odds of every label."""
 
+import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from credalchain import _kernels
-from credalchain._kernels.states import LANES
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.counts import ChainCounts
-from credalchain.bases.naive.evidence import At, Counted, Evidence, Observations
-from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale
+from credalchain.bases.naive.evidence import At, Counted, Evidence, Observations, Weighed
+from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale, no_zeros
 from credalchain.bases.naive.memory import aligned, aligned_zeros
 from credalchain.bases.naive.settings import DENOMINATORS, PRIORS, NaiveSettings
 from credalchain.strategies import Strategy, greatest_log_odds, least_log_odds
 
 _LARGEST = 2.0**8  # see fixed_point: no term may be larger
 _MANY_NUMBERS = 2**14  # in a table: below, compiling a short cut costs more than it saves
+_NUMBERS_IN_CACHE = 2**17  # 64-bit numbers: half of a second-level cache
+_LABELS_SIDE_BY_SIDE = 8  # as many as fill two cache lines for one s
 
 
 @dataclass(frozen=True)
 class FeatureTable:
     """What features add: where sums start, and a row for every (feature, category).
 
-    ``start`` is (blocks, 16), ``rows`` (blocks, rows, 16). For sparse codes, code 0 of every
-    feature is in ``start``, and rows hold differences from it.
+    ``start`` is (all tiles, lanes), ``rows`` (tiles from ``first_tile`` on, rows, lanes). For
+    sparse codes, code 0 of every feature is in ``start``, and rows hold differences from it.
     """
 
     start: FixedTable
     rows: FixedTable
+    first_tile: int = 0
 
     @property
     def has_zeros(self) -> bool:
         return self.start.has_zeros or self.rows.has_zeros
+
+    def parts(self) -> "Iterator[FeatureTable]":
+        yield self
+
+
+class FeatureStream:
+    """The same a few labels at a time: made anew whenever it is asked for, and never kept.
+
+    So a part is still in the cache when its rows are added up.
+    """
+
+    def __init__(self, evidence: Evidence, at: At, layout: Layout) -> None:
+        self._evidence, self._at, self._layout = evidence, at, layout
+        self.has_zeros = at.epsilon == 0
+
+    def parts(self) -> Iterator[FeatureTable]:
+        rows = _FeatureRows(self._evidence, self._layout, self.has_zeros)
+        unit = self._layout.tile_labels
+        size = max(1, _NUMBERS_IN_CACHE // max(1, rows.n_rows * self._layout.tile_lanes))
+        for weighed in self._evidence.groups(self._at, unit):
+            rows.begin(weighed)
+            first, n_labels = weighed.first // unit, len(weighed.numbers)
+            stop = first - (-n_labels // unit)
+            for tile in range(first, stop, size):
+                yield rows.part(weighed, tile, min(tile + size, stop))
+
+
+class _FeatureRows:
+    """Fills tables of features."""
+
+    def __init__(self, evidence: Evidence, layout: Layout, has_zeros: bool) -> None:
+        self._evidence, self._layout = evidence, layout
+        self.n_rows = evidence.n_rows
+        shape = (layout.n_tiles, layout.tile_lanes)
+        zeros = aligned_zeros(shape) if has_zeros else no_zeros(2)
+        self.start = FixedTable(aligned_zeros(shape), zeros)
+
+    def begin(self, weighed: Weighed) -> None:
+        """Fill in where the sums of these labels start."""
+        n_zeros = self._evidence.n_zeros
+        if n_zeros == 0:
+            return
+        hits = np.zeros(len(weighed.logs), dtype=np.int64)
+        for (yes, no), start in self._amounts(weighed, self.start):
+            lanes = start.reshape(-1, self._layout.run)
+            _kernels.add_zero_codes(weighed.numbers, weighed.first, yes, no, n_zeros, hits, lanes)
+
+    def part(self, weighed: Weighed, first: int, stop: int) -> FeatureTable:
+        """Tiles first..stop."""
+        shape = (stop - first, self.n_rows, self._layout.tile_lanes)
+        zeros = aligned(shape) if self.start.has_zeros else no_zeros(3)
+        rows = FixedTable(aligned(shape), zeros)
+        self.fill(weighed, rows, first)
+        return FeatureTable(self.start, rows, first)
+
+    def fill(self, weighed: Weighed, rows: FixedTable, first: int) -> None:
+        """Fill ``rows``, which begin with tile ``first``."""
+        layout, evidence = self._layout, self._evidence
+        label = first * layout.tile_labels - weighed.first
+        shape = (len(rows.values), self.n_rows, layout.tile_labels, layout.run)
+        for (yes, no), table in self._amounts(weighed, rows):
+            _kernels.fill_table(
+                weighed.numbers,
+                label,
+                yes,
+                no,
+                evidence.variables,
+                evidence.n_zeros,
+                table.reshape(shape),
+            )
+
+    @staticmethod
+    def _amounts(
+        weighed: Weighed, table: FixedTable
+    ) -> Iterator[tuple[tuple[IntArray, IntArray], IntArray]]:
+        yield (weighed.logs, weighed.logs), table.values
+        if table.has_zeros:
+            yield weighed.zero_factors(), table.zeros
 
 
 @dataclass(frozen=True)
 class ChainTables:
     """All tables for some values of s, some strategies and one order of the labels.
 
-    ``prior`` is (values of s, width). ``pairs`` is (values of s, m, 2 + strategies, width): what a
-    label says as 0, as 1 and, for each strategy, left open; its m is 0 where labels do not speak
-    to each other.
+    ``prior`` is (tiles, lanes). ``pairs`` is (values of s, m, columns, width): what a label says as
+    0, as 1 and left open; its m is 0 where labels do not speak to each other. ``star_columns`` are
+    the columns of an open label in each strategy, -1 where it says nothing.
     """
 
     order: IntArray
     scale: Scale
     layout: Layout
     prior: FixedTable
-    features: FeatureTable
+    features: FeatureTable | FeatureStream
     pairs: FixedTable
+    star_columns: IntArray
 
     @property
     def has_zeros(self) -> bool:
@@ -100,9 +183,10 @@ class TableMaker:
         self._worst = wanted.exceptional and wanted.conservative
         self._features = self._feature_evidence()
         self._pairs = self._pair_evidence() if wanted.chained else None
+        self._star_columns = _star_columns(wanted.strategies, forward=wanted.forward)
 
-    def tables(self, values: tuple[float, ...]) -> ChainTables:
-        """For values that share an epsilon."""
+    def tables(self, values: tuple[float, ...], *, kept: bool) -> ChainTables:
+        """For values that share an epsilon; ``kept`` if they will be used more than once."""
         layout = Layout(len(values), len(self._order))
         at = At(np.array(values), self._settings.epsilon_for(values[0]))
         return ChainTables(
@@ -110,21 +194,24 @@ class TableMaker:
             scale=self._scale,
             layout=layout,
             prior=self._prior_table(at.values, layout),
-            features=self._feature_table(at, layout),
+            features=self._feature_table(at, layout, kept),
             pairs=self._pair_table(at, layout),
+            star_columns=self._star_columns,
         )
 
     # -- prior -------------------------------------------------------------------------
 
     def _prior_table(self, values: FloatArray, layout: Layout) -> FixedTable:
-        """(values of s, width): where the lower and the upper log-odds of each label start."""
-        n0, n1 = self._counts.label[self._order].T
-        odds = PRIORS[self._settings.prior](n0, n1, values[:, None])
-        log_odds = np.zeros((layout.n_values, layout.width))
+        """(tiles, lanes): where the lower and the upper log-odds of each label start."""
+        n0, n1 = self._counts.label[self._order].T[:, :, None]
+        odds = PRIORS[self._settings.prior](n0, n1, values)
+        log_odds = np.empty((layout.n_labels, layout.n_values, 2))
         for bound, (above, below) in enumerate(odds):
             with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and its differences
-                log_odds[:, bound : 2 * layout.n_labels : 2] = np.log(above) - np.log(below)
-        return FixedTable.from_log_odds(log_odds, self._scale)
+                log_odds[:, :, bound] = np.log(above) - np.log(below)
+        prior = FixedTable.from_log_odds(log_odds, self._scale)
+        zeros = layout.tiled(prior.zeros) if prior.has_zeros else no_zeros(2)
+        return FixedTable(layout.tiled(prior.values), zeros)
 
     # -- features ----------------------------------------------------------------------
 
@@ -138,19 +225,35 @@ class TableMaker:
         zero = Observations.of_zero_codes(k)
         return Evidence(counted, about.some(self._rows), self._order, zero=zero, **self._options)
 
-    def _feature_table(self, at: At, layout: Layout) -> FeatureTable:
-        if self._rows is not None and not self._worst:
-            return FeatureTable(*self._features.relative_table(at, layout))
+    def _feature_table(self, at: At, layout: Layout, kept: bool) -> FeatureTable | FeatureStream:
+        if not kept and not self._worst:
+            return FeatureStream(self._features, at, layout)
+        made = self._whole_feature_table(at, layout)
+        if not self._worst:
+            return made
         n_rows, offsets = rows_of(self._counts.n_categories, self._wanted.exceptional)
-        shape = (layout.n_blocks, int(n_rows.sum()), LANES)
-        rows = aligned(shape)
-        zeros = self._features.fill(at, layout, np.arange(shape[1]), rows)
-        table = FixedTable(rows, zeros)
-        if self._worst:
-            _fill_missing(table, self._scale, n_rows, offsets)
+        _fill_missing(made.rows, self._scale, n_rows, offsets)
         if self._rows is None:
-            return FeatureTable(FixedTable.finite(aligned_zeros((layout.n_blocks, LANES))), table)
-        return _made_relative(table, np.repeat(offsets, n_rows), offsets, self._rows)
+            return made
+        return _made_relative(made.rows, np.repeat(offsets, n_rows), offsets, self._rows)
+
+    def _whole_feature_table(self, at: At, layout: Layout) -> FeatureTable:
+        may_have_zeros = at.epsilon == 0
+        rows = _FeatureRows(self._features, layout, may_have_zeros)
+        shape = (layout.n_tiles, rows.n_rows, layout.tile_lanes)
+        zeros = aligned(shape) if may_have_zeros else no_zeros(3)
+        table, found = FixedTable(aligned(shape), zeros), []
+
+        def run(weighed: Weighed) -> None:
+            rows.begin(weighed)
+            first, unit = weighed.first // layout.tile_labels, layout.tile_labels
+            rows.fill(weighed, table[first : first - (-len(weighed.numbers) // unit)], first)
+            found.append(weighed.has_zeros)
+
+        self._features.for_each_group(at, layout.tile_labels, run)
+        if any(found):
+            return FeatureTable(rows.start, table)
+        return FeatureTable(FixedTable.finite(rows.start.values), FixedTable.finite(table.values))
 
     # -- pairs of labels ---------------------------------------------------------------
 
@@ -165,24 +268,73 @@ class TableMaker:
             np.full(m, 2, dtype=np.int64),
         )
         limits = 2 * np.arange(m) if self._wanted.forward else None
-        return Evidence(counted, Observations.of_labels(m), order, limits=limits, **self._options)
+        about = Observations.of_labels(counts.label[order].sum(axis=1) == 0)
+        return Evidence(counted, about, order, limits=limits, **self._options)
 
     def _pair_table(self, at: At, layout: Layout) -> FixedTable:
-        """(values of s, m, 2 + strategies, width): columns 0, 1, and * of each strategy."""
-        n, m, width = layout.n_values, layout.n_labels, layout.width
-        strategies = self._wanted.strategies
-        n_columns = 2 + len(strategies)
+        """(values of s, m, columns, width): columns 0, 1, and * of strategies where it speaks."""
+        strategies, forward = self._wanted.strategies, self._wanted.forward
+        n_columns = 1 + max(1, int(self._star_columns.max()))
+        shape = (layout.n_values, layout.n_labels, n_columns, layout.width)
         if self._pairs is None:
-            return FixedTable.finite(np.zeros((n, 0, n_columns, width), dtype=np.int64))
-        columns = aligned_zeros((n, m * n_columns, width))
-        targets = n_columns * np.repeat(np.arange(m), 2) + np.tile([0, 1], m)
-        zeros = self._pairs.fill(at, layout, targets, columns)
-        table = FixedTable(columns, zeros).reshaped((n, m, n_columns, width))
-        never = self._counts.label[self._order].sum(axis=1) == 0
-        table.values[:, never] = 0  # says nothing
-        if table.has_zeros:
-            table.zeros[:, never] = 0
-        return _with_stars(table, self._scale, strategies, forward=self._wanted.forward)
+            return FixedTable.finite(np.zeros((shape[0], 0, *shape[2:]), dtype=np.int64))
+        small = math.prod(shape) < _MANY_NUMBERS
+        values = aligned_zeros(shape) if small or not self._is_compiled() else aligned(shape)
+        zeros = aligned_zeros(shape) if at.epsilon == 0 else no_zeros(4)
+        widest = _column_of_widest(strategies, self._star_columns)
+        found = []
+
+        def run(weighed: Weighed) -> None:
+            numbers, first, logs = weighed.numbers, weighed.first, weighed.logs
+            _kernels.fill_pairs(numbers, first, logs, logs, widest, forward, values)
+            found.append(weighed.has_zeros)
+            if found[-1]:
+                _kernels.fill_pairs(numbers, first, *weighed.zero_factors(), -1, forward, zeros)
+
+        self._pairs.for_each_group(at, _LABELS_SIDE_BY_SIDE, run)
+        table = FixedTable(values, zeros if any(found) else no_zeros(4))
+        return self._with_stars(table)
+
+    def _is_compiled(self) -> bool:
+        """Whether only what stands for something is ever read of a pair table."""
+        shortcuts = (strategy.shortcut for strategy in self._wanted.strategies)
+        return self._wanted.forward and None not in shortcuts
+
+    def _with_stars(self, table: FixedTable) -> FixedTable:
+        """Fill in the columns for a star that are not there yet, from columns 0 and 1."""
+        worth_compiling = table.values.size >= _MANY_NUMBERS
+        wanted = self._wanted
+        for strategy, column in zip(wanted.strategies, self._star_columns.tolist(), strict=True):
+            if strategy.shortcut == "nothing":
+                continue
+            if strategy.shortcut == "widest" and not table.has_zeros:
+                continue
+            if strategy.shortcut == "widest" and worth_compiling:
+                _kernels.widest_stars_with_zeros(table.values, table.zeros, column, wanted.forward)
+            else:
+                table = _with_computed_stars(table, self._scale, strategy, column)
+        return table
+
+
+def _star_columns(strategies: tuple[Strategy, ...], *, forward: bool) -> IntArray:
+    """Columns of an open label, after those of 0 and 1.
+
+    Strategies that say alike share one, and going forward none is kept for saying nothing.
+    """
+    columns: list[int] = []
+    shared: dict[str, int] = {"nothing": -1} if forward else {}
+    for strategy in strategies:
+        free = 1 + max(1, *columns, *shared.values()) if columns or shared else 2
+        key = strategy.shortcut
+        columns.append(free if key is None else shared.setdefault(key, free))
+    return np.array(columns, dtype=np.int64)
+
+
+def _column_of_widest(strategies: tuple[Strategy, ...], columns: IntArray) -> int:
+    for strategy, column in zip(strategies, columns.tolist(), strict=True):
+        if strategy.shortcut == "widest":
+            return int(column)
+    return -1
 
 
 def _fill_missing(table: FixedTable, scale: Scale, n_rows: IntArray, offsets: IntArray) -> None:
@@ -213,22 +365,6 @@ def _made_relative(
         FixedTable(starts.values.sum(axis=1), starts.zeros.sum(axis=1)),
         FixedTable(some.values - differences.values, some.zeros - differences.zeros),
     )
-
-
-def _with_stars(
-    table: FixedTable, scale: Scale, strategies: tuple[Strategy, ...], *, forward: bool
-) -> FixedTable:
-    """Fill in each strategy's column for a star, which is 0 so far, from columns 0 and 1."""
-    worth_compiling = table.values.size >= _MANY_NUMBERS
-    for which, strategy in enumerate(strategies):
-        column = 2 + which
-        if strategy.shortcut == "widest" and worth_compiling and table.has_zeros:
-            _kernels.widest_stars_with_zeros(table.values, table.zeros, column, forward)
-        elif strategy.shortcut == "widest" and worth_compiling:
-            _kernels.widest_stars(table.values, column, forward)
-        elif strategy.shortcut != "nothing":  # nothing is what stands there
-            table = _with_computed_stars(table, scale, strategy, column)
-    return table
 
 
 def _with_computed_stars(

@@ -10,7 +10,7 @@ from credalchain.bases.naive.codes import Codes, DenseCodes, IntArray
 from credalchain.bases.naive.grid import Scale
 from credalchain.bases.naive.memory import aligned, aligned_zeros
 from credalchain.bases.naive.settler import Settler, rounded_sides
-from credalchain.bases.naive.tables import ChainTables
+from credalchain.bases.naive.tables import ChainTables, FeatureTable
 from credalchain.bases.protocol import Exactness, Labels, LogOdds, Rows, Signs, Walk
 
 _INFINITE = 2**62  # larger than any fixed-point sum
@@ -21,41 +21,43 @@ class StartSums:
 
     def __init__(self, codes: Codes, tables: ChainTables) -> None:
         self._codes, self._tables = codes, tables
-        prior, features = tables.prior, tables.features
-        shape = (tables.layout.n_blocks, LANES)
-        self._start = _filled_up(prior.values, shape) + features.start.values
-        self._start_zeros = aligned_zeros(shape)
-        for part in (prior.zeros, features.start.zeros):
-            if part.size:
-                self._start_zeros += _filled_up(part, shape)
 
-    def of(self, first: int, stop: int) -> tuple[IntArray, IntArray]:
-        """(rows, lanes) each; no rows of zero factors if nothing in the tables has any."""
-        shape = (stop - first, *self._start.shape)
-        features = self._tables.features.rows
+    def of(self, first: int, stop: int) -> tuple[IntArray, IntArray | None]:
+        """(values of s, rows, lanes) each; None if nothing in the tables has zero factors."""
+        tables, layout = self._tables, self._tables.layout
+        shape = (stop - first, layout.n_tiles, layout.tile_lanes // LANES, LANES)
         sums = aligned(shape)
-        self._add(first, self._start, features.values, sums)
-        zeros = aligned(shape if self._tables.has_zeros else (0, *shape[1:]))
-        if features.has_zeros:
-            self._add(first, self._start_zeros, features.zeros, zeros)
-        else:
-            zeros[:] = self._start_zeros
-        n_lanes = self._start.size
-        return sums.reshape(-1, n_lanes), zeros.reshape(-1, n_lanes)
+        zeros = aligned_zeros(shape) if tables.has_zeros else None
+        for part in tables.features.parts():
+            start = tables.prior.values + part.start.values
+            self._add(first, start, part.rows.values, part.first_tile, sums)
+            if zeros is not None:
+                self._add_zeros(first, part, zeros)
+        if zeros is None:
+            return layout.for_walk(sums), None
+        return layout.for_walk(sums), layout.for_walk(zeros)
 
-    def _add(self, first: int, start: IntArray, table: IntArray, sums: IntArray) -> None:
-        codes = self._codes
+    def _add_zeros(self, first: int, part: FeatureTable, zeros: IntArray) -> None:
+        start = np.zeros(zeros.shape[1:], dtype=np.int64)
+        for known in (self._tables.prior.zeros, part.start.zeros):
+            if known.size:
+                start += known.reshape(start.shape)
+        if part.rows.has_zeros:
+            self._add(first, start, part.rows.zeros, part.first_tile, zeros)
+        else:
+            zeros[:] = start
+
+    def _add(
+        self, first: int, start: IntArray, rows: IntArray, first_tile: int, sums: IntArray
+    ) -> None:
+        codes, blocks = self._codes, sums.shape[2:]
+        start, table = start.reshape(-1, *blocks), rows.reshape(*rows.shape[:2], *blocks)
         if isinstance(codes, DenseCodes):
-            _kernels.add_rows(codes.values, first, codes.offsets, start, table, sums)
+            _kernels.add_rows(codes.values, first, codes.offsets, start, table, first_tile, sums)
         else:
-            _kernels.add_sparse_rows(codes.indptr, codes.entries, first, start, table, sums)
-
-
-def _filled_up(lanes: IntArray, shape: tuple[int, int]) -> IntArray:
-    """Lanes of any shape as whole blocks."""
-    blocks = aligned_zeros(shape)
-    blocks.reshape(-1)[: lanes.size] = lanes.ravel()
-    return blocks
+            _kernels.add_sparse_rows(
+                codes.indptr, codes.entries, first, start, table, first_tile, sums
+            )
 
 
 def by_label(lanes: IntArray, n_labels: int) -> IntArray:
@@ -78,9 +80,9 @@ class NaiveWalk(Walk):
         self._settler = settler
         self._band = tables.scale.band if settler.exact else 0
         m = self.n_labels
-        self._sums, self._zeros = (
-            by_label(part, m) for part in StartSums(codes, tables).of(0, codes.n_rows)
-        )
+        sums, zeros = StartSums(codes, tables).of(0, codes.n_rows)
+        self._sums = by_label(sums[0], m)
+        self._zeros = None if zeros is None else by_label(zeros[0], m)
         self._pairs = by_label(tables.pairs.values[0], m)
         self._pair_zeros = by_label(tables.pairs.zeros[0], m) if tables.pairs.has_zeros else None
         self._history = np.full((self.n_rows, self.n_labels), FREE, dtype=np.int8)
@@ -90,7 +92,7 @@ class NaiveWalk(Walk):
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
         lower, upper = (self._sums[rows, j, side] / self._tables.scale.unit for side in (0, 1))
-        if self._tables.has_zeros:
+        if self._zeros is not None:
             for side, bound in enumerate((lower, upper)):
                 zeros = self._zeros[rows, j, side]
                 bound[zeros != 0] = np.inf
@@ -101,7 +103,7 @@ class NaiveWalk(Walk):
         column = np.where(y == STAR, 2, y).astype(np.intp)
         self._history[rows, j] = y
         self._sums[rows] += self._pairs[j, column]
-        if self._pair_zeros is not None:
+        if self._zeros is not None and self._pair_zeros is not None:
             self._zeros[rows] += self._pair_zeros[j, column]
 
     def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
@@ -145,11 +147,11 @@ class NaiveWalk(Walk):
 
     def _with_infinities(self, side: int) -> IntArray:
         values = self._sums[:, :, side].copy()
-        if self._tables.has_zeros:
+        if self._zeros is not None:
             zeros = self._zeros[:, :, side]
             values[zeros != 0] = _INFINITE
             values[zeros & ABOVE_MASK != 0] = -_INFINITE
         return values
 
     def _zeros_of(self, rows: Rows, j: int, side: int) -> IntArray | None:
-        return self._zeros[rows, j, side] if self._tables.has_zeros else None
+        return None if self._zeros is None else self._zeros[rows, j, side]
