@@ -39,18 +39,25 @@ class Tally:
 def tally(truth: NDArray[np.int8], labels: NDArray[np.int8]) -> Tally:
     """Count ``labels`` (..., n, m) against ``truth`` (n, m); both as ``as_labels`` gives them."""
     observed, answered = truth != MISSING, labels != ABSTAIN
-    judged = answered if observed.all() else answered & observed
+    wrong = answered & (labels != truth)
+    n_observed, n_answered, n_judged = _sizes(observed), _sizes(answered), None
+    if not observed.all():
+        wrong &= observed
+        n_judged = _sizes(answered & observed)
     return Tally(
         truth.shape[1],
-        _sizes(observed),
-        _sizes(answered),
-        _sizes(judged) if judged is not answered else _sizes(answered),
-        _sizes(judged & (labels != truth)),
+        n_observed,
+        n_answered,
+        n_answered if n_judged is None else n_judged,
+        _sizes(wrong),
     )
 
 
 def _sizes(cells: NDArray[np.bool_]) -> Counts:
-    return np.asarray(np.count_nonzero(cells, axis=-1))
+    """How many of each row; in bytes where they can hold it, which is several times as fast."""
+    if cells.shape[-1] > 255:
+        return np.asarray(np.count_nonzero(cells, axis=-1))
+    return np.asarray(np.einsum("...m->...", cells.view(np.uint8)), dtype=np.int64)
 
 
 def _partial(prediction: Any) -> NDArray[np.int8]:

@@ -37,47 +37,50 @@ def find_evidence(
     number_of: NDArray[np.int32],
     buckets: NDArray[np.int32],
 ) -> int:
-    """Number the different pieces of evidence, from 1 on; how many there are, with number 0.
+    """Number the different pieces of evidence, from 1 on; how many there are, with number 0, or -1.
 
     Observation r is of variable ``variables[r]`` and was counted in row ``sources[r]`` of
     ``counts`` (rows, m, 2), if that is not NEVER_SEEN or SAYS_NOTHING. ``numbers`` (labels, 2,
     observations) gets the number of what it says about a label and class: 0 if it says nothing.
-    ``pieces`` (enough room, 3) gets n (NO_DATA if the counts of a variable are all 0), D and K of
-    each number. Only the first ``limits[g]`` observations concern label number g.
+    ``pieces`` (room, 3) gets n (NO_DATA if the counts of a variable are all 0), D and K of each
+    number; if there is not enough room, -1 is returned. Only the first ``limits[g]`` observations
+    concern label number g.
 
-    Two memories, -1 on entry: ``number_of`` a count, right if ``pieces`` agrees, which it does
-    while variables share D and K; and ``buckets``, a hash table of all, whose size is a power of
-    two and more than there is evidence.
+    Two memories, -1 on entry: ``number_of`` a class and count, right if ``pieces`` agrees, which it
+    does while variables share D and K; and ``buckets``, a hash table of all, whose size is a power
+    of two and more than the room.
     """
     mask = np.uint64(buckets.shape[0] - 1)
     found = 1
     for g in range(labels.shape[0]):
         j = labels[g]
-        for a in range(2):
-            for r in range(limits[g]):
-                source, i = sources[r], variables[r]
-                if source == SAYS_NOTHING:
-                    numbers[g, a, r] = 0
-                    continue
+        for r in range(limits[g]):
+            source, i = sources[r], variables[r]
+            if source == SAYS_NOTHING:
+                numbers[g, 0, r] = numbers[g, 1, r] = 0
+                continue
+            for a in range(2):
                 n = np.int64(0)
                 if source != NEVER_SEEN:
                     n = np.int64(counts[source, j, a])
                 if n == 0 and totals[i, j, a] == 0:
                     n = np.int64(NO_DATA)
                 denominator, k = np.int64(denominators[i, j, a]), n_categories[i]
-                number = number_of[n - NO_DATA]
+                number = number_of[a, n - NO_DATA]
                 if number < 0 or not _is(pieces, number, n, denominator, k):
                     bucket = _hash(n, denominator, k) & mask
                     number = buckets[bucket]
                     while number >= 0 and not _is(pieces, number, n, denominator, k):
                         bucket = (bucket + _ONE) & mask
                         number = buckets[bucket]
+                    if number < 0 and found == pieces.shape[0]:
+                        return -1
                     if number < 0:
                         number = np.int32(found)
                         buckets[bucket] = number
                         pieces[number, 0], pieces[number, 1], pieces[number, 2] = n, denominator, k
                         found += 1
-                    number_of[n - NO_DATA] = number
+                    number_of[a, n - NO_DATA] = number
                 numbers[g, a, r] = number
     return found
 

@@ -10,11 +10,13 @@ from numpy.typing import NDArray
 from credalchain import _kernels
 from credalchain.bases.naive.codes import Codes, DenseCodes, rows_of
 from credalchain.bases.naive.memory import aligned_zeros
+from credalchain.labels import MISSING
 
 IntArray = NDArray[np.int64]
 
 _LIMIT = 2**53  # beyond this a count is not exact as a float
 _ROWS_AT_ONCE = 2**14
+_MANY_PAIRS = 2**26  # of labels, over all rows
 
 
 def _small(n_rows: int) -> Any:
@@ -181,7 +183,7 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
         n_categories,
         label,
         feature.reshape(-1, n_labels, 2),
-        _count_pairs(Y, label).astype(feature.dtype),
+        _count_pairs(Y, label, feature.dtype),
     )
     if not codes.exceptional:  # every row is in some category of every feature
         counts.keep_totals(np.repeat(label[None].astype(feature.dtype), len(n_categories), axis=0))
@@ -223,8 +225,23 @@ def _category_rows(n_categories: IntArray, offsets: IntArray) -> IntArray:
     return np.repeat(offsets - starts, n_categories) + np.arange(int(n_categories.sum()))
 
 
-def _count_pairs(Y: NDArray[np.int8], label: IntArray) -> IntArray:
-    """(m, 2, m, 2), from products of 0/1 matrices: exact in single precision below 2**24."""
+def _count_pairs(Y: NDArray[np.int8], label: IntArray, dtype: Any) -> NDArray[Any]:
+    """(m, 2, m, 2): as if labels were features, unless there is much to count."""
+    n_rows, m = Y.shape
+    if n_rows * m * m >= _MANY_PAIRS:
+        return _multiply_pairs(Y, label).astype(dtype)
+    values = np.where(Y == MISSING, 2, Y).view(np.uint8)  # a category for what is missing
+    offsets = 3 * np.arange(m)
+    pair = np.zeros((3 * m, 2 * m), dtype=dtype)
+    _count_features(DenseCodes(values, offsets, exceptional=True), Y, offsets, pair)
+    return np.ascontiguousarray(pair.reshape(m, 3, m, 2)[:, :2])
+
+
+def _multiply_pairs(Y: NDArray[np.int8], label: IntArray) -> IntArray:
+    """The same from products of 0/1 matrices, which are exact in single precision below 2**24.
+
+    They are faster for many labels, but bring threads that cost more than they do for a few.
+    """
     m = Y.shape[1]
     pair = np.zeros((m, 2, m, 2), dtype=np.int64)
     ones = _products(Y == 1, Y == 1)

@@ -18,6 +18,7 @@ _Numbers = NDArray[np.int32]
 
 _PIECES_AT_ONCE = 2**18  # of evidence, at the most
 _PIECES_WORTH_A_THREAD = 2**16
+_LITTLE_ROOM = 2**9
 
 
 @dataclass(frozen=True)
@@ -179,11 +180,21 @@ class Evidence:
 
     def _find(self, first: int, stop: int) -> tuple[_Numbers, IntArray]:
         """Numbers of what the observations say about some labels, and what they stand for."""
+        labels, n_found = self._order[first:stop], -1
+        numbers = np.empty((len(labels), 2, len(self._all)), dtype=np.int32)
+        room = max(_LITTLE_ROOM, numbers.size // 16)
+        while n_found < 0:
+            room *= 4
+            pieces = np.empty((room, 3), dtype=np.int64)
+            n_found = self._find_in(pieces, labels, self._limits[first:stop], numbers)
+        return numbers, pieces[:n_found]
+
+    def _find_in(
+        self, pieces: IntArray, labels: IntArray, limits: IntArray, numbers: _Numbers
+    ) -> int:
         counted, about = self._counted, self._all
-        labels = self._order[first:stop]
-        numbers = np.empty((len(labels), 2, len(about)), dtype=np.int32)
-        pieces = np.empty((1 + numbers.size, 3), dtype=np.int64)
-        n_found = _kernels.find_evidence(
+        largest = int(counted.totals.max(initial=0))
+        return _kernels.find_evidence(
             counted.counts,
             counted.totals,
             counted.denominators,
@@ -191,10 +202,9 @@ class Evidence:
             about.variables,
             about.sources,
             labels,
-            self._limits[first:stop],
+            limits,
             numbers,
             pieces,
-            np.full(int(counted.totals.max(initial=0)) + 2, -1, dtype=np.int32),
-            np.full(2 ** (2 * numbers.size).bit_length(), -1, dtype=np.int32),
+            np.full((2, largest + 2), -1, dtype=np.int32),
+            np.full(2 ** (2 * len(pieces)).bit_length(), -1, dtype=np.int32),
         )
-        return numbers, pieces[:n_found]

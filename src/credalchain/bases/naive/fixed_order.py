@@ -1,5 +1,7 @@
 """The compiled walk along a chain of fixed order; equals the plain walk bit for bit."""
 
+from collections.abc import Callable
+from functools import cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,6 +16,7 @@ from credalchain.bases.naive.walk import StartSums, fixed_thresholds
 from credalchain.bases.protocol import Labels, Request, decide
 from credalchain.bases.threads import for_each_chunk
 from credalchain.labels import MISSING
+from credalchain.strategies import Strategy
 
 if TYPE_CHECKING:
     from credalchain.bases.naive.model import NaiveChainModel
@@ -27,6 +30,7 @@ _MANY_LABELS = 8  # from here on, guessing what most rows say saves more than it
 class FixedOrderPass:
     """One pass over the features of a batch, then a walk for every strategy and value of s.
 
+    ``settler`` makes what settles ties, given the numbers of a strategy and a value of s.
     ``labels`` is (strategies, values of s, n, m), ``log_odds`` (strategies, n, m, 2), or
     without rows where nobody asked.
     """
@@ -36,20 +40,22 @@ class FixedOrderPass:
         model: "NaiveChainModel",
         codes: Codes,
         tables: ChainTables,
-        settlers: list[list[Settler]],
+        strategies: tuple[Strategy, ...],
+        settler: Callable[[int, int], Settler],
         request: Request,
     ) -> None:
-        self._tables, self._settlers, self._request = tables, settlers, request
+        self._tables, self._request = tables, request
+        self._settler = cache(settler)
         self._order = tables.order
         self._start = StartSums(codes, tables)
         self._never = model.never_observed()
         self._cuts = fixed_thresholds(request.thresholds, tables.scale)[tables.order]
         self._bands = np.array(
-            [tables.scale.band if one[0].exact else 0 for one in settlers], dtype=np.int64
+            [tables.scale.band if one.star_exact else 0 for one in strategies], dtype=np.int64
         )
         self._star_columns = tables.star_columns
         n, m = codes.n_rows, len(self._order)
-        n_strategies, n_values = len(settlers), tables.layout.n_values
+        n_strategies, n_values = len(strategies), tables.layout.n_values
         self._guess = np.full((n_strategies, n_values, m), -1, dtype=np.int8)
         nothing = np.zeros((n_strategies, n_values, tables.layout.width), dtype=np.int64)
         self._told = nothing, nothing
@@ -218,7 +224,7 @@ class FixedOrderPass:
         part = (slice(which, which + 1), slice(q, q + 1))
         while (stuck := self._walk_rows(row, 1, sums, zeros, rules, *part)) is not None:
             at = int(stuck[0, 0, 0])
-            settler = self._settlers[which][q]
+            settler = self._settler(which, q)
             if settler.exact:
                 sides = self._exact_sides(settler, self.labels[which, q, row], row, at)
             else:

@@ -225,11 +225,10 @@ class NaiveChainModel(ChainModel):
         values: tuple[float, ...],
         request: Request,
     ) -> FixedOrderPass:
-        settlers = [
-            [self._settler(codes, strategy, replace(request, s=s)) for s in values]
-            for strategy in strategies
-        ]
-        return FixedOrderPass(self, codes, tables, settlers, request)
+        def settler(which: int, q: int) -> Settler:
+            return self._settler(codes, strategies[which], replace(request, s=values[q]))
+
+        return FixedOrderPass(self, codes, tables, strategies, settler, request)
 
     def _tables_for(
         self,

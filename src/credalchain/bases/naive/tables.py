@@ -60,8 +60,11 @@ class FeatureStream:
             rows.begin(weighed)
             first, n_labels = weighed.first // unit, len(weighed.numbers)
             stop = first - (-n_labels // unit)
+            room = rows.room(min(size, stop - first))
             for tile in range(first, stop, size):
-                yield rows.part(weighed, tile, min(tile + size, stop))
+                part = room[: stop - tile]
+                rows.fill(weighed, part, tile)
+                yield FeatureTable(rows.start, part, tile)
 
 
 class _FeatureRows:
@@ -84,13 +87,10 @@ class _FeatureRows:
             lanes = start.reshape(-1, self._layout.run)
             _kernels.add_zero_codes(weighed.numbers, weighed.first, yes, no, n_zeros, hits, lanes)
 
-    def part(self, weighed: Weighed, first: int, stop: int) -> FeatureTable:
-        """Tiles first..stop."""
-        shape = (stop - first, self.n_rows, self._layout.tile_lanes)
-        zeros = aligned(shape) if self.start.has_zeros else no_zeros(3)
-        rows = FixedTable(aligned(shape), zeros)
-        self.fill(weighed, rows, first)
-        return FeatureTable(self.start, rows, first)
+    def room(self, n_tiles: int) -> FixedTable:
+        """For the rows of so many tiles, not filled yet."""
+        shape = (n_tiles, self.n_rows, self._layout.tile_lanes)
+        return FixedTable(aligned(shape), aligned(shape) if self.start.has_zeros else no_zeros(3))
 
     def fill(self, weighed: Weighed, rows: FixedTable, first: int) -> None:
         """Fill ``rows``, which begin with tile ``first``."""
@@ -240,9 +240,7 @@ class TableMaker:
     def _whole_feature_table(self, at: At, layout: Layout) -> FeatureTable:
         may_have_zeros = at.epsilon == 0
         rows = _FeatureRows(self._features, layout, may_have_zeros)
-        shape = (layout.n_tiles, rows.n_rows, layout.tile_lanes)
-        zeros = aligned(shape) if may_have_zeros else no_zeros(3)
-        table, found = FixedTable(aligned(shape), zeros), []
+        table, found = rows.room(layout.n_tiles), []
 
         def run(weighed: Weighed) -> None:
             rows.begin(weighed)
