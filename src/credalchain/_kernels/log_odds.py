@@ -102,16 +102,16 @@ def _hash(n: Any, denominator: Any, k: Any) -> Any:
 def bound_evidence(
     pieces: NDArray[np.int64],
     values: NDArray[np.float64],
-    epsilon: float,
+    epsilons: NDArray[np.float64],
     bounds: NDArray[np.float64],
 ) -> None:
     """Lower and upper P(v | a) of every piece for all values of s: (pieces, 2 * values)."""
     for number in range(1, pieces.shape[0]):
         n, denominator, k = pieces[number, 0], float(pieces[number, 1]), float(pieces[number, 2])
         count = float(max(n, 0))
-        floor = epsilon / k
         for q in range(values.shape[0]):
-            share = (1.0 - epsilon) / (denominator + values[q])
+            floor = epsilons[q] / k
+            share = (1.0 - epsilons[q]) / (denominator + values[q])
             lower, upper = count * share + floor, (count + values[q]) * share + floor
             if n == NO_DATA and values[q] == 0.0:  # a conditional without data: uniform
                 lower, upper = 1.0 / k, 1.0 / k

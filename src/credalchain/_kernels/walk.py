@@ -33,10 +33,10 @@ def _begin(
     """The sums of a row for one s, with what the guesses tell."""
     for step in range(scratch.shape[0] // STEP):
         at = np.uint64(step * STEP)  # unsigned: an index that may be negative is not vectorised
-        a = sums[q, row, at] + told[which, q, at]
-        b = sums[q, row, at + _ONE] + told[which, q, at + _ONE]
-        c = sums[q, row, at + _TWO] + told[which, q, at + _TWO]
-        d = sums[q, row, at + _THREE] + told[which, q, at + _THREE]
+        a = sums[q, row, at] + told[q, which, at]
+        b = sums[q, row, at + _ONE] + told[q, which, at + _ONE]
+        c = sums[q, row, at + _TWO] + told[q, which, at + _TWO]
+        d = sums[q, row, at + _THREE] + told[q, which, at + _THREE]
         scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
 
 
@@ -79,17 +79,17 @@ def _next_surprise(
     """The first label from t on for which (sum ^ flip) >= least fails in one of its lanes."""
     if t % 2:
         at = np.uint64(2 * t)
-        a = (scratch[at] ^ flip[which, q, at]) - least[which, q, at]
-        b = (scratch[at + _ONE] ^ flip[which, q, at + _ONE]) - least[which, q, at + _ONE]
+        a = (scratch[at] ^ flip[q, which, at]) - least[q, which, at]
+        b = (scratch[at + _ONE] ^ flip[q, which, at + _ONE]) - least[q, which, at + _ONE]
         if (a | b) < 0:
             return t
         t += 1
     for step in range(t // 2, scratch.shape[0] // STEP):
         at = np.uint64(step * STEP)
-        a = (scratch[at] ^ flip[which, q, at]) - least[which, q, at]
-        b = (scratch[at + _ONE] ^ flip[which, q, at + _ONE]) - least[which, q, at + _ONE]
-        c = (scratch[at + _TWO] ^ flip[which, q, at + _TWO]) - least[which, q, at + _TWO]
-        d = (scratch[at + _THREE] ^ flip[which, q, at + _THREE]) - least[which, q, at + _THREE]
+        a = (scratch[at] ^ flip[q, which, at]) - least[q, which, at]
+        b = (scratch[at + _ONE] ^ flip[q, which, at + _ONE]) - least[q, which, at + _ONE]
+        c = (scratch[at + _TWO] ^ flip[q, which, at + _TWO]) - least[q, which, at + _TWO]
+        d = (scratch[at + _THREE] ^ flip[q, which, at + _THREE]) - least[q, which, at + _THREE]
         if (a | b | c | d) < 0:
             return 2 * step + np.int64((a | b) >= 0)
     return 2 * scratch.shape[0]
@@ -164,19 +164,19 @@ def walk_chain(
     ``sums`` (values of s, rows or more, ``width`` lanes or more) holds prior and features.
     ``pairs`` is (values of s, m, columns, width): what a label says as 0, as 1 and left open; m is
     0 there where labels do not speak to each other. ``star_columns`` says which column an open
-    label has in each strategy, -1 if it says nothing. ``guess`` (strategies, values, m) are columns
-    too, -1 also for no guess, ``told`` is (strategies, values, width). Labels are decided as
+    label has in each strategy, -1 if it says nothing. ``guess`` (values, strategies, m) are columns
+    too, -1 also for no guess, ``told`` is (values, strategies, width). Labels are decided as
     guessed where (sum ^ ``flip``) >= ``least`` in both their lanes; without that knowledge both are
     (0, 0, 0). ``zeros``, ``pair_zeros``, ``told_zeros`` and ``scratch_zeros`` may be None,
     ``log_odds`` may be empty.
-    ``forced`` is (1, m) for all rows or (rows, m). ``labels`` is (strategies, values, n, m),
+    ``forced`` is (1, m) for all rows or (rows, m). ``labels`` is (values, strategies, n, m),
     ``log_odds`` (strategies, n, m, 2).
-    ``stuck`` (strategies, values, rows) is m on return, or the position at which exact arithmetic
+    ``stuck`` (values, strategies, rows) is m on return, or the position at which exact arithmetic
     must decide: put its answer into ``forced`` and walk that row again. ``scratch`` (width,) and
     ``starless`` (rows,) are room to work in: allocated here, they would take longer to compile
     than the walk.
     """
-    n_strategies, n_values, _ = told.shape
+    n_values, n_strategies, _ = told.shape
     n_labels = order.shape[0]
     has_pairs = pairs.shape[1] > 0
     wants_log_odds = log_odds.shape[1] > 0
@@ -187,16 +187,16 @@ def walk_chain(
             band, star_column = bands[which], star_columns[which]
             guessed_stars = 0
             for place in range(n_labels):
-                guessed_stars += guess[which, q, place] == star_column
+                guessed_stars += guess[q, which, place] == star_column
             for row in range(stuck.shape[2]):
                 here = first + row
                 if which > 0 and starless[row] and band <= bands[0]:
                     for j in range(n_labels):
-                        labels[which, q, here, j] = labels[0, q, here, j]
+                        labels[q, which, here, j] = labels[q, 0, here, j]
                         if wants_log_odds:
                             log_odds[which, here, j, 0] = log_odds[0, here, j, 0]
                             log_odds[which, here, j, 1] = log_odds[0, here, j, 1]
-                    stuck[which, q, row] = n_labels
+                    stuck[q, which, row] = n_labels
                     continue
                 _begin(scratch, sums, row, told, which, q)
                 if zeros is not None:
@@ -206,8 +206,8 @@ def walk_chain(
                 t: Any = np.int64(0)  # a bare 0 would compile what it is given to twice
                 if seeks:
                     for place in range(n_labels):
-                        guessed = guess[which, q, place]
-                        labels[which, q, here, order[place]] = guessed if guessed < 2 else STAR
+                        guessed = guess[q, which, place]
+                        labels[q, which, here, order[place]] = guessed if guessed < 2 else STAR
                 while True:
                     if seeks:
                         t = _next_surprise(scratch, flip, least, which, q, t)
@@ -227,9 +227,9 @@ def walk_chain(
                     elif not (one | zero | star):
                         stop = t
                         break
-                    labels[which, q, here, order[t]] = y
+                    labels[q, which, here, order[t]] = y
                     said = star_column if y == STAR else np.int64(y)
-                    guessed = guess[which, q, t]
+                    guessed = guess[q, which, t]
                     if said != guessed:
                         stars += (said == star_column) - (guessed == star_column)
                         if has_pairs:
@@ -239,7 +239,7 @@ def walk_chain(
                     t += 1
                 if wants_log_odds:
                     _write(log_odds, which, here, order, scratch, zeros, scratch_zeros, grain)
-                stuck[which, q, row] = stop
+                stuck[q, which, row] = stop
                 if which == 0:  # the other strategies differ from this one in what stars tell
                     starless[row] = stars == 0 and stop == n_labels
                 any_stuck = any_stuck or stop < n_labels
@@ -250,25 +250,25 @@ def walk_chain(
 def tell_guesses(
     pairs: NDArray[np.int64], guess: NDArray[np.int8], told: NDArray[np.int64]
 ) -> None:
-    """told[strategy, value] += what every label, decided as guessed, tells the later ones."""
-    n_strategies, n_values, n_labels = guess.shape
+    """told[value, strategy] += what every label, decided as guessed, tells the later ones."""
+    n_values, n_strategies, n_labels = guess.shape
     for q in range(n_values):
         for which in range(n_strategies):
             for t in range(n_labels):
-                if guess[which, q, t] < 0:
+                if guess[q, which, t] < 0:
                     continue
-                column = np.uint64(guess[which, q, t])
+                column = np.uint64(guess[q, which, t])
                 own = np.uint64(2 * t)  # a step may begin with these two
-                lower, upper = told[which, q, own], told[which, q, own + _ONE]
+                lower, upper = told[q, which, own], told[q, which, own + _ONE]
                 for step in range((2 * t + 2) // STEP, told.shape[2] // STEP):
                     at = np.uint64(step * STEP)
-                    a = told[which, q, at] + pairs[q, t, column, at]
-                    b = told[which, q, at + _ONE] + pairs[q, t, column, at + _ONE]
-                    c = told[which, q, at + _TWO] + pairs[q, t, column, at + _TWO]
-                    d = told[which, q, at + _THREE] + pairs[q, t, column, at + _THREE]
-                    told[which, q, at], told[which, q, at + _ONE] = a, b
-                    told[which, q, at + _TWO], told[which, q, at + _THREE] = c, d
-                told[which, q, own], told[which, q, own + _ONE] = lower, upper
+                    a = told[q, which, at] + pairs[q, t, column, at]
+                    b = told[q, which, at + _ONE] + pairs[q, t, column, at + _ONE]
+                    c = told[q, which, at + _TWO] + pairs[q, t, column, at + _TWO]
+                    d = told[q, which, at + _THREE] + pairs[q, t, column, at + _THREE]
+                    told[q, which, at], told[q, which, at + _ONE] = a, b
+                    told[q, which, at + _TWO], told[q, which, at + _THREE] = c, d
+                told[q, which, own], told[q, which, own + _ONE] = lower, upper
 
 
 @part

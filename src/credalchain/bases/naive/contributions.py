@@ -9,7 +9,7 @@ from credalchain._kernels.fixed_point import ABOVE_MASK
 from credalchain._kernels.states import FREE, STAR
 from credalchain.bases.naive.codes import DenseCodes, IntArray
 from credalchain.bases.naive.grid import FixedTable, Scale
-from credalchain.bases.naive.tables import ChainTables
+from credalchain.bases.naive.tables import ChainTables, FeatureTable
 from credalchain.bases.protocol import Contribution, Labels
 
 
@@ -26,12 +26,12 @@ def naive_contributions(
     tile, first = divmod(2 * j, tables.layout.tile_lanes)
     own = slice(first, first + 2)
     parts = [Contribution("prior", -1, "", *_entry(tables.prior, (tile, own), tables.scale))]
-    (features,) = tables.features.parts()
+    assert isinstance(tables.features, FeatureTable)  # tables for one s are kept
     mine = codes.row(0)
     rows = (codes.offsets + mine).tolist()
     for i, (row, code) in enumerate(zip(rows, mine.tolist(), strict=True)):
         words = _in_words(i, code, int(n_categories[i]), discretizer)
-        bounds = _entry(features.rows, (tile, row, own), tables.scale)
+        bounds = _entry(tables.features.rows, (tile, row, own), tables.scale)
         parts.append(Contribution("feature", i, words, *bounds))
     for k in np.flatnonzero(history != FREE).tolist():
         y = int(history[k])

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,8 +13,6 @@ from credalchain._kernels.states import NEVER_SEEN, SAYS_NOTHING
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.grid import FloatArray, IntArray, Scale
 from credalchain.bases.threads import for_each_chunk
-
-_Numbers = NDArray[np.int32]
 
 _PIECES_AT_ONCE = 2**18  # of evidence, at the most
 _PIECES_WORTH_A_THREAD = 2**16
@@ -79,41 +77,67 @@ class Counted:
 
 @dataclass(frozen=True)
 class At:
-    """Values of s, and the epsilon that goes with them."""
+    """Values of s, each with its epsilon; the first ``n_bare`` go without one."""
 
     values: FloatArray
-    epsilon: float
+    epsilons: FloatArray
+
+    @property
+    def n_bare(self) -> int:
+        return int((self.epsilons == 0).sum())
+
+    def bare(self) -> "At":
+        return At(self.values[: self.n_bare], self.epsilons[: self.n_bare])
+
+
+class Weights(NamedTuple):
+    """What a piece of evidence says, (pieces, 2 * values of s): for class 1, and against class 0.
+
+    Tables hold differences: ``yes`` of the evidence for class 1 less ``no`` of that for class 0.
+    """
+
+    yes: IntArray
+    no: IntArray
 
 
 @dataclass(frozen=True)
-class Weighed:
-    """What observations say about the labels from ``first`` on, at some values of s.
+class Found:
+    """Evidence about the labels from ``first`` on.
 
-    ``numbers`` (labels, 2, observations) are pieces of evidence; ``logs`` (pieces, 2 * values) the
-    logarithms of their bounds on the grid, with 0 for a bound of 0, and ``zeros`` 1 there (None
-    without epsilon's leave: with it there are no bounds of 0).
+    ``numbers`` (labels, 2, observations) are pieces of evidence, ``pieces`` what they stand for:
+    see ``find_evidence``.
     """
 
     first: int
-    numbers: _Numbers
-    logs: IntArray
-    zeros: IntArray | None
+    numbers: NDArray[np.int32]
+    pieces: IntArray
 
-    @property
-    def has_zeros(self) -> bool:
-        return self.zeros is not None and bool(self.zeros.any())
+    def logarithms(self, at: At, scale: Scale) -> Weights:
+        """Of the bounds, on the grid; 0 for a bound of 0, which is a zero factor."""
+        bounds = self._bounds(at)
+        bare = bounds[:, : 2 * at.n_bare]
+        bare[bare == 0] = 1.0
+        np.log(bounds, out=bounds)
+        bounds *= scale.unit
+        logs = np.rint(bounds, out=bounds).astype(np.int64)
+        return Weights(logs, logs)
 
-    def zero_factors(self) -> tuple[IntArray, IntArray]:
-        """What to fill a table with in place of logarithms: for class 1, and to be subtracted."""
-        assert self.zeros is not None
-        return self.zeros * ZERO_ABOVE, self.zeros * -ZERO_BELOW
+    def zero_factors(self, at: At) -> Weights | None:
+        """Bounds of 0, which only values without epsilon have; None if there is none."""
+        zeros = self._bounds(at.bare()) == 0
+        return Weights(zeros * ZERO_ABOVE, zeros * -ZERO_BELOW) if zeros.any() else None
+
+    def _bounds(self, at: At) -> FloatArray:
+        bounds = np.empty((len(self.pieces), 2 * len(at.values)))
+        _kernels.bound_evidence(self.pieces, at.values, at.epsilons, bounds)
+        return bounds
 
 
 class Evidence:
     """What observations say about every label.
 
     ``zero`` are observations that most others are like and are told apart from: they come first
-    among ``variables`` and ``numbers``. ``limits`` are for each label the number of (first)
+    among ``variables`` and the numbers. ``limits`` are for each label the number of (first)
     observations that concern it, None for all. With ``reuse`` the pieces of evidence that were
     found stay in memory.
     """
@@ -124,73 +148,64 @@ class Evidence:
         about: Observations,
         order: IntArray,
         *,
-        scale: Scale,
         zero: Observations | None = None,
         limits: IntArray | None = None,
         reuse: bool = False,
         n_jobs: int = 1,
     ) -> None:
-        self._counted, self._order, self._scale = counted, order, scale
+        self._counted, self._order = counted, order
         self.n_rows, self.n_zeros = len(about), 0 if zero is None else len(zero)
         self._all = about if zero is None else zero.followed_by(about)
         self._limits = np.full(len(order), len(self._all)) if limits is None else limits
         self._reuse, self._n_jobs = reuse, n_jobs
-        self._found: dict[int, tuple[_Numbers, IntArray]] = {}
+        self._found: dict[tuple[int, int], Found] = {}
 
     @property
     def variables(self) -> IntArray:
         return self._all.variables
 
-    def groups(self, at: At, unit: int) -> Iterator[Weighed]:
+    def groups(self, unit: int) -> Iterator[Found]:
         """All labels, some at a time, in multiples of ``unit``."""
-        size = self._group_size(unit)
+        size = unit * self._units_at_once(unit)
         for first in range(0, len(self._order), size):
-            yield self._weigh(first, first + size, at)
+            yield self._find(first, first + size)
 
-    def for_each_group(self, at: At, unit: int, run: Callable[[Weighed], None]) -> None:
+    def for_each_group(self, unit: int, run: Callable[[Found], None]) -> None:
         """Call ``run`` with them, on threads if that is worth it."""
-        size = self._group_size(unit)
         n_units = -(-len(self._order) // unit)
         worth_threads = len(self._order) * self._pieces_a_label() >= _PIECES_WORTH_A_THREAD
 
         def run_group(first: int, stop: int) -> None:
-            run(self._weigh(first * unit, stop * unit, at))
+            run(self._find(first * unit, stop * unit))
 
-        for_each_chunk(n_units, size // unit, self._n_jobs if worth_threads else 1, run_group)
+        n_jobs = self._n_jobs if worth_threads else 1
+        for_each_chunk(n_units, self._units_at_once(unit), n_jobs, run_group)
 
     def _pieces_a_label(self) -> int:
         return 2 * max(1, len(self._all))
 
-    def _group_size(self, unit: int) -> int:
-        return unit * max(1, _PIECES_AT_ONCE // (unit * self._pieces_a_label()))
+    def _units_at_once(self, unit: int) -> int:
+        return max(1, _PIECES_AT_ONCE // (unit * self._pieces_a_label()))
 
-    def _weigh(self, first: int, stop: int, at: At) -> Weighed:
-        numbers, pieces = self._found.get(first) or self._find(first, stop)
-        if self._reuse:
-            self._found[first] = numbers, pieces
-        bounds = np.empty((len(pieces), 2 * len(at.values)))
-        _kernels.bound_evidence(pieces, at.values, at.epsilon, bounds)
-        zeros = None
-        if at.epsilon == 0:
-            zeros = (bounds == 0).astype(np.int64)
-            bounds += zeros  # log 1 is 0: these are kept apart
-        np.log(bounds, out=bounds)
-        bounds *= self._scale.unit
-        return Weighed(first, numbers, np.rint(bounds, out=bounds).astype(np.int64), zeros)
-
-    def _find(self, first: int, stop: int) -> tuple[_Numbers, IntArray]:
-        """Numbers of what the observations say about some labels, and what they stand for."""
+    def _find(self, first: int, stop: int) -> Found:
+        """Evidence about some labels."""
         labels, n_found = self._order[first:stop], -1
+        kept = self._found.get((first, len(labels)))
+        if kept is not None:
+            return kept
         numbers = np.empty((len(labels), 2, len(self._all)), dtype=np.int32)
         room = max(_LITTLE_ROOM, numbers.size // 16)
         while n_found < 0:
             room *= 4
             pieces = np.empty((room, 3), dtype=np.int64)
             n_found = self._find_in(pieces, labels, self._limits[first:stop], numbers)
-        return numbers, pieces[:n_found]
+        found = Found(first, numbers, pieces[:n_found])
+        if self._reuse:
+            self._found[first, len(labels)] = found
+        return found
 
     def _find_in(
-        self, pieces: IntArray, labels: IntArray, limits: IntArray, numbers: _Numbers
+        self, pieces: IntArray, labels: IntArray, limits: IntArray, numbers: NDArray[np.int32]
     ) -> int:
         counted, about = self._counted, self._all
         largest = int(counted.totals.max(initial=0))

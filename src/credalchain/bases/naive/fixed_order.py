@@ -31,7 +31,7 @@ class FixedOrderPass:
     """One pass over the features of a batch, then a walk for every strategy and value of s.
 
     ``settler`` makes what settles ties, given the numbers of a strategy and a value of s.
-    ``labels`` is (strategies, values of s, n, m), ``log_odds`` (strategies, n, m, 2), or
+    ``labels`` is (values of s, strategies, n, m), ``log_odds`` (strategies, n, m, 2), or
     without rows where nobody asked.
     """
 
@@ -56,11 +56,11 @@ class FixedOrderPass:
         self._star_columns = tables.star_columns
         n, m = codes.n_rows, len(self._order)
         n_strategies, n_values = len(strategies), tables.layout.n_values
-        self._guess = np.full((n_strategies, n_values, m), -1, dtype=np.int8)
-        nothing = np.zeros((n_strategies, n_values, tables.layout.width), dtype=np.int64)
+        self._guess = np.full((n_values, n_strategies, m), -1, dtype=np.int8)
+        nothing = np.zeros((n_values, n_strategies, tables.layout.width), dtype=np.int64)
         self._told = nothing, nothing
         self._expected = _NOT_EXPECTED, _NOT_EXPECTED
-        self.labels = np.empty((n_strategies, n_values, n, m), dtype=np.int8)
+        self.labels = np.empty((n_values, n_strategies, n, m), dtype=np.int8)
         self.log_odds = np.empty((n_strategies, n if request.wants_log_odds else 0, m, 2))
         self._run(n)
 
@@ -85,66 +85,89 @@ class FixedOrderPass:
         if len(self.log_odds[0]):
             self.log_odds[:, :, self._never] = (-np.inf, np.inf)
 
-    def _walk(self, first: int, stop: int, sums: IntArray, zeros: IntArray | None) -> None:
+    def _walk(self, first: int, stop: int, sums: IntArray, zeros: IntArray) -> None:
         forced = self._forced(first, stop)
         expected = self._request.known is None  # else the rules differ from row to row
         stuck = self._walk_rows(first, stop - first, sums, zeros, forced, expected=expected)
         if stuck is None:
             return
-        for which, q, row in np.argwhere(stuck < len(self._order)).tolist():
+        for q, which, row in np.argwhere(stuck < len(self._order)).tolist():
             place = (slice(q, q + 1), slice(row, row + 1))
-            noughts = None if zeros is None else zeros[place]
             rules = forced[row % len(forced)][None].copy()
-            self._settle_row(which, q, first + row, sums[place], noughts, rules)
+            self._settle_row(which, q, first + row, sums[place], zeros[place], rules)
 
     def _walk_rows(
         self,
         first: int,
         n_rows: int,
         sums: IntArray,
-        zeros: IntArray | None,
+        zeros: IntArray,
         forced: Labels,
-        strategies: slice = slice(None),
-        values: slice = slice(None),
         *,
         expected: bool = False,
     ) -> NDArray[np.int32] | None:
         """Labels, and log-odds if wanted, of ``n_rows`` rows; where rows got stuck, if any did.
 
-        ``sums`` begin with row ``first``.
+        ``sums`` begin with row ``first``; zero factors are there for the first values only.
         """
-        tables, part = self._tables, (strategies, values)
-        guess = self._guess[part]
+        n_values, n_strategies, _ = self._guess.shape
+        stuck = np.empty((n_values, n_strategies, n_rows), dtype=np.int32)
+        any_stuck = False
+        for values in (slice(0, len(zeros)), slice(len(zeros), n_values)):
+            if values.start == values.stop:
+                continue
+            some_zeros = zeros[values] if values.start == 0 and len(zeros) else None
+            any_stuck |= self._walk_part(
+                (values, slice(None)),
+                first,
+                sums[values],
+                some_zeros,
+                forced,
+                stuck[values],
+                expected=expected,
+            )
+        return stuck if any_stuck else None
+
+    def _walk_part(
+        self,
+        part: tuple[slice, slice],
+        first: int,
+        sums: IntArray,
+        zeros: IntArray | None,
+        forced: Labels,
+        stuck: NDArray[np.int32],
+        *,
+        expected: bool = False,
+    ) -> bool:
+        """The same for some values of s and strategies; whether any row got stuck."""
+        tables, (values, strategies) = self._tables, part
         told, told_zeros = self._told
-        width = tables.layout.width
-        stuck = np.empty((*guess.shape[:2], n_rows), dtype=np.int32)
-        flip, least = self._expected if expected else (_NOT_EXPECTED, _NOT_EXPECTED)
-        pair_zeros = tables.pairs.zeros
-        any_stuck = _kernels.walk_chain(
+        width, pair_zeros = tables.layout.width, tables.pairs.zeros
+        flip, least = self._expected if expected and zeros is None else (_NOT_EXPECTED,) * 2
+        return _kernels.walk_chain(
             sums,
             zeros,
             tables.pairs.values[values],
-            pair_zeros[values] if len(pair_zeros) else None,
-            guess,
+            pair_zeros[values] if zeros is not None and len(pair_zeros) else None,
+            self._guess[part],
             told[part],
             told_zeros[part] if zeros is not None else None,
             self._cuts,
             self._bands[strategies],
             self._star_columns[strategies],
             forced,
-            flip,
-            least,
+            flip[values],
+            least[values],
             1.0 / tables.scale.unit,  # a power of two, so exact
             self._order,
             first,
             np.empty(width, dtype=np.int64),
             np.empty(width, dtype=np.int64) if zeros is not None else None,
-            np.empty(n_rows, dtype=np.bool_),
+            np.empty(stuck.shape[2], dtype=np.bool_),
             self.labels[part],
             self.log_odds[strategies],
             stuck,
         )
-        return stuck if any_stuck else None
 
     def _forced(self, first: int, stop: int) -> Labels:
         """(1 or rows, m) in chain order: labels that are known, or that nobody ever observed."""
@@ -157,7 +180,7 @@ class FixedOrderPass:
 
     # -- what most rows say ------------------------------------------------------------
 
-    def _guess_from(self, n_pilots: int, sums: IntArray, zeros: IntArray | None) -> None:
+    def _guess_from(self, n_pilots: int, sums: IntArray, zeros: IntArray) -> None:
         """Each label's commonest answer among the first rows; those that got stuck do not vote."""
         stuck = self._walk_rows(0, n_pilots, sums, zeros, self._forced(0, n_pilots))
         answers = self.labels[:, :, :n_pilots, self._order]
@@ -169,23 +192,23 @@ class FixedOrderPass:
         rules = self._forced(0, 1)[0]
         if self._request.known is None:  # then rules hold for all rows, and nobody checks them
             commonest[..., rules != FREE] = np.where(rules == STAR, 2, rules)[rules != FREE]
-        columns = np.where(commonest == 2, self._star_columns[:, None, None], commonest)
+        columns = np.where(commonest == 2, self._star_columns[:, None], commonest)
         self._guess = columns.astype(np.int8)
         self._told = self._tell_guesses()
-        if not self._tables.has_zeros and self._request.known is None:
+        if len(zeros) < len(self._guess) and self._request.known is None:
             self._expected = self._expect()
 
     def _expect(self) -> tuple[IntArray, IntArray]:
         """Where sums must lie for each label to be decided as guessed, beyond doubt.
 
         That is (sum ^ flip) >= least, where flip is 0, or -1 to turn the least into the greatest:
-        ~x >= ~y is x <= y. Both are (strategies, values, width).
+        ~x >= ~y is x <= y. Both are (values, strategies, width).
         """
         guess, shape = self._guess, (*self._guess.shape[:2], self._tables.layout.width)
         flip, least = np.zeros(shape, np.int64), np.full(shape, -INFINITE)
         lower, upper = (slice(end, 2 * len(self._order), 2) for end in (0, 1))
-        above = np.broadcast_to(self._cuts + self._bands[:, None, None], self._guess.shape)
-        below = np.broadcast_to(self._cuts - self._bands[:, None, None], self._guess.shape)
+        above = np.broadcast_to(self._cuts + self._bands[:, None], self._guess.shape)
+        below = np.broadcast_to(self._cuts - self._bands[:, None], self._guess.shape)
         free = np.broadcast_to(self._forced(0, 1)[0] == FREE, self._guess.shape)
 
         def at_least(lanes: slice, value: IntArray, where: NDArray[np.bool_]) -> None:
@@ -206,27 +229,29 @@ class FixedOrderPass:
         return flip, least
 
     def _tell_guesses(self) -> tuple[IntArray, IntArray]:
-        """What all guesses tell the labels after them: (strategies, values, width) twice."""
+        """What all guesses tell the labels after them: (values, strategies, width) twice."""
         layout, pairs = self._tables.layout, self._tables.pairs
         shape = (*self._guess.shape[:2], layout.width)
         told, told_zeros = (np.zeros(shape, dtype=np.int64) for _ in range(2))
         for table, total in ((pairs.values, told), (pairs.zeros, told_zeros)):
             if table.size:
-                _kernels.tell_guesses(table, self._guess, total)
+                _kernels.tell_guesses(table, self._guess[: len(table)], total)
         return told, told_zeros
 
     # -- what rounding cannot decide ----------------------------------------------------
 
     def _settle_row(
-        self, which: int, q: int, row: int, sums: IntArray, zeros: IntArray | None, rules: Labels
+        self, which: int, q: int, row: int, sums: IntArray, zeros: IntArray, rules: Labels
     ) -> None:
         """Walk one row, for one strategy and s, again and again until nothing is too close."""
-        part = (slice(which, which + 1), slice(q, q + 1))
-        while (stuck := self._walk_rows(row, 1, sums, zeros, rules, *part)) is not None:
+        part = (slice(q, q + 1), slice(which, which + 1))
+        stuck = np.empty((1, 1, 1), dtype=np.int32)
+        own = zeros if len(zeros) else None
+        while self._walk_part(part, row, sums, own, rules, stuck):
             at = int(stuck[0, 0, 0])
             settler = self._settler(which, q)
             if settler.exact:
-                sides = self._exact_sides(settler, self.labels[which, q, row], row, at)
+                sides = self._exact_sides(settler, self.labels[q, which, row], row, at)
             else:
                 sides = self._rounded_sides(which, q, row, sums, zeros, at)
             low, high = (np.array([side], dtype=np.int8) for side in sides)
@@ -241,17 +266,17 @@ class FixedOrderPass:
         return settler.sides(row, j, history, float(self._request.thresholds[j]))
 
     def _rounded_sides(
-        self, which: int, q: int, row: int, sums: IntArray, zeros: IntArray | None, at: int
+        self, which: int, q: int, row: int, sums: IntArray, zeros: IntArray, at: int
     ) -> tuple[int, int]:
         """Where the strategy has no exact odds, the rounded sums are all there is."""
         lanes = slice(2 * at, 2 * at + 2)
         told = np.arange(at if self._request.chained else 0)
-        answers = self.labels[which, q, row, self._order[told]]
+        answers = self.labels[q, which, row, self._order[told]]
         columns = np.where(answers == STAR, self._star_columns[which], answers)
         told, columns = told[columns >= 0], columns[columns >= 0]
         pairs = self._tables.pairs
         values = sums[0, 0, lanes] + pairs.values[q, told, columns, lanes].sum(axis=0)
-        noughts = None if zeros is None else zeros[0, 0, lanes]
+        noughts = zeros[0, 0, lanes] if len(zeros) else None
         if noughts is not None and pairs.has_zeros:
             noughts = noughts + pairs.zeros[q, told, columns, lanes].sum(axis=0)
         low, high = rounded_sides(values, noughts, int(self._cuts[at]), 0).tolist()

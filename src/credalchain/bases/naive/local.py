@@ -22,7 +22,7 @@ class NaiveLocal:
         self._tables = tables
         sums, zeros = StartSums(codes, tables).of(0, codes.n_rows)
         self._sums = by_label(sums[0], m)
-        self._zeros = None if zeros is None else by_label(zeros[0], m)
+        self._zeros = by_label(zeros[0], m) if len(zeros) else None
         self._pairs = by_label(tables.pairs.values[0], m)
         self._pair_zeros = by_label(tables.pairs.zeros[0], m) if tables.pairs.has_zeros else None
 

@@ -140,27 +140,16 @@ class NaiveChainModel(ChainModel):
     ) -> list[Labels]:
         if len(values) == 1 or _compiled(strategies, request) != strategies:
             return super().infer_path(encoded, strategies, values, request)
-        groups = self._groups(values)
-        codes, maker = self._table_maker(encoded, strategies, request, reuse=len(groups) > 1)
+        codes, maker = self._table_maker(encoded, strategies, request)
         shape = (len(strategies), len(values), encoded.n_rows, self.n_labels)
         labels = np.empty(shape, dtype=np.int8)
-        for places in groups:
+        size = max(1, min(_VALUES_AT_ONCE, _PAIRS_AT_ONCE // self.n_labels**2))
+        for places in maker.groups(values, size):
             group = tuple(values[at] for at in places)
             tables = maker.tables(group, kept=False)
-            labels[:, places] = self._pass(codes, tables, strategies, group, request).labels
+            made = self._pass(codes, tables, strategies, group, request)
+            labels[:, places] = made.labels.swapaxes(0, 1)
         return list(labels)
-
-    def _groups(self, values: tuple[float, ...]) -> list[list[int]]:
-        """Places of values that go through the features together: few, and of one epsilon."""
-        n_together = max(1, min(_VALUES_AT_ONCE, _PAIRS_AT_ONCE // self.n_labels**2))
-        by_epsilon: dict[float, list[int]] = {}
-        for at, s in enumerate(values):
-            by_epsilon.setdefault(self.settings.epsilon_for(s), []).append(at)
-        return [
-            places[first : first + n_together]
-            for places in by_epsilon.values()
-            for first in range(0, len(places), n_together)
-        ]
 
     def contributions(
         self, encoded: Codes, j: int, history: Labels, *, s: float, strategy: Strategy
@@ -183,7 +172,7 @@ class NaiveChainModel(ChainModel):
         made = self._pass(codes, tables, strategies, (request.s,), request)
         return [
             Answer(
-                made.labels[which, 0],
+                made.labels[0, which],
                 made.log_odds[which] if request.wants_log_odds else None,
                 (exactness_of(strategy),) * self.n_labels,
             )
@@ -256,14 +245,14 @@ class NaiveChainModel(ChainModel):
         return codes, self._kept((s, wanted, rows is None), make)
 
     def _table_maker(
-        self, codes: Codes, strategies: tuple[Strategy, ...], request: Request, *, reuse: bool
+        self, codes: Codes, strategies: tuple[Strategy, ...], request: Request
     ) -> tuple[Codes, TableMaker]:
         """For many values of s: tables that are used once, with only the rows these codes need."""
         wanted, rows = self._wanted(codes, strategies, request, forward=True), None
         if isinstance(codes, SparseCodes):
             codes, rows = codes.compacted(self.counts.n_categories, all_rows=False)
         maker = TableMaker(
-            self.counts, self.settings, wanted, rows, reuse=reuse, n_jobs=request.n_jobs
+            self.counts, self.settings, wanted, rows, reuse=True, n_jobs=request.n_jobs
         )
         return codes, maker
 

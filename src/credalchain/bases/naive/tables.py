@@ -1,16 +1,23 @@
 """Fixed-point tables: what every observation adds to the log-odds of every label."""
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from credalchain import _kernels
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.counts import ChainCounts
-from credalchain.bases.naive.evidence import At, Counted, Evidence, Observations, Weighed
+from credalchain.bases.naive.evidence import (
+    At,
+    Counted,
+    Evidence,
+    Found,
+    Observations,
+    Weights,
+)
 from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale, no_zeros
 from credalchain.bases.naive.memory import aligned, aligned_zeros
 from credalchain.bases.naive.settings import DENOMINATORS, PRIORS, NaiveSettings
@@ -22,24 +29,36 @@ _NUMBERS_IN_CACHE = 2**17  # 64-bit numbers: half of a second-level cache
 _LABELS_SIDE_BY_SIDE = 8  # as many as fill two cache lines for one s
 
 
-@dataclass(frozen=True)
-class FeatureTable:
+class Part(NamedTuple):
     """What features add: where sums start, and a row for every (feature, category).
 
     ``start`` is (all tiles, lanes), ``rows`` (tiles from ``first_tile`` on, rows, lanes). For
     sparse codes, code 0 of every feature is in ``start``, and rows hold differences from it.
     """
 
+    start: IntArray
+    rows: IntArray
+    first_tile: int
+
+
+@dataclass(frozen=True)
+class FeatureTable:
+    """All parts in one."""
+
     start: FixedTable
     rows: FixedTable
-    first_tile: int = 0
 
     @property
     def has_zeros(self) -> bool:
-        return self.start.has_zeros or self.rows.has_zeros
+        return self.rows.has_zeros
 
-    def parts(self) -> "Iterator[FeatureTable]":
-        yield self
+    def parts(self) -> Iterator[Part]:
+        yield Part(self.start.values, self.rows.values, 0)
+
+    def zero_parts(self) -> Iterator[Part]:
+        """The same for zero factors."""
+        if self.has_zeros:
+            yield Part(self.start.zeros, self.rows.zeros, 0)
 
 
 class FeatureStream:
@@ -48,79 +67,76 @@ class FeatureStream:
     So a part is still in the cache when its rows are added up.
     """
 
-    def __init__(self, evidence: Evidence, at: At, layout: Layout) -> None:
-        self._evidence, self._at, self._layout = evidence, at, layout
-        self.has_zeros = at.epsilon == 0
+    def __init__(self, evidence: Evidence, at: At, scale: Scale, n_labels: int) -> None:
+        self._evidence, self._at, self._scale, self._n_labels = evidence, at, scale, n_labels
+        self.has_zeros = at.n_bare > 0
 
-    def parts(self) -> Iterator[FeatureTable]:
-        rows = _FeatureRows(self._evidence, self._layout, self.has_zeros)
-        unit = self._layout.tile_labels
-        size = max(1, _NUMBERS_IN_CACHE // max(1, rows.n_rows * self._layout.tile_lanes))
-        for weighed in self._evidence.groups(self._at, unit):
-            rows.begin(weighed)
-            first, n_labels = weighed.first // unit, len(weighed.numbers)
-            stop = first - (-n_labels // unit)
-            room = rows.room(min(size, stop - first))
+    def parts(self) -> Iterator[Part]:
+        layout = Layout(len(self._at.values), self._n_labels)
+        return self._parts(layout, lambda found: found.logarithms(self._at, self._scale))
+
+    def zero_parts(self) -> Iterator[Part]:
+        if not self.has_zeros:
+            return iter(())
+        layout = Layout(self._at.n_bare, self._n_labels)
+        return self._parts(layout, lambda found: found.zero_factors(self._at))
+
+    def _parts(self, layout: Layout, weigh: Callable[[Found], Weights | None]) -> Iterator[Part]:
+        rows = _FeatureRows(self._evidence, layout)
+        unit = layout.tile_labels
+        size = max(1, _NUMBERS_IN_CACHE // max(1, self._evidence.n_rows * layout.tile_lanes))
+        room = rows.room(min(size, layout.n_tiles))
+        for found in self._evidence.groups(unit):
+            first, weights = found.first // unit, weigh(found)
+            rows.begin(found, weights)
+            stop = first - (-len(found.numbers) // unit)
             for tile in range(first, stop, size):
-                part = room[: stop - tile]
-                rows.fill(weighed, part, tile)
-                yield FeatureTable(rows.start, part, tile)
+                table = room[: stop - tile]
+                rows.fill(found, weights, table, tile)
+                yield Part(rows.start, table, tile)
 
 
 class _FeatureRows:
-    """Fills tables of features."""
+    """Fills tables of features; without weights there is nothing in them."""
 
-    def __init__(self, evidence: Evidence, layout: Layout, has_zeros: bool) -> None:
+    def __init__(self, evidence: Evidence, layout: Layout) -> None:
         self._evidence, self._layout = evidence, layout
-        self.n_rows = evidence.n_rows
-        shape = (layout.n_tiles, layout.tile_lanes)
-        zeros = aligned_zeros(shape) if has_zeros else no_zeros(2)
-        self.start = FixedTable(aligned_zeros(shape), zeros)
+        self.start = aligned_zeros((layout.n_tiles, layout.tile_lanes))
 
-    def begin(self, weighed: Weighed) -> None:
+    def room(self, n_tiles: int) -> IntArray:
+        """For the rows of so many tiles, not filled yet."""
+        return aligned((n_tiles, self._evidence.n_rows, self._layout.tile_lanes))
+
+    def begin(self, found: Found, weights: Weights | None) -> None:
         """Fill in where the sums of these labels start."""
         n_zeros = self._evidence.n_zeros
-        if n_zeros == 0:
+        if n_zeros == 0 or weights is None:
             return
-        hits = np.zeros(len(weighed.logs), dtype=np.int64)
-        for (yes, no), start in self._amounts(weighed, self.start):
-            lanes = start.reshape(-1, self._layout.run)
-            _kernels.add_zero_codes(weighed.numbers, weighed.first, yes, no, n_zeros, hits, lanes)
+        hits = np.zeros(len(found.pieces), dtype=np.int64)
+        start = self.start.reshape(-1, self._layout.run)
+        _kernels.add_zero_codes(found.numbers, found.first, *weights, n_zeros, hits, start)
 
-    def room(self, n_tiles: int) -> FixedTable:
-        """For the rows of so many tiles, not filled yet."""
-        shape = (n_tiles, self.n_rows, self._layout.tile_lanes)
-        return FixedTable(aligned(shape), aligned(shape) if self.start.has_zeros else no_zeros(3))
-
-    def fill(self, weighed: Weighed, rows: FixedTable, first: int) -> None:
-        """Fill ``rows``, which begin with tile ``first``."""
+    def fill(self, found: Found, weights: Weights | None, table: IntArray, first: int) -> None:
+        """Fill ``table``, which begins with tile ``first``."""
+        if weights is None:
+            table.fill(0)
+            return
         layout, evidence = self._layout, self._evidence
-        label = first * layout.tile_labels - weighed.first
-        shape = (len(rows.values), self.n_rows, layout.tile_labels, layout.run)
-        for (yes, no), table in self._amounts(weighed, rows):
-            _kernels.fill_table(
-                weighed.numbers,
-                label,
-                yes,
-                no,
-                evidence.variables,
-                evidence.n_zeros,
-                table.reshape(shape),
-            )
-
-    @staticmethod
-    def _amounts(
-        weighed: Weighed, table: FixedTable
-    ) -> Iterator[tuple[tuple[IntArray, IntArray], IntArray]]:
-        yield (weighed.logs, weighed.logs), table.values
-        if table.has_zeros:
-            yield weighed.zero_factors(), table.zeros
+        _kernels.fill_table(
+            found.numbers,
+            first * layout.tile_labels - found.first,
+            *weights,
+            evidence.variables,
+            evidence.n_zeros,
+            table.reshape(*table.shape[:2], layout.tile_labels, layout.run),
+        )
 
 
 @dataclass(frozen=True)
 class ChainTables:
     """All tables for some values of s, some strategies and one order of the labels.
 
+    Zero factors are only there for the first values, those without epsilon (or for none).
     ``prior`` is (tiles, lanes). ``pairs`` is (values of s, m, columns, width): what a label says as
     0, as 1 and left open; its m is 0 where labels do not speak to each other. ``star_columns`` are
     the columns of an open label in each strategy, -1 where it says nothing.
@@ -133,10 +149,14 @@ class ChainTables:
     features: FeatureTable | FeatureStream
     pairs: FixedTable
     star_columns: IntArray
+    n_bare: int
 
     @property
-    def has_zeros(self) -> bool:
-        return any(part.has_zeros for part in (self.prior, self.features, self.pairs))
+    def zero_layout(self) -> Layout:
+        """Of zero factors; those of a prior may come with epsilon too."""
+        n_values = self.layout.n_values if self.prior.has_zeros else self.n_bare
+        any_zeros = any(part.has_zeros for part in (self.prior, self.features, self.pairs))
+        return Layout(n_values if any_zeros else 0, self.layout.n_labels)
 
 
 @dataclass(frozen=True)
@@ -175,20 +195,16 @@ class TableMaker:
         self._counts, self._settings, self._wanted, self._rows = counts, settings, wanted, rows
         self._order = np.array(wanted.order, dtype=np.int64)
         self._scale = Scale.for_terms(counts.n_features, counts.n_labels)
-        self._options: dict[str, Any] = {
-            "scale": self._scale,
-            "reuse": reuse,
-            "n_jobs": n_jobs,
-        }
+        self._options: dict[str, Any] = {"reuse": reuse, "n_jobs": n_jobs}
         self._worst = wanted.exceptional and wanted.conservative
         self._features = self._feature_evidence()
         self._pairs = self._pair_evidence() if wanted.chained else None
         self._star_columns = _star_columns(wanted.strategies, forward=wanted.forward)
 
     def tables(self, values: tuple[float, ...], *, kept: bool) -> ChainTables:
-        """For values that share an epsilon; ``kept`` if they will be used more than once."""
+        """``values`` as ``groups`` gives them; ``kept`` if the tables will be used again."""
         layout = Layout(len(values), len(self._order))
-        at = At(np.array(values), self._settings.epsilon_for(values[0]))
+        at = At(np.array(values), np.array([self._settings.epsilon_for(s) for s in values]))
         return ChainTables(
             order=self._order,
             scale=self._scale,
@@ -197,7 +213,24 @@ class TableMaker:
             features=self._feature_table(at, layout, kept),
             pairs=self._pair_table(at, layout),
             star_columns=self._star_columns,
+            n_bare=at.n_bare,
         )
+
+    def groups(self, values: tuple[float, ...], size: int) -> list[list[int]]:
+        """Places of values, at most ``size`` together, that tables can be made for at once.
+
+        Values without epsilon come first, or stay among themselves where zero factors do not come
+        from their counts alone.
+        """
+        bare = [at for at, s in enumerate(values) if self._settings.epsilon_for(s) == 0]
+        others = [at for at in range(len(values)) if at not in bare]
+        compiled = None not in (strategy.shortcut for strategy in self._wanted.strategies)
+        mixes = compiled and not self._worst and self._settings.prior != "credal"
+        return [
+            places[first : first + size]
+            for places in ([bare + others] if mixes else [bare, others])
+            for first in range(0, len(places), size)
+        ]
 
     # -- prior -------------------------------------------------------------------------
 
@@ -227,7 +260,7 @@ class TableMaker:
 
     def _feature_table(self, at: At, layout: Layout, kept: bool) -> FeatureTable | FeatureStream:
         if not kept and not self._worst:
-            return FeatureStream(self._features, at, layout)
+            return FeatureStream(self._features, at, self._scale, layout.n_labels)
         made = self._whole_feature_table(at, layout)
         if not self._worst:
             return made
@@ -238,20 +271,32 @@ class TableMaker:
         return _made_relative(made.rows, np.repeat(offsets, n_rows), offsets, self._rows)
 
     def _whole_feature_table(self, at: At, layout: Layout) -> FeatureTable:
-        may_have_zeros = at.epsilon == 0
-        rows = _FeatureRows(self._features, layout, may_have_zeros)
-        table, found = rows.room(layout.n_tiles), []
+        """For values that are all with epsilon or all without."""
+        values, zeros = _FeatureRows(self._features, layout), _FeatureRows(self._features, layout)
+        table, zero_table = (
+            values.room(layout.n_tiles),
+            zeros.room(layout.n_tiles if at.n_bare else 0),
+        )
+        any_zeros: list[bool] = []
 
-        def run(weighed: Weighed) -> None:
-            rows.begin(weighed)
-            first, unit = weighed.first // layout.tile_labels, layout.tile_labels
-            rows.fill(weighed, table[first : first - (-len(weighed.numbers) // unit)], first)
-            found.append(weighed.has_zeros)
+        def run(found: Found) -> None:
+            first, unit = found.first // layout.tile_labels, layout.tile_labels
+            tiles = slice(first, first - (-len(found.numbers) // unit))
+            weights = found.logarithms(at, self._scale)
+            values.begin(found, weights)
+            values.fill(found, weights, table[tiles], first)
+            if at.n_bare:
+                factors = found.zero_factors(at)
+                any_zeros.append(factors is not None)
+                zeros.begin(found, factors)
+                zeros.fill(found, factors, zero_table[tiles], first)
 
-        self._features.for_each_group(at, layout.tile_labels, run)
-        if any(found):
-            return FeatureTable(rows.start, table)
-        return FeatureTable(FixedTable.finite(rows.start.values), FixedTable.finite(table.values))
+        self._features.for_each_group(layout.tile_labels, run)
+        if any(any_zeros):
+            return FeatureTable(
+                FixedTable(values.start, zeros.start), FixedTable(table, zero_table)
+            )
+        return FeatureTable(FixedTable.finite(values.start), FixedTable.finite(table))
 
     # -- pairs of labels ---------------------------------------------------------------
 
@@ -271,26 +316,27 @@ class TableMaker:
 
     def _pair_table(self, at: At, layout: Layout) -> FixedTable:
         """(values of s, m, columns, width): columns 0, 1, and * of strategies where it speaks."""
-        strategies, forward = self._wanted.strategies, self._wanted.forward
-        n_columns = 1 + max(1, int(self._star_columns.max()))
-        shape = (layout.n_values, layout.n_labels, n_columns, layout.width)
+        forward, columns = self._wanted.forward, self._star_columns
+        shape = (layout.n_values, layout.n_labels, 1 + max(1, int(columns.max())), layout.width)
         if self._pairs is None:
             return FixedTable.finite(np.zeros((shape[0], 0, *shape[2:]), dtype=np.int64))
         small = math.prod(shape) < _MANY_NUMBERS
         values = aligned_zeros(shape) if small or not self._is_compiled() else aligned(shape)
-        zeros = aligned_zeros(shape) if at.epsilon == 0 else no_zeros(4)
-        widest = _column_of_widest(strategies, self._star_columns)
-        found = []
+        zeros = aligned_zeros((at.n_bare, *shape[1:]))
+        widest = _column_of_widest(self._wanted.strategies, columns)
+        any_zeros: list[bool] = []
 
-        def run(weighed: Weighed) -> None:
-            numbers, first, logs = weighed.numbers, weighed.first, weighed.logs
-            _kernels.fill_pairs(numbers, first, logs, logs, widest, forward, values)
-            found.append(weighed.has_zeros)
-            if found[-1]:
-                _kernels.fill_pairs(numbers, first, *weighed.zero_factors(), -1, forward, zeros)
+        def run(found: Found) -> None:
+            numbers, first = found.numbers, found.first
+            weights = found.logarithms(at, self._scale)
+            _kernels.fill_pairs(numbers, first, *weights, widest, forward, values)
+            factors = found.zero_factors(at) if at.n_bare else None
+            if factors is not None:
+                _kernels.fill_pairs(numbers, first, *factors, -1, forward, zeros)
+                any_zeros.append(True)
 
-        self._pairs.for_each_group(at, _LABELS_SIDE_BY_SIDE, run)
-        table = FixedTable(values, zeros if any(found) else no_zeros(4))
+        self._pairs.for_each_group(_LABELS_SIDE_BY_SIDE, run)
+        table = FixedTable(values, zeros if any_zeros else no_zeros(4))
         return self._with_stars(table)
 
     def _is_compiled(self) -> bool:
@@ -300,17 +346,19 @@ class TableMaker:
 
     def _with_stars(self, table: FixedTable) -> FixedTable:
         """Fill in the columns for a star that are not there yet, from columns 0 and 1."""
-        worth_compiling = table.values.size >= _MANY_NUMBERS
-        wanted = self._wanted
+        wanted, values = self._wanted, table.values
+        worth_compiling = values.size >= _MANY_NUMBERS
         for strategy, column in zip(wanted.strategies, self._star_columns.tolist(), strict=True):
-            if strategy.shortcut == "nothing":
-                continue
-            if strategy.shortcut == "widest" and not table.has_zeros:
-                continue
-            if strategy.shortcut == "widest" and worth_compiling:
-                _kernels.widest_stars_with_zeros(table.values, table.zeros, column, wanted.forward)
-            else:
+            if strategy.shortcut is None:
                 table = _with_computed_stars(table, self._scale, strategy, column)
+            elif strategy.shortcut == "widest" and table.has_zeros:
+                bare = FixedTable(values[: len(table.zeros)], table.zeros)
+                if worth_compiling:
+                    _kernels.widest_stars_with_zeros(
+                        bare.values, bare.zeros, column, wanted.forward
+                    )
+                else:
+                    _with_computed_stars(bare, self._scale, strategy, column)
         return table
 
 

@@ -1,5 +1,7 @@
 """The plain walk: one label at a time over a batch, in any order."""
 
+from collections.abc import Iterator
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -7,10 +9,10 @@ from credalchain import _kernels
 from credalchain._kernels.fixed_point import ABOVE_MASK
 from credalchain._kernels.states import FREE, LANES, STAR
 from credalchain.bases.naive.codes import Codes, DenseCodes, IntArray
-from credalchain.bases.naive.grid import Scale
-from credalchain.bases.naive.memory import aligned, aligned_zeros
+from credalchain.bases.naive.grid import Layout, Scale
+from credalchain.bases.naive.memory import aligned
 from credalchain.bases.naive.settler import Settler, rounded_sides
-from credalchain.bases.naive.tables import ChainTables, FeatureTable
+from credalchain.bases.naive.tables import ChainTables, Part
 from credalchain.bases.protocol import Exactness, Labels, LogOdds, Rows, Signs, Walk
 
 _INFINITE = 2**62  # larger than any fixed-point sum
@@ -22,36 +24,35 @@ class StartSums:
     def __init__(self, codes: Codes, tables: ChainTables) -> None:
         self._codes, self._tables = codes, tables
 
-    def of(self, first: int, stop: int) -> tuple[IntArray, IntArray | None]:
-        """(values of s, rows, lanes) each; None if nothing in the tables has zero factors."""
-        tables, layout = self._tables, self._tables.layout
-        shape = (stop - first, layout.n_tiles, layout.tile_lanes // LANES, LANES)
-        sums = aligned(shape)
-        zeros = aligned_zeros(shape) if tables.has_zeros else None
-        for part in tables.features.parts():
-            start = tables.prior.values + part.start.values
-            self._add(first, start, part.rows.values, part.first_tile, sums)
-            if zeros is not None:
-                self._add_zeros(first, part, zeros)
-        if zeros is None:
-            return layout.for_walk(sums), None
-        return layout.for_walk(sums), layout.for_walk(zeros)
+    def of(self, first: int, stop: int) -> tuple[IntArray, IntArray]:
+        """(values of s, rows, lanes) each; of zero factors only for values that may have any."""
+        prior, features = self._tables.prior, self._tables.features
+        layout, zero_layout = self._tables.layout, self._tables.zero_layout
+        sums = self._added(layout, prior.values, features.parts(), first, stop)
+        if zero_layout.n_values == 0:
+            return sums, np.empty((0, *sums.shape[1:]), dtype=np.int64)
+        return sums, self._added(zero_layout, prior.zeros, features.zero_parts(), first, stop)
 
-    def _add_zeros(self, first: int, part: FeatureTable, zeros: IntArray) -> None:
-        start = np.zeros(zeros.shape[1:], dtype=np.int64)
-        for known in (self._tables.prior.zeros, part.start.zeros):
-            if known.size:
-                start += known.reshape(start.shape)
-        if part.rows.has_zeros:
-            self._add(first, start, part.rows.zeros, part.first_tile, zeros)
-        else:
-            zeros[:] = start
+    def _added(
+        self, layout: Layout, prior: IntArray, parts: Iterator[Part], first: int, stop: int
+    ) -> IntArray:
+        """The prior and all parts."""
+        blocks = (layout.n_tiles, layout.tile_lanes // LANES, LANES)
+        sums = aligned((stop - first, *blocks))
+        start = prior.reshape(blocks) if prior.size else np.zeros(blocks, dtype=np.int64)
+        added = False
+        for part in parts:
+            begin = start + part.start.reshape(blocks)
+            self._add(first, begin, part.rows, part.first_tile, sums)
+            added = True
+        if not added:
+            sums[:] = start
+        return layout.for_walk(sums)
 
     def _add(
         self, first: int, start: IntArray, rows: IntArray, first_tile: int, sums: IntArray
     ) -> None:
-        codes, blocks = self._codes, sums.shape[2:]
-        start, table = start.reshape(-1, *blocks), rows.reshape(*rows.shape[:2], *blocks)
+        codes, table = self._codes, rows.reshape(*rows.shape[:2], *sums.shape[2:])
         if isinstance(codes, DenseCodes):
             _kernels.add_rows(codes.values, first, codes.offsets, start, table, first_tile, sums)
         else:
@@ -82,7 +83,7 @@ class NaiveWalk(Walk):
         m = self.n_labels
         sums, zeros = StartSums(codes, tables).of(0, codes.n_rows)
         self._sums = by_label(sums[0], m)
-        self._zeros = None if zeros is None else by_label(zeros[0], m)
+        self._zeros = by_label(zeros[0], m) if len(zeros) else None
         self._pairs = by_label(tables.pairs.values[0], m)
         self._pair_zeros = by_label(tables.pairs.zeros[0], m) if tables.pairs.has_zeros else None
         self._history = np.full((self.n_rows, self.n_labels), FREE, dtype=np.int8)
