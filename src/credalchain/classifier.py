@@ -382,8 +382,14 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
             A tuple gives a tuple of such arrays.
         """
         check_is_fitted(self)
-        strategies = self._strategies(strategy)
         encoded, n_rows = self._encode(X)
+        return self.path_of_encoded(encoded, n_rows, values, strategy=strategy)
+
+    def path_of_encoded(
+        self, encoded: Any, n_rows: int, values: Iterable[float], *, strategy: Any = None
+    ) -> Any:
+        """``predict_path`` of rows as ``model_.encode`` gives them, for who asks often."""
+        strategies = self._strategies(strategy)
         if not np.iterable(values):
             raise ValueError(f"values must be several values of s, got {values!r}.")
         checked = tuple(check_s(s) for s in values)

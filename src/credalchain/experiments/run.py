@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, effective_n_jobs
 
 from credalchain.experiments.store import Store, dataset_facts
 from credalchain.experiments.study import Study, StudyError
 from credalchain.experiments.tasks import Task, expand
 from credalchain.experiments.work import load_dataset, run_task
+
+_MANY_TASKS = 4  # for each worker
 
 
 @dataclass(frozen=True)
@@ -36,7 +38,9 @@ def run_study(
     Every finished task is written at once, so a run can be killed at any moment and started
     again: it goes on with what is missing. Results do not depend on the number of workers.
     """
-    facts = _facts(study)
+    tasks = [task for task in expand(study) if not store.is_done(task)]
+    processes = _worth_processes(tasks, n_jobs)
+    facts = _facts(study, n_jobs if processes else 1)
     for fact in facts:
         if fact["rows"] < study.folds:
             raise StudyError(
@@ -44,10 +48,9 @@ def run_study(
             )
     store.open(study)
     store.save_facts(facts)
-    tasks = [task for task in expand(study) if not store.is_done(task)]
     total = sum(1 for _ in expand(study))
     done, failed = total - len(tasks), 0
-    for task, records, error in _outcomes(tasks, n_jobs):
+    for task, records, error in _outcomes(tasks, n_jobs, processes):
         if error is None:
             error = _saved(store, task, records)
         if error is not None:
@@ -58,26 +61,34 @@ def run_study(
     return failed
 
 
-def _facts(study: Study) -> list[dict[str, Any]]:
+def _worth_processes(tasks: list[Task], n_jobs: int | None) -> bool:
+    """Processes take seconds to start, and then work side by side as threads never do."""
+    return len(tasks) >= _MANY_TASKS * int(effective_n_jobs(n_jobs))
+
+
+def _facts(study: Study, n_jobs: int | None) -> list[dict[str, Any]]:
     """Of the data sets that can be had; for the others their tasks will say what is wrong."""
-    facts = []
-    for name in study.data:
-        with contextlib.suppress(OSError, ValueError, ImportError):
-            facts.append(dataset_facts(load_dataset(name)))
-    return facts
+    found = Parallel(n_jobs=n_jobs)(delayed(_fact)(name) for name in study.data)
+    return [fact for fact in found if fact is not None]
+
+
+def _fact(name: str) -> dict[str, Any] | None:
+    with contextlib.suppress(OSError, ValueError, ImportError):
+        return dataset_facts(load_dataset(name))
+    return None
 
 
 def _outcomes(
-    tasks: list[Task], n_jobs: int | None
+    tasks: list[Task], n_jobs: int | None, processes: bool
 ) -> Iterator[tuple[Task, list[dict[str, Any]], str | None]]:
     """Tasks as they finish, in any order.
 
-    Our own methods spend their time in kernels that run side by side, so threads will do and
-    start at once; anybody else's estimator gets processes.
+    Our own methods spend most of their time in kernels that run side by side, so for a few tasks
+    threads will do, and start at once; anybody else's estimator gets processes.
     """
     ours = [task for task in tasks if task.method.kind != "estimator"]
     others = [task for task in tasks if task.method.kind == "estimator"]
-    for some, backend in ((ours, "threading"), (others, "loky")):
+    for some, backend in ((ours, "loky" if processes else "threading"), (others, "loky")):
         workers = Parallel(
             n_jobs=n_jobs,
             backend=backend,

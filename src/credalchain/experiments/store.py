@@ -4,6 +4,7 @@ import json
 import platform
 import time
 from dataclasses import asdict
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -128,6 +129,7 @@ def dataset_facts(data: MultilabelDataset) -> dict[str, Any]:
     }
 
 
+@cache
 def software() -> dict[str, str]:
     """Versions of what computed a result."""
     versions = {f"version_{name.replace('-', '_')}": version(name) for name in PACKAGES}

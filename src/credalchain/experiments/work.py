@@ -12,7 +12,7 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing as take_rows
 
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
-from credalchain.bases.naive.codes import inner_codes
+from credalchain.bases.naive.codes import Codes, inner_codes
 from credalchain.bases.naive.counts import count
 from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.chain import CredalChainClassifier
@@ -165,7 +165,7 @@ class _NaiveMethod:
             seconds = (time.perf_counter() - started) / len(parts)  # each fold's share
             for fold, part in enumerate(parts):
                 training = everything.without(counts[fold])
-                yield self._trial(fold, level, part, training, seconds)
+                yield self._trial(fold, level, part, codes[fold], training, seconds)
 
     def _trials_fold_by_fold(self) -> Iterator[Trial]:
         """Bins are learned on the training rows of each fold; levels share the codes."""
@@ -176,25 +176,36 @@ class _NaiveMethod:
             outer = bins.encode(self._data.X)
             codes = inner_codes(take_rows(outer, training), bins.n_categories_)
             new = take_rows(outer, rows)
+            encoded = inner_codes(new, bins.n_categories_)
             for level, labels in zip(self._study.levels, self._levels, strict=True):
                 started = time.perf_counter()
                 counts = count(codes, labels[training], bins.n_categories_)
-                yield self._trial(fold, level, new, counts, time.perf_counter() - started)
+                seconds = time.perf_counter() - started
+                yield self._trial(fold, level, new, encoded, counts, seconds)
 
     def _trial(
-        self, fold: int, level: float, codes: Any, counts: ChainCounts, seconds: float
+        self,
+        fold: int,
+        level: float,
+        codes: Any,
+        encoded: Codes,
+        counts: ChainCounts,
+        seconds: float,
     ) -> Trial:
         started = time.perf_counter()
-        answers = self._answers(self._classifier(fold, counts), codes)
+        answers = self._answers(self._classifier(fold, counts), codes, encoded)
         spent = time.perf_counter() - started
         return Trial(fold, level, self._folds[fold], answers, seconds, spent)
 
-    def _answers(self, classifier: Any, codes: Any) -> list[tuple[str, Answers]]:
-        """Labels for the whole grid; bounds and the precise chain only if a measure needs them."""
+    def _answers(self, classifier: Any, codes: Any, encoded: Codes) -> list[tuple[str, Answers]]:
+        """Labels for the whole grid; bounds and the precise chain only if a measure needs them.
+
+        ``encoded`` are the codes as the model takes them: the same at every level.
+        """
         needs = {MEASURES[name].needs for name in self._study.measures}
         values = self._method.s
         strategies = self._method.strategies if self._method.kind == "chain" else None
-        paths = classifier.predict_path(codes, values, strategy=strategies)
+        paths = classifier.path_of_encoded(encoded, encoded.n_rows, values, strategy=strategies)
         precise = classifier.predict(codes) if "precise" in needs else None
         bounds: list[Any] = []
         if "bounds" in needs:
