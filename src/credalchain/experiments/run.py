@@ -50,9 +50,7 @@ def run_study(
     store.save_facts(facts)
     total = sum(1 for _ in expand(study))
     done, failed = total - len(tasks), 0
-    for task, records, error in _outcomes(tasks, n_jobs, processes):
-        if error is None:
-            error = _saved(store, task, records)
+    for task, error in _outcomes(tasks, store, n_jobs, processes):
         if error is not None:
             failed += 1
             store.save_error(task, error)
@@ -79,9 +77,9 @@ def _fact(name: str) -> dict[str, Any] | None:
 
 
 def _outcomes(
-    tasks: list[Task], n_jobs: int | None, processes: bool
-) -> Iterator[tuple[Task, list[dict[str, Any]], str | None]]:
-    """Tasks as they finish, in any order.
+    tasks: list[Task], store: Store, n_jobs: int | None, processes: bool
+) -> Iterator[tuple[Task, str | None]]:
+    """Tasks as they finish, in any order, and what went wrong, if anything.
 
     Our own methods spend most of their time in kernels that run side by side, so for a few tasks
     threads will do, and start at once; anybody else's estimator gets processes.
@@ -95,20 +93,13 @@ def _outcomes(
             return_as="generator_unordered",
             pre_dispatch="2*n_jobs",
         )
-        yield from workers(delayed(_attempt)(task) for task in some)
+        yield from workers(delayed(_attempt)(task, store) for task in some)
 
 
-def _saved(store: Store, task: Task, records: list[dict[str, Any]]) -> str | None:
-    """Save a result; None, or what went wrong, which concerns this task alone."""
+def _attempt(task: Task, store: Store) -> tuple[Task, str | None]:
+    """Run a task and save its result, where it runs."""
     try:
-        store.save(task, records)
-    except (OSError, ValueError, TypeError):
-        return traceback.format_exc()
-    return None
-
-
-def _attempt(task: Task) -> tuple[Task, list[dict[str, Any]], str | None]:
-    try:
-        return task, run_task(task), None
+        store.save(task, run_task(task))
     except Exception:  # one task's failure is recorded, and the others go on
-        return task, [], traceback.format_exc()
+        return task, traceback.format_exc()
+    return task, None
