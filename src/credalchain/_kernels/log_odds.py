@@ -11,15 +11,15 @@ bound of the other, so neighbours change places), and what a row of a table says
 such a run again. So tables are filled without gathers.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel, lane_kernel, part
+from credalchain._kernels.compiler import kernel, lane_kernel
 from credalchain._kernels.states import NEVER_SEEN, NO_DATA, SAYS_NOTHING
 
 _ONE = np.uint64(1)
+_MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # large odd numbers
+_MIX_3, _HIGH = np.uint64(0x94D049BB133111EB), np.uint64(24)
 
 
 @kernel
@@ -67,10 +67,15 @@ def find_evidence(
                     n = np.int64(NO_DATA)
                 denominator, k = np.int64(denominators[i, j, a]), n_categories[i]
                 number = number_of[a, n - NO_DATA]
-                if number < 0 or not _is(pieces, number, n, denominator, k):
-                    bucket = _hash(n, denominator, k) & mask
+                if number < 0 or pieces[number, 1] != denominator or pieces[number, 2] != k:
+                    mixed = np.uint64(n) * _MIX_1 ^ np.uint64(denominator)
+                    bucket = ((mixed * _MIX_2 ^ np.uint64(k)) * _MIX_3 >> _HIGH) & mask
                     number = buckets[bucket]
-                    while number >= 0 and not _is(pieces, number, n, denominator, k):
+                    while number >= 0 and (
+                        pieces[number, 0] != n
+                        or pieces[number, 1] != denominator
+                        or pieces[number, 2] != k
+                    ):
                         bucket = (bucket + _ONE) & mask
                         number = buckets[bucket]
                     if number < 0 and found == pieces.shape[0]:
@@ -85,19 +90,6 @@ def find_evidence(
     return found
 
 
-@part
-def _is(pieces: Any, number: Any, n: Any, denominator: Any, k: Any) -> Any:
-    return pieces[number, 0] == n and pieces[number, 1] == denominator and pieces[number, 2] == k
-
-
-@part
-def _hash(n: Any, denominator: Any, k: Any) -> Any:
-    mixed = np.uint64(n) * np.uint64(0x9E3779B97F4A7C15)
-    mixed = (mixed ^ np.uint64(denominator)) * np.uint64(0xBF58476D1CE4E5B9)
-    mixed = (mixed ^ np.uint64(k)) * np.uint64(0x94D049BB133111EB)
-    return mixed >> np.uint64(24)
-
-
 @kernel
 def bound_evidence(
     pieces: NDArray[np.int64],
@@ -108,7 +100,7 @@ def bound_evidence(
     """Lower and upper P(v | a) of every piece for all values of s: (pieces, 2 * values)."""
     for number in range(1, pieces.shape[0]):
         n, denominator, k = pieces[number, 0], float(pieces[number, 1]), float(pieces[number, 2])
-        count = float(max(n, 0))
+        count = 0.0 if n == NO_DATA else float(n)
         for q in range(values.shape[0]):
             floor = epsilons[q] / k
             share = (1.0 - epsilons[q]) / (denominator + values[q])
@@ -164,18 +156,17 @@ def fill_pairs(
     yes: NDArray[np.int64],
     no: NDArray[np.int64],
     widest: int,
-    forward: bool,
     pairs: NDArray[np.int64],
 ) -> None:
     """Fill ``pairs`` (values of s, m, columns, width) for labels first.. of the chain.
 
     Observations are every label as 0 and as 1: columns 0 and 1 of what it says. Column ``widest``,
     if not negative, gets the least of their lower and the greatest of their upper ends, which is
-    what an open label says in imprecise branching. ``forward``: only to labels after its own.
+    what an open label says in imprecise branching. Only what labels say to those after them.
     """
     n_values, n_labels = pairs.shape[0], pairs.shape[1]
     for k in range(n_labels):
-        for g in range(max(0, k + 1 - first) if forward else 0, numbers.shape[0]):
+        for g in range(max(0, k + 1 - first), numbers.shape[0]):
             lane = np.uint64(2 * (first + g))
             y0, n0 = np.uint64(numbers[g, 1, 2 * k]), np.uint64(numbers[g, 0, 2 * k])
             y1, n1 = np.uint64(numbers[g, 1, 2 * k + 1]), np.uint64(numbers[g, 0, 2 * k + 1])

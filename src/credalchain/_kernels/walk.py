@@ -31,7 +31,7 @@ def _begin(
     q: int,
 ) -> None:
     """The sums of a row for one s, with what the guesses tell."""
-    for step in range(scratch.shape[0] // STEP):
+    for step in range(told.shape[2] // STEP):
         at = np.uint64(step * STEP)  # unsigned: an index that may be negative is not vectorised
         a = sums[q, row, at] + told[q, which, at]
         b = sums[q, row, at + _ONE] + told[q, which, at + _ONE]
@@ -53,9 +53,12 @@ def _correct(
     own = np.uint64(2 * t)
     lower, upper = scratch[own], scratch[own + _ONE]  # a step may begin with these two
     # columns below 0 tell nothing
-    is_, adds = np.uint64(max(said, 0)), np.int64(-(said >= 0))
-    was, takes = np.uint64(max(guessed, 0)), np.int64(-(guessed >= 0))
-    for step in range((2 * t + 2) // STEP, scratch.shape[0] // STEP):
+    is_, adds, was, takes = np.uint64(0), np.int64(0), np.uint64(0), np.int64(0)
+    if said >= 0:
+        is_, adds = np.uint64(said), np.int64(-1)
+    if guessed >= 0:
+        was, takes = np.uint64(guessed), np.int64(-1)
+    for step in range((2 * t + 2) // STEP, pairs.shape[3] // STEP):
         at = np.uint64(step * STEP)
         a = (pairs[q, t, is_, at] & adds) - (pairs[q, t, was, at] & takes)
         b = (pairs[q, t, is_, at + _ONE] & adds) - (pairs[q, t, was, at + _ONE] & takes)
@@ -75,24 +78,22 @@ def _next_surprise(
     which: int,
     q: int,
     t: Any,
+    n_labels: int,
 ) -> Any:
-    """The first label from t on for which (sum ^ flip) >= least fails in one of its lanes."""
-    if t % 2:
+    """The first label from t on for which (sum ^ flip) >= least fails in one of its lanes.
+
+    Two labels at a time; after the last one there is room for another, see ``walk_chain``.
+    """
+    while t < n_labels:
         at = np.uint64(2 * t)
-        a = (scratch[at] ^ flip[q, which, at]) - least[q, which, at]
-        b = (scratch[at + _ONE] ^ flip[q, which, at + _ONE]) - least[q, which, at + _ONE]
-        if (a | b) < 0:
-            return t
-        t += 1
-    for step in range(t // 2, scratch.shape[0] // STEP):
-        at = np.uint64(step * STEP)
         a = (scratch[at] ^ flip[q, which, at]) - least[q, which, at]
         b = (scratch[at + _ONE] ^ flip[q, which, at + _ONE]) - least[q, which, at + _ONE]
         c = (scratch[at + _TWO] ^ flip[q, which, at + _TWO]) - least[q, which, at + _TWO]
         d = (scratch[at + _THREE] ^ flip[q, which, at + _THREE]) - least[q, which, at + _THREE]
         if (a | b | c | d) < 0:
-            return 2 * step + np.int64((a | b) >= 0)
-    return 2 * scratch.shape[0]
+            return t + ((a | b) >= 0)
+        t += 2
+    return t
 
 
 @part
@@ -167,14 +168,14 @@ def walk_chain(
     label has in each strategy, -1 if it says nothing. ``guess`` (values, strategies, m) are columns
     too, -1 also for no guess, ``told`` is (values, strategies, width). Labels are decided as
     guessed where (sum ^ ``flip``) >= ``least`` in both their lanes; without that knowledge both are
-    (0, 0, 0). ``zeros``, ``pair_zeros``, ``told_zeros`` and ``scratch_zeros`` may be None,
-    ``log_odds`` may be empty.
+    (0, 0, 0), else as wide as ``scratch``. ``zeros``, ``pair_zeros``, ``told_zeros`` and
+    ``scratch_zeros`` may be None, ``log_odds`` may be empty.
     ``forced`` is (1, m) for all rows or (rows, m). ``labels`` is (values, strategies, n, m),
     ``log_odds`` (strategies, n, m, 2).
     ``stuck`` (values, strategies, rows) is m on return, or the position at which exact arithmetic
-    must decide: put its answer into ``forced`` and walk that row again. ``scratch`` (width,) and
-    ``starless`` (rows,) are room to work in: allocated here, they would take longer to compile
-    than the walk.
+    must decide: put its answer into ``forced`` and walk that row again. ``scratch`` (width and
+    STEP more) and ``starless`` (rows,) are room to work in: allocated here, they would take longer
+    to compile than the walk.
     """
     n_values, n_strategies, _ = told.shape
     n_labels = order.shape[0]
@@ -210,7 +211,7 @@ def walk_chain(
                         labels[q, which, here, order[place]] = guessed if guessed < 2 else STAR
                 while True:
                     if seeks:
-                        t = _next_surprise(scratch, flip, least, which, q, t)
+                        t = _next_surprise(scratch, flip, least, which, q, t, n_labels)
                     if t >= n_labels:
                         break
                     lower, upper = scratch[2 * t], scratch[2 * t + 1]
@@ -279,15 +280,12 @@ def _undefined(zeros: int) -> bool:
 
 @kernel
 def widest_stars_with_zeros(
-    pairs: NDArray[np.int64], zeros: NDArray[np.int64], column: int, forward: bool
+    pairs: NDArray[np.int64], zeros: NDArray[np.int64], column: int
 ) -> None:
-    """What ``fill_pairs`` puts there, with zero factors: undefined lower ends win, upper lose.
-
-    ``forward``: only for later labels.
-    """
+    """What ``fill_pairs`` puts there, with zero factors: undefined lower ends win, upper lose."""
     for q in range(pairs.shape[0]):
         for t in range(pairs.shape[1]):
-            for lane in range(2 * t + 2 if forward else 0, pairs.shape[3]):
+            for lane in range(2 * t + 2, 2 * pairs.shape[1]):
                 zero, one = pairs[q, t, 0, lane], pairs[q, t, 1, lane]
                 zeros_0, zeros_1 = zeros[q, t, 0, lane], zeros[q, t, 1, lane]
                 is_upper = lane % 2 == 1

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain import _kernels
-from credalchain._kernels.states import FREE, INFINITE, STAR
+from credalchain._kernels.states import FREE, INFINITE, STAR, STEP
 from credalchain.bases.naive.codes import Codes, IntArray
 from credalchain.bases.naive.settler import Settler, rounded_sides
 from credalchain.bases.naive.tables import ChainTables
@@ -161,7 +161,7 @@ class FixedOrderPass:
             1.0 / tables.scale.unit,  # a power of two, so exact
             self._order,
             first,
-            np.empty(width, dtype=np.int64),
+            np.empty(width + STEP, dtype=np.int64),
             np.empty(width, dtype=np.int64) if zeros is not None else None,
             np.empty(stuck.shape[2], dtype=np.bool_),
             self.labels[part],
@@ -204,7 +204,7 @@ class FixedOrderPass:
         That is (sum ^ flip) >= least, where flip is 0, or -1 to turn the least into the greatest:
         ~x >= ~y is x <= y. Both are (values, strategies, width).
         """
-        guess, shape = self._guess, (*self._guess.shape[:2], self._tables.layout.width)
+        guess, shape = self._guess, (*self._guess.shape[:2], self._tables.layout.width + STEP)
         flip, least = np.zeros(shape, np.int64), np.full(shape, -INFINITE)
         lower, upper = (slice(end, 2 * len(self._order), 2) for end in (0, 1))
         above = np.broadcast_to(self._cuts + self._bands[:, None], self._guess.shape)

@@ -146,7 +146,7 @@ class NaiveChainModel(ChainModel):
         size = max(1, min(_VALUES_AT_ONCE, _PAIRS_AT_ONCE // self.n_labels**2))
         for places in maker.groups(values, size):
             group = tuple(values[at] for at in places)
-            tables = maker.tables(group, kept=False)
+            tables = maker.tables(group)
             made = self._pass(codes, tables, strategies, group, request)
             labels[:, places] = made.labels.swapaxes(0, 1)
         return list(labels)
@@ -238,9 +238,9 @@ class NaiveChainModel(ChainModel):
 
         def make() -> ChainTables:
             maker = TableMaker(
-                self.counts, self.settings, wanted, rows, reuse=False, n_jobs=request.n_jobs
+                self.counts, self.settings, wanted, rows, kept=True, n_jobs=request.n_jobs
             )
-            return maker.tables((s,), kept=True)
+            return maker.tables((s,))
 
         return codes, self._kept((s, wanted, rows is None), make)
 
@@ -252,7 +252,7 @@ class NaiveChainModel(ChainModel):
         if isinstance(codes, SparseCodes):
             codes, rows = codes.compacted(self.counts.n_categories, all_rows=False)
         maker = TableMaker(
-            self.counts, self.settings, wanted, rows, reuse=True, n_jobs=request.n_jobs
+            self.counts, self.settings, wanted, rows, kept=False, n_jobs=request.n_jobs
         )
         return codes, maker
 

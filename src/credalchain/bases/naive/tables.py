@@ -1,6 +1,5 @@
 """Fixed-point tables: what every observation adds to the log-odds of every label."""
 
-import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -24,7 +23,6 @@ from credalchain.bases.naive.settings import DENOMINATORS, PRIORS, NaiveSettings
 from credalchain.strategies import Strategy, greatest_log_odds, least_log_odds
 
 _LARGEST = 2.0**8  # see fixed_point: no term may be larger
-_MANY_NUMBERS = 2**14  # in a table: below, compiling a short cut costs more than it saves
 _NUMBERS_IN_CACHE = 2**17  # 64-bit numbers: half of a second-level cache
 _LABELS_SIDE_BY_SIDE = 8  # as many as fill two cache lines for one s
 
@@ -179,7 +177,8 @@ class TableMaker:
     """Makes tables for any values of s.
 
     ``rows`` are the rows of the feature table that sparse codes ask for, None for dense codes.
-    ``reuse`` if there will be more than one.
+    Tables that are ``kept`` are for one s and made whole, with as few kernels to compile as
+    possible; others are for many values, as fast as possible, and used once.
     """
 
     def __init__(
@@ -189,20 +188,21 @@ class TableMaker:
         wanted: Wanted,
         rows: IntArray | None,
         *,
-        reuse: bool,
+        kept: bool,
         n_jobs: int,
     ) -> None:
         self._counts, self._settings, self._wanted, self._rows = counts, settings, wanted, rows
         self._order = np.array(wanted.order, dtype=np.int64)
         self._scale = Scale.for_terms(counts.n_features, counts.n_labels)
-        self._options: dict[str, Any] = {"reuse": reuse, "n_jobs": n_jobs}
+        self._kept = kept
+        self._options: dict[str, Any] = {"reuse": not kept, "n_jobs": n_jobs}
         self._worst = wanted.exceptional and wanted.conservative
         self._features = self._feature_evidence()
         self._pairs = self._pair_evidence() if wanted.chained else None
         self._star_columns = _star_columns(wanted.strategies, forward=wanted.forward)
 
-    def tables(self, values: tuple[float, ...], *, kept: bool) -> ChainTables:
-        """``values`` as ``groups`` gives them; ``kept`` if the tables will be used again."""
+    def tables(self, values: tuple[float, ...]) -> ChainTables:
+        """``values`` as ``groups`` gives them."""
         layout = Layout(len(values), len(self._order))
         at = At(np.array(values), np.array([self._settings.epsilon_for(s) for s in values]))
         return ChainTables(
@@ -210,7 +210,7 @@ class TableMaker:
             scale=self._scale,
             layout=layout,
             prior=self._prior_table(at.values, layout),
-            features=self._feature_table(at, layout, kept),
+            features=self._feature_table(at, layout),
             pairs=self._pair_table(at, layout),
             star_columns=self._star_columns,
             n_bare=at.n_bare,
@@ -224,13 +224,15 @@ class TableMaker:
         """
         bare = [at for at, s in enumerate(values) if self._settings.epsilon_for(s) == 0]
         others = [at for at in range(len(values)) if at not in bare]
-        compiled = None not in (strategy.shortcut for strategy in self._wanted.strategies)
-        mixes = compiled and not self._worst and self._settings.prior != "credal"
+        mixes = self._has_shortcuts() and not self._worst and self._settings.prior != "credal"
         return [
             places[first : first + size]
             for places in ([bare + others] if mixes else [bare, others])
             for first in range(0, len(places), size)
         ]
+
+    def _has_shortcuts(self) -> bool:
+        return None not in (strategy.shortcut for strategy in self._wanted.strategies)
 
     # -- prior -------------------------------------------------------------------------
 
@@ -258,10 +260,10 @@ class TableMaker:
         zero = Observations.of_zero_codes(k)
         return Evidence(counted, about.some(self._rows), self._order, zero=zero, **self._options)
 
-    def _feature_table(self, at: At, layout: Layout, kept: bool) -> FeatureTable | FeatureStream:
-        if not kept and not self._worst:
+    def _feature_table(self, at: At, layout: Layout) -> FeatureTable | FeatureStream:
+        if not self._kept and not self._worst:
             return FeatureStream(self._features, at, self._scale, layout.n_labels)
-        made = self._whole_feature_table(at, layout)
+        made = self._whole_table(self._features, at, layout)
         if not self._worst:
             return made
         n_rows, offsets = rows_of(self._counts.n_categories, self._wanted.exceptional)
@@ -270,12 +272,15 @@ class TableMaker:
             return made
         return _made_relative(made.rows, np.repeat(offsets, n_rows), offsets, self._rows)
 
-    def _whole_feature_table(self, at: At, layout: Layout) -> FeatureTable:
+    def _whole_table(self, evidence: Evidence, at: At, layout: Layout) -> FeatureTable:
         """For values that are all with epsilon or all without."""
-        values, zeros = _FeatureRows(self._features, layout), _FeatureRows(self._features, layout)
+        values, zeros = _FeatureRows(evidence, layout), _FeatureRows(evidence, layout)
         table, zero_table = (
-            values.room(layout.n_tiles),
-            zeros.room(layout.n_tiles if at.n_bare else 0),
+            rows.room(n_tiles)
+            for rows, n_tiles in (
+                (values, layout.n_tiles),
+                (zeros, layout.n_tiles * (at.n_bare > 0)),
+            )
         )
         any_zeros: list[bool] = []
 
@@ -291,7 +296,7 @@ class TableMaker:
                 zeros.begin(found, factors)
                 zeros.fill(found, factors, zero_table[tiles], first)
 
-        self._features.for_each_group(layout.tile_labels, run)
+        evidence.for_each_group(layout.tile_labels, run)
         if any(any_zeros):
             return FeatureTable(
                 FixedTable(values.start, zeros.start), FixedTable(table, zero_table)
@@ -310,56 +315,70 @@ class TableMaker:
             np.ascontiguousarray(denominators, dtype=pair.dtype),
             np.full(m, 2, dtype=np.int64),
         )
-        limits = 2 * np.arange(m) if self._wanted.forward else None
+        limits = None if self._kept else 2 * np.arange(m)
         about = Observations.of_labels(counts.label[order].sum(axis=1) == 0)
         return Evidence(counted, about, order, limits=limits, **self._options)
 
     def _pair_table(self, at: At, layout: Layout) -> FixedTable:
         """(values of s, m, columns, width): columns 0, 1, and * of strategies where it speaks."""
-        forward, columns = self._wanted.forward, self._star_columns
-        shape = (layout.n_values, layout.n_labels, 1 + max(1, int(columns.max())), layout.width)
+        n_columns = 1 + max(1, int(self._star_columns.max()))
+        shape = (layout.n_values, layout.n_labels, n_columns, layout.width)
         if self._pairs is None:
             return FixedTable.finite(np.zeros((shape[0], 0, *shape[2:]), dtype=np.int64))
-        small = math.prod(shape) < _MANY_NUMBERS
-        values = aligned_zeros(shape) if small or not self._is_compiled() else aligned(shape)
+        if self._kept:
+            table = self._whole_pairs(self._pairs, at, layout, shape)
+        else:
+            table = self._forward_pairs(self._pairs, at, shape)
+            if self._has_shortcuts():
+                return table
+        for strategy, column in zip(
+            self._wanted.strategies, self._star_columns.tolist(), strict=True
+        ):
+            if strategy.shortcut != "nothing":
+                table = _with_computed_stars(table, self._scale, strategy, column)
+        return table
+
+    def _whole_pairs(
+        self, evidence: Evidence, at: At, layout: Layout, shape: tuple[int, ...]
+    ) -> FixedTable:
+        """What every label says to every other as 0 and as 1: as if it were a feature."""
+        rows = self._whole_table(evidence, at, layout).rows
+        lanes = slice(2 * layout.n_labels)
+
+        def turned(table: IntArray) -> IntArray:
+            by_row = layout.for_walk(np.ascontiguousarray(table.swapaxes(0, 1)))
+            pairs = aligned_zeros(shape)
+            pairs[:, :, :2, lanes] = by_row.reshape(*shape[:2], 2, -1)[..., lanes]
+            return pairs
+
+        zeros = turned(rows.zeros) if rows.has_zeros else no_zeros(4)
+        return FixedTable(turned(rows.values), zeros)
+
+    def _forward_pairs(self, evidence: Evidence, at: At, shape: tuple[int, ...]) -> FixedTable:
+        """The same for the labels after it, and what it says open where there is a short cut.
+
+        Nothing else is filled in; it is 0 where a strategy's own function will look at it.
+        """
+        values = aligned(shape) if self._has_shortcuts() else aligned_zeros(shape)
         zeros = aligned_zeros((at.n_bare, *shape[1:]))
-        widest = _column_of_widest(self._wanted.strategies, columns)
+        widest = _column_of_widest(self._wanted.strategies, self._star_columns)
         any_zeros: list[bool] = []
 
         def run(found: Found) -> None:
             numbers, first = found.numbers, found.first
             weights = found.logarithms(at, self._scale)
-            _kernels.fill_pairs(numbers, first, *weights, widest, forward, values)
+            _kernels.fill_pairs(numbers, first, *weights, widest, values)
             factors = found.zero_factors(at) if at.n_bare else None
             if factors is not None:
-                _kernels.fill_pairs(numbers, first, *factors, -1, forward, zeros)
+                _kernels.fill_pairs(numbers, first, *factors, -1, zeros)
                 any_zeros.append(True)
 
-        self._pairs.for_each_group(_LABELS_SIDE_BY_SIDE, run)
-        table = FixedTable(values, zeros if any_zeros else no_zeros(4))
-        return self._with_stars(table)
-
-    def _is_compiled(self) -> bool:
-        """Whether only what stands for something is ever read of a pair table."""
-        shortcuts = (strategy.shortcut for strategy in self._wanted.strategies)
-        return self._wanted.forward and None not in shortcuts
-
-    def _with_stars(self, table: FixedTable) -> FixedTable:
-        """Fill in the columns for a star that are not there yet, from columns 0 and 1."""
-        wanted, values = self._wanted, table.values
-        worth_compiling = values.size >= _MANY_NUMBERS
-        for strategy, column in zip(wanted.strategies, self._star_columns.tolist(), strict=True):
-            if strategy.shortcut is None:
-                table = _with_computed_stars(table, self._scale, strategy, column)
-            elif strategy.shortcut == "widest" and table.has_zeros:
-                bare = FixedTable(values[: len(table.zeros)], table.zeros)
-                if worth_compiling:
-                    _kernels.widest_stars_with_zeros(
-                        bare.values, bare.zeros, column, wanted.forward
-                    )
-                else:
-                    _with_computed_stars(bare, self._scale, strategy, column)
-        return table
+        evidence.for_each_group(_LABELS_SIDE_BY_SIDE, run)
+        if not any_zeros:
+            return FixedTable.finite(values)
+        if widest >= 0:
+            _kernels.widest_stars_with_zeros(values[: at.n_bare], zeros, widest)
+        return FixedTable(values, zeros)
 
 
 def _star_columns(strategies: tuple[Strategy, ...], *, forward: bool) -> IntArray:
