@@ -93,15 +93,14 @@ class ChainCounts:
     def together(parts: "list[ChainCounts]") -> "ChainCounts":
         """The sum of counts of the same categories and labels, without the checks."""
         n_rows = sum(part.n_rows for part in parts)
-        dtypes = (np.int64, _small(n_rows), _small(n_rows))
-        arrays = (
-            np.sum([getattr(part, name) for part in parts], axis=0, dtype=dtype)
-            for name, dtype in zip(_ARRAYS[1:], dtypes, strict=True)
+        label, feature, pair = (
+            _total([getattr(part, name) for part in parts], dtype)
+            for name, dtype in zip(
+                _ARRAYS[1:], (np.int64, _small(n_rows), _small(n_rows)), strict=True
+            )
         )
-        whole = ChainCounts.trusted(n_rows, parts[0].n_categories, *arrays)
-        whole.keep_totals(
-            np.sum([part.feature_totals() for part in parts], axis=0, dtype=_small(n_rows))
-        )
+        whole = ChainCounts.trusted(n_rows, parts[0].n_categories, label, feature, pair)
+        whole.keep_totals(_total([part.feature_totals() for part in parts], _small(n_rows)))
         return whole
 
     def without(self, part: "ChainCounts") -> "ChainCounts":
@@ -164,6 +163,14 @@ class ChainCounts:
 
 
 _ARRAYS = ("n_categories", "label", "feature", "pair")
+
+
+def _total(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
+    """Their sum, without a stack of copies of them."""
+    total = arrays[0].astype(dtype)
+    for array in arrays[1:]:
+        total += array
+    return total
 
 
 def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCounts:

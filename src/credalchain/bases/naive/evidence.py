@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -82,7 +83,7 @@ class At:
     values: FloatArray
     epsilons: FloatArray
 
-    @property
+    @cached_property
     def n_bare(self) -> int:
         return int((self.epsilons == 0).sum())
 

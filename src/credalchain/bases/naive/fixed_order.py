@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from credalchain.bases.naive.model import NaiveChainModel
 
 _SUMS_PER_CHUNK = 2**18  # 64-bit sums of one chunk of rows, for one s: two megabytes
-_PILOTS = 64
+_PILOTS, _ROWS_A_PILOT = 64, 16
 _NOT_EXPECTED = np.empty((0, 0, 0), dtype=np.int64)
 _MANY_LABELS = 8  # from here on, guessing what most rows say saves more than it costs
 
@@ -65,7 +65,7 @@ class FixedOrderPass:
         self._run(n)
 
     def _run(self, n_rows: int) -> None:
-        n_pilots = min(_PILOTS, n_rows // 8)
+        n_pilots = min(_PILOTS, n_rows // _ROWS_A_PILOT)
         pilots_help = n_pilots > 1 and len(self._order) >= _MANY_LABELS
         size = max(16, _SUMS_PER_CHUNK // self._tables.layout.width)
         if n_rows <= size and self._request.n_jobs == 1:  # pilots are among the rows
@@ -204,28 +204,17 @@ class FixedOrderPass:
         That is (sum ^ flip) >= least, where flip is 0, or -1 to turn the least into the greatest:
         ~x >= ~y is x <= y. Both are (values, strategies, width).
         """
-        guess, shape = self._guess, (*self._guess.shape[:2], self._tables.layout.width + STEP)
+        guess, n_lanes = self._guess, 2 * len(self._order)
+        shape = (*guess.shape[:2], self._tables.layout.width + STEP)
         flip, least = np.zeros(shape, np.int64), np.full(shape, -INFINITE)
-        lower, upper = (slice(end, 2 * len(self._order), 2) for end in (0, 1))
-        above = np.broadcast_to(self._cuts + self._bands[:, None], self._guess.shape)
-        below = np.broadcast_to(self._cuts - self._bands[:, None], self._guess.shape)
-        free = np.broadcast_to(self._forced(0, 1)[0] == FREE, self._guess.shape)
-
-        def at_least(lanes: slice, value: IntArray, where: NDArray[np.bool_]) -> None:
-            least[..., lanes][where] = value[where]
-
-        def at_most(lanes: slice, value: IntArray, where: NDArray[np.bool_]) -> None:
-            flip[..., lanes][where] = -1
-            least[..., lanes][where] = ~value[where]
-
-        no, yes, star = (
-            free & says for says in (guess == 0, guess == 1, (guess < 0) | (guess > 1))
-        )
-        at_least(lower, above + 1, yes)
-        at_most(lower, above, no)
-        at_most(upper, below - 1, no)
-        at_most(lower, below - 1, star)
-        at_least(upper, above + 1, star)
+        above, below = self._cuts + self._bands[:, None], self._cuts - self._bands[:, None]
+        free = self._forced(0, 1)[0] == FREE
+        no, yes = free & (guess == 0), free & (guess == 1)
+        star = free & ~(no | yes)
+        lower, upper = slice(0, n_lanes, 2), slice(1, n_lanes, 2)
+        flip[..., lower], flip[..., upper] = np.where(no | star, -1, 0), np.where(no, -1, 0)
+        least[..., lower] = np.select([yes, no, star], [above + 1, ~above, ~(below - 1)], -INFINITE)
+        least[..., upper] = np.select([no, star], [~(below - 1), above + 1], -INFINITE)
         return flip, least
 
     def _tell_guesses(self) -> tuple[IntArray, IntArray]:
