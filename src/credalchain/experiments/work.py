@@ -104,7 +104,7 @@ def _records(task: Task, data: MultilabelDataset, trial: Trial) -> Iterator[Reco
     truth = data.Y[trial.rows]
     for strategy, answers in trial.answers:
         columns = _measured(task.study.measures, truth, answers)
-        for at, s in enumerate(answers.values):
+        for s, *measured in zip(answers.values, *columns, strict=True):
             yield {
                 "dataset": task.dataset,
                 "method": task.method.name,
@@ -113,24 +113,24 @@ def _records(task: Task, data: MultilabelDataset, trial: Trial) -> Iterator[Reco
                 "missing": trial.level,
                 "repetition": task.repetition,
                 "fold": trial.fold,
-                **{name: float(column[at]) for name, column in columns.items()},
+                **dict(zip(task.study.measures, measured, strict=True)),
                 "fit_seconds": trial.fit_seconds,
                 "predict_seconds": trial.predict_seconds,
             }
 
 
-def _measured(names: tuple[str, ...], truth: Labels, answers: Answers) -> dict[str, Any]:
+def _measured(names: tuple[str, ...], truth: Labels, answers: Answers) -> list[list[float]]:
     """Every measure at every value of the knob."""
     tallied = tally(truth, answers.labels)
-    columns: dict[str, Any] = {}
+    columns: list[list[float]] = []
     for name in names:
         measure = MEASURES[name]
         if measure.of_tally is not None:
-            columns[name] = measure.of_tally(tallied)
+            columns.append(np.asarray(measure.of_tally(tallied), dtype=float).tolist())
         elif measure.needs == "precise":
-            columns[name] = [measure.function(truth, answers.precise)] * len(answers.values)
+            columns.append([float(measure.function(truth, answers.precise))] * len(answers.values))
         else:
-            columns[name] = [measure.function(truth, bounds) for bounds in answers.bounds]
+            columns.append([float(measure.function(truth, one)) for one in answers.bounds])
     return columns
 
 
@@ -143,7 +143,14 @@ class _NaiveMethod:
     def __init__(self, task: Task, data: MultilabelDataset) -> None:
         self._task, self._data = task, data
         self._study, self._method = task.study, task.method
-        self._settings = SETTINGS[task.study.settings]
+        settings = self._settings = SETTINGS[task.study.settings]
+        self._base = NaiveCredal(
+            epsilon=settings.epsilon,
+            prior=settings.prior,
+            denominator=settings.denominator,
+            discretizer=None,
+        )
+        self._naive = replace(self._base.settings(), epsilon_at_zero=settings.epsilon_at_zero)
         self._folds = folds_of(self._study, task.dataset, data.Y, task.repetition)
         self._levels = damaged_labels(self._study, task.dataset, data.Y, task.repetition)
 
@@ -218,16 +225,8 @@ class _NaiveMethod:
         ]
 
     def _classifier(self, fold: int, counts: ChainCounts) -> Any:
-        settings = self._settings
-        base = NaiveCredal(
-            epsilon=settings.epsilon,
-            prior=settings.prior,
-            denominator=settings.denominator,
-            discretizer=None,
-        )
-        chosen = replace(base.settings(), epsilon_at_zero=settings.epsilon_at_zero)
-        model = NaiveChainModel(counts, chosen, None)
-        about: dict[str, Any] = {"n_features": counts.n_features, "base": base}
+        model = NaiveChainModel(counts, self._naive, None)
+        about: dict[str, Any] = {"n_features": counts.n_features, "base": self._base}
         if self._method.kind == "relevance":
             return CredalBinaryRelevanceClassifier.from_model(model, **about)
         order: Any = self._method.order
