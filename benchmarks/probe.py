@@ -51,17 +51,17 @@ def feature_kernel(split: Split) -> float:
     codes = model.encode(split.batch)
     request = Request(1.0, chain.order_, np.full(chain.n_labels_, 0.5))
     codes, tables = model._tables_for(codes, (branching,), request, forward=True)
-    rows = tables.features.rows.values
-    out = aligned_zeros((codes.n_rows, rows.shape[0], 16))
-    start = aligned_zeros((rows.shape[0], 16))
+    rows = tables.features.rows.values[:, :, None]  # for one s, a tile is a block of 16 lanes
+    out = aligned_zeros((codes.n_rows, len(rows), 1, 16))
+    start = aligned_zeros((len(rows), 1, 16))
     if split.is_text:
         seconds = fastest(
-            lambda: _kernels.add_sparse_rows(codes.indptr, codes.entries, 0, start, rows, out)
+            lambda: _kernels.add_sparse_rows(codes.indptr, codes.entries, 0, start, rows, 0, out)
         )
-        additions = len(codes.entries) * rows.shape[0] * 16
+        additions = len(codes.entries) * len(rows) * 16
     else:
         seconds = fastest(
-            lambda: _kernels.add_rows(codes.values, 0, codes.offsets, start, rows, out)
+            lambda: _kernels.add_rows(codes.values, 0, codes.offsets, start, rows, 0, out)
         )
-        additions = codes.values.size * rows.shape[0] * 16
+        additions = codes.values.size * len(rows) * 16
     return additions / seconds / 1e9

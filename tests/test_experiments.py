@@ -9,6 +9,7 @@ import sys
 import time
 from dataclasses import replace
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -24,6 +25,7 @@ from credalchain.experiments import (
     run_study,
     summarize,
 )
+from credalchain.experiments import run as run_module
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
 from credalchain.experiments.study import Method
 from credalchain.experiments.tasks import expand, seed_of
@@ -374,8 +376,10 @@ def test_long_names(tmp_path):
 def test_workers_do_not_change_numbers(tmp_path):
     study = load_study(small(tmp_path, repeats=3))
     one, _ = run(study, tmp_path / "one", n_jobs=1)
-    two, _ = run(study, tmp_path / "two", n_jobs=2)
-    pd.testing.assert_frame_equal(values(one.results(study)), values(two.results(study)))
+    for many_tasks, workers in ((100, "threads"), (1, "processes")):
+        with mock.patch.object(run_module, "_MANY_TASKS", many_tasks):
+            two, _ = run(study, tmp_path / workers, n_jobs=2)
+        pd.testing.assert_frame_equal(values(one.results(study)), values(two.results(study)))
 
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])

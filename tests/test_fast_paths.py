@@ -5,6 +5,7 @@ import subprocess
 import sys
 import threading
 import warnings
+from dataclasses import replace
 from unittest import mock
 
 import numpy as np
@@ -14,12 +15,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from credalchain import ChainCounts, CredalChainClassifier, NaiveCredal
-from credalchain.bases.naive import fixed_order
+from credalchain.bases.naive import counts as counts_module
+from credalchain.bases.naive import evidence, fixed_order, tables
 from credalchain.bases.naive.codes import inner_codes
 from credalchain.bases.naive.counts import count
 from credalchain.bases.protocol import drive
 from credalchain.bases.threads import for_each_chunk
-from credalchain.strategies import get_strategy
+from credalchain.strategies import Strategy, get_strategy
 
 BOTH = ("branching", "marginalization")
 
@@ -100,6 +102,61 @@ def test_a_path_is_many_calls(n, m, thin, epsilon):
     for at, s in enumerate(values):
         for path, one in zip(paths, chain.infer(X, s=s, strategy=BOTH), strict=True):
             np.testing.assert_array_equal(path[at], one.labels)
+
+
+@pytest.mark.parametrize("missing_features", ["ignore", "conservative"])
+@pytest.mark.parametrize("prior", ["laplace", "credal"])
+@pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
+def test_a_path_with_and_without_epsilon(thin, prior, missing_features):
+    """An epsilon of its own for s = 0, wherever that stands, and strategies of any kind."""
+    X, Y = data(50, 9, 11, thin=thin)
+    X[::7, 0] = -1
+    X = sparse.csr_array(X) if thin else X
+    base = NaiveCredal(discretizer=None, prior=prior, missing_features=missing_features)
+    chain = CredalChainClassifier(base, random_state=2).fit(X, Y)
+    chain.model_.settings = replace(chain.model_.settings, epsilon_at_zero=0.0)
+    own = Strategy("own", nested=False, star=lambda lower, upper: (lower[0], upper[1]))
+    values = [2.0, 0.0, 0.5, 0.0, 1.0]
+    for strategies in (BOTH, (*BOTH, own), (own, "marginalization", "branching", "branching")):
+        paths = chain.predict_path(X, values, strategy=strategies)
+        for at, s in enumerate(values):
+            for path, one in zip(paths, chain.infer(X, s=s, strategy=strategies), strict=True):
+                np.testing.assert_array_equal(path[at], one.labels)
+
+
+@pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
+def test_sizes_of_groups_and_tiles_do_not_show(thin):
+    """A label at a time, a tile at a time, and room for evidence that is too little at first."""
+    X, Y = data(80, 12, 19, thin=thin)
+    X = sparse.csr_array(X) if thin else X
+    chain = CredalChainClassifier(NaiveCredal(discretizer=None), random_state=3).fit(X, Y)
+    values = [0.0, 0.3, 1.0, 2.5, 4.0]
+    before = chain.predict_path(X, values, strategy=BOTH), chain.infer(X, s=0.7, strategy=BOTH)
+    chain.model_._forget_tables()
+    with (
+        mock.patch.object(evidence, "_PIECES_AT_ONCE", 1),
+        mock.patch.object(evidence, "_LITTLE_ROOM", 1),
+        mock.patch.object(tables, "_NUMBERS_IN_CACHE", 1),
+        mock.patch.object(fixed_order, "_SUMS_PER_CHUNK", 1),
+    ):
+        path, one = (
+            chain.predict_path(X, values, strategy=BOTH),
+            chain.infer(X, s=0.7, strategy=BOTH),
+        )
+    np.testing.assert_array_equal(path, before[0])
+    for small, large in zip(one, before[1], strict=True):
+        np.testing.assert_array_equal(small.log_odds, large.log_odds)
+
+
+def test_pairs_by_products():
+    """Many pairs are counted by products of matrices, few as if labels were features."""
+    _, Y = data(200, 1, 13, missing=0.3)
+    codes = inner_codes(np.zeros((200, 1), dtype=np.int64), np.array([1]))
+    few = count(codes, Y, np.array([1]))
+    with mock.patch.object(counts_module, "_MANY_PAIRS", 0):
+        many = count(codes, Y, np.array([1]))
+    assert few == many
+    np.testing.assert_array_equal(few.pair, counted_literally(np.zeros((200, 1)), Y, [1])[1])
 
 
 def test_guesses_do_not_show():
@@ -221,7 +278,7 @@ for module in [sys.modules[name] for name in sys.modules if name.startswith(_ker
 """,
     )
     assert {"count_codes", "add_rows", "walk_chain", "fill_table"} <= set(used)
-    unused = {"add_sparse_rows", "count_sparse_codes", "zero_factors", "add_zero_codes"}
+    unused = {"add_sparse_rows", "count_sparse_codes", "fill_pairs", "add_zero_codes"}
     assert not unused & set(used)
 
 
