@@ -16,7 +16,7 @@ from scipy import sparse
 
 from credalchain import ChainCounts, CredalChainClassifier, NaiveCredal
 from credalchain.bases.naive import counts as counts_module
-from credalchain.bases.naive import evidence, fixed_order, tables
+from credalchain.bases.naive import evidence, feature_tables, fixed_order
 from credalchain.bases.naive.codes import inner_codes
 from credalchain.bases.naive.counts import count
 from credalchain.bases.protocol import drive
@@ -136,7 +136,7 @@ def test_sizes_of_groups_and_tiles_do_not_show(thin):
     with (
         mock.patch.object(evidence, "_PIECES_AT_ONCE", 1),
         mock.patch.object(evidence, "_LITTLE_ROOM", 1),
-        mock.patch.object(tables, "_NUMBERS_IN_CACHE", 1),
+        mock.patch.object(feature_tables, "_NUMBERS_IN_CACHE", 1),
         mock.patch.object(fixed_order, "_SUMS_PER_CHUNK", 1),
     ):
         path, one = (

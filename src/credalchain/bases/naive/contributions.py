@@ -8,8 +8,9 @@ import numpy as np
 from credalchain._kernels.fixed_point import ABOVE_MASK
 from credalchain._kernels.states import FREE, STAR
 from credalchain.bases.naive.codes import DenseCodes, IntArray
+from credalchain.bases.naive.feature_tables import FeatureTable
 from credalchain.bases.naive.grid import FixedTable, Scale
-from credalchain.bases.naive.tables import ChainTables, FeatureTable
+from credalchain.bases.naive.tables import ChainTables
 from credalchain.bases.protocol import Contribution, Labels
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from credalchain import _kernels
 from credalchain._kernels.fixed_point import ZERO_ABOVE, ZERO_BELOW
-from credalchain._kernels.states import NEVER_SEEN, SAYS_NOTHING
+from credalchain._kernels.states import LANES, NEVER_SEEN, SAYS_NOTHING
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.grid import FloatArray, IntArray, Scale
 from credalchain.bases.threads import for_each_chunk
@@ -18,6 +18,7 @@ from credalchain.bases.threads import for_each_chunk
 _PIECES_AT_ONCE = 2**18  # of evidence, at the most
 _PIECES_WORTH_A_THREAD = 2**16
 _LITTLE_ROOM = 2**9
+_UNIT = LANES // 2  # labels: the tiles of every layout have so many, or a divisor of it
 
 
 @dataclass(frozen=True)
@@ -165,28 +166,28 @@ class Evidence:
     def variables(self) -> IntArray:
         return self._all.variables
 
-    def groups(self, unit: int) -> Iterator[Found]:
-        """All labels, some at a time, in multiples of ``unit``."""
-        size = unit * self._units_at_once(unit)
+    def groups(self) -> Iterator[Found]:
+        """All labels, some at a time, in whole tiles of any layout."""
+        size = _UNIT * self._units_at_once()
         for first in range(0, len(self._order), size):
             yield self._find(first, first + size)
 
-    def for_each_group(self, unit: int, run: Callable[[Found], None]) -> None:
+    def for_each_group(self, run: Callable[[Found], None]) -> None:
         """Call ``run`` with them, on threads if that is worth it."""
-        n_units = -(-len(self._order) // unit)
+        n_units = -(-len(self._order) // _UNIT)
         worth_threads = len(self._order) * self._pieces_a_label() >= _PIECES_WORTH_A_THREAD
 
         def run_group(first: int, stop: int) -> None:
-            run(self._find(first * unit, stop * unit))
+            run(self._find(first * _UNIT, stop * _UNIT))
 
         n_jobs = self._n_jobs if worth_threads else 1
-        for_each_chunk(n_units, self._units_at_once(unit), n_jobs, run_group)
+        for_each_chunk(n_units, self._units_at_once(), n_jobs, run_group)
 
     def _pieces_a_label(self) -> int:
         return 2 * max(1, len(self._all))
 
-    def _units_at_once(self, unit: int) -> int:
-        return max(1, _PIECES_AT_ONCE // (unit * self._pieces_a_label()))
+    def _units_at_once(self) -> int:
+        return max(1, _PIECES_AT_ONCE // (_UNIT * self._pieces_a_label()))
 
     def _find(self, first: int, stop: int) -> Found:
         """Evidence about some labels."""

@@ -1,133 +1,21 @@
 """Fixed-point tables: what every observation adds to the log-odds of every label."""
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from credalchain import _kernels
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.counts import ChainCounts
-from credalchain.bases.naive.evidence import (
-    At,
-    Counted,
-    Evidence,
-    Found,
-    Observations,
-    Weights,
-)
+from credalchain.bases.naive.evidence import At, Counted, Evidence, Found, Observations
+from credalchain.bases.naive.feature_tables import FeatureStream, FeatureTable, whole_table
 from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale, no_zeros
 from credalchain.bases.naive.memory import aligned, aligned_zeros
 from credalchain.bases.naive.settings import DENOMINATORS, PRIORS, NaiveSettings
 from credalchain.strategies import Strategy, greatest_log_odds, least_log_odds
 
 _LARGEST = 2.0**8  # see fixed_point: no term may be larger
-_NUMBERS_IN_CACHE = 2**17  # 64-bit numbers: half of a second-level cache
-_LABELS_SIDE_BY_SIDE = 8  # as many as fill two cache lines for one s
-
-
-class Part(NamedTuple):
-    """What features add: where sums start, and a row for every (feature, category).
-
-    ``start`` is (all tiles, lanes), ``rows`` (tiles from ``first_tile`` on, rows, lanes). For
-    sparse codes, code 0 of every feature is in ``start``, and rows hold differences from it.
-    """
-
-    start: IntArray
-    rows: IntArray
-    first_tile: int
-
-
-@dataclass(frozen=True)
-class FeatureTable:
-    """All parts in one."""
-
-    start: FixedTable
-    rows: FixedTable
-
-    @property
-    def has_zeros(self) -> bool:
-        return self.rows.has_zeros
-
-    def parts(self) -> Iterator[Part]:
-        yield Part(self.start.values, self.rows.values, 0)
-
-    def zero_parts(self) -> Iterator[Part]:
-        """The same for zero factors."""
-        if self.has_zeros:
-            yield Part(self.start.zeros, self.rows.zeros, 0)
-
-
-class FeatureStream:
-    """The same a few labels at a time: made anew whenever it is asked for, and never kept.
-
-    So a part is still in the cache when its rows are added up.
-    """
-
-    def __init__(self, evidence: Evidence, at: At, scale: Scale, n_labels: int) -> None:
-        self._evidence, self._at, self._scale, self._n_labels = evidence, at, scale, n_labels
-        self.has_zeros = at.n_bare > 0
-
-    def parts(self) -> Iterator[Part]:
-        layout = Layout(len(self._at.values), self._n_labels)
-        return self._parts(layout, lambda found: found.logarithms(self._at, self._scale))
-
-    def zero_parts(self) -> Iterator[Part]:
-        if not self.has_zeros:
-            return iter(())
-        layout = Layout(self._at.n_bare, self._n_labels)
-        return self._parts(layout, lambda found: found.zero_factors(self._at))
-
-    def _parts(self, layout: Layout, weigh: Callable[[Found], Weights | None]) -> Iterator[Part]:
-        rows = _FeatureRows(self._evidence, layout)
-        unit = layout.tile_labels
-        size = max(1, _NUMBERS_IN_CACHE // max(1, self._evidence.n_rows * layout.tile_lanes))
-        room = rows.room(min(size, layout.n_tiles))
-        for found in self._evidence.groups(unit):
-            first, weights = found.first // unit, weigh(found)
-            rows.begin(found, weights)
-            stop = first - (-len(found.numbers) // unit)
-            for tile in range(first, stop, size):
-                table = room[: stop - tile]
-                rows.fill(found, weights, table, tile)
-                yield Part(rows.start, table, tile)
-
-
-class _FeatureRows:
-    """Fills tables of features; without weights there is nothing in them."""
-
-    def __init__(self, evidence: Evidence, layout: Layout) -> None:
-        self._evidence, self._layout = evidence, layout
-        self.start = aligned_zeros((layout.n_tiles, layout.tile_lanes))
-
-    def room(self, n_tiles: int) -> IntArray:
-        """For the rows of so many tiles, not filled yet."""
-        return aligned((n_tiles, self._evidence.n_rows, self._layout.tile_lanes))
-
-    def begin(self, found: Found, weights: Weights | None) -> None:
-        """Fill in where the sums of these labels start."""
-        n_zeros = self._evidence.n_zeros
-        if n_zeros == 0 or weights is None:
-            return
-        hits = np.zeros(len(found.pieces), dtype=np.int64)
-        start = self.start.reshape(-1, self._layout.run)
-        _kernels.add_zero_codes(found.numbers, found.first, *weights, n_zeros, hits, start)
-
-    def fill(self, found: Found, weights: Weights | None, table: IntArray, first: int) -> None:
-        """Fill ``table``, which begins with tile ``first``."""
-        if weights is None:
-            table.fill(0)
-            return
-        layout, evidence = self._layout, self._evidence
-        _kernels.fill_table(
-            found.numbers,
-            first * layout.tile_labels - found.first,
-            *weights,
-            evidence.variables,
-            evidence.n_zeros,
-            table.reshape(*table.shape[:2], layout.tile_labels, layout.run),
-        )
 
 
 @dataclass(frozen=True)
@@ -263,7 +151,7 @@ class TableMaker:
     def _feature_table(self, at: At, layout: Layout) -> FeatureTable | FeatureStream:
         if not self._kept and not self._worst:
             return FeatureStream(self._features, at, self._scale, layout.n_labels)
-        made = self._whole_table(self._features, at, layout)
+        made = whole_table(self._features, at, layout, self._scale)
         if not self._worst:
             return made
         n_rows, offsets = rows_of(self._counts.n_categories, self._wanted.exceptional)
@@ -271,37 +159,6 @@ class TableMaker:
         if self._rows is None:
             return made
         return _made_relative(made.rows, np.repeat(offsets, n_rows), offsets, self._rows)
-
-    def _whole_table(self, evidence: Evidence, at: At, layout: Layout) -> FeatureTable:
-        """For values that are all with epsilon or all without."""
-        values, zeros = _FeatureRows(evidence, layout), _FeatureRows(evidence, layout)
-        table, zero_table = (
-            rows.room(n_tiles)
-            for rows, n_tiles in (
-                (values, layout.n_tiles),
-                (zeros, layout.n_tiles * (at.n_bare > 0)),
-            )
-        )
-        any_zeros: list[bool] = []
-
-        def run(found: Found) -> None:
-            first, unit = found.first // layout.tile_labels, layout.tile_labels
-            tiles = slice(first, first - (-len(found.numbers) // unit))
-            weights = found.logarithms(at, self._scale)
-            values.begin(found, weights)
-            values.fill(found, weights, table[tiles], first)
-            if at.n_bare:
-                factors = found.zero_factors(at)
-                any_zeros.append(factors is not None)
-                zeros.begin(found, factors)
-                zeros.fill(found, factors, zero_table[tiles], first)
-
-        evidence.for_each_group(layout.tile_labels, run)
-        if any(any_zeros):
-            return FeatureTable(
-                FixedTable(values.start, zeros.start), FixedTable(table, zero_table)
-            )
-        return FeatureTable(FixedTable.finite(values.start), FixedTable.finite(table))
 
     # -- pairs of labels ---------------------------------------------------------------
 
@@ -342,7 +199,7 @@ class TableMaker:
         self, evidence: Evidence, at: At, layout: Layout, shape: tuple[int, ...]
     ) -> FixedTable:
         """What every label says to every other as 0 and as 1: as if it were a feature."""
-        rows = self._whole_table(evidence, at, layout).rows
+        rows = whole_table(evidence, at, layout, self._scale).rows
         lanes = slice(2 * layout.n_labels)
 
         def turned(table: IntArray) -> IntArray:
@@ -373,7 +230,7 @@ class TableMaker:
                 _kernels.fill_pairs(numbers, first, *factors, -1, zeros)
                 any_zeros.append(True)
 
-        evidence.for_each_group(_LABELS_SIDE_BY_SIDE, run)
+        evidence.for_each_group(run)
         if not any_zeros:
             return FixedTable.finite(values)
         if widest >= 0:

@@ -9,10 +9,11 @@ from credalchain import _kernels
 from credalchain._kernels.fixed_point import ABOVE_MASK
 from credalchain._kernels.states import FREE, LANES, STAR
 from credalchain.bases.naive.codes import Codes, DenseCodes, IntArray
+from credalchain.bases.naive.feature_tables import Part
 from credalchain.bases.naive.grid import Layout, Scale
 from credalchain.bases.naive.memory import aligned
 from credalchain.bases.naive.settler import Settler, rounded_sides
-from credalchain.bases.naive.tables import ChainTables, Part
+from credalchain.bases.naive.tables import ChainTables
 from credalchain.bases.protocol import Exactness, Labels, LogOdds, Rows, Signs, Walk
 
 _INFINITE = 2**62  # larger than any fixed-point sum
