@@ -277,9 +277,8 @@ for module in [sys.modules[name] for name in sys.modules if name.startswith(_ker
             assert name.startswith("_") or len(thing.signatures) == 1, (name, thing.signatures)
 """,
     )
-    assert {"count_codes", "add_rows", "walk_chain", "fill_table"} <= set(used)
-    unused = {"add_sparse_rows", "count_sparse_codes", "fill_pairs", "add_zero_codes"}
-    assert not unused & set(used)
+    kernels = {name for name in used if name[0] != "_"} - {"load", "plus", "store"}  # of add_rows
+    assert kernels == {"count_codes", "add_rows", "walk_chain"}
 
 
 def test_what_users_compile_is_compiled_as_before(tmp_path):

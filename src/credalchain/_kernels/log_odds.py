@@ -14,7 +14,8 @@ such a run again. So tables are filled without gathers.
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel, lane_kernel
+from credalchain._kernels.compiler import kernel, lane_kernel, part
+from credalchain._kernels.idm import idm_bounds
 from credalchain._kernels.states import NEVER_SEEN, NO_DATA, SAYS_NOTHING
 
 _ONE = np.uint64(1)
@@ -90,6 +91,9 @@ def find_evidence(
     return found
 
 
+_bounds = part(idm_bounds)
+
+
 @kernel
 def bound_evidence(
     pieces: NDArray[np.int64],
@@ -97,19 +101,15 @@ def bound_evidence(
     epsilons: NDArray[np.float64],
     bounds: NDArray[np.float64],
 ) -> None:
-    """Lower and upper P(v | a) of every piece for all values of s: (pieces, 2 * values)."""
-    for number in range(1, pieces.shape[0]):
-        n, denominator, k = pieces[number, 0], float(pieces[number, 1]), float(pieces[number, 2])
-        count = 0.0 if n == NO_DATA else float(n)
+    """Lower and upper P(v | a) of every piece for all values of s: (pieces, values, 2)."""
+    for number in range(pieces.shape[0]):
+        n, denominator, k = pieces[number, 0], pieces[number, 1], pieces[number, 2]
+        count = 0 if n == NO_DATA else n
         for q in range(values.shape[0]):
-            floor = epsilons[q] / k
-            share = (1.0 - epsilons[q]) / (denominator + values[q])
-            lower, upper = count * share + floor, (count + values[q]) * share + floor
+            lower, upper = _bounds(count, denominator, k, values[q], epsilons[q])
             if n == NO_DATA and values[q] == 0.0:  # a conditional without data: uniform
                 lower, upper = 1.0 / k, 1.0 / k
-            bounds[number, 2 * q], bounds[number, 2 * q + 1] = lower, upper
-    for lane in range(bounds.shape[1]):  # what says nothing
-        bounds[0, lane] = 1.0
+            bounds[number, q, 0], bounds[number, q, 1] = lower, upper
 
 
 @lane_kernel

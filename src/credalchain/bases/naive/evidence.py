@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 
 from credalchain import _kernels
 from credalchain._kernels.fixed_point import ZERO_ABOVE, ZERO_BELOW
-from credalchain._kernels.states import LANES, NEVER_SEEN, SAYS_NOTHING
+from credalchain._kernels.idm import idm_bounds
+from credalchain._kernels.states import LANES, NEVER_SEEN, NO_DATA, SAYS_NOTHING
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.grid import FloatArray, IntArray, Scale
 from credalchain.bases.threads import for_each_chunk
@@ -92,6 +93,35 @@ class At:
         return At(self.values[: self.n_bare], self.epsilons[: self.n_bare])
 
 
+def bounds_of(n: IntArray, denominator: IntArray, k: IntArray, at: At) -> FloatArray:
+    """Lower and upper P(v | a), (..., values of s, 2), from n(v, a), D and K (...).
+
+    NO_DATA in place of n says that the counts of all categories are 0.
+    """
+    count, denominator, k = (part[..., None] for part in (np.maximum(n, 0), denominator, k))
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced below
+        bounds = np.stack(idm_bounds(count, denominator, k, at.values, at.epsilons), axis=-1)
+    if (at.values == 0).any():
+        uniform = (n[..., None] == NO_DATA) & (at.values == 0)
+        bounds[uniform] = np.broadcast_to(1.0 / k, uniform.shape)[uniform][:, None]
+    return bounds
+
+
+def on_grid(bounds: FloatArray, at: At, scale: Scale) -> tuple[IntArray, NDArray[np.bool_] | None]:
+    """Logarithms of bounds as whole numbers, and where a bound is 0 (its logarithm too, here).
+
+    Only values without epsilon have bounds of 0: (..., n_bare, 2), None if there is none. What
+    ``bounds`` held is lost.
+    """
+    bare = bounds[..., : at.n_bare, :]
+    zeros = bare == 0
+    bare[zeros] = 1.0
+    np.log(bounds, out=bounds)
+    bounds *= scale.unit
+    logs = np.rint(bounds, out=bounds).astype(np.int64)
+    return logs, zeros if zeros.any() else None
+
+
 class Weights(NamedTuple):
     """What a piece of evidence says, (pieces, 2 * values of s): for class 1, and against class 0.
 
@@ -100,6 +130,16 @@ class Weights(NamedTuple):
 
     yes: IntArray
     no: IntArray
+
+
+class Terms(NamedTuple):
+    """What observations add to log-odds, (observations, labels, 2 * values of s).
+
+    ``zeros`` are zero factors, None if there is none.
+    """
+
+    values: IntArray
+    zeros: IntArray | None
 
 
 @dataclass(frozen=True)
@@ -116,21 +156,19 @@ class Found:
 
     def logarithms(self, at: At, scale: Scale) -> Weights:
         """Of the bounds, on the grid; 0 for a bound of 0, which is a zero factor."""
-        bounds = self._bounds(at)
-        bare = bounds[:, : 2 * at.n_bare]
-        bare[bare == 0] = 1.0
-        np.log(bounds, out=bounds)
-        bounds *= scale.unit
-        logs = np.rint(bounds, out=bounds).astype(np.int64)
+        logs, _ = on_grid(self._bounds(at), at, scale)
+        logs = logs.reshape(len(self.pieces), -1)
+        logs[0] = 0  # what says nothing
         return Weights(logs, logs)
 
     def zero_factors(self, at: At) -> Weights | None:
         """Bounds of 0, which only values without epsilon have; None if there is none."""
-        zeros = self._bounds(at.bare()) == 0
+        zeros = self._bounds(at.bare()).reshape(len(self.pieces), -1) == 0
+        zeros[0] = False
         return Weights(zeros * ZERO_ABOVE, zeros * -ZERO_BELOW) if zeros.any() else None
 
     def _bounds(self, at: At) -> FloatArray:
-        bounds = np.empty((len(self.pieces), 2 * len(at.values)))
+        bounds = np.empty((len(self.pieces), len(at.values), 2))
         _kernels.bound_evidence(self.pieces, at.values, at.epsilons, bounds)
         return bounds
 
@@ -166,19 +204,40 @@ class Evidence:
     def variables(self) -> IntArray:
         return self._all.variables
 
+    def terms(self, first: int, stop: int, at: At, scale: Scale) -> Terms:
+        """What all observations say about labels first.. of the order, one by one.
+
+        For a single s that is nearly as fast as to look for equal evidence, and there is nothing
+        to compile.
+        """
+        counted, labels = self._counted, self._order[first:stop]
+        variables, sources = self._all.variables[:, None], self._all.sources[:, None]
+        n = np.where(sources[..., None] >= 0, counted.counts[np.maximum(sources, 0), labels], 0)
+        n = np.where(counted.totals[variables, labels] == 0, NO_DATA, n)
+        k = counted.n_categories[variables][..., None]
+        bounds = bounds_of(n, counted.denominators[variables, labels], k, at)
+        bounds[self._all.sources == SAYS_NOTHING] = 1.0
+        logs, zeros = on_grid(bounds, at, scale)  # observations, labels, classes, values, bounds
+        shape = (len(logs), len(labels), -1)
+        values = (logs[:, :, 1] - logs[:, :, 0, :, ::-1]).reshape(shape)
+        if zeros is None:
+            return Terms(values, None)
+        factors = zeros[:, :, 1] * ZERO_ABOVE + zeros[:, :, 0, :, ::-1] * ZERO_BELOW
+        return Terms(values, factors.reshape(shape))
+
     def groups(self) -> Iterator[Found]:
         """All labels, some at a time, in whole tiles of any layout."""
         size = _UNIT * self._units_at_once()
         for first in range(0, len(self._order), size):
-            yield self._find(first, first + size)
+            yield self.find(first, first + size)
 
-    def for_each_group(self, run: Callable[[Found], None]) -> None:
-        """Call ``run`` with them, on threads if that is worth it."""
+    def for_each_group(self, run: Callable[[int, int], None]) -> None:
+        """Call ``run`` with the first and last of some labels, on threads if that is worth it."""
         n_units = -(-len(self._order) // _UNIT)
         worth_threads = len(self._order) * self._pieces_a_label() >= _PIECES_WORTH_A_THREAD
 
         def run_group(first: int, stop: int) -> None:
-            run(self._find(first * _UNIT, stop * _UNIT))
+            run(first * _UNIT, min(stop * _UNIT, len(self._order)))
 
         n_jobs = self._n_jobs if worth_threads else 1
         for_each_chunk(n_units, self._units_at_once(), n_jobs, run_group)
@@ -189,7 +248,7 @@ class Evidence:
     def _units_at_once(self) -> int:
         return max(1, _PIECES_AT_ONCE // (_UNIT * self._pieces_a_label()))
 
-    def _find(self, first: int, stop: int) -> Found:
+    def find(self, first: int, stop: int) -> Found:
         """Evidence about some labels."""
         labels, n_found = self._order[first:stop], -1
         kept = self._found.get((first, len(labels)))
@@ -200,6 +259,7 @@ class Evidence:
         while n_found < 0:
             room *= 4
             pieces = np.empty((room, 3), dtype=np.int64)
+            pieces[0] = 1  # it says nothing: any numbers will do
             n_found = self._find_in(pieces, labels, self._limits[first:stop], numbers)
         found = Found(first, numbers, pieces[:n_found])
         if self._reuse:

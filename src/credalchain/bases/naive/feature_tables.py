@@ -83,27 +83,43 @@ class FeatureStream:
 
 def whole_table(evidence: Evidence, at: At, layout: Layout, scale: Scale) -> FeatureTable:
     """For values that are all with epsilon or all without."""
-    values, zeros = _FeatureRows(evidence, layout), _FeatureRows(evidence, layout)
-    table = values.room(layout.n_tiles)
-    zero_table = zeros.room(layout.n_tiles if at.n_bare else 0)
+    values, zeros = _WholeTable(evidence, layout), _WholeTable(evidence, layout)
     any_zeros: list[bool] = []
 
-    def run(found: Found) -> None:
-        first, unit = found.first // layout.tile_labels, layout.tile_labels
-        tiles = slice(first, first - (-len(found.numbers) // unit))
-        weights = found.logarithms(at, scale)
-        values.begin(found, weights)
-        values.fill(found, weights, table[tiles], first)
-        if at.n_bare:
-            factors = found.zero_factors(at)
-            any_zeros.append(factors is not None)
-            zeros.begin(found, factors)
-            zeros.fill(found, factors, zero_table[tiles], first)
+    def run(first: int, stop: int) -> None:
+        terms = evidence.terms(first, stop, at, scale)
+        values.put(terms.values, first)
+        if terms.zeros is not None:
+            zeros.put(terms.zeros, first)
+            any_zeros.append(True)
 
     evidence.for_each_group(run)
-    if any(any_zeros):
-        return FeatureTable(FixedTable(values.start, zeros.start), FixedTable(table, zero_table))
-    return FeatureTable(FixedTable.finite(values.start), FixedTable.finite(table))
+    if any_zeros:
+        return FeatureTable(
+            FixedTable(values.start, zeros.start), FixedTable(values.rows, zeros.rows)
+        )
+    return FeatureTable(FixedTable.finite(values.start), FixedTable.finite(values.rows))
+
+
+class _WholeTable:
+    """The rows of a table, and where sums start, as labels come in."""
+
+    def __init__(self, evidence: Evidence, layout: Layout) -> None:
+        self._evidence, self._layout = evidence, layout
+        self.start = aligned_zeros((layout.n_tiles, layout.tile_lanes))
+        self.rows = aligned_zeros((layout.n_tiles, evidence.n_rows, layout.tile_lanes))
+
+    def put(self, terms: IntArray, first: int) -> None:
+        """``terms`` (observations, labels, lanes of a label) of the labels from ``first`` on."""
+        layout, n_zeros = self._layout, self._evidence.n_zeros
+        labels = slice(first, first + terms.shape[1])
+        if n_zeros:
+            self.start.reshape(-1, layout.run)[labels] = terms[:n_zeros].sum(axis=0)
+            terms = terms[n_zeros:] - terms[self._evidence.variables[n_zeros:]]
+        for tile in range(first // layout.tile_labels, -(-labels.stop // layout.tile_labels)):
+            begin = tile * layout.tile_labels - first
+            some = terms[:, begin : begin + layout.tile_labels]
+            self.rows[tile, :, : some.shape[1] * layout.run] = some.reshape(len(terms), -1)
 
 
 class _FeatureRows:

@@ -8,7 +8,7 @@ import numpy as np
 from credalchain import _kernels
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.counts import ChainCounts
-from credalchain.bases.naive.evidence import At, Counted, Evidence, Found, Observations
+from credalchain.bases.naive.evidence import At, Counted, Evidence, Observations
 from credalchain.bases.naive.feature_tables import FeatureStream, FeatureTable, whole_table
 from credalchain.bases.naive.grid import FixedTable, FloatArray, IntArray, Layout, Scale, no_zeros
 from credalchain.bases.naive.memory import aligned, aligned_zeros
@@ -221,8 +221,9 @@ class TableMaker:
         widest = _column_of_widest(self._wanted.strategies, self._star_columns)
         any_zeros: list[bool] = []
 
-        def run(found: Found) -> None:
-            numbers, first = found.numbers, found.first
+        def run(first: int, stop: int) -> None:
+            found = evidence.find(first, stop)
+            numbers = found.numbers
             weights = found.logarithms(at, self._scale)
             _kernels.fill_pairs(numbers, first, *weights, widest, values)
             factors = found.zero_factors(at) if at.n_bare else None
