@@ -119,7 +119,8 @@ class _WholeTable:
         for tile in range(first // layout.tile_labels, -(-labels.stop // layout.tile_labels)):
             begin = tile * layout.tile_labels - first
             some = terms[:, begin : begin + layout.tile_labels]
-            self.rows[tile, :, : some.shape[1] * layout.run] = some.reshape(len(terms), -1)
+            n_lanes = some.shape[1] * layout.run
+            self.rows[tile, :, :n_lanes] = some.reshape(len(terms), n_lanes)
 
 
 class _FeatureRows:
