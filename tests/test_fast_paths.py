@@ -124,14 +124,20 @@ def test_a_path_with_and_without_epsilon(thin, prior, missing_features):
                 np.testing.assert_array_equal(path[at], one.labels)
 
 
+@pytest.mark.parametrize("epsilon", [0.0, 0.001])
 @pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
-def test_sizes_of_groups_and_tiles_do_not_show(thin):
+def test_sizes_of_groups_and_tiles_do_not_show(thin, epsilon):
     """A label at a time, a tile at a time, and room for evidence that is too little at first."""
     X, Y = data(80, 12, 19, thin=thin)
     X = sparse.csr_array(X) if thin else X
-    chain = CredalChainClassifier(NaiveCredal(discretizer=None), random_state=3).fit(X, Y)
+    base = NaiveCredal(discretizer=None, epsilon=epsilon)
+    chain = CredalChainClassifier(base, random_state=3).fit(X, Y)
     values = [0.0, 0.3, 1.0, 2.5, 4.0]
     before = chain.predict_path(X, values, strategy=BOTH), chain.infer(X, s=0.7, strategy=BOTH)
+    chain.model_._forget_tables()
+    with mock.patch.object(feature_tables, "_WORTH_COMPILING", 0):
+        for large, small in zip(chain.infer(X, s=0.7, strategy=BOTH), before[1], strict=True):
+            np.testing.assert_array_equal(large.log_odds, small.log_odds)
     chain.model_._forget_tables()
     with (
         mock.patch.object(evidence, "_PIECES_AT_ONCE", 1),

@@ -204,6 +204,11 @@ class Evidence:
     def variables(self) -> IntArray:
         return self._all.variables
 
+    @property
+    def n_pieces(self) -> int:
+        """With repetitions."""
+        return len(self._order) * self._pieces_a_label()
+
     def terms(self, first: int, stop: int, at: At, scale: Scale) -> Terms:
         """What all observations say about labels first.. of the order, one by one.
 
@@ -234,7 +239,7 @@ class Evidence:
     def for_each_group(self, run: Callable[[int, int], None]) -> None:
         """Call ``run`` with the first and last of some labels, on threads if that is worth it."""
         n_units = -(-len(self._order) // _UNIT)
-        worth_threads = len(self._order) * self._pieces_a_label() >= _PIECES_WORTH_A_THREAD
+        worth_threads = self.n_pieces >= _PIECES_WORTH_A_THREAD
 
         def run_group(first: int, stop: int) -> None:
             run(first * _UNIT, min(stop * _UNIT, len(self._order)))

@@ -12,6 +12,7 @@ from credalchain.bases.naive.grid import FixedTable, IntArray, Layout, Scale
 from credalchain.bases.naive.memory import aligned, aligned_zeros
 
 _NUMBERS_IN_CACHE = 2**17  # 64-bit numbers: half of a second-level cache
+_WORTH_COMPILING = 2**22  # pieces of evidence: a tenth of a second without kernels
 
 
 class Part(NamedTuple):
@@ -81,48 +82,6 @@ class FeatureStream:
                 yield Part(rows.start, table, tile)
 
 
-def whole_table(evidence: Evidence, at: At, layout: Layout, scale: Scale) -> FeatureTable:
-    """For values that are all with epsilon or all without."""
-    values, zeros = _WholeTable(evidence, layout), _WholeTable(evidence, layout)
-    any_zeros: list[bool] = []
-
-    def run(first: int, stop: int) -> None:
-        terms = evidence.terms(first, stop, at, scale)
-        values.put(terms.values, first)
-        if terms.zeros is not None:
-            zeros.put(terms.zeros, first)
-            any_zeros.append(True)
-
-    evidence.for_each_group(run)
-    if any_zeros:
-        return FeatureTable(
-            FixedTable(values.start, zeros.start), FixedTable(values.rows, zeros.rows)
-        )
-    return FeatureTable(FixedTable.finite(values.start), FixedTable.finite(values.rows))
-
-
-class _WholeTable:
-    """The rows of a table, and where sums start, as labels come in."""
-
-    def __init__(self, evidence: Evidence, layout: Layout) -> None:
-        self._evidence, self._layout = evidence, layout
-        self.start = aligned_zeros((layout.n_tiles, layout.tile_lanes))
-        self.rows = aligned_zeros((layout.n_tiles, evidence.n_rows, layout.tile_lanes))
-
-    def put(self, terms: IntArray, first: int) -> None:
-        """``terms`` (observations, labels, lanes of a label) of the labels from ``first`` on."""
-        layout, n_zeros = self._layout, self._evidence.n_zeros
-        labels = slice(first, first + terms.shape[1])
-        if n_zeros:
-            self.start.reshape(-1, layout.run)[labels] = terms[:n_zeros].sum(axis=0)
-            terms = terms[n_zeros:] - terms[self._evidence.variables[n_zeros:]]
-        for tile in range(first // layout.tile_labels, -(-labels.stop // layout.tile_labels)):
-            begin = tile * layout.tile_labels - first
-            some = terms[:, begin : begin + layout.tile_labels]
-            n_lanes = some.shape[1] * layout.run
-            self.rows[tile, :, :n_lanes] = some.reshape(len(terms), n_lanes)
-
-
 class _FeatureRows:
     """Fills tables of features; without weights there is nothing in them."""
 
@@ -157,3 +116,62 @@ class _FeatureRows:
             evidence.n_zeros,
             table.reshape(*table.shape[:2], layout.tile_labels, layout.run),
         )
+
+
+class _WholeTable(_FeatureRows):
+    """All rows of a table, as labels come in."""
+
+    def __init__(self, evidence: Evidence, layout: Layout) -> None:
+        super().__init__(evidence, layout)
+        self.rows = aligned_zeros((layout.n_tiles, evidence.n_rows, layout.tile_lanes))
+
+    def put(self, terms: IntArray, first: int) -> None:
+        """``terms`` (observations, labels, lanes of a label) of the labels from ``first`` on."""
+        layout, n_zeros = self._layout, self._evidence.n_zeros
+        labels = slice(first, first + terms.shape[1])
+        if n_zeros:
+            self.start.reshape(-1, layout.run)[labels] = terms[:n_zeros].sum(axis=0)
+            terms = terms[n_zeros:] - terms[self._evidence.variables[n_zeros:]]
+        for tile in range(first // layout.tile_labels, -(-labels.stop // layout.tile_labels)):
+            begin = tile * layout.tile_labels - first
+            some = terms[:, begin : begin + layout.tile_labels]
+            n_lanes = some.shape[1] * layout.run
+            self.rows[tile, :, :n_lanes] = some.reshape(len(terms), n_lanes)
+
+    def put_found(self, found: Found, weights: Weights) -> None:
+        """The same from evidence."""
+        first, unit = found.first // self._layout.tile_labels, self._layout.tile_labels
+        self.begin(found, weights)
+        tiles = self.rows[first : first - (-len(found.numbers) // unit)]
+        self.fill(found, weights, tiles, first)
+
+
+def whole_table(evidence: Evidence, at: At, layout: Layout, scale: Scale) -> FeatureTable:
+    """For values that are all with epsilon or all without.
+
+    A small table is made without kernels, so that a first answer need not wait for them.
+    """
+    values, zeros = _WholeTable(evidence, layout), _WholeTable(evidence, layout)
+    any_zeros: list[bool] = []
+
+    def run(first: int, stop: int) -> None:
+        terms = evidence.terms(first, stop, at, scale)
+        values.put(terms.values, first)
+        if terms.zeros is not None:
+            zeros.put(terms.zeros, first)
+            any_zeros.append(True)
+
+    def run_compiled(first: int, stop: int) -> None:
+        found = evidence.find(first, stop)
+        values.put_found(found, found.logarithms(at, scale))
+        factors = found.zero_factors(at) if at.n_bare else None
+        if factors is not None:
+            zeros.put_found(found, factors)
+            any_zeros.append(True)
+
+    evidence.for_each_group(run_compiled if evidence.n_pieces >= _WORTH_COMPILING else run)
+    if any_zeros:
+        return FeatureTable(
+            FixedTable(values.start, zeros.start), FixedTable(values.rows, zeros.rows)
+        )
+    return FeatureTable(FixedTable.finite(values.start), FixedTable.finite(values.rows))
