@@ -123,7 +123,7 @@ class _WholeTable(_FeatureRows):
 
     def __init__(self, evidence: Evidence, layout: Layout) -> None:
         super().__init__(evidence, layout)
-        self.rows = aligned_zeros((layout.n_tiles, evidence.n_rows, layout.tile_lanes))
+        self.rows = self.room(layout.n_tiles)
 
     def put(self, terms: IntArray, first: int) -> None:
         """``terms`` (observations, labels, lanes of a label) of the labels from ``first`` on."""
@@ -138,7 +138,7 @@ class _WholeTable(_FeatureRows):
             n_lanes = some.shape[1] * layout.run
             self.rows[tile, :, :n_lanes] = some.reshape(len(terms), n_lanes)
 
-    def put_found(self, found: Found, weights: Weights) -> None:
+    def put_found(self, found: Found, weights: Weights | None) -> None:
         """The same from evidence."""
         first, unit = found.first // self._layout.tile_labels, self._layout.tile_labels
         self.begin(found, weights)
@@ -151,27 +151,26 @@ def whole_table(evidence: Evidence, at: At, layout: Layout, scale: Scale) -> Fea
 
     A small table is made without kernels, so that a first answer need not wait for them.
     """
-    values, zeros = _WholeTable(evidence, layout), _WholeTable(evidence, layout)
+    values = _WholeTable(evidence, layout)
+    zeros = _WholeTable(evidence, layout) if at.n_bare else None
     any_zeros: list[bool] = []
 
     def run(first: int, stop: int) -> None:
         terms = evidence.terms(first, stop, at, scale)
         values.put(terms.values, first)
-        if terms.zeros is not None:
-            zeros.put(terms.zeros, first)
-            any_zeros.append(True)
+        if zeros is not None:
+            any_zeros.append(terms.zeros is not None)
+            zeros.put(np.zeros_like(terms.values) if terms.zeros is None else terms.zeros, first)
 
     def run_compiled(first: int, stop: int) -> None:
         found = evidence.find(first, stop)
         values.put_found(found, found.logarithms(at, scale))
-        factors = found.zero_factors(at) if at.n_bare else None
-        if factors is not None:
+        if zeros is not None:
+            factors = found.zero_factors(at)
+            any_zeros.append(factors is not None)
             zeros.put_found(found, factors)
-            any_zeros.append(True)
 
     evidence.for_each_group(run_compiled if evidence.n_pieces >= _WORTH_COMPILING else run)
-    if any_zeros:
-        return FeatureTable(
-            FixedTable(values.start, zeros.start), FixedTable(values.rows, zeros.rows)
-        )
-    return FeatureTable(FixedTable.finite(values.start), FixedTable.finite(values.rows))
+    if zeros is None or not any(any_zeros):
+        return FeatureTable(FixedTable.finite(values.start), FixedTable.finite(values.rows))
+    return FeatureTable(FixedTable(values.start, zeros.start), FixedTable(values.rows, zeros.rows))
