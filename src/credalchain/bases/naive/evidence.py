@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from credalchain import _kernels
 from credalchain._kernels.fixed_point import ZERO_ABOVE, ZERO_BELOW
 from credalchain._kernels.idm import idm_bounds
-from credalchain._kernels.states import LANES, NEVER_SEEN, NO_DATA, SAYS_NOTHING
+from credalchain._kernels.states import LANES, NEVER_SEEN, SAYS_NOTHING
 from credalchain.bases.naive.codes import rows_of
 from credalchain.bases.naive.grid import FloatArray, IntArray, Scale
 from credalchain.bases.threads import for_each_chunk
@@ -93,33 +93,17 @@ class At:
         return At(self.values[: self.n_bare], self.epsilons[: self.n_bare])
 
 
-def bounds_of(n: IntArray, denominator: IntArray, k: IntArray, at: At) -> FloatArray:
-    """Lower and upper P(v | a), (..., values of s, 2), from n(v, a), D and K (...).
-
-    NO_DATA in place of n says that the counts of all categories are 0.
-    """
-    count, denominator, k = (part[..., None] for part in (np.maximum(n, 0), denominator, k))
-    with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced below
-        bounds = np.stack(idm_bounds(count, denominator, k, at.values, at.epsilons), axis=-1)
-    if (at.values == 0).any():
-        uniform = (n[..., None] == NO_DATA) & (at.values == 0)
-        bounds[uniform] = np.broadcast_to(1.0 / k, uniform.shape)[uniform][:, None]
-    return bounds
-
-
-def on_grid(bounds: FloatArray, at: At, scale: Scale) -> tuple[IntArray, NDArray[np.bool_] | None]:
-    """Logarithms of bounds as whole numbers, and where a bound is 0 (its logarithm too, here).
-
-    Only values without epsilon have bounds of 0: (..., n_bare, 2), None if there is none. What
-    ``bounds`` held is lost.
-    """
-    bare = bounds[..., : at.n_bare, :]
-    zeros = bare == 0
-    bare[zeros] = 1.0
+def _logarithms(bounds: FloatArray, scale: Scale) -> IntArray:
+    """On the grid. What ``bounds`` held is lost."""
     np.log(bounds, out=bounds)
     bounds *= scale.unit
-    logs = np.rint(bounds, out=bounds).astype(np.int64)
-    return logs, zeros if zeros.any() else None
+    return np.rint(bounds, out=bounds).astype(np.int64)
+
+
+def _zero_factors(lower: NDArray[np.bool_], upper: NDArray[np.bool_]) -> IntArray:
+    """(..., 2), from where the bounds of the two classes (..., 2) are 0."""
+    ends = (lower[..., 1], upper[..., 0]), (upper[..., 1], lower[..., 0])
+    return np.stack([above * ZERO_ABOVE + below * ZERO_BELOW for above, below in ends], axis=-1)
 
 
 class Weights(NamedTuple):
@@ -156,8 +140,10 @@ class Found:
 
     def logarithms(self, at: At, scale: Scale) -> Weights:
         """Of the bounds, on the grid; 0 for a bound of 0, which is a zero factor."""
-        logs, _ = on_grid(self._bounds(at), at, scale)
-        logs = logs.reshape(len(self.pieces), -1)
+        bounds = self._bounds(at)
+        bare = bounds[:, : at.n_bare]
+        bare[bare == 0] = 1.0
+        logs = _logarithms(bounds, scale).reshape(len(self.pieces), -1)
         logs[0] = 0  # what says nothing
         return Weights(logs, logs)
 
@@ -212,23 +198,34 @@ class Evidence:
     def terms(self, first: int, stop: int, at: At, scale: Scale) -> Terms:
         """What all observations say about labels first.. of the order, one by one.
 
-        For a single s that is nearly as fast as to look for equal evidence, and there is nothing
-        to compile.
+        For a small table that is fast enough, and there is nothing to compile.
         """
         counted, labels = self._counted, self._order[first:stop]
-        variables, sources = self._all.variables[:, None], self._all.sources[:, None]
-        n = np.where(sources[..., None] >= 0, counted.counts[np.maximum(sources, 0), labels], 0)
-        n = np.where(counted.totals[variables, labels] == 0, NO_DATA, n)
+        variables, sources = self._all.variables[:, None], self._all.sources
+        n = counted.counts[np.maximum(sources, 0)[:, None], labels].astype(np.float64)
+        n[sources < 0] = 0.0  # observations, labels, classes
+        denominator = counted.denominators[variables, labels].astype(np.float64)
+        no_data = counted.totals[variables, labels] == 0
         k = counted.n_categories[variables][..., None]
-        bounds = bounds_of(n, counted.denominators[variables, labels], k, at)
-        bounds[self._all.sources == SAYS_NOTHING] = 1.0
-        logs, zeros = on_grid(bounds, at, scale)  # observations, labels, classes, values, bounds
-        shape = (len(logs), len(labels), -1)
-        values = (logs[:, :, 1] - logs[:, :, 0, :, ::-1]).reshape(shape)
-        if zeros is None:
-            return Terms(values, None)
-        factors = zeros[:, :, 1] * ZERO_ABOVE + zeros[:, :, 0, :, ::-1] * ZERO_BELOW
-        return Terms(values, factors.reshape(shape))
+        shape = (len(sources), len(labels), len(at.values), 2)
+        values = np.empty(shape, dtype=np.int64)
+        zeros = np.zeros((*shape[:2], at.n_bare, 2), dtype=np.int64)
+        for q, (s, epsilon) in enumerate(zip(at.values, at.epsilons, strict=True)):
+            with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced at once
+                lower, upper = idm_bounds(n, denominator, k, s, epsilon)
+            if s == 0:
+                lower, upper = (np.where(no_data, 1.0 / k, bound) for bound in (lower, upper))
+            if epsilon == 0:
+                none = lower == 0, upper == 0
+                zeros[:, :, q] = _zero_factors(*none)
+                lower[none[0]] = upper[none[1]] = 1.0
+            low, high = _logarithms(lower, scale), _logarithms(upper, scale)
+            np.subtract(low[..., 1], high[..., 0], out=values[:, :, q, 0])
+            np.subtract(high[..., 1], low[..., 0], out=values[:, :, q, 1])
+        for terms in (values, zeros):
+            terms[sources == SAYS_NOTHING] = 0
+        flat = (len(sources), len(labels), -1)
+        return Terms(values.reshape(flat), zeros.reshape(flat) if zeros.any() else None)
 
     def groups(self) -> Iterator[Found]:
         """All labels, some at a time, in whole tiles of any layout."""

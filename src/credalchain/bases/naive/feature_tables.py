@@ -12,7 +12,7 @@ from credalchain.bases.naive.grid import FixedTable, IntArray, Layout, Scale
 from credalchain.bases.naive.memory import aligned, aligned_zeros
 
 _NUMBERS_IN_CACHE = 2**17  # 64-bit numbers: half of a second-level cache
-_WORTH_COMPILING = 2**22  # pieces of evidence: a tenth of a second without kernels
+_WORTH_COMPILING = 2**16  # pieces of evidence: some milliseconds without kernels
 
 
 class Part(NamedTuple):

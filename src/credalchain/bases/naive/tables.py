@@ -110,8 +110,9 @@ class TableMaker:
         Values without epsilon come first, or stay among themselves where zero factors do not come
         from their counts alone.
         """
-        bare = [at for at, s in enumerate(values) if self._settings.epsilon_for(s) == 0]
-        others = [at for at in range(len(values)) if at not in bare]
+        epsilons = [self._settings.epsilon_for(s) for s in values]
+        bare = [at for at, epsilon in enumerate(epsilons) if epsilon == 0]
+        others = [at for at, epsilon in enumerate(epsilons) if epsilon > 0]
         mixes = self._has_shortcuts() and not self._worst and self._settings.prior != "credal"
         return [
             places[first : first + size]
@@ -247,8 +248,7 @@ def _star_columns(strategies: tuple[Strategy, ...], *, forward: bool) -> IntArra
     columns: list[int] = []
     shared: dict[str, int] = {"nothing": -1} if forward else {}
     for strategy in strategies:
-        free = 1 + max(1, *columns, *shared.values()) if columns or shared else 2
-        key = strategy.shortcut
+        free, key = 1 + max([1, *columns]), strategy.shortcut
         columns.append(free if key is None else shared.setdefault(key, free))
     return np.array(columns, dtype=np.int64)
 
