@@ -103,8 +103,8 @@ def bound_evidence(
 ) -> None:
     """Lower and upper P(v | a) of every piece for all values of s: (pieces, values, 2)."""
     for number in range(pieces.shape[0]):
-        n, denominator, k = pieces[number, 0], pieces[number, 1], pieces[number, 2]
-        count = 0 if n == NO_DATA else n
+        n, denominator, k = pieces[number, 0], float(pieces[number, 1]), float(pieces[number, 2])
+        count = 0.0 if n == NO_DATA else float(n)
         for q in range(values.shape[0]):
             lower, upper = _bounds(count, denominator, k, values[q], epsilons[q])
             if n == NO_DATA and values[q] == 0.0:  # a conditional without data: uniform
