@@ -200,16 +200,9 @@ class Evidence:
 
         For a small table that is fast enough, and there is nothing to compile.
         """
-        counted, labels = self._counted, self._order[first:stop]
-        variables, sources = self._all.variables[:, None], self._all.sources
-        n = counted.counts[np.maximum(sources, 0)[:, None], labels].astype(np.float64)
-        n[sources < 0] = 0.0  # observations, labels, classes
-        denominator = counted.denominators[variables, labels].astype(np.float64)
-        no_data = counted.totals[variables, labels] == 0
-        k = counted.n_categories[variables][..., None]
-        shape = (len(sources), len(labels), len(at.values), 2)
-        values = np.empty(shape, dtype=np.int64)
-        zeros = np.zeros((*shape[:2], at.n_bare, 2), dtype=np.int64)
+        n, denominator, k, no_data = self._cells(self._order[first:stop])
+        values = np.empty((*n.shape[:2], len(at.values), 2), dtype=np.int64)
+        zeros = np.zeros((*n.shape[:2], at.n_bare, 2), dtype=np.int64)
         for q, (s, epsilon) in enumerate(zip(at.values, at.epsilons, strict=True)):
             with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced at once
                 lower, upper = idm_bounds(n, denominator, k, s, epsilon)
@@ -223,9 +216,21 @@ class Evidence:
             np.subtract(low[..., 1], high[..., 0], out=values[:, :, q, 0])
             np.subtract(high[..., 1], low[..., 0], out=values[:, :, q, 1])
         for terms in (values, zeros):
-            terms[sources == SAYS_NOTHING] = 0
-        flat = (len(sources), len(labels), -1)
+            terms[self._all.sources == SAYS_NOTHING] = 0
+        flat = (*n.shape[:2], -1)
         return Terms(values.reshape(flat), zeros.reshape(flat) if zeros.any() else None)
+
+    def _cells(
+        self, labels: IntArray
+    ) -> tuple[FloatArray, FloatArray, IntArray, NDArray[np.bool_]]:
+        """n(v, a), D, K and whether there is no data: (observations, labels, classes) each."""
+        counted, variables = self._counted, self._all.variables[:, None]
+        sources = self._all.sources
+        n = counted.counts[np.maximum(sources, 0)[:, None], labels].astype(np.float64)
+        n[sources < 0] = 0.0
+        denominator = counted.denominators[variables, labels].astype(np.float64)
+        no_data = counted.totals[variables, labels] == 0
+        return n, denominator, counted.n_categories[variables][..., None], no_data
 
     def groups(self) -> Iterator[Found]:
         """All labels, some at a time, in whole tiles of any layout."""
