@@ -390,7 +390,8 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
     process = subprocess.Popen(
         [sys.executable, "-m", "credalchain", "run", path, "--out", "r", "--jobs", "2"],
         cwd=tmp_path,
-        stderr=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
         start_new_session=True,
     )
     results = tmp_path / "r" / "results"
@@ -400,8 +401,9 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
         assert process.poll() is None
         time.sleep(0.02)
     os.killpg(process.pid, how)
-    process.wait()
+    _, said = process.communicate()
     assert process.returncode != 0
+    assert ("the same command goes on" in said) == (how == signal.SIGINT)
     before = {file.name: file.read_bytes() for file in results.glob("*.parquet")}
     assert 3 <= len(before) < 30
     for file in before:

@@ -30,8 +30,12 @@ def run(
     plan = load_study(study)
     store = Store(out)
     started = time.perf_counter()
-    with _progress() as show:
-        failed = run_study(plan, store, n_jobs=jobs, on_task=show)
+    try:
+        with _progress() as show:
+            failed = run_study(plan, store, n_jobs=jobs, on_task=show)
+    except KeyboardInterrupt:
+        note(f"interrupted; what is done is in {out}: the same command goes on from there")
+        raise
     note(f"done in {time.perf_counter() - started:.1f} s -> {out}; next: credalchain report {out}")
     if failed:
         first = store.errors(plan)[0]
