@@ -186,3 +186,14 @@ def test_report_takes_names_from_the_prediction():
         "z",
         "all labels",
     }
+
+
+@pytest.mark.parametrize("m", [255, 256, 300])
+def test_many_labels(m):
+    """Counted in bytes only where a byte can hold it."""
+    truth, labels = np.zeros((3, m), dtype=np.int8), np.ones((3, m), dtype=np.int8)
+    labels[0] = 0
+    labels[1, 0] = -1
+    counted = metrics.tally(truth, labels)
+    assert counted.answered.tolist() == [m, m - 1, m]
+    assert counted.wrong.tolist() == [0, m - 1, m]

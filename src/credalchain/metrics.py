@@ -39,17 +39,14 @@ class Tally:
 def tally(truth: NDArray[np.int8], labels: NDArray[np.int8]) -> Tally:
     """Count ``labels`` (..., n, m) against ``truth`` (n, m); both as ``as_labels`` gives them."""
     observed, answered = truth != MISSING, labels != ABSTAIN
-    wrong = answered & (labels != truth)
-    n_observed, n_answered, n_judged = _sizes(observed), _sizes(answered), None
-    if not observed.all():
-        wrong &= observed
-        n_judged = _sizes(answered & observed)
+    judged = answered if observed.all() else answered & observed
+    n_answered = _sizes(answered)
     return Tally(
         truth.shape[1],
-        n_observed,
+        _sizes(observed),
         n_answered,
-        n_answered if n_judged is None else n_judged,
-        _sizes(wrong),
+        n_answered if judged is answered else _sizes(judged),
+        _sizes(judged & (labels != truth)),
     )
 
 

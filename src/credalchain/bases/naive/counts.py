@@ -237,7 +237,7 @@ def _count_pairs(Y: NDArray[np.int8], label: IntArray, dtype: Any) -> NDArray[An
     n_rows, m = Y.shape
     if n_rows * m * m >= _MANY_PAIRS:
         return _multiply_pairs(Y, label).astype(dtype)
-    values = np.where(Y == MISSING, 2, Y).view(np.uint8)  # a category for what is missing
+    values = np.where(Y == MISSING, 2, Y).astype(np.uint8)  # a category for what is missing
     offsets = 3 * np.arange(m)
     pair = np.zeros((3 * m, 2 * m), dtype=dtype)
     _count_features(DenseCodes(values, offsets, exceptional=True), Y, offsets, pair)

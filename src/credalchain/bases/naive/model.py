@@ -40,7 +40,7 @@ from credalchain.strategies import Strategy, branching
 
 _KEPT_TABLES = 4
 _VALUES_AT_ONCE = 16  # of s, on a path, that share a pass over the features
-_PAIRS_AT_ONCE = 2**22  # of labels, over these values: a hundred megabytes of tables
+_PAIRS_AT_ONCE = 2**21  # of labels, over these values: a hundred megabytes of tables
 _ROWS_AT_ONCE = 2**12  # of the plain walk
 
 
@@ -146,8 +146,7 @@ class NaiveChainModel(ChainModel):
         size = max(1, min(_VALUES_AT_ONCE, _PAIRS_AT_ONCE // self.n_labels**2))
         for places in maker.groups(values, size):
             group = tuple(values[at] for at in places)
-            tables = maker.tables(group)
-            made = self._pass(codes, tables, strategies, group, request)
+            made = self._pass(codes, maker.tables(group), strategies, group, request)
             labels[:, places] = made.labels.swapaxes(0, 1)
         return list(labels)
 

@@ -73,7 +73,7 @@ def exactness_of(strategy: Strategy) -> Exactness:
 
 
 def rounded_sides(values: IntArray, zeros: IntArray | None, cut: int, band: int) -> Signs:
-    """1 above the cut, -1 below, 0 within ``band`` of it; the kernel's ``_side`` for arrays."""
+    """1 above the cut, -1 below, 0 within ``band`` of it; what ``walk_chain`` does, for arrays."""
     distance = values - cut
     signs = np.where(np.abs(distance) <= band, 0, np.sign(distance)).astype(np.int8)
     if zeros is not None:
