@@ -255,21 +255,9 @@ def tell_guesses(
     n_values, n_strategies, n_labels = guess.shape
     for q in range(n_values):
         for which in range(n_strategies):
+            mine = told[q, which]
             for t in range(n_labels):
-                if guess[q, which, t] < 0:
-                    continue
-                column = np.uint64(guess[q, which, t])
-                own = np.uint64(2 * t)  # a step may begin with these two
-                lower, upper = told[q, which, own], told[q, which, own + _ONE]
-                for step in range((2 * t + 2) // STEP, told.shape[2] // STEP):
-                    at = np.uint64(step * STEP)
-                    a = told[q, which, at] + pairs[q, t, column, at]
-                    b = told[q, which, at + _ONE] + pairs[q, t, column, at + _ONE]
-                    c = told[q, which, at + _TWO] + pairs[q, t, column, at + _TWO]
-                    d = told[q, which, at + _THREE] + pairs[q, t, column, at + _THREE]
-                    told[q, which, at], told[q, which, at + _ONE] = a, b
-                    told[q, which, at + _TWO], told[q, which, at + _THREE] = c, d
-                told[q, which, own], told[q, which, own + _ONE] = lower, upper
+                _correct(mine, pairs, q, t, np.int64(guess[q, which, t]), np.int8(-1))
 
 
 @part
