@@ -155,6 +155,30 @@ def test_missing_labels_and_features(fitted):
     assert (model.predict(X)[:, 3] == 0).all()
 
 
+@pytest.mark.parametrize("kind", [ExtraTreesClassifier, RandomForestClassifier])
+def test_one_tree_is_exact(kind):
+    """Bounds of a single tree are those of enumerating the open labels.
+
+    With labels missing in training a path can split on a label more than once (0 and missing
+    against 1, then 0 against missing), so what it fixed higher up has to be remembered.
+    """
+    rng = np.random.default_rng(3)
+    X, Y = data(n=300, m=6, missing=0.4, seed=2)
+    model = chain(kind(n_estimators=1, max_features=None)).fit(0.2 * X[:200], Y[:200])
+    new, rows = 0.2 * X[200:], np.arange(100)
+    encoded = model.model_.encode(new)
+    fast = model.model_.begin(encoded, s=1.0, strategy=branching, precise=False)
+    local = model.model_.begin(encoded, s=1.0, strategy=tree_marginalization, precise=False)._local
+    slow = LocalWalk(local, encoded, 6, 1.0, branching)
+    for j in range(6):
+        found, expected = fast.find_bounds(j, rows), slow.probabilities(j, rows)
+        np.testing.assert_allclose(found, np.transpose(expected).astype(float), atol=1e-12)
+        answers = rng.choice(np.array([-1, -1, 0, 1], dtype=np.int8), size=100)
+        fast.tell(j, answers, rows)
+        slow.tell(j, answers, rows)
+    assert fast.exactness(5) == Exactness.EXACT
+
+
 def test_known_labels_are_used(fitted):
     model, X, Y = fitted
     known = np.full(Y.shape, -1)

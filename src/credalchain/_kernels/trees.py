@@ -35,20 +35,25 @@ def forest_bounds(
     A leaf with counts (n0, n1) gives [n1 / (n0 + n1 + s), (n1 + s) / (n0 + n1 + s)]. Of several
     leaves that open labels can lead to, a tree takes the least lower and the greatest upper
     bound, or with ``weighted`` the mean of each, weighted by the training rows in the branches.
+    An open label takes one value for the whole of a path, however often the path splits on it.
     """
-    n_trees = roots.shape[0]
-    nodes = np.empty(feature.shape[0] // n_trees + 64, np.int32)  # yet to visit
-    weights = np.empty(nodes.shape[0], np.float64)
+    n_trees, n_labels = roots.shape[0], history.shape[1]
+    labels = np.empty(n_labels, np.int8)  # of a row; open ones as the present path fixed them
+    fixed = np.empty(n_labels, np.int32)  # the labels that the present path fixed, in its order
+    room = feature.shape[0] // n_trees + 64
+    nodes = np.empty(room, np.int32)  # yet to visit: right branches, where a label is 1
+    label_of = np.empty(room, np.int32)  # that label
+    depth_of = np.empty(room, np.int32)  # how many labels had been fixed above it
+    weights = np.empty(room, np.float64)
     for at in range(rows.shape[0]):
         row = rows[at]
+        for k in range(n_labels):
+            labels[k] = history[row, k]
         total_lower, total_upper = 0.0, 0.0
         for tree in range(n_trees):
-            waiting = 1
-            nodes[0], weights[0] = roots[tree], 1.0
+            node, weight, n_fixed, waiting = roots[tree], 1.0, 0, 0
             lower, upper = (0.0, 0.0) if weighted else (1.0, 0.0)
-            while waiting > 0:
-                waiting -= 1
-                node, weight = nodes[waiting], weights[waiting]
+            while True:
                 while feature[node] != LEAF:
                     column = feature[node]
                     if column >= 0:
@@ -57,24 +62,30 @@ def forest_bounds(
                             to_left = missing_left[node]
                         else:
                             to_left = value <= threshold[node]
+                    elif labels[-1 - column] >= 0:
+                        to_left = labels[-1 - column] <= threshold[node]
+                    elif threshold[node] >= 1.0 or threshold[node] < 0.0:
+                        to_left = threshold[node] >= 1.0  # 0 and 1 go the same way
                     else:
-                        y = history[row, -1 - column]
-                        if y < 0:
-                            if waiting + 1 >= nodes.shape[0]:
-                                nodes = np.append(nodes, np.empty_like(nodes))
-                                weights = np.append(weights, np.empty_like(weights))
-                            a, b = left[node], right[node]
-                            share = 1.0
-                            if weighted:
-                                n_left = counts[a, 0] + counts[a, 1]
-                                share = n_left / (n_left + counts[b, 0] + counts[b, 1])
-                            nodes[waiting] = b
-                            weights[waiting] = weight * (1.0 - share) if weighted else weight
-                            waiting += 1
-                            node = a
-                            weight *= share
-                            continue
-                        to_left = y <= threshold[node]
+                        if waiting == nodes.shape[0]:
+                            nodes = np.append(nodes, np.empty_like(nodes))
+                            label_of = np.append(label_of, np.empty_like(label_of))
+                            depth_of = np.append(depth_of, np.empty_like(depth_of))
+                            weights = np.append(weights, np.empty_like(weights))
+                        a, b = left[node], right[node]
+                        share = 1.0
+                        if weighted:
+                            n_left = counts[a, 0] + counts[a, 1]
+                            share = n_left / (n_left + counts[b, 0] + counts[b, 1])
+                        nodes[waiting], label_of[waiting] = b, -1 - column
+                        depth_of[waiting] = n_fixed
+                        weights[waiting] = weight * (1.0 - share) if weighted else weight
+                        waiting += 1
+                        labels[-1 - column] = 0
+                        fixed[n_fixed] = -1 - column
+                        n_fixed += 1
+                        weight *= share
+                        to_left = True
                     node = left[node] if to_left else right[node]
                 n0, n1 = counts[node, 0], counts[node, 1]
                 low, high = n1 / (n0 + n1 + s), (n1 + s) / (n0 + n1 + s)
@@ -83,6 +94,17 @@ def forest_bounds(
                     upper += weight * high
                 else:
                     lower, upper = min(lower, low), max(upper, high)
+                depth = depth_of[waiting - 1] if waiting > 0 else 0
+                while n_fixed > depth:
+                    n_fixed -= 1
+                    labels[fixed[n_fixed]] = history[row, fixed[n_fixed]]
+                if waiting == 0:
+                    break
+                waiting -= 1
+                node, weight = nodes[waiting], weights[waiting]
+                labels[label_of[waiting]] = 1
+                fixed[n_fixed] = label_of[waiting]
+                n_fixed += 1
             total_lower += lower
             total_upper += upper
         bounds[at, 0], bounds[at, 1] = total_lower / n_trees, total_upper / n_trees

@@ -88,9 +88,12 @@ class ForestWalk(ProbabilityWalk):
         self._any_open |= bool((y == ABSTAIN).any())
 
     def exactness(self, j: int) -> Exactness:
-        if not self._after_open[j]:
+        forest = self._forests[j]
+        if not self._after_open[j] or forest is None:
             return Exactness.EXACT
-        return Exactness.APPROXIMATE if self._weighted else Exactness.OUTER
+        if self._weighted:
+            return Exactness.APPROXIMATE
+        return Exactness.EXACT if len(forest.roots) == 1 else Exactness.OUTER
 
     def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
         self._after_open[j] |= self._any_open
