@@ -360,3 +360,40 @@ def test_s_0_twice_without_data():
     chain = CredalChainClassifier(NaiveCredal(discretizer=None), order="given").fit(X, Y)
     once, twice = chain.predict_path(X, [0, 1]), chain.predict_path(X, [0, 1, 0])
     np.testing.assert_array_equal(twice, once[[0, 1, 0]])
+
+
+@pytest.mark.parametrize("factor", [10**6, 10**12])
+def test_memory_does_not_grow_with_the_counts(factor):
+    """Also where counts too large to be looked up directly share slots of the memory."""
+    X, Y = data(300, 12, 9)
+    K = np.full(12, 3)
+    small = count(inner_codes(X, K), Y, K)
+    arrays = (getattr(small, name).astype(np.int64) for name in ("label", "feature", "pair"))
+    counts = ChainCounts(300 * factor, K, *(factor * array for array in arrays))
+    base = NaiveCredal(discretizer=None, prior="credal")  # scales with the counts
+    chain = CredalChainClassifier.from_counts(counts, base=base, random_state=0)
+    values = [0.5 * factor, factor, 2.0 * factor]
+    path = chain.predict_path(X, values)
+    for labels, s in zip(path, values, strict=True):
+        np.testing.assert_array_equal(labels, chain.infer(X, s=s).labels)
+    expected = CredalChainClassifier.from_counts(small, base=base, random_state=0)
+    np.testing.assert_array_equal(path, expected.predict_path(X, [0.5, 1.0, 2.0]))
+
+
+def test_padding_is_not_computed_with(monkeypatch):
+    """Fresh memory may hold anything, and what looks like a number too large is a warning."""
+    fresh = feature_tables.aligned
+
+    def dirty(shape):
+        array = fresh(shape)
+        array.fill(np.iinfo(np.int64).max)
+        return array
+
+    X, Y = data(60, 5, 3)
+    X[::4, 1] = -1
+    base = NaiveCredal(discretizer=None, missing_features="conservative")
+    chain = CredalChainClassifier(base, random_state=0).fit(X, Y)
+    values = [0.5, 1.0, 2.0]
+    expected = chain.predict_path(X, values)
+    monkeypatch.setattr(feature_tables, "aligned", dirty)
+    np.testing.assert_array_equal(chain.predict_path(X, values), expected)

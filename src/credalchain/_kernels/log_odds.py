@@ -47,11 +47,11 @@ def find_evidence(
     number; if there is not enough room, -1 is returned. Only the first ``limits[g]`` observations
     concern label number g.
 
-    Two memories, -1 on entry: ``number_of`` a class and count, right if ``pieces`` agrees, which it
-    does while variables share D and K; and ``buckets``, a hash table of all, whose size is a power
-    of two and more than the room.
+    Two memories, -1 on entry, whose sizes are powers of two: ``number_of`` (2, slots), the last
+    number of a class and of counts that share a slot, right if ``pieces`` agrees, which it does
+    while variables share D and K; and ``buckets``, a hash table of all, larger than the room.
     """
-    mask = np.uint64(buckets.shape[0] - 1)
+    mask, slot_mask = np.uint64(buckets.shape[0] - 1), number_of.shape[1] - 1
     found = 1
     for g in range(labels.shape[0]):
         j = labels[g]
@@ -67,8 +67,14 @@ def find_evidence(
                 if n == 0 and totals[i, j, a] == 0:
                     n = np.int64(NO_DATA)
                 denominator, k = np.int64(denominators[i, j, a]), n_categories[i]
-                number = number_of[a, n - NO_DATA]
-                if number < 0 or pieces[number, 1] != denominator or pieces[number, 2] != k:
+                slot = (n - NO_DATA) & slot_mask
+                number = number_of[a, slot]
+                if (
+                    number < 0
+                    or pieces[number, 0] != n
+                    or pieces[number, 1] != denominator
+                    or pieces[number, 2] != k
+                ):
                     mixed = np.uint64(n) * _MIX_1 ^ np.uint64(denominator)
                     bucket = ((mixed * _MIX_2 ^ np.uint64(k)) * _MIX_3 >> _HIGH) & mask
                     number = buckets[bucket]
@@ -86,7 +92,7 @@ def find_evidence(
                         buckets[bucket] = number
                         pieces[number, 0], pieces[number, 1], pieces[number, 2] = n, denominator, k
                         found += 1
-                    number_of[a, n - NO_DATA] = number
+                    number_of[a, slot] = number
                 numbers[g, a, r] = number
     return found
 

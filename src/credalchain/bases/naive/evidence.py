@@ -19,6 +19,7 @@ from credalchain.bases.threads import for_each_chunk
 _PIECES_AT_ONCE = 2**18  # of evidence, at the most
 _PIECES_WORTH_A_THREAD = 2**16
 _LITTLE_ROOM = 2**9
+_MOST_SLOTS = 2**16  # counts that are looked up directly; larger ones share a slot
 _UNIT = LANES // 2  # labels: the tiles of every layout have so many, or a divisor of it
 
 
@@ -289,6 +290,6 @@ class Evidence:
             limits,
             numbers,
             pieces,
-            np.full((2, largest + 2), -1, dtype=np.int32),
+            np.full((2, min(_MOST_SLOTS, 2 ** (largest + 1).bit_length())), -1, dtype=np.int32),
             np.full(2 ** (2 * len(pieces)).bit_length(), -1, dtype=np.int32),
         )

@@ -124,6 +124,8 @@ class _WholeTable(_FeatureRows):
     def __init__(self, evidence: Evidence, layout: Layout) -> None:
         super().__init__(evidence, layout)
         self.rows = self.room(layout.n_tiles)
+        n_lanes = layout.n_labels * layout.run - (layout.n_tiles - 1) * layout.tile_lanes
+        self.rows[-1:, :, n_lanes:] = 0  # padding, which may be computed with
 
     def put(self, terms: IntArray, first: int) -> None:
         """``terms`` (observations, labels, lanes of a label) of the labels from ``first`` on."""
