@@ -1,12 +1,16 @@
 """Several chains, averaged."""
 
 import itertools
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
 
+import oracle
 from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
@@ -14,6 +18,7 @@ from credalchain import (
     Exactness,
     NaiveCredal,
 )
+from problems import cases
 
 FOREST = CredalForest(ExtraTreesClassifier(n_estimators=8, min_samples_leaf=3))
 
@@ -105,6 +110,45 @@ def test_exactness_is_that_of_the_worst_chain(fitted):
     exactness = model.infer(X, s=4.0).exactness
     expected = Exactness.EXACT if model.base.__class__ is NaiveCredal else Exactness.OUTER
     assert expected in exactness
+
+
+def expected_of(case, orders):
+    """The mean of the literal twin's bounds over the orders, decided in fractions."""
+    problem = case.problem()
+    labels = []
+    for x in case.oracle_rows():
+        each = [oracle.predict_row(problem, x, order)[1] for order in orders.tolist()]
+        sums = [
+            [sum(ends) for ends in zip(*bounds, strict=True)] for bounds in zip(*each, strict=True)
+        ]
+        means = [[Fraction(total, len(orders)) for total in pair] for pair in sums]
+        answers = [oracle.decide(problem, j, *pair) for j, pair in enumerate(means)]
+        labels.append([-1 if answer == oracle.STAR else answer for answer in answers])
+    return np.array(labels)
+
+
+@settings(max_examples=150)
+@given(cases(dynamic=False, with_known=False), st.integers(1, 4))
+def test_ties_of_naive_chains_are_settled_exactly(case, n_chains):
+    params = {"s": case.s, "strategy": case.strategy, "threshold": case.thresholds}
+    base = NaiveCredal(discretizer=None, **case.base)
+    model = CredalChainEnsemble.from_counts(
+        case.counts(), base=base, n_chains=n_chains, random_state=0, **params
+    )
+    prediction = model.infer(case.rows)
+    np.testing.assert_array_equal(prediction.labels, expected_of(case, model.orders_))
+    assert set(prediction.exactness) == {Exactness.EXACT}
+
+
+def test_what_cannot_be_settled_is_reported():
+    """Forests compute in floating point: a mean of exactly one half is a matter of rounding."""
+    X = np.zeros((20, 1))
+    Y = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (5, 1))
+    base = CredalForest(ExtraTreesClassifier(n_estimators=3))
+    prediction = CredalChainEnsemble(base, n_chains=2, s=0.0, random_state=0).fit(X, Y).infer(X)
+    near = (np.abs(prediction.interval - 0.5) < 1e-12).any(axis=-1)
+    assert near.any()
+    assert (prediction.exactness_by_row[near] == Exactness.APPROXIMATE).all()
 
 
 def test_the_number_of_chains_is_checked():

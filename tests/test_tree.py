@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import oracle
 from credalchain import (
     CredalChainClassifier,
     Exactness,
@@ -226,10 +227,93 @@ def test_the_naive_tree_agrees_with_the_naive_chain_on_branching(case):
     by_tree = type(branching)("by tree", nested=True, from_tree=branching.from_tree)
     chain = case.estimator(strategy="branching")
     fast, slow = chain.infer(case.rows, known=case.known, strategy=(branching, by_tree))
-    away_from_ties = np.abs(fast.interval - np.array(case.thresholds)[:, None]).min() > 1e-9
-    if away_from_ties and case.order is not None:
+    if case.order is not None:
         np.testing.assert_array_equal(fast.labels, slow.labels)
         np.testing.assert_allclose(fast.interval, slow.interval, atol=1e-9)
+
+
+def expected_of_the_naive_tree(case):
+    """Tree-marginalization over the literal twin's intervals, in fractions throughout."""
+    problem, labels = case.problem(strategy="branching"), []
+    for x, known in zip(case.oracle_rows(), case.known.tolist(), strict=True):
+
+        def bounds(k, history, x=x):
+            told = {label: int(np.ravel(y)[0]) for label, y in history.items()}
+            ends = oracle.interval(problem, k, x, told)
+            return tuple(np.array([end], dtype=object) for end in ends)
+
+        told, row = {}, {}
+        for j in case.order:
+            lower, upper = tree_marginal_bounds(StarredTree(told, bounds), j)
+            answer = oracle.decide(problem, j, lower[0], upper[0])
+            row[j] = known[j] if known[j] != -1 else -1 if answer == oracle.STAR else answer
+            told[j] = None if row[j] == -1 else np.array([row[j]])
+        labels.append([row[j] for j in range(problem.m)])
+    return np.array(labels)
+
+
+@settings(max_examples=150)
+@given(cases(dynamic=False))
+def test_the_naive_tree_settles_ties_exactly(case):
+    prediction = case.estimator().infer(case.rows, known=case.known, strategy=TREE)
+    np.testing.assert_array_equal(prediction.labels, expected_of_the_naive_tree(case))
+    assert set(prediction.exactness) == {Exactness.EXACT}
+
+
+class Floats:
+    """A local model that gives floats."""
+
+    def __init__(self, bounds_of):
+        self.bounds_of = bounds_of
+
+    def bounds(self, X, j, history, *, s):
+        pairs = [self.bounds_of[tuple(h[:j])] for h in history.tolist()]
+        lower, upper = np.array(pairs, dtype=float).T
+        return lower, upper
+
+
+@settings(max_examples=150)
+@given(st.integers(0, 2**32 - 1))
+def test_ties_of_floats_are_settled_by_their_exact_values(seed):
+    """Thresholds at exact bounds, so that the last rounding would decide."""
+    rng = np.random.default_rng(seed)
+    nodes = [history for k in range(3) for history in product((0, 1), repeat=k)]
+    ends = {node: sorted(rng.integers(0, 11, size=2) / 10) for node in nodes}
+    exact = {node: tuple(map(F, map(float, pair))) for node, pair in ends.items()}
+    tree = StarredTree(
+        {0: None, 1: None},
+        lambda k, h: tuple(np.array([end]) for end in exact[tuple(int(h[i]) for i in range(k))]),
+    )
+    lower, upper = (end[0] for end in tree_marginal_bounds(tree, 2))
+    for bound in (lower, upper):
+        threshold = float(bound)
+        if not 0 < threshold < 1:
+            continue
+        chain = CredalChainClassifier.from_model(
+            LocalChainModel(Floats(ends), 3),
+            n_features=1,
+            order="given",
+            strategy=TREE,
+            threshold=[0.5, 0.5, threshold],
+        )
+        walk = chain.model_.begin(
+            np.zeros((1, 1)), s=1.0, strategy=tree_marginalization, precise=False
+        )
+        for k in (0, 1):
+            walk.tell(k, np.array([-1], dtype=np.int8), np.array([0]))
+        low, high = walk.sides(2, threshold, np.array([0]))
+        t = F(threshold)
+        assert (low[0], high[0]) == ((lower > t) - (lower < t), (upper > t) - (upper < t))
+
+
+def test_intervals_are_what_the_model_gave():
+    """Not what is left of them after log-odds: 3/10 is 0.3."""
+    bounds = {(): (0.3, 0.3), (0,): (0.1, 0.7), (1,): (0.2, 0.6)}
+    chain = CredalChainClassifier.from_model(
+        LocalChainModel(Floats(bounds), 2), n_features=1, order="given"
+    )
+    assert chain.predict_interval([[0]])[0].tolist() == [[0.3, 0.3], [0.1, 0.7]]
+    assert chain.predict_proba([[0]])[0].tolist() == [0.3, 0.1]
 
 
 def test_naive_marginalization_is_not_tree_marginalization():

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
@@ -323,13 +322,15 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         strategies = self._strategies(strategy)
-        index = getattr(X, "index", None)
         encoded, n_rows = self._encode(X)
         request = self._request(
             self.s if s is None else s, known=self._read_known(known, n_rows), wants_log_odds=True
         )
         answers = self.model_.infer(encoded, strategies, request)
-        predictions = tuple(self._as_prediction(answer, index) for answer in answers)
+        predictions = tuple(
+            CredalPrediction.from_answer(answer, self.label_names_.tolist(), X)
+            for answer in answers
+        )
         return predictions if isinstance(strategy, (tuple, list)) else predictions[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -361,9 +362,8 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n_samples, n_labels); (n_samples, n_classes) if fitted on a vector
         """
         answer = self._precise(X, wants_log_odds=True)
-        assert answer.log_odds is not None
-        answer.log_odds[:, self.model_.never_observed(), 0] = -np.inf  # predict says 0
-        probability = np.asarray(expit(answer.log_odds[:, :, 0]))
+        probability = answer.lower_probability()
+        probability[:, self.model_.never_observed()] = 0.0  # as predict says
         if not self._is_single():
             return probability
         if len(self.classes_) == 1:
@@ -480,16 +480,6 @@ class CredalClassifier(ClassifierMixin, BaseEstimator):
         given = as_labels(known, name="known", require_zero=False)
         labels[:, [places[name] for name in columns]] = given
         return labels
-
-    def _as_prediction(self, answer: Answer, index: Any) -> CredalPrediction:
-        assert answer.log_odds is not None
-        return CredalPrediction(
-            answer.labels,
-            answer.log_odds,
-            answer.exactness,
-            tuple(self.label_names_.tolist()),
-            index if not callable(index) else None,
-        )
 
     def __sklearn_tags__(self) -> Any:
         return cautious_tags(super().__sklearn_tags__())

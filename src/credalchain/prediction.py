@@ -1,5 +1,6 @@
 """What a cautious classifier answers: labels in {0, 1, *} with their bounds."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -7,11 +8,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.protocol import Exactness
+from credalchain.bases.protocol import Answer, Exactness, Ranks
 from credalchain.labels import ABSTAIN
 from credalchain.odds import probabilities
 
 STAR = "*"
+_EXACTNESS = list(Exactness)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -27,8 +29,13 @@ class CredalPrediction:
         before it in the chain. The labels are decided from these exactly, never from
         ``interval``, in which small differences can vanish.
     exactness : tuple of Exactness, one per label
+        That of the least exact of its rows; ``exactness_by_row`` tells them apart.
     label_names : tuple of str
     index : row names of the input if it was a data frame, else None
+    given_interval : ndarray of float64, shape (n, m, 2), optional
+        The bounds as probabilities where the model gave such; else they follow from ``log_odds``.
+    given_ranks : ndarray of int8, shape (n, m), optional
+        The exactness of every row and label, as positions in ``list(Exactness)``.
     """
 
     labels: NDArray[np.int8]
@@ -36,11 +43,38 @@ class CredalPrediction:
     exactness: tuple[Exactness, ...]
     label_names: tuple[str, ...]
     index: Any = field(default=None)
+    given_interval: NDArray[np.float64] | None = field(default=None)
+    given_ranks: Ranks | None = field(default=None)
+
+    @classmethod
+    def from_answer(cls, answer: Answer, label_names: Iterable[str], X: Any) -> "CredalPrediction":
+        """What a model answered about the rows of ``X``, which may have names."""
+        assert answer.log_odds is not None
+        index = getattr(X, "index", None)
+        worst = answer.exactness.max(axis=0, initial=0)
+        return cls(
+            answer.labels,
+            answer.log_odds,
+            tuple(_EXACTNESS[rank] for rank in worst),
+            tuple(label_names),
+            None if callable(index) else index,
+            answer.interval,
+            answer.exactness,
+        )
 
     @cached_property
     def interval(self) -> NDArray[np.float64]:
         """Lower and upper probability of each label, (n, m, 2)."""
+        if self.given_interval is not None:
+            return self.given_interval
         return probabilities(self.log_odds)
+
+    @cached_property
+    def exactness_by_row(self) -> NDArray[Any]:
+        """The exactness of every single pair of bounds, (n, m)."""
+        if self.given_ranks is None:
+            return np.broadcast_to(np.array(self.exactness, dtype=object), self.labels.shape)
+        return np.array(_EXACTNESS, dtype=object)[self.given_ranks]
 
     @property
     def lower(self) -> NDArray[np.float64]:

@@ -59,7 +59,8 @@ def test_search_against_every_completion(seed, n_labels, budget):
     rng = np.random.default_rng(seed)
     history = rng.choice([-1, -1, 0, 1], size=(5, n_labels)).astype(np.int8)
     evaluate = made_up_bounds(seed, 5, n_labels)
-    lower, upper, complete = widest_bounds(evaluate, history, budget)
+    lower, upper = widest_bounds(evaluate, history, budget)
+    complete = is_enumerable((history == -1).sum(axis=1), budget)
     for row, told in enumerate(history):
         choices = [(0, 1) if y == -1 else (y,) for y in told]
         found = [
@@ -86,7 +87,8 @@ def test_a_narrow_beam_is_enough_for_a_sum(seed):
         return p, p
 
     history = np.full((1, 9), -1, dtype=np.int8)
-    lower, upper, complete = widest_bounds(evaluate, history, budget=2)
+    lower, upper = widest_bounds(evaluate, history, budget=2)
+    complete = is_enumerable((history == -1).sum(axis=1), 2)
     assert not complete.any()
     for found, sums in ((lower, weights.min(axis=1)), (upper, weights.max(axis=1))):
         assert found[0] == pytest.approx(1 / (1 + np.exp(-sums.sum())), rel=1e-12)

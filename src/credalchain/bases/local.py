@@ -114,21 +114,29 @@ class LocalWalk(Walk):
         self.n_rows, self.n_labels = int(X.shape[0]), n_labels
         self._local, self._X, self._s = local, X, s
         self._solve = strategy.from_tree
+        self._error = getattr(local, "log_odds_error", 0.0)
         self._history = np.full((self.n_rows, n_labels), FREE, dtype=np.int8)
         self._place = np.full((self.n_rows, n_labels), -1)  # each label's place in the row's order
+        self._last: tuple[int, Rows, Ends] | None = None
 
     def tell(self, j: int, y: Labels, rows: Rows) -> None:
         self._history[rows, j] = y
         self._place[rows, j] = self._place[rows].max(axis=1) + 1
+        self._last = None
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
         lower, upper = self._ends(j, rows)
         return _log_ratio(*lower), _log_ratio(*upper)
 
     def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
-        lower, upper = self.probabilities(j, rows)
-        t: Any = Fraction(threshold) if lower.dtype == object else threshold
-        low, high = (np.array(p > t, np.int8) - np.array(p < t, np.int8) for p in (lower, upper))
+        bounds = self.probabilities(j, rows)
+        low, high = (_signs(bound, threshold) for bound in bounds)
+        if bounds[0].dtype == object:
+            return low, high
+        near = self._near(j, threshold, rows)
+        if len(near):
+            (lower, _), (upper, _) = self._solved(j, rows[near], exact=True)
+            low[near], high[near] = _signs(lower, threshold), _signs(upper, threshold)
         return low, high
 
     def probabilities(self, j: int, rows: Rows) -> Bounds:
@@ -136,13 +144,30 @@ class LocalWalk(Walk):
         (lower, _), (upper, _) = self._ends(j, rows)
         return lower, upper
 
+    def _near(self, j: int, threshold: float, rows: Rows) -> Rows:
+        """Places in ``rows`` of bounds so near the threshold that rounding could decide.
+
+        Bounds are ratios of sums of products of positive numbers, at most one for each label on
+        either side, so relative errors of these numbers add up and nothing cancels.
+        """
+        cut = np.log(threshold) - np.log1p(-threshold)
+        error = 2 * (self.n_labels + 1) * (self._error + 16 * np.finfo(float).eps)
+        distance = np.abs(np.stack(self.log_odds(j, rows)) - cut)
+        return np.flatnonzero((distance <= error).any(axis=0))
+
     def _ends(self, j: int, rows: Rows) -> Ends:
+        """Both bounds with their complements; a chain asks several times for the same."""
+        if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
+            self._last = j, rows, self._solved(j, rows)
+        return self._last[2]
+
+    def _solved(self, j: int, rows: Rows, *, exact: bool = False) -> Ends:
         """Both bounds with their complements, rows that have the same stars together."""
         found = np.empty((4, len(rows)), dtype=object)
         for group in self._groups(rows):
             part = rows[group]
-            tree = StarredTree(self._told_to(j, part), *self._model_of(part))
-            lower, upper = self._solve(tree, j)
+            model = self._exact_model_of(part) if exact else self._model_of(part)
+            lower, upper = self._solve(StarredTree(self._told_to(j, part), *model), j)
             for place, values in enumerate((*lower, *upper)):
                 found[place, group] = values
         if not all(isinstance(value, (Fraction, int)) for value in found[0]):
@@ -170,16 +195,10 @@ class LocalWalk(Walk):
 
     def _model_of(self, rows: Rows) -> tuple[Any, Any]:
         """The local model's bounds (and ends, if it has them) as a tree asks for them."""
-        X = self._X[rows] if not hasattr(self._X, "iloc") else self._X.iloc[rows]
-
-        def complete(history: History) -> Labels:
-            labels = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
-            for label, value in history.items():
-                labels[:, label] = value
-            return labels
+        X = self._rows_of_X(rows)
 
         def bounds(k: int, history: History) -> Bounds:
-            lower, upper = self._local.bounds(X, k, complete(history), s=self._s)
+            lower, upper = self._local.bounds(X, k, self._complete(rows, history), s=self._s)
             lower, upper = np.asarray(lower), np.asarray(upper)
             _check_bounds(lower, upper, k, len(rows))
             return lower, upper
@@ -187,7 +206,34 @@ class LocalWalk(Walk):
         own_ends = getattr(self._local, "ends", None)
         if own_ends is None:
             return bounds, None
-        return bounds, lambda k, history: own_ends(X, k, complete(history), s=self._s)
+        return bounds, lambda k, history: own_ends(X, k, self._complete(rows, history), s=self._s)
+
+    def _exact_model_of(self, rows: Rows) -> tuple[Any, Any]:
+        """The same in fractions: the model's own, or the exact values of its floats."""
+        own = getattr(self._local, "exact_bounds", None)
+        if own is None:
+            bounds, _ = self._model_of(rows)
+            return lambda k, history: tuple(map(_as_fractions, bounds(k, history))), None
+        X = self._rows_of_X(rows)
+        return lambda k, history: own(X, k, self._complete(rows, history), s=self._s), None
+
+    def _rows_of_X(self, rows: Rows) -> Any:
+        return self._X[rows] if not hasattr(self._X, "iloc") else self._X.iloc[rows]
+
+    def _complete(self, rows: Rows, history: History) -> Labels:
+        labels = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
+        for label, value in history.items():
+            labels[:, label] = value
+        return labels
+
+
+def _as_fractions(values: NDArray[Any]) -> NDArray[Any]:
+    return np.array([Fraction(float(value)) for value in values], dtype=object)
+
+
+def _signs(bound: NDArray[Any], threshold: float) -> Signs:
+    t: Any = Fraction(threshold) if bound.dtype == object else threshold
+    return np.asarray(bound > t).astype(np.int8) - np.asarray(bound < t).astype(np.int8)
 
 
 def _check_bounds(lower: Any, upper: Any, j: int, n_rows: int) -> None:

@@ -14,7 +14,7 @@ from sklearn.linear_model import LogisticRegression
 from credalchain._kernels.states import FREE, STAR
 from credalchain.bases.inputs import Numbers, earlier_labels, fit_each_label, indicators
 from credalchain.bases.local import LocalWalk
-from credalchain.bases.protocol import ChainModel, Exactness, Labels, LogOdds, Rows, Walk
+from credalchain.bases.protocol import ChainModel, Labels, LogOdds, Rows, Walk
 from credalchain.labels import MISSING
 from credalchain.odds import probabilities
 from credalchain.strategies import Strategy
@@ -197,9 +197,6 @@ class LogisticWalk(Walk):
 
     def tell(self, j: int, y: Labels, rows: Rows) -> None:
         self._history[rows, j] = y
-
-    def exactness(self, j: int) -> Exactness:
-        return Exactness.EXACT
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
         mine = self._members[j]

@@ -1,6 +1,7 @@
 """Walks of models that give probabilities rather than sums of log-odds."""
 
 from abc import abstractmethod
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,6 +29,10 @@ class ProbabilityWalk(Walk):
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
         bounds = log_odds(self._bounds(j, rows))
+        return bounds[:, 0], bounds[:, 1]
+
+    def probabilities(self, j: int, rows: Rows) -> tuple[Any, Any]:
+        bounds = self._bounds(j, rows)
         return bounds[:, 0], bounds[:, 1]
 
     def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:

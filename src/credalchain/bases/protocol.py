@@ -6,13 +6,15 @@ base has to supply is what :class:`Walk` asks for; the rest is derived from it h
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from fractions import Fraction
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.strategies import Strategy
@@ -21,23 +23,23 @@ Labels = NDArray[np.int8]
 LogOdds = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Signs = NDArray[np.int8]
+Ranks = NDArray[np.int8]  # of Exactness
+ExactBounds = Callable[[int, int, Labels], tuple[Fraction, Fraction]]
+"""Lower and upper probability of a row's label, given a history (-2 where nothing was told)."""
 
 
 class Exactness(StrEnum):
-    """How the bounds given relate to the bounds defined."""
+    """How the bounds given relate to the bounds defined, from the best to the worst."""
 
     EXACT = "exact"
     OUTER = "outer"
     INNER = "inner"
     APPROXIMATE = "approximate"
 
-
-_BY_EXACTNESS = [
-    Exactness.EXACT,
-    Exactness.OUTER,
-    Exactness.INNER,
-    Exactness.APPROXIMATE,
-]
+    @property
+    def rank(self) -> int:
+        """0 for the best: arrays hold this number."""
+        return list(Exactness).index(self)
 
 
 @dataclass(frozen=True)
@@ -61,11 +63,23 @@ class Request:
 
 @dataclass(frozen=True)
 class Answer:
-    """Labels (n, m) in {0, 1, -1}, log-odds (n, m, 2) if asked for, exactness per label."""
+    """Labels (n, m) in {0, 1, -1}, log-odds (n, m, 2) if asked for, exactness as ranks (n, m).
+
+    ``interval`` (n, m, 2) are the bounds as probabilities where the model gave such: going to
+    log-odds and back would round them.
+    """
 
     labels: Labels
     log_odds: LogOdds | None
-    exactness: tuple[Exactness, ...]
+    exactness: Ranks
+    interval: NDArray[np.float64] | None = None
+
+    def lower_probability(self) -> NDArray[np.float64]:
+        """Lower bounds as probabilities, (n, m)."""
+        if self.interval is not None:
+            return self.interval[..., 0]
+        assert self.log_odds is not None
+        return np.asarray(expit(self.log_odds[..., 0]))
 
 
 class Walk(ABC):
@@ -86,9 +100,13 @@ class Walk(ABC):
     def tell(self, j: int, y: Labels, rows: Rows) -> None:
         """Label ``j`` of these rows is ``y``: 0, 1 or -1 for a star."""
 
-    def exactness(self, j: int) -> Exactness:
-        """How good the bounds of label ``j`` are."""
-        return Exactness.EXACT
+    def probabilities(self, j: int, rows: Rows) -> tuple[Any, Any] | None:
+        """The same bounds as probabilities, if the model gives such; None if it gives log-odds."""
+        return None
+
+    def exactness(self, j: int, rows: Rows) -> Ranks:
+        """How good the bounds of label ``j`` are, given what was told so far: ranks."""
+        return np.zeros(len(rows), dtype=np.int8)
 
     def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         """Signs of (lower - threshold) and (upper - threshold): -1, 0 or 1."""
@@ -155,6 +173,17 @@ class ChainModel(ABC):
         """
         return None
 
+    def exact_bounds(
+        self, encoded: Any, strategy: Strategy, request: Request
+    ) -> ExactBounds | None:
+        """Bounds as fractions, to settle ties; None if the model computes in floating point."""
+        return None
+
+    @property
+    def log_odds_error(self) -> float:
+        """How far log-odds of this model can be from ``exact_bounds``."""
+        return 0.0
+
     def infer_traced(
         self, encoded: Any, strategy: Strategy, request: Request
     ) -> tuple[Answer, list[int]]:
@@ -220,9 +249,12 @@ def drive(
     shape = (walk.n_rows, walk.n_labels)
     labels = np.full(shape, ABSTAIN, dtype=np.int8)
     log_odds = np.empty((*shape, 2)) if request.wants_log_odds else None
+    interval = np.tile([0.0, 1.0], (*shape, 1)) if request.wants_log_odds else None
+    exactness = np.zeros(shape, dtype=np.int8)
     known = np.full(shape, MISSING, dtype=np.int8) if request.known is None else request.known
 
     def visit(j: int, rows: Rows) -> None:
+        nonlocal interval
         if trace is not None:
             trace.append(j)
         if never[j]:
@@ -234,6 +266,12 @@ def drive(
         labels[rows, j] = y
         if log_odds is not None:
             log_odds[rows, j, 0], log_odds[rows, j, 1] = walk.log_odds(j, rows)
+            bounds = walk.probabilities(j, rows)
+            if bounds is None:
+                interval = None
+            elif interval is not None:
+                interval[rows, j, 0], interval[rows, j, 1] = bounds
+        exactness[rows, j] = walk.exactness(j, rows)
         if request.chained:
             walk.tell(j, y, rows)
 
@@ -244,22 +282,25 @@ def drive(
             visit(j, np.arange(walk.n_rows))
     if log_odds is not None:
         log_odds[:, never] = (-np.inf, np.inf)
-    return Answer(labels, log_odds, tuple(walk.exactness(j) for j in range(walk.n_labels)))
+    if interval is not None:
+        interval[:, never] = (0.0, 1.0)
+    exactness[:, never] = Exactness.EXACT.rank
+    return Answer(labels, log_odds, exactness, interval)
 
 
 def join_answers(parts: tuple[Answer, ...]) -> Answer:
-    """Answers for chunks of rows as one; the least exact of them speaks for all."""
-    log_odds = [part.log_odds for part in parts if part.log_odds is not None]
-    return Answer(
-        np.concatenate([part.labels for part in parts]),
-        np.concatenate(log_odds) if log_odds else None,
-        least_exact([part.exactness for part in parts]),
-    )
+    """Answers for chunks of rows as one."""
+
+    def joined(name: str) -> Any:
+        arrays = [getattr(part, name) for part in parts]
+        return None if arrays[0] is None else np.concatenate(arrays)
+
+    return Answer(*map(joined, ("labels", "log_odds", "exactness", "interval")))
 
 
-def least_exact(parts: Sequence[tuple[Exactness, ...]]) -> tuple[Exactness, ...]:
-    """For each label, how good the worst of several bounds is."""
-    return tuple(max(column, key=_BY_EXACTNESS.index) for column in zip(*parts, strict=True))
+def uniform_exactness(exactness: Exactness, shape: tuple[int, ...]) -> Ranks:
+    """The same for all rows and labels, without taking memory."""
+    return np.broadcast_to(np.int8(exactness.rank), shape)
 
 
 def _visit_dynamically(walk: Walk, known: Labels, visit: Any) -> None:

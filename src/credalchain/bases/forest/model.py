@@ -16,6 +16,7 @@ from credalchain.bases.protocol import (
     ChainModel,
     Exactness,
     Labels,
+    Ranks,
     Request,
     Rows,
     Walk,
@@ -80,23 +81,18 @@ class ForestWalk(ProbabilityWalk):
     ) -> None:
         super().__init__(len(X), len(forests))
         self._forests, self._X, self._s, self._weighted = forests, X, s, weighted
-        self._any_open = False
-        self._after_open = np.zeros(self.n_labels, dtype=bool)  # labels asked after an open one
 
-    def tell(self, j: int, y: Labels, rows: Rows) -> None:
-        super().tell(j, y, rows)
-        self._any_open |= bool((y == ABSTAIN).any())
-
-    def exactness(self, j: int) -> Exactness:
+    def exactness(self, j: int, rows: Rows) -> Ranks:
+        """Rows with an open label before j: exact only in a single tree."""
         forest = self._forests[j]
-        if not self._after_open[j] or forest is None:
-            return Exactness.EXACT
+        one_tree = forest is not None and len(forest.roots) == 1
+        worst = Exactness.EXACT if one_tree else Exactness.OUTER
         if self._weighted:
-            return Exactness.APPROXIMATE
-        return Exactness.EXACT if len(forest.roots) == 1 else Exactness.OUTER
+            worst = Exactness.APPROXIMATE
+        any_open = (self._history[rows] == ABSTAIN).any(axis=1)
+        return np.where(any_open, worst.rank, Exactness.EXACT.rank).astype(np.int8)
 
     def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
-        self._after_open[j] |= self._any_open
         forest = self._forests[j]
         if forest is None:
             return np.tile([0.0, 1.0], (len(rows), 1))

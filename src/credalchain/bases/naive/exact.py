@@ -49,9 +49,16 @@ class OddsProduct:
             return (mine > theirs) - (mine < theirs)
         powers = Counter(self._powers)
         powers.subtract(other._powers)
-        above: int = math.prod(f**n for f, n in powers.items() if n > 0)
-        below: int = math.prod(f**-n for f, n in powers.items() if n < 0)
+        above, below = _evaluated(powers)
         return (above > below) - (above < below)
+
+    def probability(self) -> Fraction:
+        """P = odds / (1 + odds); 0 for odds of 0/0."""
+        infinity = self._infinity()
+        if infinity:
+            return Fraction(max(infinity, 0))
+        above, below = _evaluated(self._powers)
+        return Fraction(above, above + below)
 
     def inverted(self) -> "OddsProduct":
         """1 / self. Odds of 0/0 count as 0, so their inverse is infinite."""
@@ -64,6 +71,13 @@ class OddsProduct:
     def _infinity(self) -> int:
         """-1 for odds of 0 (0/0 included), 1 for infinite odds, 0 for all others."""
         return -1 if self._zero_above else int(self._zero_below)
+
+
+def _evaluated(powers: Counter[int]) -> tuple[int, int]:
+    """The products of the factors with positive and with negative powers."""
+    above = math.prod(factor**power for factor, power in powers.items() if power > 0)
+    below = math.prod(factor**-power for factor, power in powers.items() if power < 0)
+    return above, below
 
 
 def threshold_odds(threshold: float) -> OddsProduct:

@@ -29,6 +29,11 @@ class Scale:
         terms = n_features + n_labels + 2
         return cls(unit=float(2 ** fraction_bits(terms)), band=_UNITS_PER_TERM * terms)
 
+    @property
+    def error(self) -> float:
+        """The band as log-odds."""
+        return self.band / self.unit
+
 
 @dataclass(frozen=True)
 class Layout:

@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._kernels.fixed_point import ABOVE_MASK
+from credalchain._kernels.states import FREE
 from credalchain.bases.naive.codes import Codes
 from credalchain.bases.naive.tables import ChainTables
 from credalchain.bases.naive.walk import StartSums, by_label
-from credalchain.bases.protocol import Labels
+from credalchain.bases.protocol import ExactBounds, Labels
 from credalchain.labels import MISSING
 from credalchain.tree import Bounds, Ends
 
@@ -17,9 +18,10 @@ from credalchain.tree import Bounds, Ends
 class NaiveLocal:
     """Bounds for the rows of one batch, one s; "X" is the rows' numbers in the batch."""
 
-    def __init__(self, codes: Codes, tables: ChainTables) -> None:
+    def __init__(self, codes: Codes, tables: ChainTables, exact: ExactBounds) -> None:
         m = len(tables.order)
-        self._tables = tables
+        self._tables, self._exact = tables, exact
+        self.log_odds_error = tables.scale.error
         sums, zeros = StartSums(codes, tables).of(0, codes.n_rows)
         self._sums = by_label(sums[0], m)
         self._zeros = by_label(zeros[0], m) if len(zeros) else None
@@ -28,6 +30,13 @@ class NaiveLocal:
 
     def bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
         (lower, _), (upper, _) = self.ends(X, j, history, s=s)
+        return lower, upper
+
+    def exact_bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
+        """The same as fractions."""
+        told = np.where(history == MISSING, FREE, history).astype(np.int8)
+        bounds = [self._exact(row, j, one) for row, one in zip(X[:, 0].tolist(), told, strict=True)]
+        lower, upper = np.array(bounds, dtype=object).reshape(-1, 2).T
         return lower, upper
 
     def ends(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Ends:

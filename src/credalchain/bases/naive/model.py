@@ -20,6 +20,7 @@ from credalchain.bases.naive.codes import (
 from credalchain.bases.naive.contributions import naive_contributions
 from credalchain.bases.naive.counts import ChainCounts, count
 from credalchain.bases.naive.fixed_order import FixedOrderPass
+from credalchain.bases.naive.grid import Scale
 from credalchain.bases.naive.local import NaiveLocal
 from credalchain.bases.naive.settings import NaiveSettings
 from credalchain.bases.naive.settler import Settler, exactness_of
@@ -29,10 +30,12 @@ from credalchain.bases.protocol import (
     Answer,
     ChainModel,
     Contribution,
+    ExactBounds,
     Labels,
     Request,
     Walk,
     join_answers,
+    uniform_exactness,
 )
 from credalchain.bases.threads import for_each_chunk
 from credalchain.preprocessing import Discretizer
@@ -116,7 +119,10 @@ class NaiveChainModel(ChainModel):
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         request = Request(s, np.arange(self.n_labels), np.empty(0), precise=precise)
         if strategy.star is None:
-            local = NaiveLocal(*self._tables_for(encoded, (branching,), request, forward=False))
+            local = NaiveLocal(
+                *self._tables_for(encoded, (branching,), request, forward=False),
+                self._settler(encoded, branching, request).bounds,
+            )
             rows = np.arange(encoded.n_rows)[:, None]
             return LocalWalk(local, rows, self.n_labels, s, strategy)
         codes, tables = self._tables_for(encoded, (strategy,), request, forward=False)
@@ -150,6 +156,16 @@ class NaiveChainModel(ChainModel):
             labels[:, places] = made.labels.swapaxes(0, 1)
         return list(labels)
 
+    def exact_bounds(
+        self, encoded: Codes, strategy: Strategy, request: Request
+    ) -> ExactBounds | None:
+        settler = self._settler(encoded, strategy, request)
+        return settler.bounds if settler.exact else None
+
+    @property
+    def log_odds_error(self) -> float:
+        return Scale.for_terms(self.counts.n_features, self.n_labels).error
+
     def contributions(
         self, encoded: Codes, j: int, history: Labels, *, s: float, strategy: Strategy
     ) -> list[Contribution] | None:
@@ -173,7 +189,7 @@ class NaiveChainModel(ChainModel):
             Answer(
                 made.labels[0, which],
                 made.log_odds[which] if request.wants_log_odds else None,
-                (exactness_of(strategy),) * self.n_labels,
+                uniform_exactness(exactness_of(strategy), made.labels.shape[2:]),
             )
             for which, strategy in enumerate(strategies)
         ]

@@ -1,6 +1,7 @@
 """Settles what lies inside the rounding band, in exact arithmetic if the strategy can."""
 
 from collections.abc import Callable
+from fractions import Fraction
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -29,7 +30,6 @@ class Settler:
         strategy: Strategy,
         conservative: bool,
     ) -> None:
-        self._strategy = strategy
         self.exact = strategy.star_exact is not None
         self._codes = codes
         self._make: Callable[[], ExactChain] = partial(
@@ -37,10 +37,6 @@ class Settler:
         )
         self._chain: ExactChain | None = None
         self._odds: dict[tuple[int, bytes, bytes], tuple[OddsProduct, OddsProduct]] = {}
-
-    @property
-    def exactness(self) -> Exactness:
-        return exactness_of(self._strategy)
 
     def odds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[OddsProduct, OddsProduct]:
         """Lower and upper odds of label j; equal rows are computed once."""
@@ -59,6 +55,11 @@ class Settler:
         cut = threshold_odds(threshold)
         lower, upper = self.odds(row, j, history)
         return lower.compared_with(cut), upper.compared_with(cut)
+
+    def bounds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[Fraction, Fraction]:
+        """Lower and upper probability."""
+        lower, upper = self.odds(row, j, history)
+        return lower.probability(), upper.probability()
 
     def certainty(self, row: int, j: int, history: NDArray[np.int8]) -> OddsProduct:
         """exp(max(L, -U)): what the dynamic order goes by."""

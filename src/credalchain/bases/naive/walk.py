@@ -14,7 +14,7 @@ from credalchain.bases.naive.grid import Layout, Scale
 from credalchain.bases.naive.memory import aligned
 from credalchain.bases.naive.settler import Settler, rounded_sides
 from credalchain.bases.naive.tables import ChainTables
-from credalchain.bases.protocol import Exactness, Labels, LogOdds, Rows, Signs, Walk
+from credalchain.bases.protocol import Exactness, Labels, LogOdds, Ranks, Rows, Signs, Walk
 
 _INFINITE = 2**62  # larger than any fixed-point sum
 
@@ -89,8 +89,9 @@ class NaiveWalk(Walk):
         self._pair_zeros = by_label(tables.pairs.zeros[0], m) if tables.pairs.has_zeros else None
         self._history = np.full((self.n_rows, self.n_labels), FREE, dtype=np.int8)
 
-    def exactness(self, j: int) -> Exactness:
-        return self._settler.exactness
+    def exactness(self, j: int, rows: Rows) -> Ranks:
+        rank = (Exactness.EXACT if self._settler.exact else Exactness.APPROXIMATE).rank
+        return np.full(len(rows), rank, dtype=np.int8)
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
         lower, upper = (self._sums[rows, j, side] / self._tables.scale.unit for side in (0, 1))

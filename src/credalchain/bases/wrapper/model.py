@@ -14,6 +14,7 @@ from credalchain.bases.protocol import (
     ChainModel,
     Exactness,
     Labels,
+    Ranks,
     Rows,
     Walk,
 )
@@ -47,7 +48,8 @@ class WrappedChainModel(ChainModel):
     @property
     def nested(self) -> bool:
         """A beam may find a narrower interval at a larger s, so only where none is needed."""
-        return all(is_enumerable(len(earlier), self.budget) for earlier in self.before)
+        n_earlier = np.array([len(earlier) for earlier in self.before])
+        return bool(is_enumerable(n_earlier, self.budget).all())
 
     def encode(self, X: Any) -> Any:
         return self.numbers.table(X)
@@ -75,10 +77,14 @@ class WrappedWalk(ProbabilityWalk):
     def __init__(self, model: WrappedChainModel, X: Any, s: float, *, drops: bool) -> None:
         super().__init__(int(X.shape[0]), model.n_labels)
         self._model, self._X, self._s, self._drops = model, X, s, drops
-        self._exactness = [Exactness.EXACT] * self.n_labels
 
-    def exactness(self, j: int) -> Exactness:
-        return self._exactness[j]
+    def exactness(self, j: int, rows: Rows) -> Ranks:
+        n_open = (self._history[rows][:, self._model.before[j]] == STAR).sum(axis=1)
+        if self._drops:
+            rank, inexact = Exactness.APPROXIMATE.rank, n_open > 0
+        else:
+            rank, inexact = Exactness.INNER.rank, ~is_enumerable(n_open, self._model.budget)
+        return np.where(inexact, rank, Exactness.EXACT.rank).astype(np.int8)
 
     def find_bounds(self, j: int, rows: Rows) -> FloatArray:
         history = self._history[rows][:, self._model.before[j]]
@@ -88,13 +94,8 @@ class WrappedWalk(ProbabilityWalk):
             return self._model.bounds(j, X[at], told, self._s)
 
         if self._drops or not (history == STAR).any():
-            if (history == STAR).any():
-                self._exactness[j] = Exactness.APPROXIMATE
             return np.column_stack(evaluate(np.arange(len(rows)), history))
-        lower, upper, complete = widest_bounds(evaluate, history, self._model.budget)
-        if not complete.all():
-            self._exactness[j] = Exactness.INNER
-        return np.column_stack([lower, upper])
+        return np.column_stack(widest_bounds(evaluate, history, self._model.budget))
 
 
 class _Local:

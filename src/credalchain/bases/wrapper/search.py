@@ -20,8 +20,8 @@ Evaluate = Callable[[Rows, Labels], tuple[FloatArray, FloatArray]]
 
 def widest_bounds(
     evaluate: Evaluate, history: Labels, budget: int
-) -> tuple[FloatArray, FloatArray, NDArray[np.bool_]]:
-    """The least lower and greatest upper bound of each row, and whether all was looked at.
+) -> tuple[FloatArray, FloatArray]:
+    """The least lower and greatest upper bound of each row.
 
     Parameters
     ----------
@@ -33,7 +33,7 @@ def widest_bounds(
     """
     lower, upper = np.empty((2, len(history)))
     n_stars = (history == STAR).sum(axis=1)
-    enumerable = _enumerable(n_stars, budget)
+    enumerable = is_enumerable(n_stars, budget)
     for count in np.unique(n_stars).tolist():
         rows = np.flatnonzero(n_stars == count)
         stars = np.argsort(history[rows] != STAR, axis=1, kind="stable")[:, :count]
@@ -44,15 +44,11 @@ def widest_bounds(
             where = rows, history[rows], stars, width
             lower[rows] = _beam(lambda *told: evaluate(*told)[0], *where)
             upper[rows] = -_beam(lambda *told: -evaluate(*told)[1], *where)
-    return lower, upper, enumerable
+    return lower, upper
 
 
-def is_enumerable(n_stars: int, budget: int) -> bool:
+def is_enumerable(n_stars: NDArray[np.int64], budget: int) -> NDArray[np.bool_]:
     """Whether so many open labels are filled in in all ways."""
-    return bool(_enumerable(np.array([n_stars]), budget)[0])
-
-
-def _enumerable(n_stars: NDArray[np.int64], budget: int) -> NDArray[np.bool_]:
     return np.asarray(n_stars <= budget.bit_length() - 1)  # 2 ** n_stars <= budget
 
 
