@@ -17,7 +17,10 @@ from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
     CredalForest,
+    Exactness,
     JointDecision,
+    LocalChainModel,
+    NaiveCredal,
     partial_labels,
     sample_labels,
 )
@@ -95,9 +98,7 @@ def test_credal_certainty_is_the_lower_probability(fitted):
     model, X, _ = fitted
     credal = JointDecision.from_fitted(model.estimator_, bounds="credal")
     interval = model.estimator_.infer(X).interval
-    sure = credal._sure(X, None)
-    np.testing.assert_array_equal(sure.yes, interval[..., 0])
-    np.testing.assert_array_equal(sure.no, 1 - interval[..., 1])
+    np.testing.assert_array_equal(credal.infer(X).interval, interval)
     more_cautious = (credal.predict_path(X, [0.5])[0] == -1).mean()
     assert more_cautious >= (model.predict_path(X, [0.5])[0] == -1).mean()
 
@@ -123,9 +124,101 @@ def test_a_sampled_joint(fitted):
     )
     one, two = sampled.predict_partial(X), sampled.predict_partial(X)
     np.testing.assert_array_equal(one, two)
-    worth = sampled._worths(X, sampled._sure(X, None), None)[2]
-    assert (np.diff(worth, axis=1) <= 0).all()
-    assert (worth[:, 0] == 1).all()
+    for fewer, more in itertools.pairwise(sampled.predict_path(X, [0.0, 0.3, 1.0, 3.0])):
+        assert ((fewer == -1) | (fewer == more)).all()
+
+
+class Dependent:
+    """P(Y0 = 1) = .55, P(Y1 = 1 | Y0 = 1) = .6, P(Y1 = 1 | Y0 = 0) = 0."""
+
+    def bounds(self, X, j, history, *, s):
+        p = np.full(len(X), 0.55) if j == 0 else 0.6 * (history[:, 0] == 1)
+        return p, p
+
+
+def test_sampled_answers_are_those_of_the_likeliest_vector():
+    """The greedy path says (1, 1), right with .33; (0, 0) is right with .45."""
+    chain = CredalChainClassifier.from_model(
+        LocalChainModel(Dependent(), 2), n_features=1, order="given"
+    )
+    sampled = JointDecision.from_fitted(chain, joint="sampled", n_samples=2000, random_state=0)
+    prediction = sampled.infer([[0.0]], reward=0.8)
+    assert prediction.labels.tolist() == [[0, 0]]
+    # the probabilities that the decision was made from: P(Y0 = 1) and P(Y1 = 1)
+    np.testing.assert_allclose(prediction.interval[0, :, 0], [0.55, 0.33], atol=0.04)
+    assert set(prediction.exactness) == {Exactness.APPROXIMATE}
+
+
+def test_draws_are_calibrated():
+    """An exponent of 5 makes odds of .55 to .45 odds of 2.7 to 1."""
+    chain = CredalChainClassifier.from_model(
+        LocalChainModel(Dependent(), 2), n_features=1, order="given"
+    )
+    sampled = JointDecision.from_fitted(chain, joint="sampled", n_samples=4000, random_state=0)
+    sampled.exponent_ = 5.0
+    p = 0.55**5 / (0.55**5 + 0.45**5)
+    assert sampled.infer([[0.0]]).interval[0, 0, 0] == pytest.approx(p, abs=0.03)
+
+
+def worth(interval, labels, reward):
+    """P(all answers are right), at least and with independent labels, plus the reward."""
+    answered = labels != -1
+    sure = np.where(labels == 1, interval[:, 0], 1 - interval[:, 1])[answered]
+    return np.prod(sure) + reward * answered.sum() / len(labels)
+
+
+def most_worth(interval, known, reward):
+    """Over all sets of labels and all answers; a label without any evidence is no choice."""
+    vacuous = (interval[:, 0] == 0) & (interval[:, 1] == 1)
+    options = [
+        [k] if k != -1 else [-1] if empty else [-1, 0, 1]
+        for k, empty in zip(known, vacuous, strict=True)
+    ]
+    return max(worth(interval, np.array(labels), reward) for labels in itertools.product(*options))
+
+
+NAIVE = CredalChainClassifier(NaiveCredal(epsilon=0.0), s=2.0, random_state=0)
+FORESTS = CredalChainEnsemble(
+    CredalForest(ExtraTreesClassifier(n_estimators=5)), n_chains=3, random_state=0
+)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "bounds"),
+    [(None, "precise"), (FORESTS, "precise"), (FORESTS, "credal"), (NAIVE, "credal")],
+    ids=["recommended", "forests", "credal forests", "naive without epsilon"],
+)
+def test_the_whole_way_against_all_sets_of_answers(estimator, bounds):
+    """With labels that are known, were never observed, or have vacuous bounds."""
+    rng = np.random.default_rng(0)
+    X, Y = data(n=60, m=5)
+    Y = Y.astype(float)
+    Y[:, 2] = np.nan
+    new = X[40:]
+    known = np.where(rng.random((20, 5)) < 0.15, rng.integers(0, 2, (20, 5)), -1)
+    decision = JointDecision(estimator, bounds=bounds, calibration_folds=2, random_state=0)
+    with pytest.warns(UserWarning, match="never observed"):
+        decision.fit(X[:40], Y[:40])
+    rewards = [0.0, 0.4, 1.0, 1.2, 3.0]
+    path = decision.predict_path(new, rewards, known=known)
+    for reward, labels in zip(rewards, path, strict=True):
+        prediction = decision.infer(new, reward=reward, known=known)
+        np.testing.assert_array_equal(prediction.labels, labels)
+        for row in range(len(new)):
+            interval = prediction.interval[row]
+            best = most_worth(interval, known[row], reward)
+            assert worth(interval, labels[row], reward) == pytest.approx(best, abs=1e-12)
+        assert (labels[known != -1] == known[known != -1]).all()
+        assert (labels[:, 2][known[:, 2] == -1] == -1).all()
+
+
+def test_labels_left_open_are_not_paid_for():
+    """One label of probability one half, and two that nobody has seen."""
+    Y = np.c_[[1.0] * 10 + [0.0] * 10, [np.nan] * 20, [np.nan] * 20]
+    decision = JointDecision(CredalChainClassifier(), reward=1.2, calibration_folds=None)
+    with pytest.warns(UserWarning, match="never observed"):
+        decision.fit(np.zeros((20, 1)), Y)
+    assert decision.predict_partial([[0.0]]).tolist() == [[-1, -1, -1]]
 
 
 # -- how far probabilities can be believed -----------------------------------------------------

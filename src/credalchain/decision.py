@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.forest import CredalForest
-from credalchain.bases.protocol import Exactness, Labels
+from credalchain.bases.protocol import Answer, Exactness, Labels, Ranks, uniform_exactness
 from credalchain.calibration import best_exponent, sharpened
 from credalchain.classifier import CredalClassifier, cautious_tags
 from credalchain.ensemble import CredalChainEnsemble
@@ -34,10 +34,12 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Answer, in every row, the set of labels that is worth most.
 
     A set Q of answered labels is worth P(all answers in Q are right) + reward * |Q| / m. With
-    labels treated as independent, the best set is a prefix of the labels sorted by how sure
-    each is; with ``joint="sampled"`` the probability that a prefix is right is estimated from label
-    vectors drawn from the chains themselves. The answer to a label is the likelier one, whatever
-    the estimator's threshold; a label that was never observed in training stays open.
+    labels treated as independent, the best of all sets is a prefix of the labels sorted by how
+    sure each is, and the answer to a label is the likelier one, whatever the estimator's
+    threshold. With ``joint="sampled"`` the answers are those of the likeliest label vector among
+    vectors drawn from the chains, and the set is the best prefix of the labels sorted by how many
+    draws agree with the answer; P is the share of draws that agree with all of them. A label that
+    was never observed in training, or whose bounds are [0, 1], stays open.
 
     Parameters
     ----------
@@ -57,7 +59,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         probability of its likelier answer, max(lower, 1 - upper), at the estimator's s.
     joint : {"independent", "sampled"}, default="independent"
         How the probability that several answers are right is found. "sampled" draws from the
-        precise chains, and needs ``bounds="precise"``.
+        precise, calibrated chains, and needs ``bounds="precise"``.
     n_samples : int, default=200
         Label vectors drawn for each row; the standard error of a probability is at most
         ``0.5 / sqrt(n_samples)``.
@@ -187,16 +189,11 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         known : array-like of shape (n, m), optional
             Labels that were answered already, -1 elsewhere.
         """
-        index = getattr(X, "index", None)
         sure = self._sure(X, known)
         values = [self.reward if reward is None else reward]
-        return CredalPrediction(
-            self._decide(X, sure, values, known)[0],
-            log_odds(np.stack([sure.yes, 1 - sure.no], axis=-1)),
-            sure.exactness,
-            tuple(self.label_names_.tolist()),
-            None if callable(index) else index,
-        )
+        labels = self._decide(sure, values)[0]
+        answer = Answer(labels, log_odds(sure.interval), sure.exactness, sure.interval)
+        return CredalPrediction.from_answer(answer, self.label_names_.tolist(), X)
 
     def predict_partial(self, X: Any, *, known: Any = None) -> Labels:
         """Labels 1, 0, or -1 where answering is not worth its risk: int8, (n, m).
@@ -207,13 +204,13 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def predict_path(self, X: Any, values: Iterable[float], *, known: Any = None) -> Labels:
         """Partial predictions for many rewards: int8, (n_values, n, m)."""
-        return self._decide(X, self._sure(X, known), values, known)
+        return self._decide(self._sure(X, known), values)
 
-    def _decide(self, X: Any, sure: "_Sure", values: Iterable[float], known: Any) -> Labels:
+    def _decide(self, sure: "_Sure", values: Iterable[float]) -> Labels:
         if not np.iterable(values):
             raise ValueError(f"values must be several rewards, got {values!r}.")
         rewards = [_check_reward(value) for value in values]
-        answers, order, all_right = self._worths(X, sure, known)
+        answers, order, all_right = _prefixes(sure)
         m = answers.shape[1]
         place = np.argsort(order, axis=1)
         path = np.empty((len(rewards), *answers.shape), dtype=np.int8)
@@ -233,42 +230,39 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.read_labels(Y))
 
-    def _worths(
-        self, X: Any, sure: "_Sure", known: Any
-    ) -> tuple[Labels, NDArray[np.int64], FloatArray]:
-        """Answers, the surest first, and P(the first k are all right) for k = 0..m."""
-        answers, certainty = (sure.yes >= sure.no).astype(np.int8), np.maximum(sure.yes, sure.no)
-        answers[certainty == 0] = ABSTAIN
-        order = np.lexsort((-certainty, ~sure.known))  # what is known first, whatever it is worth
-        if self.joint == "independent":
-            steps = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
-        else:
-            drawn = sample_labels(
-                self.estimator_, X, self.n_samples, self.random_state, known=known
-            )
-            right = np.take_along_axis(drawn == answers, order[None], axis=2)
-            steps = np.logical_and.accumulate(right, axis=2).mean(axis=0)
-        return answers, order, np.hstack([np.ones((len(steps), 1)), steps])
-
     def _sure(self, X: Any, known: Any) -> "_Sure":
         check_is_fitted(self, "estimator_")
         self._check()
+        interval, exactness, draws = self._bounds(X, known)
+        interval[:, self.estimator_.model_.never_observed()] = (0.0, 1.0)
+        told = self.estimator_._read_known(known, len(interval))
+        if told is None:
+            told = np.full(interval.shape[:2], MISSING, dtype=np.int8)
+        is_known = told != MISSING
+        interval = np.where(is_known[..., None], told[..., None], interval)
+        return _Sure(interval, is_known, exactness, draws)
+
+    def _bounds(self, X: Any, known: Any) -> tuple[FloatArray, Ranks, Labels | None]:
+        """Calibrated bounds (n, m, 2), their exactness, and draws if the joint is sampled."""
         if self.bounds == "credal":
             prediction = self.estimator_.infer(X, known=known)
-            interval = sharpened(prediction.interval, self.exponent_)
-            yes, no, exactness = interval[..., 0], 1 - interval[..., 1], prediction.exactness
+            interval = np.array(sharpened(prediction.interval, self.exponent_))
+            return interval, prediction.given_ranks, None
+        if self.joint == "sampled":
+            draws = sample_labels(
+                self.estimator_,
+                X,
+                self.n_samples,
+                self.random_state,
+                known=known,
+                exponent=self.exponent_,
+            )
+            p, exactness = draws.mean(axis=0), Exactness.APPROXIMATE
         else:
-            yes = sharpened(_probability(self.estimator_, X, known), self.exponent_)
-            no, exactness = 1 - yes, (Exactness.EXACT,) * yes.shape[1]
-        never = self.estimator_.model_.never_observed()
-        yes[:, never], no[:, never] = 0.0, 0.0  # nobody could know
-        told = self.estimator_._read_known(known, len(yes))
-        if told is None:
-            return _Sure(yes, no, np.zeros(yes.shape, dtype=bool), exactness)
-        free = told == MISSING
-        return _Sure(
-            np.where(free, yes, told == 1), np.where(free, no, told == 0), ~free, exactness
-        )
+            draws = None
+            p = sharpened(_probability(self.estimator_, X, known), self.exponent_)
+            exactness = Exactness.EXACT
+        return np.stack([p, p], axis=-1), uniform_exactness(exactness, p.shape), draws
 
     def __sklearn_tags__(self) -> Any:
         return cautious_tags(super().__sklearn_tags__())
@@ -286,12 +280,50 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 @dataclass(frozen=True)
 class _Sure:
-    """How sure it is that each label is 1, that it is 0, and whether it is known: (n, m) each."""
+    """Lower and upper probability of each label (n, m, 2), and whether it is known (n, m).
 
-    yes: FloatArray
-    no: FloatArray
+    ``draws`` (n_samples, n, m) are label vectors, None where labels are treated as independent.
+    """
+
+    interval: FloatArray
     known: NDArray[np.bool_]
-    exactness: tuple[Exactness, ...]
+    exactness: Ranks
+    draws: Labels | None
+
+
+def _prefixes(sure: _Sure) -> tuple[Labels, NDArray[np.int64], FloatArray]:
+    """Answers, the order in which they are taken, and P(the first k are all right), k = 0..m.
+
+    Labels that cannot be answered come last, and -inf keeps them out.
+    """
+    one, zero = sure.interval[..., 0], 1 - sure.interval[..., 1]  # lower probabilities
+    answers = (one >= zero).astype(np.int8) if sure.draws is None else _likeliest(sure.draws)
+    certainty = np.where(answers == 1, one, zero)
+    unanswerable = np.maximum(one, zero) == 0
+    order = np.lexsort((-certainty, unanswerable, ~sure.known))
+    if sure.draws is None:
+        steps = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
+    else:
+        right = np.take_along_axis(sure.draws == answers, order[None], axis=2)
+        steps = np.logical_and.accumulate(right, axis=2).mean(axis=0)
+    steps[np.take_along_axis(unanswerable, order, axis=1)] = -np.inf
+    return answers, order, np.hstack([np.ones((len(steps), 1)), steps])
+
+
+def _likeliest(draws: Labels) -> Labels:
+    """The vector drawn most often in each row, (n, m).
+
+    Of several that were drawn equally often, the one whose single labels were drawn most often.
+    """
+    n, m = draws.shape[1:]
+    likeliest = np.empty((n, m), dtype=np.int8)
+    ones = draws.mean(axis=0)
+    for row in range(n):
+        vectors, times = np.unique(draws[:, row], axis=0, return_counts=True)
+        with np.errstate(divide="ignore"):
+            logs = np.log(np.where(vectors == 1, ones[row], 1 - ones[row])).sum(axis=1)
+        likeliest[row] = vectors[np.lexsort((-logs, -times))[0]]
+    return likeliest
 
 
 def _probability(fitted: Any, X: Any, known: Any = None) -> FloatArray:

@@ -12,7 +12,13 @@ from credalchain.odds import probabilities
 
 
 def sample_labels(
-    classifier: Any, X: Any, n_samples: int, random_state: Any = None, *, known: Any = None
+    classifier: Any,
+    X: Any,
+    n_samples: int,
+    random_state: Any = None,
+    *,
+    known: Any = None,
+    exponent: float = 1.0,
 ) -> Labels:
     """Label vectors drawn from the precise chains: int8, (n_samples, n, m).
 
@@ -27,6 +33,8 @@ def sample_labels(
     random_state : int, RandomState or None
     known : array-like of shape (n, m), optional
         Labels that were answered already, -1 elsewhere. They are told as they are.
+    exponent : float
+        The odds of every label drawn are raised to this power, as a calibration wants it.
     """
     rng = check_random_state(random_state)
     encoded, n_rows = classifier._encode(X)
@@ -49,7 +57,7 @@ def sample_labels(
         for j in order.tolist():
             if not never[j]:
                 lower, _ = walk.log_odds(j, rows)
-                samples[at, :, j] = rng.random_sample(n_rows) < probabilities(lower)
+                samples[at, :, j] = rng.random_sample(n_rows) < probabilities(exponent * lower)
             if told is not None:
                 given = told[:, j] != MISSING
                 samples[at, given, j] = told[given, j]
