@@ -3,11 +3,17 @@
 import hashlib
 import http.server
 import os
+import re
+import tempfile
 import threading
+from pathlib import Path
+from xml.sax.saxutils import quoteattr
 
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
 from scipy import sparse
 
 from credalchain import CredalChainClassifier
@@ -355,6 +361,121 @@ def test_tabs_latin_1_and_escaped_quotes(tmp_path):
     assert data.Y.tolist() == [[1]]
     (tmp_path / "b.arff").write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert read_arff(tmp_path / "b.arff", ["déjà"]).label_names == ["déjà"]
+
+
+DELICIOUS = r"""@relation delicious
+@attribute word {0,1}
+@attribute TAG_musica {0,1}
+@attribute QUOTETAG_m\'usicaQUOTE {0,1}
+@attribute TAG_dise\~no {0,1}
+@data
+{0 1,2 1}
+{1 1,3 1}
+"""
+
+
+@pytest.mark.parametrize("quote", ["", "'", '"'])
+@pytest.mark.parametrize("spelled", [r"TAG_m\'usica", "TAG_m'usica"])
+def test_delicious_escapes_a_quote_in_both_files(tmp_path, quote, spelled):
+    arff = write(tmp_path, "delicious.arff", DELICIOUS.replace("QUOTE", quote))
+    names = ("TAG_musica", spelled, r"TAG_dise\~no")
+    data = read_mulan(arff, write(tmp_path, "delicious.xml", labels_xml(names)))
+    assert data.label_names == ["TAG_musica", "TAG_m'usica", r"TAG_dise\~no"]
+    assert data.Y.tolist() == [[0, 1, 0], [1, 0, 1]]
+
+
+def test_a_label_is_looked_for_as_it_is_spelled_first(tmp_path):
+    header = r"""@relation r
+@attribute "it's" {0,1}
+@attribute 'it\\\'s' {0,1}
+@data
+0,1
+"""
+    arff = write(tmp_path, "r.arff", header)
+    for spelled in (r"it\'s", r"it\\\'s"):
+        data = read_mulan(arff, write(tmp_path, "r.xml", labels_xml([spelled])))
+        assert data.feature_names == ["it's"]
+        assert data.label_names == [r"it\'s"]
+    write(tmp_path, "r.arff", header.replace(r"it\\\'s", r"it\'s"))
+    with pytest.raises(ValueError, match='two attributes called "it\'s"'):
+        read_mulan(arff, tmp_path / "r.xml")
+
+
+@pytest.mark.parametrize(
+    "declared", ["'it''s' numeric", "'open numeric", "a,b numeric", "100% real"]
+)
+def test_a_name_that_is_not_properly_quoted(tmp_path, declared):
+    text = f"@relation r\n@attribute y {{0,1}}\n@attribute {declared}\n@data\n0,1\n"
+    with pytest.raises(ValueError, match=rf"line 3 must declare .*got .@attribute {declared}"):
+        read_arff(write(tmp_path, "r.arff", text), ["y"])
+
+
+def labels_xml(names):
+    return "<labels>" + "".join(f"<label name={quoteattr(name)}/>" for name in names) + "</labels>"
+
+
+LETTERS = st.sampled_from("ab'\"\\%,{} \t\nné") | st.characters(
+    categories=["L", "N", "P", "S", "Zs"]
+)
+
+
+def escaped(name, special="\\\\'\"%\t\n"):
+    letters = {"\t": "t", "\n": "n"}
+    return re.sub(f"[{special}]", lambda c: "\\" + letters.get(c[0], c[0]), name)
+
+
+@st.composite
+def declared_names(draw):
+    """A name and a way to write it in ARFF."""
+    name = draw(st.text(LETTERS, min_size=1, max_size=6))
+    quote = draw(st.sampled_from("'\""))
+    ways = [quote + escaped(name) + quote, quote + escaped(name, rf"\\\n{quote}") + quote]
+    if not re.search(r"[\x00-\x20{},]", name):
+        ways.append(escaped(name))
+    return name, draw(st.sampled_from(ways))
+
+
+@settings(max_examples=300)
+@given(
+    st.lists(declared_names(), min_size=2, max_size=7, unique_by=lambda pair: pair[0]),
+    st.data(),
+    st.booleans(),
+)
+def test_any_name_is_read_as_it_was_written(declared, draw, is_sparse):
+    """Each attribute holds the bits of its place, so no column can be taken for another."""
+    names = [name for name, _ in declared]
+    places = range(len(names))
+    targets = draw.draw(st.sets(st.sampled_from(places), min_size=1, max_size=len(names) - 1))
+    spelled = [draw.draw(st.sampled_from([names[i], escaped(names[i])])) for i in targets]
+    assume(all(s == names[i] or s not in names for s, i in zip(spelled, targets, strict=True)))
+    kinds = ["{0,1}" if i in targets else "numeric" for i in places]
+    header = [f"@attribute {way} {kind}" for (_, way), kind in zip(declared, kinds, strict=True)]
+    bits = [[i >> row & 1 for i in places] for row in range(3)]
+    if is_sparse:
+        rows = ["{" + ",".join(f"{i} 1" for i in places if row[i]) + "}" for row in bits]
+    else:
+        rows = [",".join(map(str, row)) for row in bits]
+    with tempfile.TemporaryDirectory() as folder:
+        lines = ["@relation r", *header, "@data", *rows]
+        arff = write(Path(folder), "r.arff", "\n".join(lines))
+        data = read_mulan(arff, write(Path(folder), "r.xml", labels_xml(spelled)))
+    assert data.label_names == [names[i] for i in places if i in targets]
+    assert data.feature_names == [names[i] for i in places if i not in targets]
+    assert data.Y.tolist() == [[row[i] for i in places if i in targets] for row in bits]
+    X = data.X.toarray() if is_sparse else data.X.to_numpy()
+    assert X.tolist() == [[row[i] for i in places if i not in targets] for row in bits]
+
+
+def test_nominal_values_with_escapes_and_tabs(tmp_path):
+    values = ["it's", "a\\", "5 %, or {6}", 'say "a"', "a\tb", "c'"]
+    written = ["'" + escaped(value, r"\\'") + "'" for value in values]
+    header = (
+        f"@relation r\n@attribute\t'v\\''\t{{{', '.join(written)}}}\n@attribute y {{0,1}}\n@data\n"
+    )
+    arff = write(tmp_path, "r.arff", header + "".join(f"{value},1\n" for value in written))
+    data = read_arff(arff, ["y"])
+    assert data.X["v'"].tolist() == values
+    assert data.X["v'"].cat.categories.tolist() == values
 
 
 def test_words_as_labels_in_a_sparse_file(tmp_path):

@@ -9,6 +9,7 @@ import io
 import os
 import re
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -25,13 +26,30 @@ PathLike = str | os.PathLike[str]
 
 _YES, _NO = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no"}
 
+_DATA = re.compile(r" *@data", re.IGNORECASE)  # as liac-arff recognizes it
+_ATTRIBUTE = re.compile(r"\s*@attribute", re.IGNORECASE)
+_DECLARATION = re.compile(
+    r"""\s*@attribute[ \t]+
+    (?: (?P<quote>["'])(?P<quoted>(?:\\.|(?!(?P=quote))[^\\])*)(?P=quote)
+      | (?!["'])(?P<bare>(?:\\["'\\%]|[^\x00-\x20{},%])++)
+    )
+    [ \t]+(?P<type>.+)""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_ESCAPE = re.compile(r"""\\(["'\\%tnr])""")
+_ESCAPED = {"t": "\t", "n": "\n", "r": "\r"}  # any other character stands for itself
+
 
 def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
-    """Read a data set in the format of MULAN: an ARFF file, and an XML file naming its labels.
+    r"""Read a data set in the format of MULAN: an ARFF file, and an XML file naming its labels.
 
-    The XML only says which attributes are labels; Y follows the order of the ARFF file.
+    The XML only says which attributes are labels; their names and order are those of the ARFF
+    file. In the XML a label is named plainly or with the escapes of ARFF, as in ``m\'usica``.
     """
-    return read_arff(arff, read_label_names(xml))
+    content = _parse(Path(arff))
+    names = {name for name, _ in content["attributes"]}
+    labels = [label if label in names else _unescape(label) for label in read_label_names(xml)]
+    return _as_dataset(Path(arff), content, labels)
 
 
 def read_meka(arff: PathLike) -> MultilabelDataset:
@@ -176,28 +194,53 @@ def _parse(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
     try:
-        text = _tidy(path.read_bytes())
+        text, names = _take_names(_decode(path.read_bytes()))
         kind = arff.LOD if _is_sparse(text) else arff.DENSE
         content: dict[str, Any] = arff.loads(text, return_type=kind)
     except (arff.ArffException, ValueError) as error:
         raise ValueError(f"{path} cannot be read as ARFF: {error}") from error
-    content["attributes"] = [
-        (name.replace("\\'", "'").replace('\\"', '"'), kind) for name, kind in content["attributes"]
-    ]
+    kinds = [kind for _, kind in content["attributes"]]
+    content["attributes"] = list(zip(names, kinds, strict=True))
     if not content["attributes"] or not content["data"]:
         raise ValueError(f"{path} is not an ARFF file with data.")
     content["sparse"] = kind == arff.LOD
     return content
 
 
-def _tidy(content: bytes) -> str:
-    """Text in UTF-8 or else Latin-1, with spaces where declarations have tabs."""
+def _decode(content: bytes) -> str:
+    """Text in UTF-8 or else Latin-1."""
     try:
-        text = content.decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        text = content.decode("latin-1")
-    declaration = re.compile(r"^\s*@attribute\b.*$", re.IGNORECASE | re.MULTILINE)
-    return declaration.sub(lambda line: line[0].replace("\t", " "), text)
+        return content.decode("latin-1")
+
+
+def _take_names(text: str) -> tuple[str, list[str]]:
+    """ARFF with numbers in place of its attributes' names, and the names.
+
+    liac-arff would leave the escapes in a name and drop quotes at its ends.
+    """
+    names: list[str] = []
+    lines = text.split("\n")
+    for at, line in enumerate(lines):
+        if _DATA.match(line):
+            break
+        if not _ATTRIBUTE.match(line):
+            continue
+        found = _DECLARATION.fullmatch(line.rstrip())
+        if found is None:
+            raise ValueError(
+                f"line {at + 1} must declare an attribute with a name (in quotes if it holds "
+                f"spaces, commas, braces or %) and a type, got {line.strip()!r}."
+            )
+        lines[at] = f"@attribute {len(names)} {found['type']}"
+        names.append(_unescape(found["bare"] or found["quoted"]))
+    return "\n".join(lines), names
+
+
+def _unescape(name: str) -> str:
+    """A name with ARFF's escapes resolved; a backslash before anything else is kept."""
+    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), name)
 
 
 def _is_sparse(text: str) -> bool:
@@ -215,8 +258,9 @@ def _check_labels(labels: Sequence[str], names: list[str], path: Any) -> None:
 
 def _as_dataset(path: Path, content: dict[str, Any], labels: Sequence[str]) -> MultilabelDataset:
     names = [name for name, _ in content["attributes"]]
-    if len(set(names)) != len(names):
-        raise ValueError(f"{path} has two attributes of the same name.")
+    twice = [name for name, count in Counter(names).items() if count > 1]
+    if twice:
+        raise ValueError(f"{path} has two attributes called {twice[0]!r}.")
     _check_labels(labels, names, path)
     wanted = set(labels)
     columns = _columns_of(content)
