@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import BaseEstimator
 
 from credalchain import CredalChainClassifier, Discretizer, NaiveCredal
 from credalchain.datasets import load_embedded_yeast
@@ -138,6 +139,140 @@ def test_the_second_method_is_found_on_its_own_line(tmp_path):
     path = small(tmp_path, extra='\n[[method]]\nname = "other"\nstrategies = ["branchin"]\n')
     with pytest.raises(StudyError, match=r"line 22: \[method\] .*did you mean 'branching'"):
         load_study(path)
+
+
+# -- classes that a file may name ------------------------------------------------------------
+
+TOP = """
+[[method]]
+name = "top"
+kind = "estimator"
+class = "{path}"
+params = {{ {params} }}
+"""
+INSIDE = """
+[[method]]
+name = "inside"
+kind = "estimator"
+class = "sklearn.multioutput.MultiOutputClassifier"
+params = {{ estimator = {{ class = "{path}", {params} }} }}
+"""
+both_places = pytest.mark.parametrize(
+    ("place", "line"), [(TOP, 23), (INSIDE, 24)], ids=["top", "inside"]
+)
+
+
+@both_places
+def test_a_study_file_runs_no_function(tmp_path, place, line):
+    mark = tmp_path / "mark"
+    path = small(tmp_path, extra=place.format(path="os.system", params=f'command = "touch {mark}"'))
+    message = rf"small.toml, line {line}: \[method\] class 'os.system' .*--allow os "
+    with pytest.raises(StudyError, match=message):
+        load_study(path)
+    with pytest.raises(StudyError, match="'os.system' is not an estimator class"):
+        load_study(path, allow=["os"])
+    assert not mark.exists()
+
+
+def test_classes_are_checked_again_where_they_are_called(tmp_path):
+    """For studies that no file was read for, such as those of a folder of results."""
+    command = {"command": f"touch {tmp_path / 'mark'}"}
+    nested = {"estimator": {"class": "os.system", **command}}
+    outer = "sklearn.multioutput.MultiOutputClassifier"
+    methods = (
+        Method("top", "estimator", class_path="os.system", params=command),
+        Method("inside", "estimator", class_path=outer, params=nested),
+    )
+    study = replace(load_study(small(tmp_path)), methods=methods)
+    store, failed = run(study, tmp_path / "r")
+    assert failed == 2
+    assert all("--allow os" in error["error"] for error in store.errors(study))
+    assert not (tmp_path / "mark").exists()
+
+
+@both_places
+def test_a_module_that_is_not_allowed_is_not_imported(tmp_path, monkeypatch, place, line):
+    mark, module = tmp_path / "mark", f"side_effect_{line}"
+    code = f"import pathlib\npathlib.Path({str(mark)!r}).touch()\nclass Classifier: pass\n"
+    (tmp_path / f"{module}.py").write_text(code)
+    monkeypatch.syspath_prepend(tmp_path)
+    path = small(tmp_path, extra=place.format(path=f"{module}.Classifier", params="a = 1"))
+    for allow in ((), ("side_effect",), (f"{module}.inner",)):
+        with pytest.raises(StudyError, match=rf"line {line}: .*--allow {module} "):
+            load_study(path, allow)
+    assert not mark.exists()
+    with pytest.raises(StudyError, match="is not an estimator class"):
+        load_study(path, allow=[module])
+    assert mark.exists()
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "sklearn.utils.os.system",
+        "sklearn.datasets.load_iris",
+        "sklearn.linear_model",
+        "sklearn.base.Foreign",
+        "credalchain.experiments.Store",
+        "credalchain",
+        "",
+        "sklearn_extra.cluster.KMedoids",
+    ],
+)
+def test_only_estimators_are_classes_of_a_study(tmp_path, monkeypatch, path):
+    foreign = type("Foreign", (BaseEstimator,), {"__module__": "elsewhere"})
+    monkeypatch.setattr("sklearn.base.Foreign", foreign, raising=False)
+    with pytest.raises(StudyError, match="cannot be imported|not an estimator class|goes with"):
+        load_study(small(tmp_path, extra=TOP.format(path=path, params="")))
+
+
+@pytest.mark.parametrize("allow", ["numpy", [""], ["a/b"], ["a..b"], [1]])
+def test_allow_is_a_list_of_module_names(tmp_path, allow):
+    with pytest.raises(ValueError, match="allow must be a list of module names, got "):
+        load_study(small(tmp_path), allow)
+
+
+OWN_CLASSES = """
+import numpy as np
+from sklearn.tree import DecisionTreeClassifier
+
+class Tree(DecisionTreeClassifier):
+    pass
+
+class Constant:
+    def get_params(self, deep=True):
+        return {}
+    def set_params(self):
+        return self
+    def fit(self, X, Y):
+        self.m = Y.shape[1]
+        return self
+    def predict(self, X):
+        return np.ones((len(X), self.m), dtype=int)
+"""
+
+
+def test_allowed_modules_from_the_shell(tmp_path):
+    """In worker processes too; the report needs neither the permission nor the module."""
+    (tmp_path / "own_trees.py").write_text(OWN_CLASSES)
+    (tmp_path / "own_constants.py").write_text(OWN_CLASSES)
+    extra = INSIDE.format(path="own_trees.Tree", params="max_depth = 2")
+    extra += TOP.format(path="own_constants.Constant", params="")
+    path = small(tmp_path, extra=extra)
+    path.write_text(path.read_text().replace("[0.0, 0.4]", "[0.0]"))
+    command = ("run", path, "--out", "r", "--jobs", "2")
+    refused = credalchain(*command, "--allow", "own_trees", cwd=tmp_path, status=1)
+    assert "line 29: [method] class 'own_constants.Constant'" in refused.stderr
+    assert not (tmp_path / "r").exists()
+    both = ("--allow", "own_trees", "--allow", "own_constants")
+    assert "3 of 3 tasks, 0 failed" in credalchain(*command, *both, cwd=tmp_path).stderr
+    for module in ("own_trees.py", "own_constants.py"):
+        (tmp_path / module).unlink()
+    credalchain("report", "r", cwd=tmp_path)
+    assert "own_trees" in (tmp_path / "r" / "study.json").read_text()
+    study = Store(tmp_path / "r").study()
+    assert study.allow == ()
+    assert Store(tmp_path / "r").n_open(study) == 0
 
 
 # -- identities and seeds --------------------------------------------------------------------

@@ -22,12 +22,20 @@ def run(
     study: StudyFile,
     out: Annotated[Path, typer.Option(help="Folder for the results; run again to go on.")],
     jobs: Annotated[int, typer.Option(help="Workers; -1 for one per core.")] = -1,
+    allow: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="MODULE",
+            help="A module you trust whose estimators the study may use, besides those of "
+            "credalchain and scikit-learn; may be given several times.",
+        ),
+    ] = None,
 ) -> None:
     """Run a study, or go on with one that was interrupted.
 
     Example: `credalchain run studies/quick.toml --out results/quick`
     """
-    plan = load_study(study)
+    plan = load_study(study, allow or ())
     store = Store(out)
     started = time.perf_counter()
     try:

@@ -43,11 +43,12 @@ class Store:
         self._write(self.folder / "study.json", json.dumps(asdict(study), indent=2).encode())
 
     def study(self) -> Study:
-        """The study that was run last in this folder."""
+        """The study that was run last in this folder, without the modules that were allowed."""
         file = self.folder / "study.json"
         if not file.is_file():
             raise FileNotFoundError(f"{self.folder} is not the folder of a run: no study.json.")
         content = json.loads(file.read_text(encoding="utf-8"))
+        content.pop("allow", None)  # a folder may come from anybody
         methods = tuple(Method(**_with_tuples(method)) for method in content.pop("methods"))
         return Study(methods=methods, **_with_tuples(content))
 

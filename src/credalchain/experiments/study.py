@@ -10,6 +10,8 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.embedded import EMBEDDED
 from credalchain.datasets.mulan import MULAN
@@ -19,6 +21,7 @@ from credalchain.validation import check_s
 
 SPLITS = ("shuffled", "iterative")
 KINDS = ("chain", "relevance", "estimator")
+PACKAGES = ("credalchain", "sklearn")  # whose estimators every study may use
 
 
 class StudyError(ValueError):
@@ -60,7 +63,11 @@ class Method:
 
 @dataclass(frozen=True)
 class Study:
-    """Data sets, methods, damage to the labels, cross-validation, measures and a seed."""
+    """Data sets, methods, damage to the labels, cross-validation, measures and a seed.
+
+    ``allow`` names the modules, besides this package and scikit-learn, whose classes may be
+    imported. It is for whoever runs the study to say, never for the study file.
+    """
 
     name: str
     seed: int
@@ -73,16 +80,26 @@ class Study:
     repeats: int
     split: str
     measures: tuple[str, ...]
+    allow: tuple[str, ...] = ()
 
 
-def load_study(path: str | Path) -> Study:
+def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
     """Read and check a study file.
+
+    Parameters
+    ----------
+    path : path
+    allow : sequence of str
+        Modules you trust whose estimators the study may use, besides those of this package and
+        of scikit-learn. No other module is imported.
 
     Raises
     ------
     StudyError
         With the line, the key and the nearest name that would have been right.
     """
+    if isinstance(allow, str) or not all(_is_module_name(name) for name in allow):
+        raise ValueError(f"allow must be a list of module names, got {allow!r}.")
     path = Path(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
@@ -91,15 +108,16 @@ def load_study(path: str | Path) -> Study:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} is not TOML: {error}.") from None
-    return _Reader(path, text).study(content)
+    return _Reader(path, text, tuple(allow)).study(content)
 
 
 class _Reader:
     """Takes values out of a parsed file and knows where each stood."""
 
-    def __init__(self, path: Path, text: str) -> None:
+    def __init__(self, path: Path, text: str, allow: tuple[str, ...]) -> None:
         self._path = path
         self._lines = text.splitlines()
+        self._allow = allow
 
     # -- the parts of a study --------------------------------------------------------------
 
@@ -129,6 +147,7 @@ class _Reader:
             measures=self._choices(
                 content, "measures", MEASURES, "", ("set_accuracy", "completeness", "incorrectness")
             ),
+            allow=self._allow,
         )
 
     def _methods(self, content: dict[str, Any]) -> tuple[Method, ...]:
@@ -152,16 +171,15 @@ class _Reader:
             self._fail(
                 "method", "kind", 'kind = "estimator" goes with class = "module.Class"', turn
             )
-        if class_path and import_class(class_path) is None:
-            self._fail("method", "class", f"{class_path!r} cannot be imported", turn)
+        if class_path:
+            self._check_class(class_path, "class", turn)
         params = self._typed(table, "params", dict, "method", {}, turn)
         try:
             json.dumps(params)
         except TypeError:
             self._fail("method", "params", "params must be numbers, texts, lists and tables", turn)
         for path in inner_classes(params):
-            if not isinstance(path, str) or import_class(path) is None:
-                self._fail("method", "params", f"class {path!r} cannot be imported", turn)
+            self._check_class(path, "params", turn)
         own = () if kind == "estimator" else (2.0,)  # an estimator has a value of its own
         return Method(
             name=self._typed(table, "name", str, "method", kind, turn),
@@ -179,6 +197,12 @@ class _Reader:
             class_path=class_path,
             params=params,
         )
+
+    def _check_class(self, path: Any, key: str, turn: int) -> None:
+        try:
+            estimator_class(path, self._allow)
+        except ValueError as error:
+            self._fail("method", key, str(error), turn)
 
     # -- single values ---------------------------------------------------------------------
 
@@ -289,7 +313,7 @@ class _Reader:
         line = self._line_of(place, key, turn)
         at = f", line {line}" if line else ""
         inside = f" [{place}]" if place else ""
-        raise StudyError(f"{self._path}{at}:{inside} {words}.")
+        raise StudyError(f"{self._path}{at}:{inside} {words}.") from None
 
     def _line_of(self, place: str, key: str, turn: int) -> int | None:
         """The line of a key in the turn-th table of a name; of the table itself if not there."""
@@ -316,15 +340,62 @@ def inner_classes(params: Mapping[str, Any]) -> Iterator[Any]:
             yield from inner_classes(value)
 
 
-def build_estimator(class_path: str, params: Mapping[str, Any]) -> Any:
+def build_estimator(class_path: str, params: Mapping[str, Any], allow: Sequence[str] = ()) -> Any:
     """An estimator; parameters that are tables with a ``class`` are estimators themselves."""
     built = {}
     for name, value in params.items():
         if isinstance(value, Mapping) and "class" in value:
             inner = {key: one for key, one in value.items() if key != "class"}
-            value = build_estimator(value["class"], inner)
+            value = build_estimator(value["class"], inner, allow)
         built[name] = value
-    return import_class(class_path)(**built)
+    return estimator_class(class_path, allow)(**built)
+
+
+def estimator_class(path: Any, allow: Sequence[str] = ()) -> Any:
+    """The estimator class that ``module.Class`` names.
+
+    A study file is data that people exchange, so it must not run code of its choice: a module is
+    imported only if it belongs to this package, to scikit-learn or to what ``allow`` names, and
+    only an estimator class is returned.
+
+    Raises
+    ------
+    ValueError
+        If the module is not allowed or holds no such estimator class.
+    """
+    module = path.rpartition(".")[0] if isinstance(path, str) else ""
+    if module and not _is_inside(module, (*PACKAGES, *allow)):
+        top = module.partition(".")[0]
+        raise ValueError(
+            f"class {path!r} cannot be imported: a study may use estimators of credalchain and "
+            f"scikit-learn; if you trust the module {top!r}, allow it with --allow {top} or "
+            f"load_study(..., allow=[{top!r}])"
+        )
+    found = import_class(path) if module else None
+    if found is None:
+        raise ValueError(f"class {path!r} cannot be imported")
+    if not _is_estimator_class(found, strict=not _is_inside(module, allow)):
+        raise ValueError(f"class {path!r} is not an estimator class of scikit-learn's kind")
+    return found
+
+
+def _is_estimator_class(found: Any, strict: bool) -> bool:
+    """Whether it is an estimator class; of this package or scikit-learn if ``strict``."""
+    if not isinstance(found, type):
+        return False
+    if strict:
+        return issubclass(found, BaseEstimator) and _is_inside(found.__module__, PACKAGES)
+    return issubclass(found, BaseEstimator) or all(
+        callable(getattr(found, name, None)) for name in ("fit", "get_params")
+    )
+
+
+def _is_inside(module: str, packages: Sequence[str]) -> bool:
+    return any(module == name or module.startswith(f"{name}.") for name in packages)
+
+
+def _is_module_name(name: Any) -> bool:
+    return isinstance(name, str) and all(part.isidentifier() for part in name.split("."))
 
 
 def import_class(path: str) -> Any:

@@ -292,8 +292,8 @@ class _EstimatorMethod:
         return [(NO_STRATEGY, Answers(values, path, bounds, precise))]
 
     def _estimator(self, fold: int) -> Any:
-        estimator = build_estimator(self._task.method.class_path, self._task.method.params)
         task = self._task
+        estimator = build_estimator(task.method.class_path, task.method.params, task.study.allow)
         seed = seed_of(task.study.seed, "estimator", task.dataset, task.repetition, fold)
         number = int(seed.generate_state(1)[0])
         unseeded = [
