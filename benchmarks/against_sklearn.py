@@ -20,7 +20,6 @@ from timing import Comparison, fastest
 from credalchain import CredalChainClassifier, NaiveCredal
 from credalchain.bases.protocol import Request
 from credalchain.odds import probabilities
-from credalchain.strategies import get_strategy
 
 BOTH = ("branching", "marginalization")
 PATH = tuple(i / 2 for i in range(12))
@@ -105,7 +104,6 @@ class _Ours:
         self._base = NaiveCredal(discretizer=None)
         self._chain = CredalChainClassifier(base=self._base, order=split.order, n_jobs=N_JOBS)
         self._new = itertools.cycle([1 + i / 100 for i in range(1, 11)])  # more than are kept
-        self._strategies = tuple(get_strategy(name) for name in BOTH)
 
     def fit(self) -> Any:
         return self._chain.fit(self._split.training, self._split.labels)
@@ -125,8 +123,8 @@ class _Ours:
         encoded = model.encode(codes)
 
         def run() -> list[Any]:
-            answers = model.infer(encoded, self._strategies, self._request(new, True))
-            return [probabilities(answer.log_odds) for answer in answers]
+            answer = model.infer(encoded, self._request(encoded, self._s(new), True))
+            return [probabilities(log_odds[0]) for log_odds in answer.log_odds]
 
         return run
 
@@ -136,7 +134,7 @@ class _Ours:
     def labels_net(self, codes: Any, new: bool) -> Callable[[], Any]:
         model = self._chain.model_
         encoded = model.encode(codes)
-        return lambda: model.infer(encoded, self._strategies, self._request(new, False))
+        return lambda: model.infer(encoded, self._request(encoded, self._s(new), False))
 
     def path(self, codes: Any) -> Callable[[], Any]:
         return lambda: self._chain.predict_path(codes, PATH, strategy=BOTH)
@@ -144,18 +142,11 @@ class _Ours:
     def path_net(self, codes: Any) -> Callable[[], Any]:
         model = self._chain.model_
         encoded = model.encode(codes)
-        request = self._request(False, False)
-        return lambda: model.infer_path(encoded, self._strategies, PATH, request)
+        request = self._request(encoded, PATH, False)
+        return lambda: model.infer(encoded, request)
 
     def _s(self, new: bool) -> float:
         return next(self._new) if new else 1.0
 
-    def _request(self, new: bool, wants_log_odds: bool) -> Request:
-        m = self._chain.n_labels_
-        return Request(
-            self._s(new),
-            self._chain.order_,
-            np.full(m, 0.5),
-            wants_log_odds=wants_log_odds,
-            n_jobs=N_JOBS,
-        )
+    def _request(self, encoded: Any, s: Any, wants_bounds: bool) -> Request:
+        return self._chain.request(encoded, s=s, strategy=BOTH, wants_bounds=wants_bounds)

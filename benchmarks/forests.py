@@ -9,9 +9,9 @@ from sklearn.utils import _safe_indexing as take_rows
 from timing import fastest
 
 from credalchain import CredalChainClassifier, CredalForest
-from credalchain._kernels.states import FREE
 from credalchain.bases.forest.packed import PackedForest
 from credalchain.datasets import load_mulan
+from credalchain.labels import UNDECIDED
 
 VALUES = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
 
@@ -24,7 +24,7 @@ def traversal() -> dict[str, float]:
     forest.fit(X, data.Y[:, 0])
     packed = PackedForest.of(forest, X.shape[1], np.empty(0, dtype=np.int64))
     rows = np.arange(len(X))
-    history = np.full(data.Y.shape, FREE, dtype=np.int8)
+    history = np.full(data.Y.shape, UNDECIDED, dtype=np.int8)
     return {
         "ours": fastest(lambda: packed.bounds(X, rows, history, s=1.0, weighted=False)),
         "theirs": fastest(lambda: forest.predict_proba(X)),

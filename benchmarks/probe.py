@@ -11,11 +11,11 @@ import numpy as np
 from splits import Split
 from timing import fastest
 
-from credalchain import CredalChainClassifier, NaiveCredal, _kernels
-from credalchain._kernels.compiler import lane_kernel
-from credalchain._kernels.lanes import load, plus, store
-from credalchain.bases.naive.memory import aligned_zeros
-from credalchain.bases.protocol import Request
+from credalchain import CredalChainClassifier, NaiveCredal
+from credalchain.bases.compiler import lane_kernel
+from credalchain.bases.naive.engine import sum_kernels as kernels
+from credalchain.bases.naive.engine.lanes import load, plus, store
+from credalchain.bases.naive.engine.layout import aligned
 from credalchain.strategies import branching
 
 
@@ -35,8 +35,8 @@ def machine() -> dict[str, float]:
     """Additions of 64-bit numbers per nanosecond, on one core."""
     found = {}
     for place, kilobytes in (("first-level cache", 16), ("second-level cache", 1024)):
-        rows = aligned_zeros((kilobytes * 8, 16))
-        out = aligned_zeros((16,))
+        rows = aligned((kilobytes * 8, 16))
+        out = aligned((16,))
         times = max(1, 2**26 // rows.size)
         seconds = fastest(lambda: _add_in_order(rows, times, out))  # noqa: B023
         found[place] = times * rows.size / seconds / 1e9
@@ -49,19 +49,19 @@ def feature_kernel(split: Split) -> float:
     chain.fit(split.training, split.labels)
     model = chain.model_
     codes = model.encode(split.batch)
-    request = Request(1.0, chain.order_, np.full(chain.n_labels_, 0.5))
-    codes, tables = model._tables_for(codes, (branching,), request, forward=True)
+    spec = model._spec(codes, (branching,), chain.order_)
+    codes, tables = model._kept_tables(codes, 1.0, spec, n_jobs=1)
     rows = tables.features.rows.values[:, :, None]  # for one s, a tile is a block of 16 lanes
-    out = aligned_zeros((codes.n_rows, len(rows), 1, 16))
-    start = aligned_zeros((len(rows), 1, 16))
+    out = aligned((codes.shape[0], len(rows), 1, 16))
+    start = aligned((len(rows), 1, 16))
     if split.is_text:
         seconds = fastest(
-            lambda: _kernels.add_sparse_rows(codes.indptr, codes.entries, 0, start, rows, 0, out)
+            lambda: kernels.add_sparse_rows(codes.indptr, codes.entries, 0, start, rows, 0, out)
         )
         additions = len(codes.entries) * len(rows) * 16
     else:
         seconds = fastest(
-            lambda: _kernels.add_rows(codes.values, 0, codes.offsets, start, rows, 0, out)
+            lambda: kernels.add_rows(codes.values, codes.offsets, 0, start, rows, 0, out)
         )
         additions = codes.values.size * len(rows) * 16
     return additions / seconds / 1e9

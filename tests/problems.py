@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 import oracle
 from credalchain import CredalChainClassifier, NaiveCredal
-from credalchain.bases.naive.codes import inner_codes
+from credalchain.bases.naive.codes import as_codes
 from credalchain.bases.naive.counts import count
 
 ALMOST_ONE = float(np.nextafter(1.0, 2.0))  # a tie at s = 1 is a near-tie here
@@ -34,7 +34,7 @@ class Case:
     known: np.ndarray
 
     def counts(self):
-        return count(inner_codes(self.codes, self.K), self.Y, self.K)
+        return count(as_codes(self.codes, self.K), self.Y, self.K)
 
     def estimator(self, **changes):
         params = {

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 
 import oracle
-from credalchain.bases.protocol import ChainModel
+from credalchain.bases.model import ChainModel
 from problems import cases, random_case
 
 
@@ -34,10 +34,10 @@ def test_predict_equals_the_literal_precise_chain(case):
 @given(cases())
 def test_compiled_walk_equals_the_plain_driver_bit_for_bit(case):
     chain = case.estimator()
-    request = chain._request(case.s, known=case.known)
-    encoded = chain.model_.encode(case.rows)
-    (fast,) = chain.model_.infer(encoded, (chain._strategy(),), request)
-    (plain,) = ChainModel.infer(chain.model_, encoded, (chain._strategy(),), request)
+    encoded = chain.encode(case.rows)
+    request = chain.request(encoded, known=case.known)
+    fast = chain.model_.infer(encoded, request)
+    plain = ChainModel.infer(chain.model_, encoded, request)
     np.testing.assert_array_equal(fast.labels, plain.labels)
     np.testing.assert_array_equal(fast.log_odds, plain.log_odds)
     np.testing.assert_array_equal(fast.exactness, plain.exactness)

@@ -8,10 +8,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from credalchain import CredalChainClassifier, NaiveCredal, Strategy, branching
-from credalchain.bases.naive.codes import inner_codes
+from credalchain import CredalChainClassifier, NaiveCredal, Strategy
+from credalchain.bases.model import ChainModel
+from credalchain.bases.naive.codes import as_codes
 from credalchain.bases.naive.counts import count
 from credalchain.bases.protocol import Exactness
+from credalchain.strategies import merge_widest
 
 BOTH = ("branching", "marginalization")
 
@@ -109,12 +111,10 @@ def test_one_strategy_or_both_in_a_pass(fitted):
 def test_subtracted_or_recounted(fitted):
     model, X, Y = fitted
     K = model.model_.counts.n_categories
-    fold = count(inner_codes(X[:100], K), Y[:100], K)
+    fold = count(as_codes(X[:100], K), Y[:100], K)
     params = model.get_params(deep=False)
     subtracted = CredalChainClassifier.from_counts(model.model_.counts - fold, **params)
-    recounted = CredalChainClassifier.from_counts(
-        count(inner_codes(X[100:], K), Y[100:], K), **params
-    )
+    recounted = CredalChainClassifier.from_counts(count(as_codes(X[100:], K), Y[100:], K), **params)
     same_bits(subtracted.infer(X), recounted.infer(X))
 
 
@@ -190,11 +190,10 @@ def test_174_labels_in_a_chain_with_zero_counts():
     prediction = model.infer(X)
     assert np.isinf(prediction.log_odds).any()
     assert not np.isnan(prediction.log_odds).any()
-    request = model._request(0.0, known=None)
-    encoded = model.model_.encode(X)
-    (plain,) = super(type(model.model_), model.model_).infer(encoded, (branching,), request)
-    np.testing.assert_array_equal(plain.labels, prediction.labels)
-    np.testing.assert_array_equal(plain.log_odds, prediction.log_odds)
+    encoded = model.encode(X)
+    plain = ChainModel.infer(model.model_, encoded, model.request(encoded))
+    np.testing.assert_array_equal(plain.labels[0, 0], prediction.labels)
+    np.testing.assert_array_equal(plain.log_odds[0, 0], prediction.log_odds)
 
 
 def test_zero_over_zero_is_probability_zero():
@@ -205,13 +204,13 @@ def test_zero_over_zero_is_probability_zero():
     assert prediction.labels.tolist() == [[0]]
 
 
-def _half_way(w_lower, w_upper):
-    return w_lower.min(axis=0) / 2, w_upper.max(axis=0) / 2
+def _half_way(if_zero, if_one, if_untold):
+    return np.minimum(if_zero[0], if_one[0]) / 2, np.maximum(if_zero[1], if_one[1]) / 2
 
 
 def test_a_strategy_of_ones_own():
     X, Y, _ = make(np.random.default_rng(7), 100, 4, 5, 3)
-    own = Strategy("half way", nested=False, star=_half_way)
+    own = Strategy("half way", nested=False, merge=_half_way)
     model = chain(strategy=own, s=4.0, order="given").fit(X, Y)
     prediction = model.infer(X)
     assert set(prediction.exactness) == {Exactness.APPROXIMATE}
@@ -223,20 +222,20 @@ def test_a_strategy_of_ones_own():
 
 def test_a_strategy_equal_to_branching_gives_its_bits():
     X, Y, _ = make(np.random.default_rng(8), 100, 4, 5, 3)
-    twin = Strategy("twin", nested=True, star=branching.star)
+    twin = Strategy("twin", nested=True, merge=lambda *branches: merge_widest(*branches))
     for order in ("given", "dynamic"):
         model = chain(order=order).fit(X, Y)
         same_bits(model.infer(X), model.infer(X, strategy=twin))
 
 
 @pytest.mark.parametrize(
-    "star", [lambda lo, up: (lo, up), lambda lo, up: (lo, up, up), lambda lo, up: 3]
+    "merge", [lambda *_: (np.ones(9), 0), lambda zero, *_: (*zero, 0), lambda *_: 3]
 )
-def test_a_strategy_that_gives_nonsense_is_named(star):
+def test_a_strategy_that_gives_nonsense_is_named(merge):
     X, Y, _ = make(np.random.default_rng(9), 20, 2, 3, 2)
     model = chain().fit(X, Y)
-    with pytest.raises(ValueError, match="star of strategy 'odd' must give"):
-        model.infer(X, strategy=Strategy("odd", nested=False, star=star))
-    huge = Strategy("odd", nested=False, star=lambda lo, up: (lo[0] * 0 - 1e9, up[0]))
+    with pytest.raises(ValueError, match="merge of strategy 'odd' must give"):
+        model.infer(X, strategy=Strategy("odd", nested=False, merge=merge))
+    huge = Strategy("odd", nested=False, merge=lambda zero, *_: (zero[0] * 0 - 1e9, zero[1]))
     with pytest.raises(ValueError, match="below 256"):
         model.infer(X, strategy=huge)

@@ -24,7 +24,8 @@ from credalchain import (
     partial_labels,
     sample_labels,
 )
-from credalchain.calibration import best_exponent, sharpened
+from credalchain.estimators.calibration import best_exponent, sharpened
+from credalchain.estimators.targets import Targets
 
 
 def data(n=200, m=4, seed=0):
@@ -49,15 +50,14 @@ class Told:
     def __init__(self, p):
         self.p = np.asarray(p, dtype=float)
         self.model_ = self
+        self.targets_ = Targets.of_labels(4)
 
     def never_observed(self):
         return np.zeros(4, dtype=bool)
 
-    def predict_proba(self, X):
-        return self.p
-
-    def _read_known(self, known, n_rows):
+    def label_proba(self, X, known):
         assert known is None
+        return self.p
 
 
 def best_by_enumeration(p, reward):

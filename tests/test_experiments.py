@@ -344,12 +344,12 @@ def test_the_runner_equals_the_estimator_used_by_hand(tmp_path, settings):
         else {"epsilon": 0, "prior": "paper", "denominator": "class"}
     )
     codes = bins.transform(data.X)
-    from credalchain.bases.naive.codes import inner_codes
+    from credalchain.bases.naive.codes import as_codes
     from credalchain.bases.naive.counts import count
 
     k = bins.n_categories_
     chain = CredalChainClassifier.from_counts(
-        count(inner_codes(codes[training], k), labels[training], k),
+        count(as_codes(codes[training], k), labels[training], k),
         base=NaiveCredal(discretizer=None, **options),
         order=order_of(study, "embedded:yeast", 0, 0, 14),
     )

@@ -15,13 +15,13 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from credalchain import ChainCounts, CredalChainClassifier, NaiveCredal
+from credalchain.bases.model import ChainModel
 from credalchain.bases.naive import counts as counts_module
-from credalchain.bases.naive import evidence, feature_tables, fixed_order
-from credalchain.bases.naive.codes import inner_codes
+from credalchain.bases.naive.codes import as_codes
 from credalchain.bases.naive.counts import count
-from credalchain.bases.protocol import drive
+from credalchain.bases.naive.engine import evidence, fixed_order, tables
 from credalchain.bases.threads import for_each_chunk
-from credalchain.strategies import Strategy, get_strategy
+from credalchain.strategies import Strategy
 
 BOTH = ("branching", "marginalization")
 
@@ -53,12 +53,12 @@ def counted_literally(X, Y, K):
 def test_packed_counters(n, m, thin, missing):
     X, Y = data(n, 7, m, thin=thin, missing=missing)
     K = np.full(7, 3)
-    codes = inner_codes(sparse.csr_array(X) if thin else X, K)
+    codes = as_codes(sparse.csr_array(X) if thin else X, K)
     counts = count(codes, Y, K)
     feature, pair = counted_literally(X, Y, K)
     np.testing.assert_array_equal(counts.feature, feature)
     np.testing.assert_array_equal(counts.pair, pair)
-    np.testing.assert_array_equal(counts.feature_totals(), feature.reshape(7, 3, m, 2).sum(axis=1))
+    np.testing.assert_array_equal(counts.feature_totals, feature.reshape(7, 3, m, 2).sum(axis=1))
 
 
 def test_packed_counters_do_not_run_over():
@@ -66,7 +66,7 @@ def test_packed_counters_do_not_run_over():
     n = 70_000
     X, Y, K = np.ones((n, 1), dtype=np.uint8), np.ones((n, 3), dtype=np.int8), np.array([2])
     for codes in (X, sparse.csr_array(X)):
-        counts = count(inner_codes(codes, K), Y, K)
+        counts = count(as_codes(codes, K), Y, K)
         assert counts.feature[1, :, 1].tolist() == [n] * 3
         assert counts.feature.sum() == 3 * n
 
@@ -115,7 +115,7 @@ def test_a_path_with_and_without_epsilon(thin, prior, missing_features):
     base = NaiveCredal(discretizer=None, prior=prior, missing_features=missing_features)
     chain = CredalChainClassifier(base, random_state=2).fit(X, Y)
     chain.model_.settings = replace(chain.model_.settings, epsilon_at_zero=0.0)
-    own = Strategy("own", nested=False, star=lambda lower, upper: (lower[0], upper[1]))
+    own = Strategy("own", nested=False, merge=lambda zero, one, untold: (zero[0], one[1]))
     values = [2.0, 0.0, 0.5, 0.0, 1.0]
     for strategies in (BOTH, (*BOTH, own), (own, "marginalization", "branching", "branching")):
         paths = chain.predict_path(X, values, strategy=strategies)
@@ -135,14 +135,14 @@ def test_sizes_of_groups_and_tiles_do_not_show(thin, epsilon):
     values = [0.0, 0.3, 1.0, 2.5, 4.0]
     before = chain.predict_path(X, values, strategy=BOTH), chain.infer(X, s=0.7, strategy=BOTH)
     chain.model_._forget_tables()
-    with mock.patch.object(feature_tables, "_WORTH_COMPILING", 0):
+    with mock.patch.object(tables, "_WORTH_COMPILING", 0):
         for large, small in zip(chain.infer(X, s=0.7, strategy=BOTH), before[1], strict=True):
             np.testing.assert_array_equal(large.log_odds, small.log_odds)
     chain.model_._forget_tables()
     with (
-        mock.patch.object(evidence, "_PIECES_AT_ONCE", 1),
-        mock.patch.object(evidence, "_LITTLE_ROOM", 1),
-        mock.patch.object(feature_tables, "_NUMBERS_IN_CACHE", 1),
+        mock.patch.object(evidence, "_CELLS_AT_ONCE", 1),
+        mock.patch.object(evidence, "_FEW_TRIPLES", 1),
+        mock.patch.object(evidence, "_NUMBERS_IN_CACHE", 1),
         mock.patch.object(fixed_order, "_SUMS_PER_CHUNK", 1),
     ):
         path, one = (
@@ -157,7 +157,7 @@ def test_sizes_of_groups_and_tiles_do_not_show(thin, epsilon):
 def test_pairs_by_products():
     """Many pairs are counted by products of matrices, few as if labels were features."""
     _, Y = data(200, 1, 13, missing=0.3)
-    codes = inner_codes(np.zeros((200, 1), dtype=np.int64), np.array([1]))
+    codes = as_codes(np.zeros((200, 1), dtype=np.int64), np.array([1]))
     few = count(codes, Y, np.array([1]))
     with mock.patch.object(counts_module, "_MANY_PAIRS", 0):
         many = count(codes, Y, np.array([1]))
@@ -200,14 +200,12 @@ def test_surprises_against_the_plain_walk(seed, m, n, s, epsilon, threshold, sha
     given_labels = known.astype(np.int8) if share_known else None
     with mock.patch.object(fixed_order, "_SUMS_PER_CHUNK", 1):  # chunks of 16 rows
         both = chain.infer(rows, s=s, strategy=BOTH, known=given_labels)
-    model = chain.model_
-    encoded = model.encode(rows)
-    request = chain._request(s, known=given_labels)
-    for name, fast in zip(BOTH, both, strict=True):
-        walk = model.begin(encoded, s=s, strategy=get_strategy(name), precise=False)
-        slow = drive(walk, request, model.never_observed())
-        np.testing.assert_array_equal(fast.labels, slow.labels)
-        np.testing.assert_array_equal(fast.log_odds, slow.log_odds)
+    encoded = chain.encode(rows)
+    request = chain.request(encoded, s=s, strategy=BOTH, known=given_labels)
+    slow = ChainModel.infer(chain.model_, encoded, request)
+    for place, fast in enumerate(both):
+        np.testing.assert_array_equal(fast.labels, slow.labels[place, 0])
+        np.testing.assert_array_equal(fast.log_odds, slow.log_odds[place, 0])
 
 
 def test_pilots_that_get_stuck():
@@ -275,15 +273,17 @@ def test_only_what_is_used_is_compiled(tmp_path):
         tmp_path,
         "assert 'numba' not in sys.modules",
         """
-from credalchain import _kernels
-for module in [sys.modules[name] for name in sys.modules if name.startswith(_kernels.__name__)]:
+for module in [module for name, module in sys.modules.items() if "kernels" in name]:
+    if not module.__name__.startswith("credalchain"):
+        continue
     for name, thing in vars(module).items():
         if getattr(thing, "signatures", None):
             print(name)
             assert name.startswith("_") or len(thing.signatures) == 1, (name, thing.signatures)
 """,
     )
-    kernels = {name for name in used if name[0] != "_"} - {"load", "plus", "store"}  # of add_rows
+    parts = {"load", "plus", "store", "resolve_zeros"}  # of kernels
+    kernels = {name for name in used if name[0] != "_"} - parts
     assert kernels == {"count_codes", "add_rows", "walk_chain"}
 
 
@@ -300,7 +300,7 @@ before = settings()
 """,
         """
 assert settings() == before, settings()
-from credalchain._kernels.compiler import lane_kernel
+from credalchain.bases.compiler import lane_kernel
 seen = []
 from numba.core import codegen
 original = codegen.CPUCodegen._pass_builder
@@ -367,7 +367,7 @@ def test_memory_does_not_grow_with_the_counts(factor):
     """Also where counts too large to be looked up directly share slots of the memory."""
     X, Y = data(300, 12, 9)
     K = np.full(12, 3)
-    small = count(inner_codes(X, K), Y, K)
+    small = count(as_codes(X, K), Y, K)
     arrays = (getattr(small, name).astype(np.int64) for name in ("label", "feature", "pair"))
     counts = ChainCounts(300 * factor, K, *(factor * array for array in arrays))
     base = NaiveCredal(discretizer=None, prior="credal")  # scales with the counts
@@ -382,11 +382,12 @@ def test_memory_does_not_grow_with_the_counts(factor):
 
 def test_padding_is_not_computed_with(monkeypatch):
     """Fresh memory may hold anything, and what looks like a number too large is a warning."""
-    fresh = feature_tables.aligned
+    fresh = evidence.aligned
 
-    def dirty(shape):
-        array = fresh(shape)
-        array.fill(np.iinfo(np.int64).max)
+    def dirty(shape, dtype=np.int64, *, zeros=True):
+        array = fresh(shape, dtype, zeros=zeros)
+        if not zeros:
+            array.fill(np.iinfo(np.int64).max)
         return array
 
     X, Y = data(60, 5, 3)
@@ -395,5 +396,5 @@ def test_padding_is_not_computed_with(monkeypatch):
     chain = CredalChainClassifier(base, random_state=0).fit(X, Y)
     values = [0.5, 1.0, 2.0]
     expected = chain.predict_path(X, values)
-    monkeypatch.setattr(feature_tables, "aligned", dirty)
+    monkeypatch.setattr(evidence, "aligned", dirty)
     np.testing.assert_array_equal(chain.predict_path(X, values), expected)

@@ -11,7 +11,7 @@ from sklearn.multioutput import ClassifierChain
 from sklearn.naive_bayes import CategoricalNB
 
 from credalchain import ABSTAIN, CredalChainClassifier, NaiveCredal
-from credalchain.bases.naive.codes import inner_codes
+from credalchain.bases.naive.codes import as_codes
 from credalchain.bases.naive.counts import count
 from credalchain.metrics import completeness, set_accuracy
 from credalchain.strategies import branching, marginalization
@@ -236,7 +236,7 @@ def test_permuting_labels_and_order_permutes_the_answer(case, random):
 @given(cases(), st.integers(0, 8))
 def test_counts_add_and_subtract(case, cut):
     def counts(rows):
-        codes = inner_codes(case.codes[rows], case.K)
+        codes = as_codes(case.codes[rows], case.K)
         return count(codes, case.Y[rows], case.K)
 
     head, tail, everything = counts(slice(cut)), counts(slice(cut, None)), case.counts()

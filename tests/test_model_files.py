@@ -347,7 +347,7 @@ def test_description(tmp_path):
 
 
 def test_what_cannot_be_saved_says_so(tmp_path):
-    own = Strategy("mine", nested=False, star=lambda lo, up: (lo[0], up[0]))
+    own = Strategy("mine", nested=False, merge=lambda zero, one, untold: zero)
     with pytest.raises(ValueError, match="strategy of your own cannot be saved.*'mine'"):
         save_model(CredalChainClassifier(strategy=own).fit(NUMBERS, LABELS), tmp_path / "m")
     for unfitted in (CredalChainClassifier(), JointDecision()):

@@ -19,7 +19,7 @@ from credalchain import (
     tree_marginalization,
 )
 from credalchain.bases.local import LocalWalk
-from credalchain.tree import StarredTree, branching_bounds, tree_marginal_bounds
+from credalchain.tree import OpenTree, branching_bounds, tree_marginal_bounds
 from problems import cases
 
 F = Fraction
@@ -52,7 +52,7 @@ def exact_bounds(function, m, history, j, strategy):
     """Bounds of label j after the given history (None = star), as fractions."""
     walk = LocalWalk(Table(function), np.zeros((1, 1)), m, 1.0, strategy)
     for k, y in enumerate(history):
-        walk.tell(k, np.array([-1 if y is None else y], dtype=np.int8), np.array([0]))
+        walk.set_label(k, np.array([-1 if y is None else y], dtype=np.int8), np.array([0]))
     lower, upper = walk.probabilities(j, np.array([0]))
     return lower[0], upper[0]
 
@@ -207,7 +207,7 @@ def test_floats_and_fractions_agree():
         told = {0: None, 1: np.array([1]), 2: None}
         results = []
         for number in (lambda f: np.array([f], dtype=object), lambda f: np.array([float(f)])):
-            tree = StarredTree(
+            tree = OpenTree(
                 told,
                 lambda k, h, number=number, bounds=bounds: tuple(
                     number(end) for end in bounds[tuple(int(np.ravel(h[i])[0]) for i in range(k))]
@@ -244,7 +244,7 @@ def expected_of_the_naive_tree(case):
 
         told, row = {}, {}
         for j in case.order:
-            lower, upper = tree_marginal_bounds(StarredTree(told, bounds), j)
+            lower, upper = tree_marginal_bounds(OpenTree(told, bounds), j)
             answer = oracle.decide(problem, j, lower[0], upper[0])
             row[j] = known[j] if known[j] != -1 else -1 if answer == oracle.STAR else answer
             told[j] = None if row[j] == -1 else np.array([row[j]])
@@ -280,7 +280,7 @@ def test_ties_of_floats_are_settled_by_their_exact_values(seed):
     nodes = [history for k in range(3) for history in product((0, 1), repeat=k)]
     ends = {node: sorted(rng.integers(0, 11, size=2) / 10) for node in nodes}
     exact = {node: tuple(map(F, map(float, pair))) for node, pair in ends.items()}
-    tree = StarredTree(
+    tree = OpenTree(
         {0: None, 1: None},
         lambda k, h: tuple(np.array([end]) for end in exact[tuple(int(h[i]) for i in range(k))]),
     )
@@ -300,8 +300,8 @@ def test_ties_of_floats_are_settled_by_their_exact_values(seed):
             np.zeros((1, 1)), s=1.0, strategy=tree_marginalization, precise=False
         )
         for k in (0, 1):
-            walk.tell(k, np.array([-1], dtype=np.int8), np.array([0]))
-        low, high = walk.sides(2, threshold, np.array([0]))
+            walk.set_label(k, np.array([-1], dtype=np.int8), np.array([0]))
+        low, high = walk.compare(2, threshold, np.array([0]))
         t = F(threshold)
         assert (low[0], high[0]) == ((lower > t) - (lower < t), (upper > t) - (upper < t))
 
@@ -361,7 +361,7 @@ def test_a_base_of_ones_own():
     assert chain.predict(X[:1]).tolist() == [[1, 1, 0]]
     with pytest.raises(AttributeError, match="cannot learn from more rows"):
         chain.partial_fit(X, Y)
-    with pytest.raises(ValueError, match="'marginalization' is for models that are sums"):
+    with pytest.raises(ValueError, match="'marginalization' is for models that can leave a label out"):
         chain.infer(X, strategy="marginalization")
     with pytest.raises(TypeError, match="does not learn from counts"):
         CredalChainClassifier.from_counts(None, base=Frequencies())
@@ -374,7 +374,7 @@ def test_bad_bounds_are_named():
 
 
 def test_too_many_stars_are_refused_not_waited_for():
-    tree = StarredTree(dict.fromkeys(range(13)), lambda k, history: pytest.fail("computed"))
+    tree = OpenTree(dict.fromkeys(range(13)), lambda k, history: pytest.fail("computed"))
     for solve in (branching_bounds, tree_marginal_bounds):
         with pytest.raises(ValueError, match=r"13 labels were left open .* at most 12"):
             solve(tree, 13)

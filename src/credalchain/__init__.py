@@ -4,22 +4,23 @@ from credalchain._version import __version__
 from credalchain.bases.forest import CredalForest
 from credalchain.bases.local import LocalBase, LocalChainModel, LocalModel
 from credalchain.bases.logistic import CredalLogistic
+from credalchain.bases.model import ChainModel
 from credalchain.bases.naive import ChainCounts, NaiveCredal
-from credalchain.bases.protocol import ChainModel, CredalBase, Exactness, Walk
+from credalchain.bases.protocol import CredalBase, Exactness, Walk
 from credalchain.bases.wrapper import CredalWrapper
-from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
-from credalchain.chain import CredalChainClassifier
-from credalchain.decision import JointDecision
-from credalchain.ensemble import CredalChainEnsemble
+from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
+from credalchain.estimators.chain import CredalChainClassifier
+from credalchain.estimators.decision import JointDecision
+from credalchain.estimators.ensemble import CredalChainEnsemble
+from credalchain.estimators.prediction import CredalPrediction
+from credalchain.estimators.sampling import sample_labels
 from credalchain.explanation import Explanation, explain
 from credalchain.labels import ABSTAIN, as_labels
 from credalchain.model_files import ModelFileError, load_model, save_model
 from credalchain.model_selection import cross_val_partial, partial_labels, partial_scorer, unwrap
 from credalchain.persistence import TRUSTED_TYPES
-from credalchain.prediction import CredalPrediction
 from credalchain.preprocessing import Discretizer
 from credalchain.report import partial_report
-from credalchain.sampling import sample_labels
 from credalchain.strategies import Strategy, branching, marginalization, tree_marginalization
 
 __all__ = [

@@ -10,11 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.model_selection import KFold
 
-from credalchain.chain import CredalChainClassifier
 from credalchain.datasets import EmbeddedData, load_embedded_yeast
+from credalchain.estimators.chain import CredalChainClassifier
+from credalchain.estimators.prediction import CredalPrediction
 from credalchain.metrics import completeness, incorrectness, set_accuracy
 from credalchain.plotting import CompletenessCurveDisplay, plot_predictions
-from credalchain.prediction import CredalPrediction
 
 S_VALUES = (0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5)
 STRATEGIES = ("branching", "marginalization")

@@ -8,10 +8,10 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from credalchain._kernels.states import FREE
-from credalchain.bases.protocol import Request
-from credalchain.decision import JointDecision
-from credalchain.labels import ABSTAIN, MISSING, as_labels
+from credalchain.bases.ensemble import EnsembleModel
+from credalchain.bases.protocol import Answer, Request
+from credalchain.estimators.decision import JointDecision
+from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, as_labels
 
 _WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
 
@@ -170,21 +170,21 @@ def explain(
         return _explain_decision(classifier, table, reward, known)
     if reward is not None:
         raise ValueError("reward is for a JointDecision; this classifier has s.")
-    strategy = classifier._strategies(strategy)[0]
     given = _one_known(known, classifier.n_labels_)
-    encoded, _ = classifier._encode(table)
-    request = classifier._request(classifier.s if s is None else s, known=given)
-    answer, trace = classifier.model_.infer_traced(encoded, strategy, request)
-    steps = _steps(classifier, encoded, request, strategy, answer, trace)
+    encoded = classifier.encode(table)
+    request = classifier.request(encoded, s=s, strategy=strategy, known=given)
+    answer = classifier.model_.infer(encoded, request)
+    steps = _steps(classifier, encoded, request, answer)
+    (value,), (chosen,) = request.values, request.strategies
 
-    def after(rows: Any, told: Any) -> Any:
-        return classifier.infer(rows, s=request.s, strategy=strategy, known=told).labels
+    def after(rows: Any, known: Any) -> Any:
+        return classifier.infer(rows, s=value, strategy=chosen, known=known).labels
 
     questions = []
     if request.chained:  # else no answer says anything about another label
         names = classifier.label_names_
-        questions = _questions(names, table, given, answer.labels[0], after)
-    setting = f"s = {request.s:g}, {strategy.name}"
+        questions = _questions(names, table, given, answer.labels[0, 0, 0], after)
+    setting = f"s = {value:g}, {chosen.name}"
     return Explanation(tuple(steps), tuple(questions), setting)
 
 
@@ -210,8 +210,8 @@ def _explain_decision(
         for j in surest.tolist()
     ]
 
-    def after(rows: Any, told: Any) -> Any:
-        return decision.infer(rows, reward=value, known=told).labels
+    def after(rows: Any, known: Any) -> Any:
+        return decision.infer(rows, reward=value, known=known).labels
 
     questions = _questions(names, table, given, prediction.labels[0], after)
     return Explanation(tuple(steps), tuple(questions), f"decided jointly, reward = {value:g}")
@@ -238,16 +238,16 @@ def _one_known(known: Any, n_labels: int) -> Any:
     return given
 
 
-def _steps(
-    classifier: Any, encoded: Any, request: Request, strategy: Any, answer: Any, trace: list[int]
-) -> list[Step]:
-    labels, log_odds, known = answer.labels[0], answer.log_odds[0], request.known
-    history = np.full(classifier.n_labels_, FREE, dtype=np.int8)
-    never = classifier.model_.never_observed()
+def _steps(classifier: Any, encoded: Any, request: Request, answer: Answer) -> list[Step]:
+    assert answer.log_odds is not None
+    labels, log_odds, known = answer.labels[0, 0, 0], answer.log_odds[0, 0, 0], request.known
+    history = np.full(classifier.n_labels_, UNDECIDED, dtype=np.int8)
     steps = []
-    for j in trace:
-        parts = classifier.model_.contributions(encoded, j, history, s=request.s, strategy=strategy)
-        if never[j]:  # left open by rule, not by a sum
+    for j in _visited(classifier.model_, request, answer):
+        parts = classifier.model_.contributions(
+            encoded, j, history, s=request.values[0], strategy=request.strategies[0]
+        )
+        if request.never_observed[j]:  # left open by rule, not by a sum
             parts = None
         reasons = [_reason(classifier, part) for part in parts or []]
         steps.append(
@@ -266,12 +266,21 @@ def _steps(
     return steps
 
 
+def _visited(model: Any, request: Request, answer: Answer) -> list[int]:
+    """The labels in the order of the chain; of the columns where there are several chains."""
+    if answer.visited is not None:
+        return list(answer.visited[0, 0, 0].tolist())
+    if isinstance(model, EnsembleModel) or request.order is None:
+        return list(range(model.n_labels))
+    return list(request.order.tolist())
+
+
 def _reason(classifier: Any, part: Any) -> Reason:
     if part.source == "feature":
         names = getattr(classifier, "feature_names_in_", None)
-        name = f"feature{part.which}" if names is None else str(names[part.which])
+        name = f"feature{part.number}" if names is None else str(names[part.number])
     elif part.source == "label":
-        name = str(classifier.label_names_[part.which])
+        name = str(classifier.label_names_[part.number])
     else:
         name = "prior"
     return Reason(part.source, name, part.value, part.lower, part.upper)

@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-MISSING = -1
-ABSTAIN = -1
+MISSING = -1  # in a label matrix: nobody observed it
+ABSTAIN = -1  # in a prediction: left open
+UNDECIDED = -2  # in a history: the chain has not come to this label yet
 
 _EXPECTED = "0, 1 or missing (-1, NaN, None, pd.NA or masked)"
 

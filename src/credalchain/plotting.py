@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.estimators.prediction import CredalPrediction
 from credalchain.explanation import Explanation, Step
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 from credalchain.metrics import completeness_curve
-from credalchain.prediction import CredalPrediction
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

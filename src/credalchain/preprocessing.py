@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from credalchain.labels import is_missing
+from credalchain.validation import check_whole
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -145,20 +146,8 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
         y : ignored
         """
-        if isinstance(self.n_bins, bool) or not isinstance(self.n_bins, (int, np.integer)):
-            raise ValueError(f"n_bins must be a whole number, at least 2, got {self.n_bins!r}.")
-        if self.n_bins < 2:
-            raise ValueError(f"n_bins must be a whole number, at least 2, got {self.n_bins!r}.")
-        X = _read_table(self, X, reset=True)
-        if sparse.issparse(X):
-            self.binnings_ = _learn_sparse(X, int(self.n_bins))
-        elif isinstance(X, np.ndarray) and X.dtype.kind == "f":
-            self.binnings_ = [_learn_bins(column, int(self.n_bins)) for column in _columns(X)]
-        else:
-            self.binnings_ = [
-                _learn_column(name, column, int(self.n_bins)) for name, column in named_columns(X)
-            ]
-        self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
+        check_whole("n_bins", self.n_bins, at_least=2)
+        self._learn(_columns_of(read_table(self, X, reset=True)))
         return self
 
     def transform(self, X: Any) -> Any:
@@ -169,24 +158,39 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        return self.encode(_read_table(self, X, reset=False))
+        return self.encode(read_table(self, X, reset=False))
+
+    def fit_encode(self, X: Any) -> Any:
+        """Learn from input that was checked already, and give its codes, in one pass."""
+        validate_data(self, X, reset=True, skip_check_array=True)
+        columns = _columns_of(X)
+        self._learn(columns)
+        return self._encode(columns, X.shape)
 
     def encode(self, X: Any) -> Any:
         """Codes of input that was checked already: ``transform`` without its checks of X."""
-        if isinstance(X, np.ndarray) and X.dtype.kind in "iu":
-            X = X.astype(np.float64)
-        dtype = np.min_scalar_type(-int(self.n_categories_.max(initial=1)) - 1)
-        if sparse.issparse(X):
-            if all(isinstance(binning, ZeroAndBins) for binning in self.binnings_):
-                return _encode_sparse(X, self.binnings_, dtype)
+        if sparse.issparse(X) and not all(isinstance(one, ZeroAndBins) for one in self.binnings_):
             X = X.toarray()
-        codes = np.empty(X.shape, dtype=dtype)
-        if isinstance(X, np.ndarray) and X.dtype.kind == "f":
-            named = [(str(i), column) for i, column in enumerate(_columns(X))]
+        return self._encode(_columns_of(X), X.shape)
+
+    def _learn(self, columns: Any) -> None:
+        n_bins = check_whole("n_bins", self.n_bins, at_least=2)
+        if sparse.issparse(columns):
+            self.binnings_ = _learn_sparse(columns, n_bins)
         else:
-            named = named_columns(X)
-        for i, (name, column) in enumerate(named):
-            codes[:, i] = _encode_column(name, column, self.binnings_[i])
+            self.binnings_ = [_learn_column(name, column, n_bins) for name, column in columns]
+        self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
+
+    def _encode(self, columns: Any, shape: tuple[int, ...]) -> Any:
+        dtype = np.min_scalar_type(-int(self.n_categories_.max(initial=1)) - 1)
+        if sparse.issparse(columns):
+            return _encode_sparse(columns, self.binnings_, dtype)
+        codes = np.empty(shape, dtype=dtype)
+        for i, ((name, column), binning) in enumerate(zip(columns, self.binnings_, strict=True)):
+            if isinstance(binning, NumericBins) and isinstance(column, np.ndarray):
+                codes[:, i] = binning.encode(column)
+            else:
+                codes[:, i] = _encode_column(name, column, binning)
         return codes
 
     def __sklearn_tags__(self) -> Any:
@@ -199,9 +203,10 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
-def _read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Checked input: CSR of floats, a data frame, an array of floats or one of anything else."""
-    X = as_plain_table(X)
+def read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+    """Checked input: CSR, a data frame, or an array of numbers or of anything else."""
+    if type(X) is not np.ndarray:
+        X = as_plain_table(X)
     if hasattr(X, "columns"):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if 0 in X.shape:
@@ -214,7 +219,7 @@ def _read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
         X,
         reset=reset,
         accept_sparse="csr",
-        dtype=np.float64 if numeric else None,
+        dtype=None,
         ensure_all_finite="allow-nan" if numeric else False,
     )
 
@@ -240,9 +245,16 @@ def _has_text(rows: Any) -> bool:
     )
 
 
-def _columns(X: FloatArray) -> FloatArray:
-    """Columns one after the other in memory."""
-    return np.ascontiguousarray(X.T)
+def _columns_of(X: Any) -> Any:
+    """A table by columns: CSC without stored zeros, or (name, values) of each."""
+    if sparse.issparse(X):
+        columns = X.astype(np.float64).tocsc(copy=True)
+        columns.eliminate_zeros()
+        return columns
+    if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
+        by_column = np.ascontiguousarray(X.T, dtype=np.float64)
+        return [(str(i), column) for i, column in enumerate(by_column)]
+    return named_columns(X)
 
 
 def named_columns(X: Any) -> list[tuple[str, Any]]:
@@ -252,10 +264,6 @@ def named_columns(X: Any) -> list[tuple[str, Any]]:
     if hasattr(X, "iloc"):  # names may repeat
         return [(str(name), X.iloc[:, i]) for i, name in enumerate(X.columns)]
     return [(str(name), X[name]) for name in X.columns]
-
-
-def _learn_bins(values: FloatArray, n_bins: int) -> NumericBins:
-    return NumericBins(_cut_points(values, n_bins))
 
 
 def _cut_points(values: FloatArray, n_bins: int) -> FloatArray:
@@ -281,7 +289,7 @@ def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
     if keys.dtype.kind == "f":
         if _all_bool(values[~missing]):
             return Categories(np.array([0.0, 1.0]))
-        return _learn_bins(np.where(missing, np.nan, keys), n_bins)
+        return NumericBins(_cut_points(np.where(missing, np.nan, keys), n_bins))
     return Categories(np.unique(keys[~missing]))
 
 
@@ -341,18 +349,14 @@ def _all_bool(values: NDArray[Any]) -> bool:
     )
 
 
-def _learn_sparse(X: Any, n_bins: int) -> list[Binning]:
-    columns = X.tocsc(copy=True)
-    columns.eliminate_zeros()
+def _learn_sparse(columns: Any, n_bins: int) -> list[Binning]:
     return [
         ZeroAndBins(_cut_points(columns.data[start:stop], n_bins))
         for start, stop in zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
     ]
 
 
-def _encode_sparse(X: Any, binnings: list[Binning], dtype: Any) -> Any:
-    columns = X.tocsc(copy=True)
-    columns.eliminate_zeros()
+def _encode_sparse(columns: Any, binnings: list[Binning], dtype: Any) -> Any:
     codes = np.ones(len(columns.data), dtype=dtype)
     codes[np.isnan(columns.data)] = _MISSING_CODE
     for i, binning in enumerate(binnings):

@@ -1,21 +1,19 @@
-"""What a starred label tells the labels after it.
+"""What a label left open tells the labels after it.
 
-An earlier label adds ``w(0)`` to the log-odds if it was predicted 0 and ``w(1)`` if 1.
-A strategy says what it adds when it was left open. It is a value, so a new one needs
-no change anywhere else.
+A strategy is a value: a new one needs no change anywhere else, and runs on every base.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.tree import Ends, StarredTree, branching_ends, tree_marginal_ends
+from credalchain.tree import Ends, OpenTree, branching_ends, tree_marginal_ends
 
-FloatArray = NDArray[np.float64]
+Bounds = tuple[Any, Any]  # lower, upper
 
 
 class Odds(NamedTuple):
@@ -34,9 +32,10 @@ class Odds(NamedTuple):
 
 
 EVEN = Odds(Fraction(1), Fraction(1))
+OddsBounds = tuple[Odds, Odds]  # lower, upper
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Strategy:
     """How a chain goes on after a label it left open.
 
@@ -46,42 +45,36 @@ class Strategy:
     nested : bool
         Whether a label answered at a larger s was answered, with the same value, at
         every smaller one (for a fixed order).
-    star : callable, optional
-        For models that are sums of log-odds:
-        ``star(w_lower, w_upper) -> (lower, upper)``. ``w_lower[b]`` and ``w_upper[b]``
-        are float arrays of what the label adds to the lower and upper log-odds of the
-        other labels if it is b; the result is what a star adds. Values may be infinite,
-        and NaN for 0/0.
-    star_exact : callable, optional
-        The same in exact odds, ``star_exact((lower0, lower1), (upper0, upper1)) ->
-        (lower, upper)`` with :class:`Odds`. With it, ties are settled exactly; without
-        it a prediction reports its exactness as approximate.
-    shortcut : {"widest", "nothing"}, optional
-        Says that ``star`` gives the least of the lower and the greatest of the upper, or 0:
-        what compiled code can do in its place.
+    merge : callable, optional
+        ``merge(if_zero, if_one, if_untold) -> (lower, upper)``. Each argument is a pair of arrays,
+        lower and upper: what a later label gets if the open label is 0, if it is 1, and if it is
+        left out. Models that are sums of log-odds merge what the label adds to them (nothing if
+        it is left out; values may be infinite, and NaN for 0/0); decision trees and black boxes
+        merge probabilities, and ``if_untold`` is None for those that cannot leave a label out.
+    merge_exact : callable, optional
+        The same in exact odds, pairs of :class:`Odds`. With it, the naive model settles ties
+        exactly; without it a prediction reports its exactness as approximate.
     from_tree : callable, optional
-        For models of any kind: ``from_tree(tree, j) -> (lower, upper)``, each a pair of P(Y = 1)
-        and P(Y = 0), from the bounds under complete histories, see
-        :class:`credalchain.tree.StarredTree`. A model that is a sum uses it where there is no
-        ``star``.
+        For strategies that need the whole probability tree: ``from_tree(tree, j) -> (lower,
+        upper)``, each a pair of P(Y = 1) and P(Y = 0), from the bounds under complete histories,
+        see :class:`credalchain.tree.OpenTree`. Used where a model cannot merge.
     """
 
     name: str
     nested: bool
-    star: Callable[[NDArray[Any], NDArray[Any]], tuple[Any, Any]] | None = None
-    star_exact: Callable[[tuple[Odds, Odds], tuple[Odds, Odds]], tuple[Odds, Odds]] | None = None
-    shortcut: Literal["widest", "nothing"] | None = None
-    from_tree: Callable[[StarredTree, int], Ends] | None = None
+    merge: Callable[[Bounds, Bounds, Bounds | None], Bounds] | None = None
+    merge_exact: Callable[[OddsBounds, OddsBounds, OddsBounds], OddsBounds] | None = None
+    from_tree: Callable[[OpenTree, int], Ends] | None = None
 
 
-def least_log_odds(w: NDArray[Any]) -> NDArray[Any]:
+def least_log_odds(terms: NDArray[Any]) -> NDArray[Any]:
     """The least over the first axis; any undefined value makes it undefined."""
-    return np.asarray(np.minimum.reduce(w, axis=0))
+    return np.asarray(np.minimum.reduce(terms, axis=0))
 
 
-def greatest_log_odds(w: NDArray[Any]) -> NDArray[Any]:
+def greatest_log_odds(terms: NDArray[Any]) -> NDArray[Any]:
     """The greatest over the first axis; undefined only where all are."""
-    return np.asarray(np.fmax.reduce(w, axis=0))
+    return np.asarray(np.fmax.reduce(terms, axis=0))
 
 
 def least_odds(odds: tuple[Odds, ...]) -> Odds:
@@ -102,39 +95,52 @@ def greatest_odds(odds: tuple[Odds, ...]) -> Odds:
     return greatest
 
 
-def _branch(w_lower: NDArray[Any], w_upper: NDArray[Any]) -> tuple[Any, Any]:
-    return least_log_odds(w_lower), greatest_log_odds(w_upper)
+def merge_widest(if_zero: Bounds, if_one: Bounds, if_untold: Bounds | None) -> Bounds:
+    """The least lower and the greatest upper bound of both branches."""
+    return np.minimum(if_zero[0], if_one[0]), np.fmax(if_zero[1], if_one[1])
 
 
-def _branch_exact(lower: tuple[Odds, Odds], upper: tuple[Odds, Odds]) -> tuple[Odds, Odds]:
-    return least_odds(lower), greatest_odds(upper)
+def merge_widest_exact(
+    if_zero: OddsBounds, if_one: OddsBounds, if_untold: OddsBounds
+) -> OddsBounds:
+    """The exact twin of :func:`merge_widest`."""
+    return least_odds((if_zero[0], if_one[0])), greatest_odds((if_zero[1], if_one[1]))
 
 
-def _drop(w_lower: FloatArray, w_upper: FloatArray) -> tuple[FloatArray, FloatArray]:
-    return np.zeros_like(w_lower[0]), np.zeros_like(w_upper[0])
+def merge_untold(if_zero: Bounds, if_one: Bounds, if_untold: Bounds | None) -> Bounds:
+    """As if the label were not there."""
+    if if_untold is None:
+        raise ValueError(
+            "strategy 'marginalization' is for models that can leave a label out; for others use "
+            "'branching' or 'tree-marginalization'."
+        )
+    return if_untold
 
 
-def _drop_exact(lower: tuple[Odds, Odds], upper: tuple[Odds, Odds]) -> tuple[Odds, Odds]:
-    return EVEN, EVEN
+def merge_untold_exact(
+    if_zero: OddsBounds, if_one: OddsBounds, if_untold: OddsBounds
+) -> OddsBounds:
+    """The exact twin of :func:`merge_untold`."""
+    return if_untold
 
 
 branching = Strategy(
     "branching",
     nested=True,
-    star=_branch,
-    star_exact=_branch_exact,
-    shortcut="widest",
+    merge=merge_widest,
+    merge_exact=merge_widest_exact,
     from_tree=branching_ends,
 )
-"""Imprecise branching: every completion of the stars is possible (the paper's IB)."""
+"""Imprecise branching: every completion of the open labels is possible (the paper's IB)."""
 
 marginalization = Strategy(
-    "marginalization", nested=False, star=_drop, star_exact=_drop_exact, shortcut="nothing"
+    "marginalization", nested=False, merge=merge_untold, merge_exact=merge_untold_exact
 )
-"""Marginalization: a starred label is dropped from the product (the paper's MAR for NCC)."""
+"""Marginalization: an open label is dropped from the product (the paper's MAR for NCC)."""
 
 tree_marginalization = Strategy("tree-marginalization", nested=False, from_tree=tree_marginal_ends)
-"""Marginalization over all joint distributions of the tree (MAR*): exact, exponential in stars."""
+"""Marginalization over all joint distributions of the tree (MAR*): exact, exponential in the
+number of open labels."""
 
 STRATEGIES = {
     strategy.name: strategy for strategy in (branching, marginalization, tree_marginalization)

@@ -4,13 +4,13 @@ A node of the tree is a label with a complete 0/1 history; its model says only t
 P(Y_k = 1 | x, history) lies between a lower and an upper bound. Two questions are answered
 here about a label j after labels some of which were left open:
 
-- branching: the least lower and the greatest upper bound over all completions of the stars;
-- tree marginalization (the paper's MAR*): the bounds of P(Y_j = 1 | x, labels not starred) over
+- branching: the least lower and the greatest upper bound over all completions of the open labels;
+- tree marginalization (the paper's MAR*): the bounds of P(Y_j = 1 | x, labels not left open) over
   all joint distributions that the tree allows.
 
-Both are exponential in the number of stars. All rows of a batch that star the same labels are
-computed together. Numbers may be floats or, in arrays of dtype object, exact fractions: nothing
-here rounds beyond what + - * / do.
+Both are exponential in the number of open labels. All rows of a batch with the same labels left
+open are computed together. Numbers may be floats or, in arrays of dtype object, exact fractions:
+nothing here rounds beyond what + - * / do.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -27,21 +27,23 @@ Pair = tuple[Values, Values]  # P(Y = 1) and P(Y = 0): near 1, only the other te
 Ends = tuple[Pair, Pair]  # of the lower and of the upper distribution
 History = Mapping[int, Any]  # label -> 0 or 1, one number for all rows or one per row
 
-MOST_STARS = 12
+MOST_OPEN = 12
 
 
 @dataclass(frozen=True)
-class StarredTree:
+class OpenTree:
     """The tree as one group of rows sees it: what was told, in order, and the local bounds.
 
-    ``told`` maps each label before j to its values (one per row), None where it was starred.
+    ``told`` maps each label before j to its values (one per row), None where it was left open.
     ``bounds(k, history)`` gives the bounds of label k under a complete history; ``ends``, if
-    the model can tell, the same with their complements, so that nothing is lost near 1.
+    the model can tell, the same with their complements, so that nothing is lost near 1. With
+    ``can_leave_out`` a history may lack labels.
     """
 
     told: Mapping[int, Values | None]
     bounds: Callable[[int, History], Bounds]
     ends: Callable[[int, History], Ends] | None = None
+    can_leave_out: bool = False
 
     def both_ends(self, k: int, history: History) -> Ends:
         """Bounds with complements, by subtraction where the model gives none."""
@@ -51,29 +53,52 @@ class StarredTree:
         return (lower, 1 - lower), (upper, 1 - upper)
 
     @property
-    def stars(self) -> list[int]:
+    def open_labels(self) -> list[int]:
         return [k for k, values in self.told.items() if values is None]
 
-    def completions(self) -> Iterator[dict[int, Any]]:
-        """Complete histories: what was answered, and every way to fill in the stars."""
-        stars = self.stars
-        if len(stars) > MOST_STARS:
+    @property
+    def answered(self) -> dict[int, Values]:
+        return {k: values for k, values in self.told.items() if values is not None}
+
+    def check_size(self, most: int = MOST_OPEN) -> None:
+        """Refuse what would take too long, before anything is computed."""
+        n_open = len(self.open_labels)
+        if n_open > most:
             raise ValueError(
-                f"{len(stars)} labels were left open before this one; all their completions "
-                f"can be looked at for at most {MOST_STARS}."
+                f"{n_open} labels were left open before this one; all their completions "
+                f"can be looked at for at most {most}."
             )
-        answered = {k: values for k, values in self.told.items() if values is not None}
-        for filled in product((0, 1), repeat=len(stars)):
-            yield {**answered, **dict(zip(stars, filled, strict=True))}
+
+    def completions(self) -> Iterator[dict[int, Any]]:
+        """Complete histories: what was answered, and every way to fill in the open labels."""
+        self.check_size()
+        open_labels, answered = self.open_labels, self.answered
+        for filled in product((0, 1), repeat=len(open_labels)):
+            yield {**answered, **dict(zip(open_labels, filled, strict=True))}
 
 
-def branching_bounds(tree: StarredTree, j: int) -> Bounds:
+def merged_ends(tree: OpenTree, j: int, merge: Callable[[Bounds, Bounds, Any], Bounds]) -> Ends:
+    """Bounds of label j where both branches of every open label are merged, the last first."""
+    tree.check_size(MOST_OPEN if not tree.can_leave_out else MOST_OPEN // 2)
+
+    def merged(history: dict[int, Any], open_labels: list[int]) -> Bounds:
+        if not open_labels:
+            return tree.bounds(j, history)
+        k, others = open_labels[0], open_labels[1:]
+        if_zero, if_one = (merged({**history, k: y}, others) for y in (0, 1))
+        return merge(if_zero, if_one, merged(history, others) if tree.can_leave_out else None)
+
+    lower, upper = merged(tree.answered, tree.open_labels)
+    return (lower, 1 - lower), (upper, 1 - upper)
+
+
+def branching_bounds(tree: OpenTree, j: int) -> Bounds:
     """The least lower and the greatest upper bound of label j over all completions."""
     (lower, _), (upper, _) = branching_ends(tree, j)
     return lower, upper
 
 
-def branching_ends(tree: StarredTree, j: int) -> Ends:
+def branching_ends(tree: OpenTree, j: int) -> Ends:
     """The same with complements."""
     ends = [tree.both_ends(j, history) for history in tree.completions()]
     lower = [low for low, _ in ends]
@@ -89,8 +114,8 @@ def branching_ends(tree: StarredTree, j: int) -> Ends:
     return least, greatest
 
 
-def tree_marginal_bounds(tree: StarredTree, j: int) -> Bounds:
-    """Bounds of P(Y_j = 1 | labels not starred) over all distributions of the tree (MAR*).
+def tree_marginal_bounds(tree: OpenTree, j: int) -> Bounds:
+    """Bounds of P(Y_j = 1 | labels not left open) over all distributions of the tree (MAR*).
 
     The lower bound is the largest mu for which the lower expectation of
     1[history] (1[Y_j = 1] - mu) is not negative (regular extension); the upper bound is one
@@ -100,7 +125,7 @@ def tree_marginal_bounds(tree: StarredTree, j: int) -> Bounds:
     return lower, upper
 
 
-def tree_marginal_ends(tree: StarredTree, j: int) -> Ends:
+def tree_marginal_ends(tree: OpenTree, j: int) -> Ends:
     """The same with complements."""
     nodes = _Nodes(tree, j)
     one, not_one = nodes.least_conditional(1)
@@ -121,23 +146,23 @@ class _Nodes:
     smallest. There are no differences but this one, whose sign is all that counts.
     """
 
-    def __init__(self, tree: StarredTree, j: int) -> None:
-        list(tree.completions())  # refuses too many stars before anything is computed
+    def __init__(self, tree: OpenTree, j: int) -> None:
+        tree.check_size()
         self._j = j
         self._path = list(tree.told.items())
         self._tree = tree
         self._ends: dict[tuple[int, ...], Ends] = {}
 
     def _local(self, k: int, filled: tuple[int, ...]) -> Ends:
-        """Bounds of label k where the stars before it are ``filled``."""
+        """Bounds of label k where the open labels before it are ``filled``."""
         key = (k, *filled)
         if key not in self._ends:
             history: dict[int, Any] = {}
-            stars = iter(filled)
+            values_of_open = iter(filled)
             for label, values in self._path:
                 if label == k:
                     break
-                history[label] = next(stars) if values is None else values
+                history[label] = next(values_of_open) if values is None else values
             self._ends[key] = self._tree.both_ends(k, history)
         return self._ends[key]
 
@@ -167,7 +192,7 @@ class _Nodes:
         return a + c
 
     def _ones(self) -> Values:
-        (lower, _), _ = self._local(self._j, (0,) * len(self._tree.stars))
+        (lower, _), _ = self._local(self._j, (0,) * len(self._tree.open_labels))
         return np.ones_like(np.asarray(lower))
 
     def _worst(self, y: int | None, at: Pair, depth: int, filled: tuple[int, ...]) -> Pair:

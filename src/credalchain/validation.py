@@ -4,7 +4,6 @@ The limits on ``s`` and ``epsilon`` keep every ratio of probabilities within the
 which the rounding bound of the fixed-point sums is proved (see ``_kernels/fixed_point.py``).
 """
 
-import math
 from collections.abc import Sequence
 from numbers import Integral, Real
 from typing import Any
@@ -15,18 +14,11 @@ from numpy.typing import NDArray
 _SMALLEST, _LARGEST = 1e-60, 1e60
 
 
-def _as_float(value: Any) -> float:
-    """A real number as float; NaN for anything else."""
-    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
-        return math.nan
-    return float(value)
-
-
 def check_s(value: Any, name: str = "s") -> float:
     """0, or a number between 1e-60 and 1e60."""
-    s = _as_float(value)
-    if s == 0 or _SMALLEST <= s <= _LARGEST:
-        return s
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number and (value == 0 or _SMALLEST <= value <= _LARGEST):
+        return float(value)
     raise ValueError(
         f"{name} must be a number, 0 or positive (between {_SMALLEST:g} and {_LARGEST:g}), "
         f"got {value!r}."
@@ -35,9 +27,9 @@ def check_s(value: Any, name: str = "s") -> float:
 
 def check_epsilon(value: Any) -> float:
     """0, or a number from 1e-60 to below 1."""
-    epsilon = _as_float(value)
-    if epsilon == 0 or _SMALLEST <= epsilon < 1:
-        return epsilon
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    if is_number and (value == 0 or _SMALLEST <= value < 1):
+        return float(value)
     raise ValueError(
         f"epsilon must be a number in [0, 1) (0 or at least {_SMALLEST:g}), got {value!r}."
     )

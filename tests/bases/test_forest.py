@@ -18,10 +18,11 @@ from credalchain import (
     CredalForest,
     Exactness,
     branching,
+    marginalization,
     tree_marginalization,
 )
 from credalchain.bases.local import LocalWalk
-from credalchain.bases.protocol import Request, drive
+from credalchain.bases.protocol import RANKS
 
 FORESTS = [
     ExtraTreesClassifier(n_estimators=15, min_samples_leaf=2),
@@ -100,7 +101,7 @@ def test_branching_contains_every_completion(fitted, s):
         assert (got[:, 1] >= upper - 1e-9).all()
         closed = ~opened
         np.testing.assert_allclose(got[closed, 0], lower[closed].astype(float), atol=1e-9)
-        slow.tell(j, stars[:, j], rows)
+        slow.set_label(j, stars[:, j], rows)
         opened |= stars[:, j] == -1
     assert opened.any()
 
@@ -131,15 +132,15 @@ def test_marginalization_stays_within_branching(fitted):
     stars = model.infer(X, s=4.0).labels
     one, two = (
         model.model_.begin(model.model_.encode(X), s=4.0, strategy=strategy, precise=False)
-        for strategy in (branching, model._strategies("marginalization")[0])
+        for strategy in (branching, marginalization)
     )
     rows = np.arange(len(X))
     for j in range(5):
         (lower, upper), (mean_lower, mean_upper) = one.log_odds(j, rows), two.log_odds(j, rows)
         assert (lower <= mean_lower + 1e-9).all()
         assert (mean_upper <= upper + 1e-9).all()
-        one.tell(j, stars[:, j], rows)
-        two.tell(j, stars[:, j], rows)
+        one.set_label(j, stars[:, j], rows)
+        two.set_label(j, stars[:, j], rows)
 
 
 def test_missing_labels_and_features(fitted):
@@ -173,10 +174,10 @@ def test_one_tree_is_exact(kind):
     for j in range(6):
         found, expected = fast.find_bounds(j, rows), slow.probabilities(j, rows)
         np.testing.assert_allclose(found, np.transpose(expected).astype(float), atol=1e-12)
-        assert (fast.exactness(j, rows) == Exactness.EXACT.rank).all()
+        assert (fast.exactness(j, rows) == RANKS[Exactness.EXACT]).all()
         answers = rng.choice(np.array([-1, -1, 0, 1], dtype=np.int8), size=100)
-        fast.tell(j, answers, rows)
-        slow.tell(j, answers, rows)
+        fast.set_label(j, answers, rows)
+        slow.set_label(j, answers, rows)
 
 
 def test_known_labels_are_used(fitted):
@@ -208,15 +209,6 @@ def test_without_a_chain():
     model = CredalBinaryRelevanceClassifier(base, s=1.0, random_state=0).fit(X, Y)
     np.testing.assert_array_equal(model.predict_partial(X).shape, Y.shape)
     assert set(model.infer(X).exactness) == {Exactness.EXACT}
-
-
-def test_the_driver_is_the_plain_one(fitted):
-    model, X, _ = fitted
-    encoded = model.model_.encode(X)
-    walk = model.model_.begin(encoded, s=1.0, strategy=branching, precise=False)
-    request = Request(1.0, model.order_, np.full(5, 0.5))
-    plain = drive(walk, request, np.zeros(5, dtype=bool))
-    np.testing.assert_array_equal(plain.labels, model.infer(X).labels)
 
 
 def test_what_cannot_be_done_is_said():

@@ -55,7 +55,7 @@ def test_branching_equals_enumeration(fitted, s):
         found = fast.interval[:, j]
         np.testing.assert_allclose(found[:, 0], lower.astype(float), atol=1e-12)
         np.testing.assert_allclose(found[:, 1], upper.astype(float), atol=1e-12)
-        slow.tell(j, fast.labels[:, j], rows)
+        slow.set_label(j, fast.labels[:, j], rows)
     assert set(fast.exactness) == {Exactness.EXACT}
     assert (fast.labels[:, :-1] == -1).any()
 

@@ -1,32 +1,41 @@
 """Several chains as one model: the mean of their lower and of their upper probabilities."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.states import FREE
+from credalchain.bases.model import ChainModel, combined
 from credalchain.bases.protocol import (
+    RANKS,
     Answer,
-    ChainModel,
     ExactBounds,
     Exactness,
     Labels,
-    Ranks,
+    Order,
     Request,
-    Signs,
     Walk,
     decide,
 )
-from credalchain.labels import ABSTAIN, MISSING
+from credalchain.labels import UNDECIDED
 from credalchain.odds import log_odds, probabilities
 from credalchain.strategies import Strategy
 
-IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class EnsembleRows:
+    """Rows as each of the models encodes them, by the model's ``id``."""
+
+    by_model: dict[int, Any]
+
+    @property
+    def shape(self) -> Any:
+        return next(iter(self.by_model.values())).shape
 
 
 class EnsembleModel(ChainModel):
@@ -36,7 +45,7 @@ class EnsembleModel(ChainModel):
     once.
     """
 
-    def __init__(self, models: Sequence[ChainModel], orders: IntArray) -> None:
+    def __init__(self, models: Sequence[ChainModel], orders: Order) -> None:
         """``orders`` is (models, labels)."""
         self.models, self.orders = list(models), orders
         self.n_labels = self.models[0].n_labels
@@ -46,18 +55,24 @@ class EnsembleModel(ChainModel):
         """A mean of bounds that widen widens."""
         return all(model.nested for model in self.models)
 
-    def encode(self, X: Any) -> dict[int, Any]:
-        """By model: what each of them reads."""
+    def encode(self, X: Any) -> EnsembleRows:
         distinct = {id(model): model for model in self.models}
-        if self.models[0].encodes_alike:
-            return dict.fromkeys(distinct, self.models[0].encode(X))
-        return {key: model.encode(X) for key, model in distinct.items()}
+        if self.models[0].shares_encoding:
+            return EnsembleRows(dict.fromkeys(distinct, self.models[0].encode(X)))
+        return EnsembleRows({key: model.encode(X) for key, model in distinct.items()})
 
     def never_observed(self) -> NDArray[np.bool_]:
         return self.models[0].never_observed()
 
     def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         raise TypeError("an ensemble has no single chain to walk along; ask one of its models.")
+
+    def chains(self, encoded: EnsembleRows) -> list[tuple[ChainModel, Any, Order]]:
+        """Every chain with its rows and its order."""
+        return [
+            (model, encoded.by_model[id(model)], order)
+            for model, order in zip(self.models, self.orders, strict=True)
+        ]
 
     def update(self, X: Any, Y: Labels) -> "EnsembleModel":
         """An ensemble that has also seen these rows, if its models can learn more."""
@@ -67,98 +82,93 @@ class EnsembleModel(ChainModel):
         updated = {key: model.update(X, Y) for key, model in updated.items()}  # type: ignore[attr-defined]
         return EnsembleModel([updated[id(model)] for model in self.models], self.orders)
 
-    def infer_traced(
-        self, encoded: dict[int, Any], strategy: Strategy, request: Request
-    ) -> tuple[Answer, list[int]]:
-        """The chains have different orders, so labels stand in that of the columns."""
-        return self.infer(encoded, (strategy,), request)[0], list(range(self.n_labels))
+    def infer(self, encoded: EnsembleRows, request: Request) -> Answer:
+        """The chains one after the other, each on the threads that the request allows.
 
-    def infer(
-        self, encoded: dict[int, Any], strategies: tuple[Strategy, ...], request: Request
-    ) -> list[Answer]:
-        asked = replace(request, wants_log_odds=True)
-        each = [
-            model.infer(encoded[id(model)], strategies, replace(asked, order=order))
-            for model, order in zip(self.models, self.orders, strict=True)
-        ]
-        return [
-            self._together(answers, encoded, strategy, request)
-            for strategy, answers in zip(strategies, zip(*each, strict=True), strict=True)
-        ]
+        A value of s at a time: the bounds of all chains are in memory together.
+        """
+        each = [self._infer_one(encoded, replace(request, values=(s,))) for s in request.values]
+        return combined(each, lambda arrays: np.concatenate(arrays, axis=1))
 
-    def _together(
-        self,
-        answers: tuple[Answer, ...],
-        encoded: dict[int, Any],
-        strategy: Strategy,
-        request: Request,
-    ) -> Answer:
-        bounds = self._mean(answers)
-        signs = np.sign(bounds - request.thresholds[:, None]).astype(np.int8)
+    def _infer_one(self, encoded: EnsembleRows, request: Request) -> Answer:
+        answers = [
+            model.infer(rows, replace(request, order=order, wants_bounds=True))
+            for model, rows, order in self.chains(encoded)
+        ]
+        interval = _mean_interval(answers)
+        signs = np.sign(interval - request.thresholds[:, None]).astype(np.int8)
         exactness = np.maximum.reduce([answer.exactness for answer in answers])
-        never = self.never_observed()
-        near = self._near(bounds, request) & ~never
-        if near.any():
-            self._settle(near, answers, encoded, strategy, request, signs, exactness)
+        self._settle(encoded, request, answers, interval, signs, exactness)
         labels = decide(signs[..., 0], signs[..., 1], precise=request.precise)
-        labels[:, never] = 0 if request.precise else ABSTAIN
-        if request.known is not None:
-            labels = np.where(request.known == MISSING, labels, request.known)
-        return Answer(
-            labels, log_odds(bounds) if request.wants_log_odds else None, exactness, bounds
-        )
-
-    def _mean(self, answers: tuple[Answer, ...]) -> FloatArray:
-        """Of the lower and of the upper probabilities, (n, m, 2)."""
-        bounds = np.zeros((*answers[0].labels.shape, 2))
-        for answer in answers:
-            assert answer.log_odds is not None
-            given = answer.interval
-            bounds += probabilities(answer.log_odds) if given is None else given
-        bounds /= len(answers)
-        return bounds
-
-    # -- what rounding cannot decide ---------------------------------------------------
-
-    def _near(self, bounds: FloatArray, request: Request) -> NDArray[np.bool_]:
-        """Cells with a bound so near the threshold that rounding could decide, (n, m)."""
-        rounding = 8 * len(self.models) * np.finfo(float).eps
-        error = max(model.log_odds_error for model in self.models) + rounding
-        distance = np.abs(bounds - request.thresholds[:, None])
-        return np.asarray((distance <= error).any(axis=-1))
+        forced = request.forced_labels()
+        labels = np.where(forced == UNDECIDED, labels, forced)
+        if not request.wants_bounds:
+            return Answer(labels, None, exactness)
+        return Answer(labels, log_odds(interval), exactness, interval)
 
     def _settle(
         self,
-        near: NDArray[np.bool_],
-        answers: tuple[Answer, ...],
-        encoded: dict[int, Any],
-        strategy: Strategy,
+        encoded: EnsembleRows,
         request: Request,
-        signs: Signs,
-        exactness: Ranks,
+        answers: list[Answer],
+        interval: FloatArray,
+        signs: NDArray[np.int8],
+        exactness: NDArray[np.int8],
     ) -> None:
-        """Correct ``signs`` in the cells ``near`` by fractions, or lower their ``exactness``."""
-        exact: dict[int, ExactBounds] = {}
-        for model in self.models:
-            own = model.exact_bounds(encoded[id(model)], strategy, request)
-            if own is None:
-                exactness[near] = Exactness.APPROXIMATE.rank
-                return
-            exact[id(model)] = own
-        for row, j in np.argwhere(near).tolist():
-            t = len(answers) * Fraction(float(request.thresholds[j]))
-            totals = [Fraction(0), Fraction(0)]
-            for model, order, answer in zip(self.models, self.orders, answers, strict=True):
-                history = _history(answer.labels[row], order, j, chained=request.chained)
-                for side, bound in enumerate(exact[id(model)](row, j, history)):
-                    totals[side] += bound
-            signs[row, j] = [(total > t) - (total < t) for total in totals]
+        """Correct ``signs`` of bounds that rounding could decide, or lower their ``exactness``."""
+        rounding = 8 * len(self.models) * np.finfo(float).eps
+        error = max(model.log_odds_error for model in self.models) + rounding
+        distance = np.abs(interval - request.thresholds[:, None])
+        near = (distance <= error).any(axis=-1) & ~request.never_observed
+        for strategy, value in np.argwhere(near.any(axis=(2, 3))).tolist():
+            place = strategy, value
+            exact = self._exact_bounds(encoded, request, *place)
+            if exact is None:
+                exactness[place][near[place]] = RANKS[Exactness.APPROXIMATE]
+                continue
+            for row, j in np.argwhere(near[place]).tolist():
+                t = len(answers) * Fraction(float(request.thresholds[j]))
+                totals = [Fraction(0), Fraction(0)]
+                for bounds, order, answer in zip(exact, self.orders, answers, strict=True):
+                    labels = answer.labels[place][row]
+                    history = _history_before(j, labels, order, chained=request.chained)
+                    for side, bound in enumerate(bounds(row, j, history)):
+                        totals[side] += bound
+                signs[place][row, j] = [(total > t) - (total < t) for total in totals]
+
+    def _exact_bounds(
+        self, encoded: EnsembleRows, request: Request, strategy: int, value: int
+    ) -> list[ExactBounds] | None:
+        """Of every chain; None if one of them computes in floating point."""
+        found = []
+        for model, rows, _ in self.chains(encoded):
+            bounds = model.exact_bounds(
+                rows,
+                s=request.values[value],
+                strategy=request.strategies[strategy],
+                precise=request.precise,
+            )
+            if bounds is None:
+                return None
+            found.append(bounds)
+        return found
 
 
-def _history(labels: Labels, order: IntArray, j: int, *, chained: bool) -> Labels:
-    """What a chain has told before label j."""
-    history = np.full(len(order), FREE, dtype=np.int8)
+def _mean_interval(answers: list[Answer]) -> FloatArray:
+    """The mean of the chains' lower and of their upper probabilities."""
+    total = np.zeros((*answers[0].labels.shape, 2))
+    for answer in answers:
+        assert answer.log_odds is not None
+        given = answer.interval
+        total += probabilities(answer.log_odds) if given is None else given
+    total /= len(answers)
+    return total
+
+
+def _history_before(j: int, labels: Labels, order: Order, *, chained: bool) -> Labels:
+    """The labels of a row that its chain came to before label j; UNDECIDED elsewhere."""
+    history = np.full(len(order), UNDECIDED, dtype=np.int8)
     if chained:
-        told = order[: order.tolist().index(j)]
-        history[told] = labels[told]
+        earlier = order[: order.tolist().index(j)]
+        history[earlier] = labels[earlier]
     return history

@@ -4,7 +4,7 @@ This is where a model of one's own comes in: a class with a ``bounds`` method is
 """
 
 from abc import abstractmethod
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from fractions import Fraction
 from typing import Any, Protocol
 
@@ -12,17 +12,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
-from credalchain._kernels.states import FREE
-from credalchain.bases.protocol import ChainModel, Labels, LogOdds, Rows, Signs, Walk
-from credalchain.labels import ABSTAIN, MISSING
+from credalchain.bases.model import ChainModel
+from credalchain.bases.protocol import Labels, LogOdds, Order, Rows, Signs, Walk
+from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.strategies import Strategy
-from credalchain.tree import Bounds, Ends, History, StarredTree
+from credalchain.tree import Bounds, Ends, History, OpenTree, merged_ends
 
 
 class LocalModel(Protocol):
     """Bounds of each label, given a row and a complete history.
 
-    ``s`` is the chain's degree of caution: 0 must be precise, larger never narrower.
+    ``s`` is the chain's degree of caution: 0 must be precise, larger never narrower. A model that
+    can also leave labels out (-1 in the history although they come before j) says so with
+    ``can_leave_out = True``.
     """
 
     def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
@@ -33,7 +35,7 @@ class LocalModel(Protocol):
         X : rows, (n, p)
         j : label
         history : int8, (n, m)
-            0 or 1 for the labels told before j, -1 for the others.
+            0 or 1 for the labels before j, -1 for the others.
         s : float
 
         Returns
@@ -49,12 +51,7 @@ class LocalBase(BaseEstimator):
 
     @abstractmethod
     def fit_local(
-        self,
-        X: Any,
-        Y: Labels,
-        order: NDArray[np.int64] | None,
-        *,
-        rng: np.random.RandomState,
+        self, X: Any, Y: Labels, order: Order | None, *, rng: np.random.RandomState
     ) -> LocalModel:
         """Learn from checked ``X`` and ``Y`` (int8, -1 = missing)."""
 
@@ -62,7 +59,7 @@ class LocalBase(BaseEstimator):
         self,
         X: Any,
         Y: Labels,
-        order: NDArray[np.int64] | None,
+        order: Order | None,
         *,
         chained: bool,
         rng: np.random.RandomState,
@@ -106,20 +103,15 @@ class LocalWalk(Walk):
     def __init__(
         self, local: LocalModel, X: Any, n_labels: int, s: float, strategy: Strategy
     ) -> None:
-        if strategy.from_tree is None:
-            raise ValueError(
-                f"strategy {strategy.name!r} is for models that are sums of log-odds; for others "
-                "use 'branching' or 'tree-marginalization'."
-            )
         self.n_rows, self.n_labels = int(X.shape[0]), n_labels
         self._local, self._X, self._s = local, X, s
-        self._solve = strategy.from_tree
+        self._solve = strategy.from_tree or _merging(strategy)
         self._error = getattr(local, "log_odds_error", 0.0)
-        self._history = np.full((self.n_rows, n_labels), FREE, dtype=np.int8)
+        self._history = np.full((self.n_rows, n_labels), UNDECIDED, dtype=np.int8)
         self._place = np.full((self.n_rows, n_labels), -1)  # each label's place in the row's order
         self._last: tuple[int, Rows, Ends] | None = None
 
-    def tell(self, j: int, y: Labels, rows: Rows) -> None:
+    def set_label(self, j: int, y: Labels, rows: Rows) -> None:
         self._history[rows, j] = y
         self._place[rows, j] = self._place[rows].max(axis=1) + 1
         self._last = None
@@ -128,16 +120,19 @@ class LocalWalk(Walk):
         lower, upper = self._ends(j, rows)
         return _log_ratio(*lower), _log_ratio(*upper)
 
-    def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+    def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         bounds = self.probabilities(j, rows)
-        low, high = (_signs(bound, threshold) for bound in bounds)
+        lower, upper = (_signs(bound, threshold) for bound in bounds)
         if bounds[0].dtype == object:
-            return low, high
+            return lower, upper
         near = self._near(j, threshold, rows)
         if len(near):
-            (lower, _), (upper, _) = self._solved(j, rows[near], exact=True)
-            low[near], high[near] = _signs(lower, threshold), _signs(upper, threshold)
-        return low, high
+            (exact_lower, _), (exact_upper, _) = self._solved(j, rows[near], exact=True)
+            lower[near], upper[near] = (
+                _signs(exact_lower, threshold),
+                _signs(exact_upper, threshold),
+            )
+        return lower, upper
 
     def probabilities(self, j: int, rows: Rows) -> Bounds:
         """Lower and upper probability of label j, exact if the local model's are."""
@@ -162,12 +157,12 @@ class LocalWalk(Walk):
         return self._last[2]
 
     def _solved(self, j: int, rows: Rows, *, exact: bool = False) -> Ends:
-        """Both bounds with their complements, rows that have the same stars together."""
+        """Both bounds with their complements, rows with the same labels left open together."""
         found = np.empty((4, len(rows)), dtype=object)
         for group in self._groups(rows):
             part = rows[group]
             model = self._exact_model_of(part) if exact else self._model_of(part)
-            lower, upper = self._solve(StarredTree(self._told_to(j, part), *model), j)
+            lower, upper = self._solve(OpenTree(self._history_before(j, part), *model), j)
             for place, values in enumerate((*lower, *upper)):
                 found[place, group] = values
         if not all(isinstance(value, (Fraction, int)) for value in found[0]):
@@ -175,56 +170,69 @@ class LocalWalk(Walk):
         return (found[0], found[1]), (found[2], found[3])
 
     def _groups(self, rows: Rows) -> Iterator[Rows]:
-        """Rows told the same labels in the same order, with the same stars: places in ``rows``."""
-        state = np.minimum(self._history[rows], 0)  # answered 0, starred -1, not told -2
+        """Rows with the same labels set in the same order, and the same left open: places."""
+        state = np.minimum(self._history[rows], 0)  # answered 0, open -1, undecided -2
         kind = np.hstack([state, self._place[rows]])
         _, inverse = np.unique(kind, axis=0, return_inverse=True)
         inverse = inverse.ravel()
         for group in range(inverse.max(initial=-1) + 1):
             yield np.flatnonzero(inverse == group)
 
-    def _told_to(self, j: int, rows: Rows) -> dict[int, NDArray[np.int8] | None]:
-        """What a group of rows was told before label j, in the order of telling."""
-        told: dict[int, NDArray[np.int8] | None] = {}
+    def _history_before(self, j: int, rows: Rows) -> dict[int, NDArray[np.int8] | None]:
+        """The labels of a group of rows before label j, in their order; None if left open."""
+        history: dict[int, NDArray[np.int8] | None] = {}
         place = self._place[rows[0]]
         for k in np.argsort(place).tolist():
             if place[k] >= 0 and k != j:
                 values = self._history[rows, k]
-                told[k] = None if values[0] == ABSTAIN else values
-        return told
+                history[k] = None if values[0] == ABSTAIN else values
+        return history
 
-    def _model_of(self, rows: Rows) -> tuple[Any, Any]:
+    def _model_of(self, rows: Rows) -> tuple[Any, ...]:
         """The local model's bounds (and ends, if it has them) as a tree asks for them."""
         X = self._rows_of_X(rows)
 
         def bounds(k: int, history: History) -> Bounds:
-            lower, upper = self._local.bounds(X, k, self._complete(rows, history), s=self._s)
+            lower, upper = self._local.bounds(X, k, self._as_array(rows, history), s=self._s)
             lower, upper = np.asarray(lower), np.asarray(upper)
             _check_bounds(lower, upper, k, len(rows))
             return lower, upper
 
         own_ends = getattr(self._local, "ends", None)
+        can_leave_out = getattr(self._local, "can_leave_out", False)
         if own_ends is None:
-            return bounds, None
-        return bounds, lambda k, history: own_ends(X, k, self._complete(rows, history), s=self._s)
+            return bounds, None, can_leave_out
 
-    def _exact_model_of(self, rows: Rows) -> tuple[Any, Any]:
+        def ends(k: int, history: History) -> Ends:
+            return own_ends(X, k, self._as_array(rows, history), s=self._s)  # type: ignore[no-any-return]
+
+        return bounds, ends, can_leave_out
+
+    def _exact_model_of(self, rows: Rows) -> tuple[Any, ...]:
         """The same in fractions: the model's own, or the exact values of its floats."""
         own = getattr(self._local, "exact_bounds", None)
+        bounds, _, can_leave_out = self._model_of(rows)
         if own is None:
-            bounds, _ = self._model_of(rows)
-            return lambda k, history: tuple(map(_as_fractions, bounds(k, history))), None
+            return lambda k, h: tuple(map(_as_fractions, bounds(k, h))), None, can_leave_out
         X = self._rows_of_X(rows)
-        return lambda k, history: own(X, k, self._complete(rows, history), s=self._s), None
+        return lambda k, h: own(X, k, self._as_array(rows, h), s=self._s), None, can_leave_out
 
     def _rows_of_X(self, rows: Rows) -> Any:
         return self._X[rows] if not hasattr(self._X, "iloc") else self._X.iloc[rows]
 
-    def _complete(self, rows: Rows, history: History) -> Labels:
+    def _as_array(self, rows: Rows, history: History) -> Labels:
         labels = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
         for label, value in history.items():
             labels[:, label] = value
         return labels
+
+
+def _merging(strategy: Strategy) -> Callable[[OpenTree, int], Ends]:
+    """A strategy that merges two branches, as one that solves a tree."""
+    if strategy.merge is None:
+        raise ValueError(f"strategy {strategy.name!r} needs merge or from_tree.")
+    merge = strategy.merge
+    return lambda tree, j: merged_ends(tree, j, merge)
 
 
 def _as_fractions(values: NDArray[Any]) -> NDArray[Any]:

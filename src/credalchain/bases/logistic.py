@@ -11,13 +11,13 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
-from credalchain._kernels.states import FREE, STAR
 from credalchain.bases.inputs import Numbers, earlier_labels, fit_each_label, indicators
 from credalchain.bases.local import LocalWalk
-from credalchain.bases.protocol import ChainModel, Labels, LogOdds, Rows, Walk
-from credalchain.labels import MISSING
+from credalchain.bases.model import ChainModel
+from credalchain.bases.protocol import Labels, LogOdds, Rows, Walk
+from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.odds import probabilities
-from credalchain.strategies import Strategy
+from credalchain.strategies import Strategy, marginalization
 from credalchain.tree import Bounds
 from credalchain.validation import check_choice, check_whole
 
@@ -76,7 +76,7 @@ class CredalLogistic(BaseEstimator):
     [0, -1, 1]
     """
 
-    learns_more = False  # from rows that come later
+    supports_partial_fit = False
 
     def __init__(self, source: str = "bag", *, n_members: int = 20, C: float = 1.0) -> None:
         self.source = source
@@ -168,7 +168,7 @@ def _posterior(
 class LogisticChainModel(ChainModel):
     """Coefficient vectors of each label; None for a label without training data."""
 
-    encodes_alike = True
+    shares_encoding = True
 
     def __init__(self, members: Sequence[Members | None], numbers: Numbers) -> None:
         self.members, self.numbers = list(members), numbers
@@ -181,48 +181,62 @@ class LogisticChainModel(ChainModel):
         return np.array([one is None for one in self.members])
 
     def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
-        if strategy.shortcut is None:
+        if strategy.merge is None:
             return LocalWalk(_Local(self.members), encoded, self.n_labels, s, strategy)
-        return LogisticWalk(self.members, encoded, s, drops=strategy.shortcut == "nothing")
+        return LogisticWalk(self.members, encoded, s, strategy)
 
 
 class LogisticWalk(Walk):
     """A batch on its way along a chain of logistic regressions."""
 
-    def __init__(self, members: Sequence[Members | None], X: Any, s: float, *, drops: bool) -> None:
+    def __init__(
+        self, members: Sequence[Members | None], X: Any, s: float, strategy: Strategy
+    ) -> None:
         self.n_rows, self.n_labels = int(X.shape[0]), len(members)
         self._members = [None if one is None else one.scaled(s) for one in members]
-        self._X, self._drops = X, drops
-        self._history = np.full((self.n_rows, self.n_labels), FREE, dtype=np.int8)
+        self._X, self._merge = X, strategy.merge
+        self._history = np.full((self.n_rows, self.n_labels), UNDECIDED, dtype=np.int8)
 
-    def tell(self, j: int, y: Labels, rows: Rows) -> None:
+    def set_label(self, j: int, y: Labels, rows: Rows) -> None:
         self._history[rows, j] = y
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        mine = self._members[j]
-        if mine is None:
+        members = self._members[j]
+        if members is None:
             return np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
         history = self._history[rows]
-        sums = self._X[rows] @ mine.features.T + mine.intercept
-        sums += (history == 0) @ mine.told[:, :, 0].T + (history == 1) @ mine.told[:, :, 1].T
-        if self._drops:
+        if_zero, if_one = members.told[:, :, 0], members.told[:, :, 1]
+        sums = _products(self._X[rows], members.features) + members.intercept
+        sums += _products(history == 0, if_zero) + _products(history == 1, if_one)
+        is_open = (history == ABSTAIN).astype(np.float64)
+        if not is_open.any() or self._merge is None:
             return sums.min(axis=1), sums.max(axis=1)
-        stars = (history == STAR).astype(np.float64)
-        lower = sums + stars @ mine.told.min(axis=2).T
-        upper = sums + stars @ mine.told.max(axis=2).T
+        nothing = np.zeros_like(if_zero)
+        lower, upper = self._merge((if_zero, if_zero), (if_one, if_one), (nothing, nothing))
+        lower, upper = (sums + _products(is_open, bound) for bound in (lower, upper))
         return lower.min(axis=1), upper.max(axis=1)
 
 
+def _products(rows: Any, coefficients: FloatArray) -> FloatArray:
+    """``rows @ coefficients.T``, each row by itself: the bits do not depend on the others."""
+    if sparse.issparse(rows):
+        return np.asarray(rows @ coefficients.T)
+    products: FloatArray = np.einsum("np,mp->nm", rows.astype(np.float64, copy=False), coefficients)
+    return products
+
+
 class _Local:
-    """The regressions under complete histories, for the tree."""
+    """The regressions under complete histories; a label left out adds nothing."""
+
+    can_leave_out = True
 
     def __init__(self, members: Sequence[Members | None]) -> None:
         self._members = members
 
     def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
-        walk = LogisticWalk(self._members, X, s, drops=True)
+        walk = LogisticWalk(self._members, X, s, marginalization)
         rows = np.arange(len(history))
         for k in range(walk.n_labels):
-            walk.tell(k, np.where(history[:, k] == MISSING, FREE, history[:, k]), rows)
+            walk.set_label(k, history[:, k], rows)
         lower, upper = (probabilities(bound) for bound in walk.log_odds(j, rows))
         return lower, upper

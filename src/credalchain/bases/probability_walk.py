@@ -6,24 +6,24 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.states import FREE
 from credalchain.bases.protocol import Labels, LogOdds, Rows, Signs, Walk
+from credalchain.labels import UNDECIDED
 from credalchain.odds import log_odds
 
 
 class ProbabilityWalk(Walk):
-    """Keeps what was told, and the bounds asked for last: a chain asks for sides, then log-odds."""
+    """Keeps the labels set, and the bounds asked for last: a chain asks several times."""
 
     def __init__(self, n_rows: int, n_labels: int) -> None:
         self.n_rows, self.n_labels = n_rows, n_labels
-        self._history = np.full((n_rows, n_labels), FREE, dtype=np.int8)
+        self._history = np.full((n_rows, n_labels), UNDECIDED, dtype=np.int8)
         self._last: tuple[int, Rows, NDArray[np.float64]] | None = None
 
     @abstractmethod
     def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
-        """Lower and upper probability of label ``j``, given what was told so far: (rows, 2)."""
+        """Lower and upper probability of label ``j``, given the labels set so far: (rows, 2)."""
 
-    def tell(self, j: int, y: Labels, rows: Rows) -> None:
+    def set_label(self, j: int, y: Labels, rows: Rows) -> None:
         self._history[rows, j] = y
         self._last = None
 
@@ -35,7 +35,7 @@ class ProbabilityWalk(Walk):
         bounds = self._bounds(j, rows)
         return bounds[:, 0], bounds[:, 1]
 
-    def sides(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+    def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         signs = np.sign(self._bounds(j, rows) - threshold).astype(np.int8)
         return signs[:, 0], signs[:, 1]
 

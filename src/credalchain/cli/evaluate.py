@@ -81,9 +81,9 @@ def evaluate(
         raise ValueError(f"--folds must be at most the number of rows, {len(frame)}.")
     measures, answers = _cross_validate(classifier, X, frame[names], values, folds, seed)
     if as_json:
-        _print_json(classifier.knob, measures, answers, frame[names])
+        _print_json(classifier.caution_parameter, measures, answers, frame[names])
     else:
-        _print_tables(classifier.knob, measures, answers, frame[names], folds)
+        _print_tables(classifier.caution_parameter, measures, answers, frame[names], folds)
 
 
 def _cross_validate(
@@ -101,7 +101,7 @@ def _cross_validate(
         precise = fitted.predict(X.iloc[test])
         truth = as_labels(Y.iloc[test], require_zero=False)
         for s in values:
-            prediction = fitted.infer(X.iloc[test], **{classifier.knob: s})
+            prediction = fitted.infer(X.iloc[test], **{classifier.caution_parameter: s})
             answers[s][test] = prediction.labels
             inputs = {"partial": prediction.labels, "precise": precise, "bounds": prediction}
             for name, measure in MEASURES.items():

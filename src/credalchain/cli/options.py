@@ -11,10 +11,10 @@ from credalchain.bases.forest import CredalForest
 from credalchain.bases.logistic import CredalLogistic
 from credalchain.bases.naive import NaiveCredal
 from credalchain.bases.wrapper import CredalWrapper
-from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
-from credalchain.chain import CredalChainClassifier
-from credalchain.decision import JointDecision
-from credalchain.ensemble import CredalChainEnsemble
+from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
+from credalchain.estimators.chain import CredalChainClassifier
+from credalchain.estimators.decision import JointDecision
+from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.experiments.study import import_class
 from credalchain.preprocessing import Discretizer
 

@@ -15,8 +15,8 @@ from credalchain.cli.tables import (
     read_table,
     write_table,
 )
+from credalchain.estimators.prediction import CredalPrediction
 from credalchain.model_files import load_model
-from credalchain.prediction import CredalPrediction
 from credalchain.preprocessing import Categories
 
 
@@ -41,7 +41,7 @@ def predict(
     """
     classifier = load_model(model)
     inner = inner_classifier(classifier).set_params(n_jobs=jobs)
-    if threshold is not None and classifier.knob == "reward":
+    if threshold is not None and classifier.caution_parameter == "reward":
         raise ValueError("--threshold: this model decides jointly; use --reward.")
     if threshold is not None:
         inner.set_params(threshold=o.numbers(threshold, "--threshold"))
@@ -71,7 +71,7 @@ def choices(
     classifier: Any, *, s: float | None, strategy: str | None, reward: float | None
 ) -> dict[str, Any]:
     """What ``infer`` is to use in place of the model's own; refuses what it does not have."""
-    joint = classifier.knob == "reward"
+    joint = classifier.caution_parameter == "reward"
     for name, value in (("--s", s), ("--strategy", strategy)):
         if joint and value is not None:
             raise ValueError(f"{name}: this model decides jointly; use --reward.")

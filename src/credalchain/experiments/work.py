@@ -12,13 +12,13 @@ from scipy import sparse
 from sklearn.utils import _safe_indexing as take_rows
 
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
-from credalchain.bases.naive.codes import Codes, inner_codes
+from credalchain.bases.naive.codes import Codes, as_codes
 from credalchain.bases.naive.counts import count
-from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
-from credalchain.chain import CredalChainClassifier
 from credalchain.datasets import MultilabelDataset, load_embedded_yeast, load_mulan
 from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.embedded import EMBEDDED
+from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
+from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
 from credalchain.experiments.study import SETTINGS, Study, build_estimator
 from credalchain.experiments.tasks import Task, seed_of
@@ -164,7 +164,7 @@ class _NaiveMethod:
     def _trials_by_subtraction(self, k: Rows, outer: Any) -> Iterator[Trial]:
         """Codes are the same in all folds: count all rows and each fold, and subtract."""
         parts = [take_rows(outer, rows) for rows in self._folds]
-        codes = [inner_codes(part, k) for part in parts]
+        codes = [as_codes(part, k) for part in parts]
         for level, labels in zip(self._study.levels, self._levels, strict=True):
             started = time.perf_counter()
             counts = [count(c, labels[rows], k) for c, rows in zip(codes, self._folds, strict=True)]
@@ -181,9 +181,9 @@ class _NaiveMethod:
             training = np.setdiff1d(np.arange(n), rows)
             bins = Discretizer(self._method.n_bins).fit(take_rows(self._data.X, training))
             outer = bins.encode(self._data.X)
-            codes = inner_codes(take_rows(outer, training), bins.n_categories_)
+            codes = as_codes(take_rows(outer, training), bins.n_categories_)
             new = take_rows(outer, rows)
-            encoded = inner_codes(new, bins.n_categories_)
+            encoded = as_codes(new, bins.n_categories_)
             for level, labels in zip(self._study.levels, self._levels, strict=True):
                 started = time.perf_counter()
                 counts = count(codes, labels[training], bins.n_categories_)
@@ -212,13 +212,14 @@ class _NaiveMethod:
         needs = {MEASURES[name].needs for name in self._study.measures}
         values = self._method.s
         strategies = self._method.strategies if self._method.kind == "chain" else None
-        paths = classifier.path_of_encoded(encoded, encoded.n_rows, values, strategy=strategies)
+        request = classifier.request(encoded, s=values, strategy=strategies, wants_bounds=False)
+        paths = classifier.model_.infer(encoded, request).labels
         precise = classifier.predict(codes) if "precise" in needs else None
         bounds: list[Any] = []
         if "bounds" in needs:
             bounds = [classifier.infer(codes, s=s, strategy=strategies) for s in values]
         if strategies is None:
-            return [(NO_STRATEGY, Answers(values, paths, tuple(bounds), precise))]
+            return [(NO_STRATEGY, Answers(values, paths[0], tuple(bounds), precise))]
         return [
             (name, Answers(values, path, tuple(bound[at] for bound in bounds), precise))
             for at, (name, path) in enumerate(zip(strategies, paths, strict=True))
@@ -284,10 +285,10 @@ class _EstimatorMethod:
         if not hasattr(estimator, "predict_path"):
             labels = np.asarray(partial_labels(estimator, X))[None]
             return [(NO_STRATEGY, Answers((0.0,), labels, (None,), precise))]
-        values = self._task.method.s or (float(getattr(estimator, estimator.knob)),)
+        values = self._task.method.s or (float(getattr(estimator, estimator.caution_parameter)),)
         bounds: tuple[Any, ...] = ()
         if "bounds" in needs:
-            bounds = tuple(estimator.infer(X, **{estimator.knob: s}) for s in values)
+            bounds = tuple(estimator.infer(X, **{estimator.caution_parameter: s}) for s in values)
         path = np.asarray(estimator.predict_path(X, values))
         return [(NO_STRATEGY, Answers(values, path, bounds, precise))]
 

@@ -15,10 +15,10 @@ from credalchain.bases.forest import CredalForest, ForestChainModel
 from credalchain.bases.logistic import CredalLogistic, LogisticChainModel
 from credalchain.bases.naive import NaiveChainModel, NaiveCredal
 from credalchain.bases.wrapper import CredalWrapper, WrappedChainModel
-from credalchain.binary_relevance import CredalBinaryRelevanceClassifier
-from credalchain.chain import CredalChainClassifier
-from credalchain.decision import JointDecision
-from credalchain.ensemble import CredalChainEnsemble
+from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
+from credalchain.estimators.chain import CredalChainClassifier
+from credalchain.estimators.decision import JointDecision
+from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.model_files import forest, logistic, naive, wrapper
 from credalchain.model_files.archive import FORMAT, SCHEMA
 from credalchain.model_files.checks import (

@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
-from credalchain._kernels.states import LEAF
 from credalchain.bases.forest import CredalForest, ForestChainModel
-from credalchain.bases.forest.packed import PackedForest
+from credalchain.bases.forest.packed import LEAF, PackedForest
 from credalchain.model_files.checks import (
     Arrays,
     Description,

@@ -6,11 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
+from credalchain.bases.naive.formulas import DENOMINATORS, PRIORS, NaiveSettings
 from credalchain.model_files.checks import Arrays, Description, ModelFileError, array, whole
 from credalchain.preprocessing import Binning, Categories, Discretizer, NumericBins, ZeroAndBins
 
 _COUNTS = ("n_categories", "label", "feature", "pair")
-_SETTINGS = ("epsilon", "prior", "denominator", "missing_features")
 
 
 def describe(base: Any, model: NaiveChainModel) -> tuple[Description, dict[str, NDArray[Any]]]:
@@ -19,7 +19,7 @@ def describe(base: Any, model: NaiveChainModel) -> tuple[Description, dict[str, 
     for name in _COUNTS:
         arrays[f"counts_{name}"] = getattr(model.counts, name).astype(np.int64)
     description = {
-        "base": {"kind": "naive", **{name: getattr(model.settings, name) for name in _SETTINGS}},
+        "base": {"kind": "naive", **_describe_settings(model.settings)},
         "discretizer": bins,
         "n_rows": model.counts.n_rows,
     }
@@ -36,6 +36,22 @@ def restore(description: Description, arrays: Arrays) -> tuple[NaiveCredal, Naiv
         *(array(arrays, f"counts_{name}", "iu") for name in _COUNTS),
     )
     return base, base.from_counts(counts, discretizer), counts.n_features
+
+
+def _describe_settings(settings: NaiveSettings) -> Description:
+    """Parameters by name; a prior or denominator of one's own has none that could be loaded."""
+    for name, value, known in (
+        ("prior", settings.prior, PRIORS),
+        ("denominator", settings.denominator, DENOMINATORS),
+    ):
+        if known.get(value.name) is not value:
+            raise ValueError(f"a {name} of one's own cannot be saved: {value.name!r}.")
+    return {
+        "epsilon": settings.epsilon,
+        "prior": settings.prior.name,
+        "denominator": settings.denominator.name,
+        "missing_features": settings.missing_features,
+    }
 
 
 def _describe_discretizer(discretizer: Any) -> tuple[Any, dict[str, NDArray[Any]]]:

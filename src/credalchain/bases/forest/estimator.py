@@ -49,7 +49,7 @@ class CredalForest(BaseEstimator):
     [[0, 0], [1, 1]]
     """
 
-    learns_more = False  # from rows that come later
+    supports_partial_fit = False
 
     def __init__(self, forest: Any = None) -> None:
         self.forest = forest

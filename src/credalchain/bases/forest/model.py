@@ -1,7 +1,6 @@
 """The fitted chain of forests and the walk along it."""
 
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,30 +9,21 @@ from numpy.typing import NDArray
 from credalchain.bases.forest.packed import PackedForest
 from credalchain.bases.inputs import Numbers
 from credalchain.bases.local import LocalWalk
+from credalchain.bases.model import ChainModel
 from credalchain.bases.probability_walk import ProbabilityWalk
-from credalchain.bases.protocol import (
-    Answer,
-    ChainModel,
-    Exactness,
-    Labels,
-    Ranks,
-    Request,
-    Rows,
-    Walk,
-    join_answers,
-)
-from credalchain.bases.threads import for_each_chunk
+from credalchain.bases.protocol import RANKS, Exactness, Labels, Ranks, Rows, Walk
 from credalchain.labels import ABSTAIN
-from credalchain.strategies import Strategy
+from credalchain.strategies import Strategy, merge_untold, merge_widest
 from credalchain.tree import Bounds
 
-_ROWS_AT_ONCE = 512
+_COMPILED = {merge_widest: False, merge_untold: True}  # whether branches are weighted
 
 
 class ForestChainModel(ChainModel):
     """A forest for each label; None for a label without training data."""
 
-    encodes_alike = True
+    shares_encoding = True
+    rows_at_once = 512
 
     def __init__(self, forests: Sequence[PackedForest | None], numbers: Numbers) -> None:
         self.forests, self.numbers = list(forests), numbers
@@ -48,24 +38,9 @@ class ForestChainModel(ChainModel):
     def begin(
         self, encoded: NDArray[np.float32], *, s: float, strategy: Strategy, precise: bool
     ) -> Walk:
-        if strategy.shortcut is None:
-            return LocalWalk(_Local(self.forests), encoded, self.n_labels, s, strategy)
-        return ForestWalk(self.forests, encoded, s, weighted=strategy.shortcut == "nothing")
-
-    def infer(
-        self, encoded: NDArray[np.float32], strategies: tuple[Strategy, ...], request: Request
-    ) -> list[Answer]:
-        parts: dict[int, list[Answer]] = {}
-
-        def run(start: int, stop: int) -> None:
-            known = None if request.known is None else request.known[start:stop]
-            parts[start] = super(ForestChainModel, self).infer(
-                encoded[start:stop], strategies, replace(request, known=known)
-            )
-
-        for_each_chunk(len(encoded), _ROWS_AT_ONCE, request.n_jobs, run)
-        columns = zip(*(parts[start] for start in sorted(parts)), strict=True)
-        return [join_answers(column) for column in columns]
+        if strategy.merge in _COMPILED:
+            return ForestWalk(self.forests, encoded, s, weighted=_COMPILED[strategy.merge])
+        return LocalWalk(_Local(self.forests), encoded, self.n_labels, s, strategy)
 
 
 class ForestWalk(ProbabilityWalk):
@@ -90,7 +65,7 @@ class ForestWalk(ProbabilityWalk):
         if self._weighted:
             worst = Exactness.APPROXIMATE
         any_open = (self._history[rows] == ABSTAIN).any(axis=1)
-        return np.where(any_open, worst.rank, Exactness.EXACT.rank).astype(np.int8)
+        return np.where(any_open, RANKS[worst], RANKS[Exactness.EXACT]).astype(np.int8)
 
     def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
         forest = self._forests[j]
@@ -100,7 +75,9 @@ class ForestWalk(ProbabilityWalk):
 
 
 class _Local:
-    """The forests under complete histories, for the tree."""
+    """The forests under complete histories; a label left out is averaged over, as when missing."""
+
+    can_leave_out = True
 
     def __init__(self, forests: Sequence[PackedForest | None]) -> None:
         self._forests = forests
@@ -109,7 +86,6 @@ class _Local:
         forest = self._forests[j]
         if forest is None:
             return np.zeros(len(X)), np.ones(len(X))
-        bounds = forest.bounds(
-            np.ascontiguousarray(X), np.arange(len(X)), history, s=s, weighted=False
-        )
+        rows = np.arange(len(X))
+        bounds = forest.bounds(np.ascontiguousarray(X), rows, history, s=s, weighted=True)
         return bounds[:, 0], bounds[:, 1]

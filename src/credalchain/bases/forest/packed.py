@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain import _kernels
-from credalchain._kernels.states import LEAF
 from credalchain.bases.protocol import Labels, Rows
+
+LEAF = 2**31 - 1  # in place of the feature that a node splits on
 
 
 @dataclass(frozen=True, eq=False)
@@ -49,8 +49,10 @@ class PackedForest:
         self, X: NDArray[np.float32], rows: Rows, history: Labels, *, s: float, weighted: bool
     ) -> NDArray[np.float64]:
         """Lower and upper probability, (rows, 2)."""
+        from credalchain.bases.forest import kernels  # imports numba
+
         bounds = np.empty((len(rows), 2))
-        _kernels.forest_bounds(
+        kernels.forest_bounds(
             X,
             rows,
             history,

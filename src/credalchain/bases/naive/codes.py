@@ -1,7 +1,7 @@
 """Category codes in the form the kernels read: small unsigned numbers, checked.
 
-Outside: 0..K-1, -1 for missing, anything else for a category never seen. Inside: 0..K-1,
-K for never seen, K + 1 for missing, so that a code is always a valid table row.
+Input codes are 0..K-1, -1 for missing, anything else for a category never seen. Table codes are
+0..K-1, K for never seen, K + 1 for missing, so that a code is always a valid table row.
 """
 
 from dataclasses import dataclass, replace
@@ -12,18 +12,19 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from credalchain.labels import is_missing
+from credalchain.preprocessing import Discretizer
 
 IntArray = NDArray[np.int64]
 
 MISSING_CODE = -1
 
 
-def rows_of(n_categories: IntArray, exceptional: bool) -> tuple[IntArray, IntArray]:
+def table_rows(n_categories: IntArray, has_unseen: bool) -> tuple[IntArray, IntArray]:
     """How many table rows each feature has, and its first one.
 
     Unseen and missing codes have rows of their own only where there are any.
     """
-    n_rows = n_categories + (2 if exceptional else 0)
+    n_rows = n_categories + (2 if has_unseen else 0)
     return n_rows, np.cumsum(n_rows) - n_rows
 
 
@@ -33,16 +34,14 @@ class DenseCodes:
 
     values: NDArray[Any]
     offsets: IntArray
-    exceptional: bool  # whether any code is unseen or missing
-
-    sparse = False
+    has_unseen: bool  # whether any code is unseen or missing
 
     @property
-    def n_rows(self) -> int:
-        return int(self.values.shape[0])
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
 
-    def part(self, start: int, stop: int) -> "DenseCodes":
-        return DenseCodes(self.values[start:stop], self.offsets, self.exceptional)
+    def __getitem__(self, rows: slice) -> "DenseCodes":
+        return DenseCodes(self.values[rows], self.offsets, self.has_unseen)
 
     def densified(self, n_categories: IntArray) -> "DenseCodes":
         return self
@@ -63,15 +62,14 @@ class SparseCodes:
     values: NDArray[Any]
     entries: NDArray[Any]
     n_features: int
-    exceptional: bool
-
-    sparse = True
+    has_unseen: bool
 
     @property
-    def n_rows(self) -> int:
-        return len(self.indptr) - 1
+    def shape(self) -> tuple[int, ...]:
+        return len(self.indptr) - 1, self.n_features
 
-    def part(self, start: int, stop: int) -> "SparseCodes":
+    def __getitem__(self, rows: slice) -> "SparseCodes":
+        start, stop, _ = rows.indices(self.shape[0])
         first, last = self.indptr[start], self.indptr[stop]
         return SparseCodes(
             self.indptr[start : stop + 1] - first,
@@ -79,7 +77,7 @@ class SparseCodes:
             self.values[first:last],
             self.entries[first:last],
             self.n_features,
-            self.exceptional,
+            self.has_unseen,
         )
 
     def compacted(
@@ -89,9 +87,9 @@ class SparseCodes:
 
         All but the codes 0, or only what is stored here.
         """
-        n_rows, offsets = rows_of(n_categories, self.exceptional)
+        n_rows, offsets = table_rows(n_categories, self.has_unseen)
         needed = np.full(int(n_rows.sum()), all_rows)
-        if all_rows:  # a code 0 fewer for every feature up to one's own
+        if all_rows:  # one code 0 fewer for every feature up to the entry's
             needed[offsets] = False
             kept = self.entries.dtype
             entries = np.subtract(self.entries, self.indices + 1, dtype=kept, casting="same_kind")
@@ -102,8 +100,8 @@ class SparseCodes:
 
     def densified(self, n_categories: IntArray) -> "DenseCodes":
         """The first row, as dense codes."""
-        _, offsets = rows_of(n_categories, self.exceptional)
-        return DenseCodes(self.row(0)[None], offsets, self.exceptional)
+        _, offsets = table_rows(n_categories, self.has_unseen)
+        return DenseCodes(self.row(0)[None], offsets, self.has_unseen)
 
     def row(self, index: int) -> IntArray:
         codes = np.zeros(self.n_features, dtype=np.int64)
@@ -115,23 +113,23 @@ class SparseCodes:
 Codes = DenseCodes | SparseCodes
 
 
-def inner_codes(codes: Any, n_categories: IntArray, *, within: bool = False) -> Codes:
-    """Codes from the outside convention (dense array or scipy sparse) to the inside one.
+def as_codes(codes: Any, n_categories: IntArray, *, within: bool = False) -> Codes:
+    """Input codes (dense array or scipy sparse) as table codes.
 
     ``within`` says that no code is beyond its categories.
     """
     if sparse.issparse(codes):
-        return _inner_sparse(codes.tocsr(), n_categories)
-    outside = np.asarray(codes)
-    beyond = not within and bool((outside.max(axis=0, initial=0) >= n_categories).any())
-    limits = np.broadcast_to(n_categories, outside.shape)
-    strange = outside >= limits if beyond else None
-    values, exceptional = _translate(outside, limits, strange, _code_type(n_categories))
-    _, offsets = rows_of(n_categories, exceptional)
-    return DenseCodes(np.ascontiguousarray(values), offsets, exceptional)
+        return _as_sparse_codes(codes.tocsr(), n_categories)
+    given = np.asarray(codes)
+    beyond = not within and bool((given.max(axis=0, initial=0) >= n_categories).any())
+    limits = np.broadcast_to(n_categories, given.shape)
+    strange = given >= limits if beyond else None
+    values, has_unseen = _translate(given, limits, strange, n_categories)
+    _, offsets = table_rows(n_categories, has_unseen)
+    return DenseCodes(np.ascontiguousarray(values), offsets, has_unseen)
 
 
-def _inner_sparse(matrix: Any, n_categories: IntArray) -> SparseCodes:
+def _as_sparse_codes(matrix: Any, n_categories: IntArray) -> SparseCodes:
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
@@ -140,9 +138,9 @@ def _inner_sparse(matrix: Any, n_categories: IntArray) -> SparseCodes:
         matrix.eliminate_zeros()
     limits = n_categories.astype(np.int32)[matrix.indices]
     strange = matrix.data >= limits
-    dtype = _code_type(n_categories)
-    values, exceptional = _translate(matrix.data, limits, strange if strange.any() else None, dtype)
-    n_rows, offsets = rows_of(n_categories, exceptional)
+    reached = strange if strange.any() else None
+    values, has_unseen = _translate(matrix.data, limits, reached, n_categories)
+    n_rows, offsets = table_rows(n_categories, has_unseen)
     small = np.int32 if n_rows.sum() < 2**31 else np.int64
     entries = offsets.astype(small)[matrix.indices]
     entries += values  # in place: the type of the codes is smaller
@@ -152,22 +150,21 @@ def _inner_sparse(matrix: Any, n_categories: IntArray) -> SparseCodes:
         values,
         entries,
         matrix.shape[1],
-        exceptional,
+        has_unseen,
     )
 
 
-def _code_type(n_categories: IntArray) -> Any:
-    """The smallest type that holds every code, never seen and missing included."""
-    return np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
-
-
 def _translate(
-    codes: NDArray[Any], limits: NDArray[Any], strange: NDArray[np.bool_] | None, dtype: Any
+    codes: NDArray[Any],
+    limits: NDArray[Any],
+    strange: NDArray[np.bool_] | None,
+    n_categories: IntArray,
 ) -> tuple[NDArray[Any], bool]:
-    """Codes as ``dtype``, and whether any is never seen or missing.
+    """Codes in the smallest type, and whether any is never seen or missing.
 
     ``limits`` is K of each code's feature; ``strange`` codes reach it (None: there is none).
     """
+    dtype: Any = np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
     negative = codes.dtype.kind != "u" and codes.size > 0 and codes.min() < 0
     if strange is None and not negative:
         if codes.dtype == np.int8:
@@ -184,7 +181,16 @@ def _translate(
 _MOST_CATEGORIES = 1_000_000
 
 
-def bare_codes(X: Any) -> Any:
+def input_codes(X: Any, discretizer: Any) -> Any:
+    """Input codes of checked input, by a fitted discretizer or, if None, as they are."""
+    if discretizer is None:
+        return given_codes(X)
+    if isinstance(discretizer, Discretizer):
+        return discretizer.encode(X)  # X was checked when the classifier read it
+    return discretizer.transform(X)
+
+
+def given_codes(X: Any) -> Any:
     """Input that is codes already: integers, or floats that are whole with NaN for missing."""
     stored = X.data if sparse.issparse(X) else np.asarray(X)
     if stored.dtype.kind in "iu":

@@ -7,9 +7,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain import _kernels
-from credalchain.bases.naive.codes import Codes, DenseCodes, rows_of
-from credalchain.bases.naive.memory import aligned_zeros
+from credalchain.bases.naive.codes import (
+    Codes,
+    DenseCodes,
+    SparseCodes,
+    as_codes,
+    categories_of_codes,
+    input_codes,
+    table_rows,
+)
+from credalchain.bases.naive.engine.layout import aligned
 from credalchain.labels import MISSING
 
 IntArray = NDArray[np.int64]
@@ -56,10 +63,36 @@ class ChainCounts:
         _check(self)
 
     @classmethod
-    def trusted(cls, n_rows: int, *arrays: NDArray[Any]) -> "ChainCounts":
-        """Counts that were made here, without the checks; ``arrays`` in the order above."""
+    def from_rows(cls, X: Any, Y: NDArray[np.int8], discretizer: Any = None) -> "ChainCounts":
+        """Count rows; counts of several tables with the same discretizer add up.
+
+        Parameters
+        ----------
+        X : checked rows: codes, or whatever the discretizer takes
+        Y : int8 array (n, m) as ``as_labels`` gives it, -1 for missing
+        discretizer : fitted discretizer with ``n_categories_``, optional
+            Without one, X holds codes, and each feature has as many categories as its largest
+            code says.
+        """
+        codes = input_codes(X, discretizer)
+        if discretizer is None:
+            k = categories_of_codes(codes)
+            return count(as_codes(codes, k, within=True), Y, k)
+        k = np.asarray(discretizer.n_categories_, dtype=np.int64)
+        return count(as_codes(codes, k), Y, k)
+
+    @classmethod
+    def trusted(
+        cls, n_rows: int, *arrays: NDArray[Any], totals: NDArray[Any] | None = None
+    ) -> "ChainCounts":
+        """Counts that were made here, without the checks; ``arrays`` in the order above.
+
+        ``totals`` spares the sum of ``feature_totals``, where it is known.
+        """
         self = object.__new__(cls)
         vars(self).update({"n_rows": n_rows, **dict(zip(_ARRAYS, arrays, strict=True))})
+        if totals is not None:
+            vars(self)["feature_totals"] = totals
         return self
 
     @property
@@ -74,19 +107,14 @@ class ChainCounts:
         """The first row of each feature in ``feature``."""
         return np.cumsum(self.n_categories) - self.n_categories
 
+    @cached_property
     def feature_totals(self) -> NDArray[Any]:
         """D: (p, m, 2), the sum of the counts over the categories of each feature."""
-        return self._feature_totals
+        from credalchain.bases.naive import counting_kernels as kernels  # imports numba
 
-    def keep_totals(self, totals: NDArray[Any]) -> None:
-        """Spare the sum of ``feature_totals``, where it is known."""
-        vars(self)["_feature_totals"] = totals
-
-    @cached_property
-    def _feature_totals(self) -> NDArray[Any]:
         lanes = 2 * self.n_labels
         totals = np.zeros((self.n_features, lanes), dtype=self.feature.dtype)
-        _kernels.sum_categories(self.n_categories, self.feature.reshape(-1, lanes), totals)
+        kernels.sum_categories(self.n_categories, self.feature.reshape(-1, lanes), totals)
         return totals.reshape(-1, self.n_labels, 2)
 
     @staticmethod
@@ -99,19 +127,19 @@ class ChainCounts:
                 _ARRAYS[1:], (np.int64, _small(n_rows), _small(n_rows)), strict=True
             )
         )
-        whole = ChainCounts.trusted(n_rows, parts[0].n_categories, label, feature, pair)
-        whole.keep_totals(_total([part.feature_totals() for part in parts], _small(n_rows)))
-        return whole
+        totals = _total([part.feature_totals for part in parts], _small(n_rows))
+        return ChainCounts.trusted(
+            n_rows, parts[0].n_categories, label, feature, pair, totals=totals
+        )
 
     def without(self, part: "ChainCounts") -> "ChainCounts":
         """These counts less those of some of their own rows; that they are is not checked."""
-        rest = ChainCounts.trusted(
+        return ChainCounts.trusted(
             self.n_rows - part.n_rows,
             self.n_categories,
             *(getattr(self, name) - getattr(part, name) for name in _ARRAYS[1:]),
+            totals=self.feature_totals - part.feature_totals,
         )
-        rest.keep_totals(self.feature_totals() - part.feature_totals())
-        return rest
 
     def widened(self, n_categories: IntArray) -> "ChainCounts":
         """The same counts with at least ``n_categories`` categories per feature."""
@@ -174,46 +202,51 @@ def _total(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
 
 
 def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCounts:
-    """Count ``codes`` (inside convention) with labels ``Y`` (-1 = missing)."""
+    """Count table codes with labels ``Y`` (-1 = missing)."""
     n_rows, n_labels = Y.shape
     n_lanes = 2 * n_labels
     label = np.stack([np.sum(a == Y, axis=0) for a in (0, 1)], axis=1)
-    rows_each, offsets = rows_of(n_categories, codes.exceptional)
+    rows_each, offsets = table_rows(n_categories, codes.has_unseen)
     feature = np.zeros((int(rows_each.sum()), n_lanes), dtype=_small(n_rows))
     _count_features(codes, Y, offsets, feature)
-    if codes.sparse:
-        _kernels.count_zeros(offsets, rows_each, label.astype(feature.dtype).ravel(), feature)
-    if codes.exceptional:  # rows of codes that are in no category
+    if isinstance(codes, SparseCodes):
+        from credalchain.bases.naive import counting_kernels as kernels  # imports numba
+
+        kernels.count_zeros(offsets, rows_each, label.astype(feature.dtype).ravel(), feature)
+    if codes.has_unseen:  # rows of codes that are in no category
         feature = feature[_category_rows(n_categories, offsets)]
-    counts = ChainCounts.trusted(
+    totals = None
+    if not codes.has_unseen:  # every row is in some category of every feature
+        totals = np.repeat(label[None].astype(feature.dtype), len(n_categories), axis=0)
+    return ChainCounts.trusted(
         n_rows,
         n_categories,
         label,
         feature.reshape(-1, n_labels, 2),
         _count_pairs(Y, label, feature.dtype),
+        totals=totals,
     )
-    if not codes.exceptional:  # every row is in some category of every feature
-        counts.keep_totals(np.repeat(label[None].astype(feature.dtype), len(n_categories), axis=0))
-    return counts
 
 
 def _count_features(
     codes: Codes, Y: NDArray[np.int8], offsets: IntArray, feature: NDArray[Any]
 ) -> None:
     """In pieces whose lanes fit a cache. Small counters where that makes fewer blocks of them."""
+    from credalchain.bases.naive import counting_kernels as kernels  # imports numba
+
     few_lanes = feature.shape[1] <= 16
-    counter: Any = np.uint16 if codes.sparse or few_lanes else np.uint8
+    counter: Any = np.uint16 if isinstance(codes, SparseCodes) or few_lanes else np.uint8
     per_block = 4 * 8 // np.dtype(counter).itemsize
     n_blocks = -(-feature.shape[1] // per_block)
-    packed = aligned_zeros((n_blocks, len(feature), 4), np.uint64)
+    packed = aligned((n_blocks, len(feature), 4), np.uint64)
     lanes = packed.view(counter)
     limit = int(np.iinfo(counter).max)
     for first in range(0, len(Y), _ROWS_AT_ONCE):
         words = _words(Y[first : first + _ROWS_AT_ONCE], counter, n_blocks * per_block)
         if isinstance(codes, DenseCodes):
-            _kernels.count_codes(codes.values, first, offsets, words, limit, packed, lanes, feature)
+            kernels.count_codes(codes.values, first, offsets, words, limit, packed, lanes, feature)
         else:
-            _kernels.count_sparse_codes(
+            kernels.count_sparse_codes(
                 codes.indptr, codes.entries, first, words, limit, packed, lanes, feature
             )
 
@@ -240,7 +273,7 @@ def _count_pairs(Y: NDArray[np.int8], label: IntArray, dtype: Any) -> NDArray[An
     values = np.where(Y == MISSING, 2, Y).astype(np.uint8)  # a category for what is missing
     offsets = 3 * np.arange(m)
     pair = np.zeros((3 * m, 2 * m), dtype=dtype)
-    _count_features(DenseCodes(values, offsets, exceptional=True), Y, offsets, pair)
+    _count_features(DenseCodes(values, offsets, has_unseen=True), Y, offsets, pair)
     return np.ascontiguousarray(pair.reshape(m, 3, m, 2)[:, :2])
 
 
@@ -287,7 +320,7 @@ def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:
 
 def _check(counts: ChainCounts) -> None:
     """Refuse what cannot be the counts of any data set, before a kernel sees it."""
-    vars(counts).pop("_feature_totals", None)  # of arrays that may have been changed since
+    vars(counts).pop("feature_totals", None)  # of arrays that may have been changed since
     for name in _ARRAYS:
         array = getattr(counts, name)
         if not isinstance(array, np.ndarray) or array.dtype.kind not in "iu":
@@ -337,14 +370,14 @@ def _check_sums(counts: ChainCounts) -> None:
         raise ValueError("counts are too large for so many categories.")
     if (counts.label.sum(axis=1) > counts.n_rows).any():
         raise ValueError("counts.label has a label with more values than rows counted.")
-    if (counts.feature_totals() > counts.label).any():
+    if (counts.feature_totals > counts.label).any():
         raise ValueError("counts.feature has a feature with more values than its label has rows.")
     if not np.array_equal(counts.pair, counts.pair.transpose(2, 3, 0, 1)):
         raise ValueError("counts.pair must be symmetric: pair[k, b, j, a] == pair[j, a, k, b].")
     if (counts.pair.sum(axis=1) > counts.label).any():
         raise ValueError("counts.pair has a pair with more values than its label has rows.")
-    own = counts.pair[np.arange(m), :, np.arange(m), :]
-    if not np.array_equal(own, counts.label[:, :, None] * np.eye(2, dtype=np.int64)):
+    diagonal = counts.pair[np.arange(m), :, np.arange(m), :]
+    if not np.array_equal(diagonal, counts.label[:, :, None] * np.eye(2, dtype=np.int64)):
         raise ValueError("counts.pair[j, :, j, :] must hold counts.label[j] on its diagonal.")
 
 

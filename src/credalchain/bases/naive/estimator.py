@@ -6,15 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
-from credalchain.bases.naive.codes import IntArray, categories_of_codes, inner_codes
+from credalchain.bases.naive.codes import IntArray, as_codes
 from credalchain.bases.naive.counts import ChainCounts, as_counts, count
-from credalchain.bases.naive.model import NaiveChainModel, outer_codes
-from credalchain.bases.naive.settings import (
+from credalchain.bases.naive.formulas import (
     DENOMINATORS,
     MISSING_FEATURES,
     PRIORS,
+    Denominator,
     NaiveSettings,
+    Prior,
 )
+from credalchain.bases.naive.model import NaiveChainModel
 from credalchain.bases.protocol import Labels
 from credalchain.preprocessing import Discretizer
 from credalchain.validation import check_choice, check_epsilon
@@ -29,10 +31,10 @@ class NaiveCredal(BaseEstimator):
         Every conditional bound q becomes (1 - epsilon) q + epsilon / K, which keeps one zero
         count from making a whole answer vacuous. 0 is the paper's text. (0, or at least
         1e-60.)
-    prior : {"laplace", "paper", "credal"}, default="laplace"
+    prior : {"laplace", "paper", "credal"} or Prior, default="laplace"
         P(Y_j = 1). "laplace": (n(1) + 1) / (n + 2). "paper": n(1) / n, Laplace only where a
         class was never seen. "credal": an interval from the same s.
-    denominator : {"pairwise", "class"}, default="pairwise"
+    denominator : {"pairwise", "class"} or Denominator, default="pairwise"
         What the counts of a pair of labels are divided by: rows where both were observed,
         or all rows of the class. They differ only where labels are missing.
     discretizer : "quantile", None or transformer, default="quantile"
@@ -50,8 +52,8 @@ class NaiveCredal(BaseEstimator):
         self,
         *,
         epsilon: float = 1e-3,
-        prior: str = "laplace",
-        denominator: str = "pairwise",
+        prior: Any = "laplace",
+        denominator: Any = "pairwise",
         discretizer: Any = "quantile",
         missing_features: str = "ignore",
     ) -> None:
@@ -73,15 +75,14 @@ class NaiveCredal(BaseEstimator):
         """Count. One set of counts serves every order, so ``order`` is not looked at."""
         settings = self.settings()
         discretizer = self._fresh_discretizer()
+        if isinstance(discretizer, Discretizer):
+            codes = discretizer.fit_encode(X)  # X was checked when the classifier read it
+            k = discretizer.n_categories_
+            return NaiveChainModel(count(as_codes(codes, k), Y, k), settings, discretizer)
         if discretizer is not None:
             discretizer.fit(X, Y)
-        codes = outer_codes(X, discretizer)
-        n_categories = (
-            categories_of_codes(codes) if discretizer is None else _categories_of(discretizer)
-        )
-        within = discretizer is None  # categories come from these codes
-        counts = count(inner_codes(codes, n_categories, within=within), Y, n_categories)
-        return NaiveChainModel(counts, settings, discretizer)
+            _categories_of(discretizer)  # says what is missing
+        return NaiveChainModel(ChainCounts.from_rows(X, Y, discretizer), settings, discretizer)
 
     def from_counts(self, counts: ChainCounts, discretizer: Any = None) -> NaiveChainModel:
         """A model from counts made elsewhere; ``discretizer`` is fitted, None for bare codes."""
@@ -100,8 +101,8 @@ class NaiveCredal(BaseEstimator):
         missing = check_choice("missing_features", self.missing_features, MISSING_FEATURES)
         return NaiveSettings(
             check_epsilon(self.epsilon),
-            check_choice("prior", self.prior, tuple(PRIORS)),
-            check_choice("denominator", self.denominator, tuple(DENOMINATORS)),
+            _named("prior", self.prior, PRIORS, Prior),
+            _named("denominator", self.denominator, DENOMINATORS, Denominator),
             missing,  # type: ignore[arg-type]
         )
 
@@ -116,6 +117,11 @@ class NaiveCredal(BaseEstimator):
                 f"a fitted one, got {self.discretizer!r}."
             )
         return clone(self.discretizer)
+
+
+def _named(name: str, value: Any, known: dict[str, Any], kind: type) -> Any:
+    """One of the values known by name, or a value of one's own."""
+    return value if isinstance(value, kind) else known[check_choice(name, value, tuple(known))]
 
 
 def _categories_of(discretizer: Any) -> IntArray:

@@ -1,24 +1,25 @@
-"""Exact odds from counts, for the few comparisons that rounding cannot decide.
+"""The naive credal model in exact fractions, for the comparisons that rounding cannot decide.
 
-Odds are products of fractions, so whether they exceed a threshold is a question about
-whole numbers. Factors are collected with their multiplicities first: on exact ties most
-of them cancel, and a hundred thousand features have few distinct factors.
+This is the model written down plainly: prior, features and labels multiply odds. Odds are products
+of fractions, so whether they exceed a threshold is a question about whole numbers. Factors are
+collected with their multiplicities first: on exact ties most of them cancel, and a hundred thousand
+features have few distinct factors.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from fractions import Fraction
-from functools import lru_cache
+from functools import lru_cache, partial
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.states import FREE, STAR
-from credalchain.bases.naive.codes import IntArray
+from credalchain.bases.naive.codes import Codes, IntArray
 from credalchain.bases.naive.counts import ChainCounts
-from credalchain.bases.naive.settings import DENOMINATORS, PRIORS, NaiveSettings
-from credalchain.strategies import Odds, Strategy, greatest_odds, least_odds
+from credalchain.bases.naive.formulas import NaiveSettings
+from credalchain.labels import ABSTAIN, UNDECIDED
+from credalchain.strategies import EVEN, Odds, OddsBounds, Strategy, greatest_odds, least_odds
 
 # n(v, a), sum of the counts and D, for a = 0 and then a = 1; and K
 Evidence = tuple[int, int, int, int, int, int, int]
@@ -101,13 +102,13 @@ class ExactChain:
         conservative: bool,
     ) -> None:
         self._counts = counts
-        self._totals = counts.feature_totals()
+        self._totals = counts.feature_totals
         self._pair_totals = counts.pair.sum(axis=1)
-        self._pair_denominators = DENOMINATORS[settings.denominator](counts)
+        self._pair_denominators = settings.denominator.of(counts)
         self._offsets = counts.offsets()
         self._observed = counts.label.sum(axis=1) > 0
-        self._prior = PRIORS[settings.prior]
-        self._star = strategy.star_exact
+        self._prior = settings.prior.odds
+        self._merge = strategy.merge_exact
         self._conservative = conservative
         self._s = Fraction(s)
         self._epsilon = Fraction(settings.epsilon_for(s))
@@ -116,7 +117,7 @@ class ExactChain:
     def odds(
         self, j: int, codes: IntArray, history: NDArray[np.int8]
     ) -> tuple[OddsProduct, OddsProduct]:
-        """Lower and upper odds of label ``j``; ``history`` is FREE where nothing was told."""
+        """Lower and upper odds of label ``j`` after ``history`` (m,)."""
         lower, upper = OddsProduct(), OddsProduct()
         n0, n1 = self._counts.label[j].tolist()
         start = self._prior(n0, n1, self._s)
@@ -129,7 +130,7 @@ class ExactChain:
         for low, high in self._missing_odds(j, codes):
             lower.multiply(low)
             upper.multiply(high)
-        for k in np.flatnonzero((history != FREE) & self._observed).tolist():
+        for k in np.flatnonzero((history != UNDECIDED) & self._observed).tolist():
             low, high = self._label_odds(k, int(history[k]), j)
             lower.multiply(low)
             upper.multiply(high)
@@ -162,20 +163,20 @@ class ExactChain:
             lower, upper = zip(*options, strict=True)
             yield least_odds(lower), greatest_odds(upper)
 
-    def _label_odds(self, k: int, y: int, j: int) -> tuple[Odds, Odds]:
-        """What label k says about label j, as y: 0, 1 or a star."""
+    def _label_odds(self, k: int, y: int, j: int) -> OddsBounds:
+        """What label k says about label j, as y: 0, 1 or left open."""
         t0, t1 = self._pair_totals[k, j].tolist()
         d0, d1 = self._pair_denominators[k, j].tolist()
         options = [
             self._odds((n0, t0, d0, n1, t1, d1, 2))
             for n0, n1 in self._counts.pair[k, :, j].tolist()
         ]
-        if y != STAR:
+        if y != ABSTAIN:
             return options[y]
-        if self._star is None:
+        if self._merge is None:
             raise AssertionError("a strategy without exact odds cannot be settled exactly")
-        (lower0, upper0), (lower1, upper1) = options
-        return self._star((lower0, lower1), (upper0, upper1))
+        if_zero, if_one = options
+        return self._merge(if_zero, if_one, (EVEN, EVEN))
 
     def _odds_of(self, evidence: Evidence) -> tuple[Odds, Odds]:
         n0, t0, d0, n1, t1, d1, k = evidence
@@ -190,3 +191,67 @@ class ExactChain:
         lower = (1 - self._epsilon) * n / (denominator + self._s) + mix
         upper = (1 - self._epsilon) * (n + self._s) / (denominator + self._s) + mix
         return lower, upper
+
+
+class Settler:
+    """Exact odds of the rows of one batch, for one s and strategy; equal rows are computed once."""
+
+    def __init__(
+        self,
+        counts: ChainCounts,
+        settings: NaiveSettings,
+        codes: Codes,
+        *,
+        s: float,
+        strategy: Strategy,
+        precise: bool,
+    ) -> None:
+        self.exact = strategy.merge_exact is not None
+        self._codes = codes
+        self._make_chain: Callable[[], ExactChain] = partial(
+            ExactChain,
+            counts,
+            settings,
+            strategy,
+            s=s,
+            conservative=settings.is_conservative(precise=precise),
+        )
+        self._chain: ExactChain | None = None
+        self._odds: dict[tuple[int, bytes, bytes], tuple[OddsProduct, OddsProduct]] = {}
+
+    def odds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[OddsProduct, OddsProduct]:
+        """Lower and upper odds of label j."""
+        codes = self._codes.row(row)
+        key = (j, codes.tobytes(), history.tobytes())
+        if key not in self._odds:
+            if self._chain is None:
+                self._chain = self._make_chain()
+            self._odds[key] = self._chain.odds(j, codes, history)
+        return self._odds[key]
+
+    def bounds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[Fraction, Fraction]:
+        """Lower and upper probability."""
+        lower, upper = self.odds(row, j, history)
+        return lower.probability(), upper.probability()
+
+    def signs(
+        self, row: int, j: int, history: NDArray[np.int8], threshold: float
+    ) -> tuple[int, int]:
+        """Signs of lower - threshold and upper - threshold."""
+        cut = threshold_odds(threshold)
+        lower, upper = self.odds(row, j, history)
+        return lower.compared_with(cut), upper.compared_with(cut)
+
+    def most_certain(self, row: int, labels: list[int], history: NDArray[np.int8]) -> int:
+        """The label with the largest max(L, -U), of equals the first."""
+        best, certainty = labels[0], self._certainty(row, labels[0], history)
+        for j in labels[1:]:
+            other = self._certainty(row, j, history)
+            if other.compared_with(certainty) > 0:
+                best, certainty = j, other
+        return best
+
+    def _certainty(self, row: int, j: int, history: NDArray[np.int8]) -> OddsProduct:
+        lower, upper = self.odds(row, j, history)
+        inverse = upper.inverted()
+        return lower if lower.compared_with(inverse) >= 0 else inverse

@@ -91,7 +91,7 @@ class CredalWrapper(BaseEstimator):
     [0, -1, 1]
     """
 
-    learns_more = False  # from rows that come later
+    supports_partial_fit = False
 
     def __init__(
         self,

@@ -6,24 +6,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.states import STAR
 from credalchain.bases.inputs import Numbers, indicators, side_by_side
 from credalchain.bases.local import LocalWalk
+from credalchain.bases.model import ChainModel
 from credalchain.bases.probability_walk import ProbabilityWalk
-from credalchain.bases.protocol import (
-    ChainModel,
-    Exactness,
-    Labels,
-    Ranks,
-    Rows,
-    Walk,
-)
+from credalchain.bases.protocol import RANKS, Exactness, Labels, Ranks, Rows, Walk
 from credalchain.bases.wrapper.search import is_enumerable, widest_bounds
 from credalchain.bases.wrapper.sets import LabelModel
-from credalchain.strategies import Strategy
+from credalchain.labels import ABSTAIN
+from credalchain.strategies import Strategy, merge_untold, merge_widest
 from credalchain.tree import Bounds
 
 FloatArray = NDArray[np.float64]
+
+_SEARCHED = {merge_widest: True, merge_untold: False}  # whether open labels are filled in
 
 
 class WrappedChainModel(ChainModel):
@@ -32,7 +28,7 @@ class WrappedChainModel(ChainModel):
     ``before[j]`` are the labels whose columns follow the features in the input of label j.
     """
 
-    encodes_alike = True
+    shares_encoding = True
 
     def __init__(
         self,
@@ -58,12 +54,12 @@ class WrappedChainModel(ChainModel):
         return np.array([model is None for model in self.models])
 
     def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
-        if strategy.shortcut is None:
-            return LocalWalk(_Local(self), encoded, self.n_labels, s, strategy)
-        return WrappedWalk(self, encoded, s, drops=strategy.shortcut == "nothing")
+        if strategy.merge in _SEARCHED:
+            return WrappedWalk(self, encoded, s, searches=_SEARCHED[strategy.merge])
+        return LocalWalk(_Local(self), encoded, self.n_labels, s, strategy)
 
     def bounds(self, j: int, X: Any, history: Labels, s: float) -> Bounds:
-        """Label j of each row, given earlier labels (rows, earlier); a star says nothing."""
+        """Label j of each row, given earlier labels (rows, earlier); an open one says nothing."""
         model = self.models[j]
         if model is None:
             return np.zeros(len(history)), np.ones(len(history))
@@ -74,32 +70,34 @@ class WrappedChainModel(ChainModel):
 class WrappedWalk(ProbabilityWalk):
     """A batch on its way along a chain of classifiers."""
 
-    def __init__(self, model: WrappedChainModel, X: Any, s: float, *, drops: bool) -> None:
+    def __init__(self, model: WrappedChainModel, X: Any, s: float, *, searches: bool) -> None:
         super().__init__(int(X.shape[0]), model.n_labels)
-        self._model, self._X, self._s, self._drops = model, X, s, drops
+        self._model, self._X, self._s, self._searches = model, X, s, searches
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
-        n_open = (self._history[rows][:, self._model.before[j]] == STAR).sum(axis=1)
-        if self._drops:
-            rank, inexact = Exactness.APPROXIMATE.rank, n_open > 0
+        n_open = (self._history[rows][:, self._model.before[j]] == ABSTAIN).sum(axis=1)
+        if self._searches:
+            rank, inexact = RANKS[Exactness.INNER], ~is_enumerable(n_open, self._model.budget)
         else:
-            rank, inexact = Exactness.INNER.rank, ~is_enumerable(n_open, self._model.budget)
-        return np.where(inexact, rank, Exactness.EXACT.rank).astype(np.int8)
+            rank, inexact = RANKS[Exactness.APPROXIMATE], n_open > 0
+        return np.where(inexact, rank, RANKS[Exactness.EXACT]).astype(np.int8)
 
     def find_bounds(self, j: int, rows: Rows) -> FloatArray:
         history = self._history[rows][:, self._model.before[j]]
         X = self._X[rows]
 
-        def evaluate(at: Rows, told: Labels) -> Bounds:
-            return self._model.bounds(j, X[at], told, self._s)
+        def evaluate(at: Rows, earlier: Labels) -> Bounds:
+            return self._model.bounds(j, X[at], earlier, self._s)
 
-        if self._drops or not (history == STAR).any():
+        if not self._searches or not (history == ABSTAIN).any():
             return np.column_stack(evaluate(np.arange(len(rows)), history))
         return np.column_stack(widest_bounds(evaluate, history, self._model.budget))
 
 
 class _Local:
-    """The classifiers under complete histories, for the tree."""
+    """The classifiers under complete histories; a label left out is neither 0 nor 1 to them."""
+
+    can_leave_out = True
 
     def __init__(self, model: WrappedChainModel) -> None:
         self._model = model

@@ -3,9 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credalchain.classifier import CredalClassifier
+from credalchain.bases.protocol import Order
+from credalchain.estimators.base import CredalClassifier
 
 
 class CredalBinaryRelevanceClassifier(CredalClassifier):
@@ -40,6 +40,8 @@ class CredalBinaryRelevanceClassifier(CredalClassifier):
     array([[ 1, -1]], dtype=int8)
     """
 
+    chained = False
+
     def __init__(
         self,
         base: Any = None,
@@ -55,8 +57,5 @@ class CredalBinaryRelevanceClassifier(CredalClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order:
         return np.arange(n_labels, dtype=np.int64)
-
-    def _chained(self) -> bool:
-        return False

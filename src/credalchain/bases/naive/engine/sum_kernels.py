@@ -10,15 +10,15 @@ second-level cache until all rows of data are through.
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import lane_kernel
-from credalchain._kernels.lanes import load, plus, store
+from credalchain.bases.compiler import lane_kernel
+from credalchain.bases.naive.engine.lanes import load, plus, store
 
 
 @lane_kernel
 def add_rows(
     codes: NDArray[np.integer],
-    first: int,
     offsets: NDArray[np.int64],
+    first: int,
     start: NDArray[np.int64],
     table: NDArray[np.int64],
     first_tile: int,
@@ -56,7 +56,7 @@ def add_sparse_rows(
         for block in range(table.shape[2]):
             for row in range(out.shape[0]):
                 lanes = load(start[first_tile + tile, block])
-                mine = entries[indptr[first + row] : indptr[first + row + 1]]
-                for entry in range(mine.shape[0]):
-                    lanes = plus(lanes, rows[np.uint64(mine[entry]), block])
+                stored = entries[indptr[first + row] : indptr[first + row + 1]]
+                for entry in range(stored.shape[0]):
+                    lanes = plus(lanes, rows[np.uint64(stored[entry]), block])
                 store(lanes, out[row, first_tile + tile, block])

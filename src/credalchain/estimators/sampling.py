@@ -7,7 +7,7 @@ from sklearn.utils import check_random_state
 
 from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.protocol import Labels
-from credalchain.labels import MISSING
+from credalchain.labels import UNDECIDED
 from credalchain.odds import probabilities
 
 
@@ -32,35 +32,33 @@ def sample_labels(
     n_samples : int
     random_state : int, RandomState or None
     known : array-like of shape (n, m), optional
-        Labels that were answered already, -1 elsewhere. They are told as they are.
+        Labels that were answered already, -1 elsewhere. They are used as they are.
     exponent : float
         The odds of every label drawn are raised to this power, as a calibration wants it.
     """
     rng = check_random_state(random_state)
-    encoded, n_rows = classifier._encode(X)
+    encoded = classifier.encode(X)
+    request = classifier.request(encoded, s=0.0, known=known, precise=True)
     model = classifier.model_
     if isinstance(model, EnsembleModel):
-        members = zip(model.models, model.orders, strict=True)
-        chains = [(one, encoded[id(one)], order) for one, order in members]
+        chains = model.chains(encoded)
+    elif classifier.order_ is None:
+        raise ValueError("labels can be drawn along a fixed order only, not a dynamic one.")
     else:
-        order = classifier.order_
-        if order is None:
-            raise ValueError("labels can be drawn along a fixed order only, not a dynamic one.")
-        chains = [(model, encoded, order)]
-    never = model.never_observed()
-    told = classifier._read_known(known, n_rows)
-    samples = np.zeros((n_samples, n_rows, classifier.n_labels_), dtype=np.int8)
-    rows = np.arange(n_rows)
+        chains = [(model, encoded, classifier.order_)]
+    shape = (encoded.shape[0], model.n_labels)
+    forced = np.broadcast_to(request.forced_labels(), shape)
+    samples = np.empty((n_samples, *shape), dtype=np.int8)
+    rows = np.arange(shape[0])
     for at in range(n_samples):
-        one, codes, order = chains[at % len(chains)]
-        walk = one.begin(codes, s=0.0, strategy=classifier._strategy(), precise=True)
+        chain, codes, order = chains[at % len(chains)]
+        walk = chain.begin(codes, s=0.0, strategy=request.strategies[0], precise=True)
         for j in order.tolist():
-            if not never[j]:
+            y = samples[at, :, j]
+            if not request.never_observed[j]:
                 lower, _ = walk.log_odds(j, rows)
-                samples[at, :, j] = rng.random_sample(n_rows) < probabilities(exponent * lower)
-            if told is not None:
-                given = told[:, j] != MISSING
-                samples[at, given, j] = told[given, j]
-            if classifier._chained():
-                walk.tell(j, samples[at, :, j], rows)
+                y[:] = rng.random_sample(shape[0]) < probabilities(exponent * lower)
+            y[forced[:, j] != UNDECIDED] = forced[forced[:, j] != UNDECIDED, j]
+            if request.chained:
+                walk.set_label(j, y, rows)
     return samples

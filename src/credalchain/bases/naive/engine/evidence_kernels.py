@@ -1,22 +1,25 @@
-"""From counts to what each observation adds to the log-odds: the formulas of the IDM.
+"""Kernels that make tables: from counts to what each observation adds to the log-odds.
 
-A bound of P(v | a) depends on the count n(v, a), on D and on K alone. So the work goes in steps:
-``find_evidence`` gives equal pieces of evidence one number, ``bound_evidence`` finds their bounds
+``number_triples`` gives equal triples (n, D, K) one number, ``bound_triples`` finds their bounds
 for all values of s, numpy takes the logarithms, and ``fill_table`` and ``fill_pairs`` look up and
-subtract. Tables have ten times as many cells as there are different pieces.
+subtract.
 
-Memory layout: what a piece says is one run of lanes, lower and upper bound for each value of s. The
-log-odds of a label are the difference of two such runs (the lower bound of one class over the upper
-bound of the other, so neighbours change places), and what a row of a table says about one label is
-such a run again. So tables are filled without gathers.
+Memory layout: what a triple says is one run of lanes, lower and upper bound for each value of s.
+The log-odds of a label are the difference of two such runs (the lower bound of one class over the
+upper bound of the other, so neighbours change places), and what a row of a table says about one
+label is such a run again. So tables are filled without gathers.
 """
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel, lane_kernel, part
-from credalchain._kernels.idm import idm_bounds
-from credalchain._kernels.states import NEVER_SEEN, NO_DATA, SAYS_NOTHING
+from credalchain.bases.compiler import kernel, lane_kernel, part
+from credalchain.bases.naive.engine.lanes import resolve_zeros
+from credalchain.bases.naive.engine.layout import ABOVE_MASK
+from credalchain.bases.naive.engine.tables import NEVER_SEEN, SAYS_NOTHING
+from credalchain.bases.naive.formulas import idm_bounds
+
+_NO_DATA = -1  # in place of a count of 0, where the counts of all categories are 0
 
 _ONE = np.uint64(1)
 _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # large odd numbers
@@ -24,7 +27,7 @@ _MIX_3, _HIGH = np.uint64(0x94D049BB133111EB), np.uint64(24)
 
 
 @kernel
-def find_evidence(
+def number_triples(
     counts: NDArray[np.integer],
     totals: NDArray[np.integer],
     denominators: NDArray[np.integer],
@@ -34,21 +37,21 @@ def find_evidence(
     labels: NDArray[np.int64],
     limits: NDArray[np.int64],
     numbers: NDArray[np.int32],
-    pieces: NDArray[np.int64],
+    triples: NDArray[np.int64],
     number_of: NDArray[np.int32],
     buckets: NDArray[np.int32],
 ) -> int:
-    """Number the different pieces of evidence, from 1 on; how many there are, with number 0, or -1.
+    """Number the different triples, from 1 on; how many there are, with number 0, or -1.
 
     Observation r is of variable ``variables[r]`` and was counted in row ``sources[r]`` of
     ``counts`` (rows, m, 2), if that is not NEVER_SEEN or SAYS_NOTHING. ``numbers`` (labels, 2,
     observations) gets the number of what it says about a label and class: 0 if it says nothing.
-    ``pieces`` (room, 3) gets n (NO_DATA if the counts of a variable are all 0), D and K of each
+    ``triples`` (room, 3) gets n (_NO_DATA if the counts of a variable are all 0), D and K of each
     number; if there is not enough room, -1 is returned. Only the first ``limits[g]`` observations
     concern label number g.
 
     Two memories, -1 on entry, whose sizes are powers of two: ``number_of`` (2, slots), the last
-    number of a class and of counts that share a slot, right if ``pieces`` agrees, which it does
+    number of a class and of counts that share a slot, right if ``triples`` agrees, which it does
     while variables share D and K; and ``buckets``, a hash table of all, larger than the room.
     """
     mask, slot_mask = np.uint64(buckets.shape[0] - 1), number_of.shape[1] - 1
@@ -65,32 +68,36 @@ def find_evidence(
                 if source != NEVER_SEEN:
                     n = np.int64(counts[source, j, a])
                 if n == 0 and totals[i, j, a] == 0:
-                    n = np.int64(NO_DATA)
+                    n = np.int64(_NO_DATA)
                 denominator, k = np.int64(denominators[i, j, a]), n_categories[i]
-                slot = (n - NO_DATA) & slot_mask
+                slot = (n - _NO_DATA) & slot_mask
                 number = number_of[a, slot]
                 if (
                     number < 0
-                    or pieces[number, 0] != n
-                    or pieces[number, 1] != denominator
-                    or pieces[number, 2] != k
+                    or triples[number, 0] != n
+                    or triples[number, 1] != denominator
+                    or triples[number, 2] != k
                 ):
                     mixed = np.uint64(n) * _MIX_1 ^ np.uint64(denominator)
                     bucket = ((mixed * _MIX_2 ^ np.uint64(k)) * _MIX_3 >> _HIGH) & mask
                     number = buckets[bucket]
                     while number >= 0 and (
-                        pieces[number, 0] != n
-                        or pieces[number, 1] != denominator
-                        or pieces[number, 2] != k
+                        triples[number, 0] != n
+                        or triples[number, 1] != denominator
+                        or triples[number, 2] != k
                     ):
                         bucket = (bucket + _ONE) & mask
                         number = buckets[bucket]
-                    if number < 0 and found == pieces.shape[0]:
+                    if number < 0 and found == triples.shape[0]:
                         return -1
                     if number < 0:
                         number = np.int32(found)
                         buckets[bucket] = number
-                        pieces[number, 0], pieces[number, 1], pieces[number, 2] = n, denominator, k
+                        triples[number, 0], triples[number, 1], triples[number, 2] = (
+                            n,
+                            denominator,
+                            k,
+                        )
                         found += 1
                     number_of[a, slot] = number
                 numbers[g, a, r] = number
@@ -101,19 +108,19 @@ _bounds = part(idm_bounds)
 
 
 @kernel
-def bound_evidence(
-    pieces: NDArray[np.int64],
+def bound_triples(
+    triples: NDArray[np.int64],
     values: NDArray[np.float64],
     epsilons: NDArray[np.float64],
     bounds: NDArray[np.float64],
 ) -> None:
-    """Lower and upper P(v | a) of every piece for all values of s: (pieces, values, 2)."""
-    for number in range(pieces.shape[0]):
-        n, denominator, k = pieces[number, 0], float(pieces[number, 1]), float(pieces[number, 2])
-        count = 0.0 if n == NO_DATA else float(n)
+    """Lower and upper P(v | a) of every triple for all values of s: (triples, values, 2)."""
+    for number in range(triples.shape[0]):
+        n, denominator, k = triples[number, 0], float(triples[number, 1]), float(triples[number, 2])
+        count = 0.0 if n == _NO_DATA else float(n)
         for q in range(values.shape[0]):
             lower, upper = _bounds(count, denominator, k, values[q], epsilons[q])
-            if n == NO_DATA and values[q] == 0.0:  # a conditional without data: uniform
+            if n == _NO_DATA and values[q] == 0.0:  # a conditional without data: uniform
                 lower, upper = 1.0 / k, 1.0 / k
             bounds[number, q, 0], bounds[number, q, 1] = lower, upper
 
@@ -122,36 +129,36 @@ def bound_evidence(
 def fill_table(
     numbers: NDArray[np.int32],
     first: int,
-    yes: NDArray[np.int64],
-    no: NDArray[np.int64],
+    one: NDArray[np.int64],
+    zero: NDArray[np.int64],
     variables: NDArray[np.int64],
-    n_zeros: int,
+    n_zero_codes: int,
     table: NDArray[np.int64],
 ) -> None:
     """Fill ``table`` (tiles, rows, labels of a tile, lanes of a label) for labels first..
 
-    ``yes`` and ``no`` (pieces, lanes of a label) hold the logarithms, or whatever else is to be
-    subtracted, of a piece of evidence for class 1 and for class 0. If there are ``n_zeros``, the
+    ``one`` and ``zero`` (triples, lanes of a label) hold the logarithms, or whatever else is to be
+    subtracted, of a triple for class 1 and for class 0. If there are ``n_zero_codes``, the
     first so many observations are code 0 of every variable: they get no row, and the rows of the
     others hold the difference from them. Lanes of labels that there are none of stay as they are.
     """
     n_tiles, n_rows, tile_labels, run = table.shape
     for tile in range(n_tiles):
         for row in range(n_rows):
-            r = n_zeros + row
+            r = n_zero_codes + row
             for own in range(tile_labels):
                 g = first + tile * tile_labels + own
                 if g >= numbers.shape[0]:
                     break
                 y, n = np.uint64(numbers[g, 1, r]), np.uint64(numbers[g, 0, r])
-                y0, n0 = np.uint64(0), np.uint64(0)  # the piece that says nothing
-                if n_zeros > 0:
-                    zero = variables[r]
-                    y0, n0 = np.uint64(numbers[g, 1, zero]), np.uint64(numbers[g, 0, zero])
+                y0, n0 = np.uint64(0), np.uint64(0)  # the triple that says nothing
+                if n_zero_codes > 0:
+                    code_0 = variables[r]
+                    y0, n0 = np.uint64(numbers[g, 1, code_0]), np.uint64(numbers[g, 0, code_0])
                 for value in range(run // 2):
                     i = np.uint64(2 * value)  # an index that may be negative is not vectorised
-                    lower = (yes[y, i] - yes[y0, i]) - (no[n, i + _ONE] - no[n0, i + _ONE])
-                    upper = (yes[y, i + _ONE] - yes[y0, i + _ONE]) - (no[n, i] - no[n0, i])
+                    lower = (one[y, i] - one[y0, i]) - (zero[n, i + _ONE] - zero[n0, i + _ONE])
+                    upper = (one[y, i + _ONE] - one[y0, i + _ONE]) - (zero[n, i] - zero[n0, i])
                     table[tile, row, own, i], table[tile, row, own, i + _ONE] = lower, upper
 
 
@@ -159,8 +166,8 @@ def fill_table(
 def fill_pairs(
     numbers: NDArray[np.int32],
     first: int,
-    yes: NDArray[np.int64],
-    no: NDArray[np.int64],
+    one: NDArray[np.int64],
+    zero: NDArray[np.int64],
     widest: int,
     pairs: NDArray[np.int64],
 ) -> None:
@@ -178,8 +185,8 @@ def fill_pairs(
             y1, n1 = np.uint64(numbers[g, 1, 2 * k + 1]), np.uint64(numbers[g, 0, 2 * k + 1])
             for q in range(n_values):
                 i = np.uint64(2 * q)
-                lower0, upper0 = yes[y0, i] - no[n0, i + _ONE], yes[y0, i + _ONE] - no[n0, i]
-                lower1, upper1 = yes[y1, i] - no[n1, i + _ONE], yes[y1, i + _ONE] - no[n1, i]
+                lower0, upper0 = one[y0, i] - zero[n0, i + _ONE], one[y0, i + _ONE] - zero[n0, i]
+                lower1, upper1 = one[y1, i] - zero[n1, i + _ONE], one[y1, i + _ONE] - zero[n1, i]
                 pairs[q, k, 0, lane], pairs[q, k, 0, lane + _ONE] = lower0, upper0
                 pairs[q, k, 1, lane], pairs[q, k, 1, lane + _ONE] = lower1, upper1
                 if widest >= 0:
@@ -191,22 +198,22 @@ def fill_pairs(
 def add_zero_codes(
     numbers: NDArray[np.int32],
     first: int,
-    yes: NDArray[np.int64],
-    no: NDArray[np.int64],
-    n_zeros: int,
+    one: NDArray[np.int64],
+    zero: NDArray[np.int64],
+    n_zero_codes: int,
     hits: NDArray[np.int64],
     start: NDArray[np.int64],
 ) -> None:
-    """Add to ``start`` (labels, lanes of a label) what the first ``n_zeros`` observations say.
+    """Add to ``start`` (labels, lanes of a label) what the first ``n_zero_codes`` observations say.
 
     A sum of differences of logarithms: each class apart, and equal evidence together. ``hits``
-    (pieces,) are 0 on entry and on return.
+    (triples,) are 0 on entry and on return.
     """
     for g in range(numbers.shape[0]):
         for a in range(2):
-            for r in range(n_zeros):
+            for r in range(n_zero_codes):
                 hits[numbers[g, a, r]] += 1
-            for r in range(n_zeros):
+            for r in range(n_zero_codes):
                 number = numbers[g, a, r]
                 times = hits[number]
                 if times == 0:
@@ -214,8 +221,32 @@ def add_zero_codes(
                 hits[number] = 0
                 for lane in range(0, start.shape[1], 2):
                     if a == 1:
-                        start[first + g, lane] += times * yes[number, lane]
-                        start[first + g, lane + 1] += times * yes[number, lane + 1]
+                        start[first + g, lane] += times * one[number, lane]
+                        start[first + g, lane + 1] += times * one[number, lane + 1]
                     else:
-                        start[first + g, lane] -= times * no[number, lane + 1]
-                        start[first + g, lane + 1] -= times * no[number, lane]
+                        start[first + g, lane] -= times * zero[number, lane + 1]
+                        start[first + g, lane + 1] -= times * zero[number, lane]
+
+
+@part
+def _undefined(zeros: int) -> bool:
+    """0/0: zero factors above and below."""
+    return (zeros & ABOVE_MASK) > 0 and zeros > ABOVE_MASK
+
+
+@kernel
+def widest_with_zeros(pairs: NDArray[np.int64], zeros: NDArray[np.int64], column: int) -> None:
+    """What ``fill_pairs`` puts there, with zero factors: undefined lower ends win, upper lose."""
+    for q in range(pairs.shape[0]):
+        for t in range(pairs.shape[1]):
+            for lane in range(2 * t + 2, 2 * pairs.shape[1]):
+                zero, one = pairs[q, t, 0, lane], pairs[q, t, 1, lane]
+                zeros_0, zeros_1 = zeros[q, t, 0, lane], zeros[q, t, 1, lane]
+                is_upper = lane % 2 == 1
+                if _undefined(zeros_0) or _undefined(zeros_1):
+                    take_one = _undefined(zeros_1) != is_upper
+                else:
+                    first, second = resolve_zeros(zero, zeros_0), resolve_zeros(one, zeros_1)
+                    take_one = second > first if is_upper else second < first
+                pairs[q, t, column, lane] = one if take_one else zero
+                zeros[q, t, column, lane] = zeros_1 if take_one else zeros_0

@@ -3,14 +3,12 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from credalchain.bases.ensemble import EnsembleModel
-from credalchain.bases.protocol import Labels
-from credalchain.classifier import CredalClassifier
-from credalchain.strategies import Strategy, get_strategy
+from credalchain.bases.protocol import Labels, Order
+from credalchain.estimators.base import CredalClassifier
 from credalchain.validation import check_whole
 
 
@@ -120,8 +118,5 @@ class CredalChainEnsemble(CredalClassifier):
         self.orders_ = np.array([self._choose_order(n_labels, rng) for _ in range(n_chains)])
         self.order_ = self.orders_[0]
 
-    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64]:
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order:
         return rng.permutation(n_labels).astype(np.int64)
-
-    def _strategy(self) -> Strategy:
-        return get_strategy(self.strategy)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel, lane_kernel, part
+from credalchain.bases.compiler import kernel, lane_kernel, part
 
 
 @part

@@ -16,21 +16,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.forest import CredalForest
 from credalchain.bases.protocol import Answer, Exactness, Labels, Ranks, uniform_exactness
-from credalchain.calibration import best_exponent, sharpened
-from credalchain.classifier import CredalClassifier, cautious_tags
-from credalchain.ensemble import CredalChainEnsemble
+from credalchain.estimators.base import CautiousTagsMixin, CredalClassifier
+from credalchain.estimators.calibration import best_exponent, sharpened
+from credalchain.estimators.ensemble import CredalChainEnsemble
+from credalchain.estimators.prediction import CredalPrediction
+from credalchain.estimators.sampling import sample_labels
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
-from credalchain.odds import log_odds, probabilities
-from credalchain.prediction import CredalPrediction
+from credalchain.odds import log_odds
 from credalchain.preprocessing import as_plain_table
-from credalchain.sampling import sample_labels
 from credalchain.validation import check_choice, check_whole
 
 FloatArray = NDArray[np.float64]
 
 
-class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Answer, in every row, the set of labels that is worth most.
 
     A set Q of answered labels is worth P(all answers in Q are right) + reward * |Q| / m. With
@@ -85,7 +85,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
            [0, 1]], dtype=int8)
     """
 
-    knob = "reward"
+    caution_parameter = "reward"
 
     def __init__(
         self,
@@ -142,7 +142,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             with warnings.catch_warnings():  # of labels that no row of this fold has
                 warnings.filterwarnings("ignore", "never observed", UserWarning)
                 fitted = self._unfitted().fit(take_rows(X, train), targets[train])
-            p[test] = _probability(fitted, take_rows(X, test))
+            p[test] = fitted.label_proba(take_rows(X, test))
             usable[np.ix_(test, fitted.model_.never_observed())] = MISSING
         return best_exponent(p, usable)
 
@@ -164,9 +164,18 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _take(self, fitted: Any) -> None:
         self.estimator_, self.exponent_ = fitted, 1.0
-        for name in ("classes_", "n_features_in_", "feature_names_in_", "label_names_"):
+        for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """The estimator's own."""
+        return np.asarray(self.estimator_.classes_)
+
+    @property
+    def label_names_(self) -> NDArray[np.str_]:
+        return np.asarray(self.estimator_.label_names_)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The estimator's own ``predict``: every label answered."""
@@ -189,11 +198,11 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         known : array-like of shape (n, m), optional
             Labels that were answered already, -1 elsewhere.
         """
-        sure = self._sure(X, known)
-        values = [self.reward if reward is None else reward]
-        labels = self._decide(sure, values)[0]
-        answer = Answer(labels, log_odds(sure.interval), sure.exactness, sure.interval)
-        return CredalPrediction.from_answer(answer, self.label_names_.tolist(), X)
+        beliefs = self._beliefs(X, known)
+        labels = self._decide(beliefs, [self.reward if reward is None else reward])
+        interval = beliefs.interval[None, None]
+        answer = Answer(labels[None], log_odds(interval), beliefs.exactness[None, None], interval)
+        return CredalPrediction.from_answer(answer, 0, self.label_names_.tolist(), X)
 
     def predict_partial(self, X: Any, *, known: Any = None) -> Labels:
         """Labels 1, 0, or -1 where answering is not worth its risk: int8, (n, m).
@@ -204,13 +213,13 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def predict_path(self, X: Any, values: Iterable[float], *, known: Any = None) -> Labels:
         """Partial predictions for many rewards: int8, (n_values, n, m)."""
-        return self._decide(self._sure(X, known), values)
+        return self._decide(self._beliefs(X, known), values)
 
-    def _decide(self, sure: "_Sure", values: Iterable[float]) -> Labels:
+    def _decide(self, beliefs: "_Beliefs", values: Iterable[float]) -> Labels:
         if not np.iterable(values):
             raise ValueError(f"values must be several rewards, got {values!r}.")
         rewards = [_check_reward(value) for value in values]
-        answers, order, all_right = _prefixes(sure)
+        answers, order, all_right = _prefixes(beliefs)
         m = answers.shape[1]
         place = np.argsort(order, axis=1)
         path = np.empty((len(rewards), *answers.shape), dtype=np.int8)
@@ -230,17 +239,17 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.read_labels(Y))
 
-    def _sure(self, X: Any, known: Any) -> "_Sure":
+    def _beliefs(self, X: Any, known: Any) -> "_Beliefs":
         check_is_fitted(self, "estimator_")
         self._check()
         interval, exactness, draws = self._bounds(X, known)
         interval[:, self.estimator_.model_.never_observed()] = (0.0, 1.0)
-        told = self.estimator_._read_known(known, len(interval))
-        if told is None:
-            told = np.full(interval.shape[:2], MISSING, dtype=np.int8)
-        is_known = told != MISSING
-        interval = np.where(is_known[..., None], told[..., None], interval)
-        return _Sure(interval, is_known, exactness, draws)
+        given = self.estimator_.targets_.encode_known(known, len(interval))
+        if given is None:
+            given = np.full(interval.shape[:2], MISSING, dtype=np.int8)
+        is_known = given != MISSING
+        interval = np.where(is_known[..., None], given[..., None], interval)
+        return _Beliefs(interval, is_known, exactness, draws)
 
     def _bounds(self, X: Any, known: Any) -> tuple[FloatArray, Ranks, Labels | None]:
         """Calibrated bounds (n, m, 2), their exactness, and draws if the joint is sampled."""
@@ -260,12 +269,9 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             p, exactness = draws.mean(axis=0), Exactness.APPROXIMATE
         else:
             draws = None
-            p = sharpened(_probability(self.estimator_, X, known), self.exponent_)
+            p = sharpened(self.estimator_.label_proba(X, known=known), self.exponent_)
             exactness = Exactness.EXACT
         return np.stack([p, p], axis=-1), uniform_exactness(exactness, p.shape), draws
-
-    def __sklearn_tags__(self) -> Any:
-        return cautious_tags(super().__sklearn_tags__())
 
     def _check(self) -> None:
         check_choice("bounds", self.bounds, ("precise", "credal"))
@@ -279,7 +285,7 @@ class JointDecision(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
 
 @dataclass(frozen=True)
-class _Sure:
+class _Beliefs:
     """Lower and upper probability of each label (n, m, 2), and whether it is known (n, m).
 
     ``draws`` (n_samples, n, m) are label vectors, None where labels are treated as independent.
@@ -291,20 +297,20 @@ class _Sure:
     draws: Labels | None
 
 
-def _prefixes(sure: _Sure) -> tuple[Labels, NDArray[np.int64], FloatArray]:
+def _prefixes(beliefs: _Beliefs) -> tuple[Labels, NDArray[np.int64], FloatArray]:
     """Answers, the order in which they are taken, and P(the first k are all right), k = 0..m.
 
     Labels that cannot be answered come last, and -inf keeps them out.
     """
-    one, zero = sure.interval[..., 0], 1 - sure.interval[..., 1]  # lower probabilities
-    answers = (one >= zero).astype(np.int8) if sure.draws is None else _likeliest(sure.draws)
+    one, zero = beliefs.interval[..., 0], 1 - beliefs.interval[..., 1]  # lower probabilities
+    answers = (one >= zero).astype(np.int8) if beliefs.draws is None else _likeliest(beliefs.draws)
     certainty = np.where(answers == 1, one, zero)
     unanswerable = np.maximum(one, zero) == 0
-    order = np.lexsort((-certainty, unanswerable, ~sure.known))
-    if sure.draws is None:
+    order = np.lexsort((-certainty, unanswerable, ~beliefs.known))
+    if beliefs.draws is None:
         steps = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
     else:
-        right = np.take_along_axis(sure.draws == answers, order[None], axis=2)
+        right = np.take_along_axis(beliefs.draws == answers, order[None], axis=2)
         steps = np.logical_and.accumulate(right, axis=2).mean(axis=0)
     steps[np.take_along_axis(unanswerable, order, axis=1)] = -np.inf
     return answers, order, np.hstack([np.ones((len(steps), 1)), steps])
@@ -324,17 +330,6 @@ def _likeliest(draws: Labels) -> Labels:
             logs = np.log(np.where(vectors == 1, ones[row], 1 - ones[row])).sum(axis=1)
         likeliest[row] = vectors[np.lexsort((-logs, -times))[0]]
     return likeliest
-
-
-def _probability(fitted: Any, X: Any, known: Any = None) -> FloatArray:
-    """P(Y_j = 1) of the precise model, (n, m), also where the labels came as a vector."""
-    if known is not None:
-        answer = fitted._precise(X, wants_log_odds=True, known=known)
-        return probabilities(answer.log_odds[..., 0])
-    p = np.asarray(fitted.predict_proba(X))
-    if fitted.classes_.ndim == 2:
-        return p
-    return p[:, 1:] if p.shape[1] == 2 else np.zeros((len(p), 1))  # one class: coded 0
 
 
 def _check_reward(value: Any) -> float:

@@ -47,19 +47,21 @@ class CredalPrediction:
     given_ranks: Ranks | None = field(default=None)
 
     @classmethod
-    def from_answer(cls, answer: Answer, label_names: Iterable[str], X: Any) -> "CredalPrediction":
-        """What a model answered about the rows of ``X``, which may have names."""
+    def from_answer(
+        cls, answer: Answer, strategy: int, label_names: Iterable[str], X: Any
+    ) -> "CredalPrediction":
+        """What a model answered about the rows of ``X`` by one strategy, for the first s."""
         assert answer.log_odds is not None
+        exactness = answer.exactness[strategy, 0]
         index = getattr(X, "index", None)
-        worst = answer.exactness.max(axis=0, initial=0)
         return cls(
-            answer.labels,
-            answer.log_odds,
-            tuple(_EXACTNESS[rank] for rank in worst),
+            answer.labels[strategy, 0],
+            answer.log_odds[strategy, 0],
+            tuple(_EXACTNESS[rank] for rank in exactness.max(axis=0, initial=0)),
             tuple(label_names),
             None if callable(index) else index,
-            answer.interval,
-            answer.exactness,
+            None if answer.interval is None else answer.interval[strategy, 0],
+            exactness,
         )
 
     @cached_property

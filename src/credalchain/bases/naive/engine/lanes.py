@@ -1,19 +1,30 @@
-"""Sixteen neighbouring 64-bit numbers as one thing: what a table row is made of.
+"""What kernels share: zero factors, and sixteen neighbouring 64-bit numbers as one thing.
 
-Sixteen lanes are two cache lines and four vector registers: wide enough to hide the
-look-up of the next row, and a table of a thousand such rows stays in the second-level
+A table row is made of blocks of 16 lanes: two cache lines and four vector registers, wide enough to
+hide the look-up of the next row, and a table of a thousand such rows stays in the second-level
 cache. The bodies are spelled out because the compiler vectorises only what it sees.
 """
 
 from typing import Any
 
-from credalchain._kernels.compiler import part
+from credalchain.bases.compiler import part
+from credalchain.bases.naive.engine.layout import ABOVE_MASK, INFINITE
+
+
+@part
+def resolve_zeros(value: int, zeros: int) -> int:
+    """A sum whose zero factors are counted apart: a zero above wins."""
+    if zeros & ABOVE_MASK:
+        return -INFINITE
+    return INFINITE if zeros else value
+
 
 # fmt: off
 
 
 @part
 def load(row: Any) -> Any:
+    """A block as a tuple."""
     return (
         row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7],
         row[8], row[9], row[10], row[11], row[12], row[13], row[14], row[15],
@@ -22,6 +33,7 @@ def load(row: Any) -> Any:
 
 @part
 def plus(a: Any, row: Any) -> Any:
+    """The sum of a tuple and a block."""
     return (
         a[0] + row[0], a[1] + row[1], a[2] + row[2], a[3] + row[3],
         a[4] + row[4], a[5] + row[5], a[6] + row[6], a[7] + row[7],
@@ -32,6 +44,7 @@ def plus(a: Any, row: Any) -> Any:
 
 @part
 def store(a: Any, row: Any) -> None:
+    """A tuple into a block."""
     row[0], row[1], row[2], row[3] = a[0], a[1], a[2], a[3]
     row[4], row[5], row[6], row[7] = a[4], a[5], a[6], a[7]
     row[8], row[9], row[10], row[11] = a[8], a[9], a[10], a[11]

@@ -10,8 +10,8 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._kernels.compiler import kernel
-from credalchain._kernels.states import LEAF
+from credalchain.bases.compiler import kernel
+from credalchain.bases.forest.packed import LEAF
 
 
 @kernel

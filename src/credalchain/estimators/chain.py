@@ -3,10 +3,9 @@
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credalchain.classifier import CredalClassifier
-from credalchain.strategies import Strategy, get_strategy
+from credalchain.bases.protocol import Order
+from credalchain.estimators.base import CredalClassifier
 from credalchain.validation import check_order
 
 
@@ -26,7 +25,7 @@ class CredalChainClassifier(CredalClassifier):
     s : float, default=2.0
         Imprecision: 0 is the precise model, larger is more cautious. Read when predicting.
     strategy : {"branching", "marginalization"} or Strategy, default="branching"
-        What a starred label tells those after it. "branching": every completion is
+        What a label left open tells those after it. "branching": every completion is
         possible. "marginalization": it is left out. Read when predicting.
     order : {"random", "given", "dynamic"} or permutation, default="random"
         Order of the labels; a permutation holds numbers or names. "given": that of the
@@ -50,7 +49,7 @@ class CredalChainClassifier(CredalClassifier):
     feature_names_in_ : ndarray of str
         Only if X had column names that are all strings.
     nested_ : bool
-        Whether a larger s can only turn answers into stars.
+        Whether a larger s can only leave more labels open.
 
     Notes
     -----
@@ -92,7 +91,7 @@ class CredalChainClassifier(CredalClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
 
-    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> NDArray[np.int64] | None:
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order | None:
         if not isinstance(self.order, str):
             return check_order(self.order, self.label_names_.tolist())
         if self.order == "random":
@@ -102,6 +101,3 @@ class CredalChainClassifier(CredalClassifier):
         if self.order == "dynamic":
             return None
         return check_order(self.order, self.label_names_.tolist())  # says what is expected
-
-    def _strategy(self) -> Strategy:
-        return get_strategy(self.strategy)

@@ -1,0 +1,199 @@
+"""A fitted base, and how it is asked label by label: in chunks of rows, along the chain."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.bases.protocol import (
+    Answer,
+    Contribution,
+    ExactBounds,
+    Labels,
+    Request,
+    Rows,
+    Walk,
+    decide,
+)
+from credalchain.bases.threads import for_each_chunk
+from credalchain.labels import UNDECIDED
+from credalchain.strategies import Strategy
+
+
+class ChainModel(ABC):
+    """A fitted base: everything that can be asked about new rows.
+
+    Encoded rows are anything with ``shape[0]`` rows that can be sliced.
+    """
+
+    n_labels: int
+    serves_any_order = False  # whether ``Request.order`` may be any, whatever it was fitted for
+    shares_encoding = False  # whether all models of the class encode the same input alike
+    rows_at_once = 4096
+
+    @property
+    def nested(self) -> bool:
+        """Whether bounds for a fixed history can only widen as s grows, from s = 0 on."""
+        return True
+
+    @abstractmethod
+    def encode(self, X: Any) -> Any:
+        """Bring checked input into the form that ``begin`` takes, once per batch."""
+
+    @abstractmethod
+    def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
+        """Start a walk over the rows of ``encoded``."""
+
+    @abstractmethod
+    def never_observed(self) -> NDArray[np.bool_]:
+        """Which labels no training row had a value for, (m,)."""
+
+    def contributions(
+        self, encoded: Any, j: int, history: Labels, *, s: float, strategy: Strategy
+    ) -> list[Contribution] | None:
+        """What the bounds of label j of a single row are made of; None if they are not a sum.
+
+        ``history`` (m,) holds 0, 1 or -1 (left open) for labels before j, UNDECIDED for the others.
+        """
+        return None
+
+    def exact_bounds(
+        self, encoded: Any, *, s: float, strategy: Strategy, precise: bool
+    ) -> ExactBounds | None:
+        """Bounds as fractions, to settle ties; None if the model computes in floating point."""
+        return None
+
+    @property
+    def log_odds_error(self) -> float:
+        """How far log-odds of this model can be from ``exact_bounds``."""
+        return 0.0
+
+    def infer(self, encoded: Any, request: Request) -> Answer:
+        """Labels and bounds of all rows, a chunk of rows at a time, on ``request.n_jobs`` threads.
+
+        A base may override this with something faster.
+        """
+        parts: dict[int, Answer] = {}
+
+        def run(first: int, stop: int) -> None:
+            parts[first] = self._walk_rows(
+                _take_rows(encoded, first, stop), request.for_rows(first, stop)
+            )
+
+        for_each_chunk(encoded.shape[0], self.rows_at_once, request.n_jobs, run)
+        return _joined([parts[first] for first in sorted(parts)])
+
+    def _walk_rows(self, encoded: Any, request: Request) -> Answer:
+        """One walk for every strategy and value of s."""
+        answers = [
+            [
+                walk_along(
+                    self.begin(encoded, s=s, strategy=strategy, precise=request.precise), request
+                )
+                for s in request.values
+            ]
+            for strategy in request.strategies
+        ]
+        return combined(answers, lambda arrays: np.stack([np.stack(row) for row in arrays]))
+
+
+def walk_along(walk: Walk, request: Request) -> Answer:
+    """Along the chain, label by label: ask for bounds, decide, set the label. No leading axes."""
+    shape = (walk.n_rows, walk.n_labels)
+    labels = np.empty(shape, dtype=np.int8)
+    exactness = np.zeros(shape, dtype=np.int8)
+    log_odds = np.empty((*shape, 2)) if request.wants_bounds else None
+    interval = np.empty((*shape, 2)) if request.wants_bounds else None
+    forced = np.broadcast_to(request.forced_labels(), shape)
+
+    def visit(j: int, rows: Rows) -> None:
+        nonlocal interval
+        signs = walk.compare(j, float(request.thresholds[j]), rows)
+        y = decide(*signs, precise=request.precise)
+        y = np.where(forced[rows, j] == UNDECIDED, y, forced[rows, j])
+        labels[rows, j] = y
+        exactness[rows, j] = walk.exactness(j, rows)
+        if log_odds is not None:
+            log_odds[rows, j, 0], log_odds[rows, j, 1] = walk.log_odds(j, rows)
+            bounds = walk.probabilities(j, rows)
+            if bounds is None:
+                interval = None
+            elif interval is not None:
+                interval[rows, j, 0], interval[rows, j, 1] = bounds
+        if request.chained:
+            walk.set_label(j, y, rows)
+
+    visited = None
+    if request.order is None:
+        visited = _visit_dynamically(walk, request.known, visit)
+    else:
+        for j in request.order.tolist():
+            visit(j, np.arange(walk.n_rows))
+    never = request.never_observed
+    exactness[:, never] = 0
+    if log_odds is not None:
+        log_odds[:, never] = (-np.inf, np.inf)
+    if interval is not None:
+        interval[:, never] = (0.0, 1.0)
+    return Answer(labels, log_odds, exactness, interval, visited)
+
+
+def _visit_dynamically(
+    walk: Walk, known: Labels | None, visit: Callable[[int, Rows], None]
+) -> NDArray[np.int64]:
+    """Known labels first, then each row's most certain label, until none is left.
+
+    The labels in the order in which each row came to them, (n, m).
+    """
+    waiting = np.ones((walk.n_rows, walk.n_labels), dtype=bool)
+    visited = np.empty(waiting.shape, dtype=np.int64)
+
+    def go_to(j: int, rows: Rows) -> None:
+        visit(j, rows)
+        visited[rows, walk.n_labels - waiting[rows].sum(axis=1)] = j
+        waiting[rows, j] = False
+
+    if known is not None:
+        for j in range(walk.n_labels):
+            rows = np.flatnonzero(known[:, j] >= 0)
+            if len(rows):
+                go_to(j, rows)
+    while waiting.any():
+        chosen = walk.most_certain(waiting)
+        going = waiting.any(axis=1)
+        for j in np.unique(chosen[going]).tolist():
+            go_to(j, np.flatnonzero(going & (chosen == j)))
+    return visited
+
+
+def _take_rows(encoded: Any, first: int, stop: int) -> Any:
+    if first == 0 and stop == encoded.shape[0]:
+        return encoded
+    return encoded.iloc[first:stop] if hasattr(encoded, "iloc") else encoded[first:stop]
+
+
+def _joined(parts: list[Answer]) -> Answer:
+    """Answers for chunks of rows as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return combined(parts, lambda arrays: np.concatenate(arrays, axis=2))
+
+
+def combined(parts: Any, combine: Callable[[Any], NDArray[Any]]) -> Answer:
+    """Answers, in lists that may be nested, as one: ``combine`` gets the arrays of each field."""
+
+    def values(part: Any, name: str) -> Any:
+        if isinstance(part, list):
+            return [values(one, name) for one in part]
+        return getattr(part, name)
+
+    def first(value: Any) -> Any:
+        return first(value[0]) if isinstance(value, list) else value
+
+    fields = {name: values(parts, name) for name in Answer.__dataclass_fields__}
+    arrays: dict[str, Any] = {
+        name: None if first(field) is None else combine(field) for name, field in fields.items()
+    }
+    return Answer(**arrays)

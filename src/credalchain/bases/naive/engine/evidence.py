@@ -1,0 +1,290 @@
+"""Large tables, and tables for many values of s, made by compiled code.
+
+A bound of P(v | a) depends on n(v, a), D and K alone, and a table has ten times as many cells as
+there are different triples of these. So triples are numbered first, their logarithms are found for
+all values of s at once, and tables are filled by looking up and subtracting. Tables for many values
+are not kept: they are made a few labels at a time, added up while they are in the cache, and
+forgotten.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.bases.naive.engine import evidence_kernels as kernels
+from credalchain.bases.naive.engine.layout import (
+    LANES,
+    ZERO_ABOVE,
+    ZERO_BELOW,
+    FixedTable,
+    FloatArray,
+    IntArray,
+    Layout,
+    Scale,
+    aligned,
+)
+from credalchain.bases.naive.engine.tables import KeptTable, Observations, Part, SValues
+from credalchain.bases.threads import for_each_chunk
+
+_CELLS_AT_ONCE = 2**18
+_CELLS_WORTH_A_THREAD = 2**16
+_FEW_TRIPLES = 2**9
+_MOST_SLOTS = 2**16  # counts that are looked up directly; larger ones share a slot
+_UNIT = LANES // 2  # labels: the tiles of every layout have so many, or a divisor of it
+_NUMBERS_IN_CACHE = 2**17  # 64-bit numbers: half of a second-level cache
+
+
+class LogBounds(NamedTuple):
+    """Of every triple, (triples, 2 * values of s): as evidence for class 1, and for class 0.
+
+    A table holds ``one`` of the evidence for class 1 less ``zero`` of that for class 0.
+    """
+
+    one: IntArray
+    zero: IntArray
+
+
+class Triples(NamedTuple):
+    """Evidence about the labels from position ``first`` of the order on.
+
+    ``numbers`` (labels, 2, observations) are positions in ``triples`` (triples, 3), which holds
+    n, D and K; number 0 says nothing.
+    """
+
+    first: int
+    numbers: NDArray[np.int32]
+    triples: IntArray
+
+    def logarithms(self, at: SValues, scale: Scale) -> LogBounds:
+        """Of the bounds, as integers; 0 for a bound of 0, which is a zero factor."""
+        bounds = self._bounds(at)
+        bare = bounds[:, : at.n_bare]
+        bare[bare == 0] = 1.0
+        np.log(bounds, out=bounds)
+        bounds *= scale.unit
+        logs = np.rint(bounds, out=bounds).astype(np.int64).reshape(len(self.triples), -1)
+        logs[0] = 0
+        return LogBounds(logs, logs)
+
+    def zero_factors(self, at: SValues) -> LogBounds | None:
+        """Bounds of 0, which only values without epsilon have; None if there is none."""
+        bare = SValues(at.values[: at.n_bare], at.epsilons[: at.n_bare], at.n_bare)
+        zeros = self._bounds(bare).reshape(len(self.triples), -1) == 0
+        zeros[0] = False
+        return LogBounds(zeros * ZERO_ABOVE, zeros * -ZERO_BELOW) if zeros.any() else None
+
+    def _bounds(self, at: SValues) -> FloatArray:
+        bounds = np.empty((len(self.triples), len(at.values), 2))
+        kernels.bound_triples(self.triples, at.values, at.epsilons, bounds)
+        return bounds
+
+
+class CompiledEvidence:
+    """What observations add to every label: ``n_cells`` for both classes.
+
+    With ``reuse`` the triples that were found are kept.
+    """
+
+    def __init__(
+        self,
+        observations: Observations,
+        scale: Scale,
+        n_cells: int,
+        *,
+        reuse: bool,
+        n_jobs: int,
+    ) -> None:
+        self.observations, self.scale, self._n_cells = observations, scale, n_cells
+        self._reuse, self._n_jobs = reuse, n_jobs
+        self._found: dict[tuple[int, int], Triples] = {}
+
+    def streamed(self, at: SValues) -> "StreamedTable":
+        """A table of features that is never whole."""
+        return StreamedTable(self, at)
+
+    def whole(self, at: SValues, layout: Layout) -> KeptTable:
+        """A table for values that are all with epsilon or all without."""
+        values, zeros = TileRows(self.observations, layout), None
+        tables = [values.room(layout.n_tiles)]
+        if at.n_bare:
+            zeros = TileRows(self.observations, layout)
+            tables.append(zeros.room(layout.n_tiles))
+        for table in tables:  # lanes of padding may be computed with
+            n_lanes = layout.n_labels * layout.run - (layout.n_tiles - 1) * layout.tile_lanes
+            table[-1:, :, n_lanes:] = 0
+        any_zeros: list[bool] = []
+
+        def run(first: int, stop: int) -> None:
+            found = self._find(first, stop)
+            values.fill(found, found.logarithms(at, self.scale), tables[0])
+            if zeros is not None:
+                factors = found.zero_factors(at)
+                any_zeros.append(factors is not None)
+                zeros.fill(found, factors, tables[1])
+
+        self._for_each_group(run)
+        if zeros is None or not any(any_zeros):
+            return KeptTable(FixedTable(values.start), FixedTable(tables[0]), has_zeros=False)
+        start, rows = FixedTable(values.start, zeros.start), FixedTable(tables[0], tables[1])
+        return KeptTable(start, rows, has_zeros=True)
+
+    def forward_pairs(
+        self, at: SValues, shape: tuple[int, ...], widest: int, *, filled: bool
+    ) -> FixedTable:
+        """What labels add to those after them as 0 and as 1, and, in column ``widest``, left open.
+
+        ``filled``: nobody looks at other cells, so they need not be 0.
+        """
+        values = aligned(shape, zeros=not filled)
+        zeros = aligned((at.n_bare, *shape[1:]))
+        any_zeros: list[bool] = []
+
+        def run(first: int, stop: int) -> None:
+            found = self._find(first, stop)
+            logs = found.logarithms(at, self.scale)
+            kernels.fill_pairs(found.numbers, first, *logs, widest, values)
+            factors = found.zero_factors(at) if at.n_bare else None
+            if factors is not None:
+                kernels.fill_pairs(found.numbers, first, *factors, -1, zeros)
+                any_zeros.append(True)
+
+        self._for_each_group(run)
+        if not any_zeros:
+            return FixedTable(values)
+        if widest >= 0:
+            kernels.widest_with_zeros(values[: at.n_bare], zeros, widest)
+        return FixedTable(values, zeros)
+
+    def groups(self) -> Iterator[Triples]:
+        """All labels, some at a time, in whole tiles of any layout."""
+        size = _UNIT * self._units_at_once()
+        for first in range(0, len(self.observations.order), size):
+            yield self._find(first, first + size)
+
+    def _for_each_group(self, run: Callable[[int, int], None]) -> None:
+        """Call ``run`` with the first and last of some labels, on threads if that is worth it."""
+        n_labels = len(self.observations.order)
+        n_jobs = self._n_jobs if self._n_cells >= _CELLS_WORTH_A_THREAD else 1
+
+        def run_group(first: int, stop: int) -> None:
+            run(first * _UNIT, min(stop * _UNIT, n_labels))
+
+        for_each_chunk(-(-n_labels // _UNIT), self._units_at_once(), n_jobs, run_group)
+
+    def _units_at_once(self) -> int:
+        cells_a_label = self._n_cells // len(self.observations.order)
+        return max(1, _CELLS_AT_ONCE // (_UNIT * cells_a_label))
+
+    def _find(self, first: int, stop: int) -> Triples:
+        labels, n_found = self.observations.order[first:stop], -1
+        kept = self._found.get((first, len(labels)))
+        if kept is not None:
+            return kept
+        numbers = np.empty((len(labels), 2, len(self.observations.sources)), dtype=np.int32)
+        room = max(_FEW_TRIPLES, numbers.size // 16)
+        while n_found < 0:
+            room *= 4
+            triples = np.empty((room, 3), dtype=np.int64)
+            triples[0] = 1  # it says nothing: any numbers will do
+            n_found = self._number_triples(first, labels, numbers, triples)
+        found = Triples(first, numbers, triples[:n_found])
+        if self._reuse:
+            self._found[first, len(labels)] = found
+        return found
+
+    def _number_triples(
+        self, first: int, labels: IntArray, numbers: NDArray[np.int32], triples: IntArray
+    ) -> int:
+        observed = self.observations
+        largest = int(observed.totals.max(initial=0))
+        return kernels.number_triples(
+            observed.counts,
+            observed.totals,
+            observed.denominators,
+            observed.n_categories,
+            observed.variables,
+            observed.sources,
+            labels,
+            observed.limits[first : first + len(labels)],
+            numbers,
+            triples,
+            np.full((2, min(_MOST_SLOTS, 2 ** (largest + 1).bit_length())), -1, dtype=np.int32),
+            np.full(2 ** (2 * len(triples)).bit_length(), -1, dtype=np.int32),
+        )
+
+
+class StreamedTable:
+    """A feature table a few labels at a time: made anew whenever it is asked for, never kept.
+
+    So a part is still in the cache when its rows are added up.
+    """
+
+    def __init__(self, evidence: CompiledEvidence, at: SValues) -> None:
+        self._evidence, self._at = evidence, at
+        self.has_zeros = at.n_bare > 0
+
+    def parts(self, *, zeros: bool) -> Iterator[Part]:
+        """Log-odds, or zero factors."""
+        observations, scale, at = self._evidence.observations, self._evidence.scale, self._at
+        if zeros and not self.has_zeros:
+            return
+        layout = Layout.of(at.n_bare if zeros else len(at.values), len(observations.order))
+        tiles = TileRows(observations, layout)
+        size = max(1, _NUMBERS_IN_CACHE // max(1, observations.n_rows * layout.tile_lanes))
+        room = tiles.room(min(size, layout.n_tiles))
+        for found in self._evidence.groups():
+            logs = found.zero_factors(at) if zeros else found.logarithms(at, scale)
+            tiles.fill_start(found, logs)
+            first = found.first // layout.tile_labels
+            stop = first - (-len(found.numbers) // layout.tile_labels)
+            for tile in range(first, stop, size):
+                table = room[: stop - tile]
+                tiles.fill_rows(found, logs, table, tile)
+                yield Part(tiles.start, table, tile)
+
+
+class TileRows:
+    """Fills tiles of a table, and where sums start; without logarithms there is nothing in them."""
+
+    def __init__(self, observations: Observations, layout: Layout) -> None:
+        self._observations, self._layout = observations, layout
+        self.start = aligned((layout.n_tiles, layout.tile_lanes))
+
+    def room(self, n_tiles: int) -> IntArray:
+        """For the rows of so many tiles, not filled yet."""
+        shape = (n_tiles, self._observations.n_rows, self._layout.tile_lanes)
+        return aligned(shape, zeros=False)
+
+    def fill(self, found: Triples, logs: LogBounds | None, table: IntArray) -> None:
+        """All that is about the labels of ``found``, in a table of all tiles."""
+        first, unit = found.first // self._layout.tile_labels, self._layout.tile_labels
+        self.fill_start(found, logs)
+        self.fill_rows(found, logs, table[first : first - (-len(found.numbers) // unit)], first)
+
+    def fill_start(self, found: Triples, logs: LogBounds | None) -> None:
+        """Where the sums of these labels start."""
+        n_zero_codes = self._observations.n_zero_codes
+        if n_zero_codes == 0 or logs is None:
+            return
+        hits = np.zeros(len(found.triples), dtype=np.int64)
+        start = self.start.reshape(-1, self._layout.run)
+        kernels.add_zero_codes(found.numbers, found.first, *logs, n_zero_codes, hits, start)
+
+    def fill_rows(
+        self, found: Triples, logs: LogBounds | None, table: IntArray, first: int
+    ) -> None:
+        """Fill ``table``, which begins with tile ``first``."""
+        if logs is None:
+            table.fill(0)
+            return
+        layout, observations = self._layout, self._observations
+        kernels.fill_table(
+            found.numbers,
+            first * layout.tile_labels - found.first,
+            *logs,
+            observations.variables,
+            observations.n_zero_codes,
+            table.reshape(*table.shape[:2], layout.tile_labels, layout.run),
+        )

@@ -1,0 +1,163 @@
+"""Log-odds as 64-bit integers: their scale, zero factors, and where they stand in memory.
+
+Integer sums are associative: the same bits come out for any order of the features, any number
+of threads, dense or sparse input. And the error of a sum is bounded by the number of its terms, so
+a comparison outside that band is certain. Three facts carry the bound:
+
+- every term is the logarithm of a ratio between 1e-111 and 1e111, so it is below 2**8 in size (the
+  estimators refuse parameters that could break this);
+- a sum has at most ``terms`` of them, so ``2**8 * terms * 2**bits < 2**62``;
+- a term is the difference of two logarithms of probabilities, each computed with less than 16
+  roundings, its logarithm to 4 units in the last place (below 0.2 units of 2**-40) and rounded to
+  the grid (0.5 more): every term is within 1.4 units. What an open label adds is made from such
+  terms; 4 units leave room for a strategy that triples them.
+
+Infinite terms are kept apart, as numbers of zero factors, because ``inf - inf`` would lose them:
+the low half of a 64-bit lane counts zeros above the fraction bar, the high half zeros below it.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+
+LARGEST_TERM = 2.0**8
+INFINITE = 2**62  # larger than any sum
+ZERO_ABOVE = 1  # one factor 0 in the numerator: log-odds of -inf
+ZERO_BELOW = 1 << 32  # one factor 0 in the denominator: log-odds of +inf
+ABOVE_MASK = ZERO_BELOW - 1
+
+LANES = 16  # 64-bit lanes that are added at a time: two cache lines
+STEP = 4  # lanes that a walk reads at a time
+
+_UNITS_PER_TERM = 4
+_CACHE_LINE = 64  # bytes
+
+
+class Scale(NamedTuple):
+    """``unit`` is the integer for log-odds of 1, ``band`` how far a sum can be off."""
+
+    unit: float
+    band: int
+
+    @classmethod
+    def for_terms(cls, n_features: int, n_labels: int) -> "Scale":
+        """Prior, threshold, every feature and every other label: one term each."""
+        terms = n_features + n_labels + 2
+        bits = min(40, 54 - terms.bit_length())
+        return cls(unit=float(2**bits), band=_UNITS_PER_TERM * terms)
+
+    @property
+    def error(self) -> float:
+        """The band as log-odds."""
+        return self.band / self.unit
+
+    def fixed(self, log_odds: FloatArray) -> IntArray:
+        """Finite log-odds as integers."""
+        return np.rint(log_odds * self.unit).astype(np.int64)
+
+    def fixed_thresholds(self, thresholds: FloatArray) -> IntArray:
+        """Thresholds of probabilities as integer log-odds."""
+        return self.fixed(np.log(thresholds) - np.log1p(-thresholds))
+
+
+def resolve_zero_factors(values: Any, zeros: Any, least: Any, greatest: Any) -> Any:
+    """``least`` where a factor above the bar is 0 (0/0 too), ``greatest`` where only one below is.
+
+    ``zeros`` None: there are none.
+    """
+    if zeros is None:
+        return values
+    return np.where(zeros & ABOVE_MASK, least, np.where(zeros, greatest, values))
+
+
+class Layout(NamedTuple):
+    """Which lane is what, in two orders.
+
+    Sums over features go label by label, (label, value of s, bound): what one observation adds to a
+    label is one ``run``. Labels come in tiles, the fewest that fill whole blocks of lanes. A
+    walk goes along the labels for one value of s: (value of s, label, bound), each value with
+    ``width`` lanes, padded so that a few can be read at a time. For a single value the two are the
+    same. What stands in lanes of padding means nothing.
+    """
+
+    n_values: int
+    n_labels: int
+    width: int
+    run: int
+    tile_labels: int
+    n_tiles: int
+    tile_lanes: int
+
+    @classmethod
+    def of(cls, n_values: int, n_labels: int) -> "Layout":
+        run = 2 * n_values
+        tile_labels = LANES // math.gcd(LANES, run)
+        width = -(-2 * n_labels // STEP) * STEP
+        n_tiles = -(-n_labels // tile_labels)
+        return cls(n_values, n_labels, width, run, tile_labels, n_tiles, tile_labels * run)
+
+    def for_walk(self, lanes: IntArray) -> IntArray:
+        """(rows, tiles, lanes of a tile) as (values of s, rows, at least ``width``)."""
+        n_rows = len(lanes)
+        if self.n_values == 1:
+            return lanes.reshape(1, n_rows, -1)
+        walked = np.empty((self.n_values, n_rows, self.width), dtype=np.int64)
+        # both bounds move as one thing of 16 bytes, which complex numbers are
+        target, source = walked.view(np.complex128), lanes.reshape(n_rows, -1).view(np.complex128)
+        by_label = source.reshape(n_rows, -1, self.n_values)[:, : self.n_labels]
+        target[:, :, : self.n_labels] = by_label.transpose(2, 0, 1)
+        return walked
+
+
+def by_label(lanes: IntArray, n_labels: int) -> IntArray:
+    """(..., label, bound) of lanes (..., width) for a single s."""
+    return lanes[..., : 2 * n_labels].reshape(*lanes.shape[:-1], n_labels, 2)
+
+
+class FixedTable(NamedTuple):
+    """Log-odds as integers, and zero factors of the same shape, None if there are none."""
+
+    values: IntArray
+    zeros: IntArray | None = None
+
+    @classmethod
+    def from_log_odds(cls, log_odds: FloatArray, scale: Scale) -> "FixedTable":
+        """Infinite and undefined log-odds become zero factors."""
+        finite = np.isfinite(log_odds)
+        if finite.all():
+            return cls(scale.fixed(log_odds))
+        undefined = np.isnan(log_odds)  # 0/0: a zero above makes it 0, whatever is below
+        above = np.where(undefined | (log_odds == -np.inf), ZERO_ABOVE, 0)
+        below = np.where(undefined | (log_odds == np.inf), ZERO_BELOW, 0)
+        return cls(scale.fixed(np.where(finite, log_odds, 0.0)), above + below)
+
+    def log_odds(self, scale: Scale, place: Any) -> FloatArray:
+        """The inverse, in some cells: a single term is a float without rounding."""
+        log_odds: FloatArray = self.values[place] / scale.unit
+        if self.zeros is None:
+            return log_odds
+        zeros = self.zeros[place]
+        above, below = (zeros & ABOVE_MASK) > 0, zeros > ABOVE_MASK
+        log_odds[above & ~below] = -np.inf
+        log_odds[below & ~above] = np.inf
+        log_odds[above & below] = np.nan
+        return log_odds
+
+
+def aligned(shape: tuple[int, ...], dtype: Any = np.int64, *, zeros: bool = True) -> NDArray[Any]:
+    """Memory that starts at a cache line, all 0 or as it is found.
+
+    A table row that straddles lines costs one load in three.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    buffer = np.empty(size + _CACHE_LINE, dtype=np.uint8)
+    start = -buffer.ctypes.data % _CACHE_LINE
+    array: NDArray[Any] = buffer[start : start + size].view(dtype).reshape(shape)
+    if zeros:
+        array.fill(0)
+    return array

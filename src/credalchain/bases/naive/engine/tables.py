@@ -1,0 +1,460 @@
+"""Tables of what every observation adds to the log-odds of every label.
+
+An observation is a category of a feature, or another label as 0 or as 1. With n(v, a), D and K from
+the counts, ``idm_bounds`` gives lower and upper P(v | a), and seeing v adds
+
+    log lower(v | 1) - log upper(v | 0)    to the lower log-odds,
+    log upper(v | 1) - log lower(v | 0)    to the upper log-odds.
+
+Small tables for a single s are made here with numpy, so that a first answer has little to compile,
+and kept. Large ones, and those for many values of s, are made by ``evidence.py``.
+"""
+
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.bases.naive.codes import table_rows
+from credalchain.bases.naive.counts import ChainCounts
+from credalchain.bases.naive.engine.layout import (
+    LARGEST_TERM,
+    ZERO_ABOVE,
+    ZERO_BELOW,
+    FixedTable,
+    FloatArray,
+    IntArray,
+    Layout,
+    Scale,
+    aligned,
+)
+from credalchain.bases.naive.formulas import NaiveSettings, idm_bounds
+from credalchain.strategies import (
+    Strategy,
+    greatest_log_odds,
+    least_log_odds,
+    merge_untold,
+    merge_widest,
+)
+
+NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted
+_WORTH_COMPILING = 2**16  # cells: some milliseconds without kernels
+
+
+class Observations(NamedTuple):
+    """What the rows of a table stand for, and how often each was counted.
+
+    Row r of a table is about variable ``variables[r]`` and was counted in row ``sources[r]`` of
+    ``counts`` (sources, m, 2), unless that is NEVER_SEEN or SAYS_NOTHING. ``totals`` and
+    ``denominators`` are (variables, m, 2), ``n_categories`` (variables,). The first
+    ``n_zero_codes`` observations are code 0 of every feature: they get no row of their own, and
+    the rows of the others hold differences from them. Only the first ``limits[t]`` observations
+    concern the label at position t of ``order``.
+    """
+
+    variables: IntArray
+    sources: IntArray
+    counts: NDArray[Any]
+    totals: NDArray[Any]
+    denominators: NDArray[Any]
+    n_categories: IntArray
+    order: IntArray
+    limits: IntArray
+    n_zero_codes: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.sources) - self.n_zero_codes
+
+
+class SValues(NamedTuple):
+    """Values of s, each with its epsilon; the first ``n_bare`` go without one."""
+
+    values: FloatArray
+    epsilons: FloatArray
+    n_bare: int
+
+
+class Part(NamedTuple):
+    """What features add: where sums start, and a row for every (feature, category).
+
+    ``start`` is (all tiles, lanes), ``rows`` (tiles from ``first_tile`` on, rows, lanes).
+    """
+
+    start: IntArray
+    rows: IntArray
+    first_tile: int
+
+
+class KeptTable(NamedTuple):
+    """All tiles in one part, for a single s or a few."""
+
+    start: FixedTable
+    rows: FixedTable
+    has_zeros: bool
+
+    def parts(self, *, zeros: bool) -> Iterator[Part]:
+        """Log-odds, or zero factors."""
+        if not zeros:
+            yield Part(self.start.values, self.rows.values, 0)
+        elif self.start.zeros is not None and self.rows.zeros is not None:
+            yield Part(self.start.zeros, self.rows.zeros, 0)
+
+
+class ChainTables(NamedTuple):
+    """All tables for some values of s, some strategies and one order of the labels.
+
+    Zero factors are only there for the first values, those without epsilon (or for none).
+    ``prior`` is (tiles, lanes). ``features`` has parts, see :class:`KeptTable`. ``pairs`` is
+    (values of s, m, columns, width): what a label adds as 0, as 1 and left open; its m is 0 where
+    labels are not told to each other. ``open_columns`` are the columns of an open label in each
+    strategy, -1 where it adds nothing.
+    """
+
+    order: IntArray
+    scale: Scale
+    layout: Layout
+    zero_layout: Layout
+    prior: FixedTable
+    features: Any
+    pairs: FixedTable
+    open_columns: IntArray
+
+
+class TableSpec(NamedTuple):
+    """What tables are for.
+
+    ``has_unseen``: some codes are missing or were never seen. ``forward``: labels are told only to
+    those after them. ``conservative``: a missing feature may have been any of its categories.
+    """
+
+    strategies: tuple[Strategy, ...]
+    order: tuple[int, ...]
+    chained: bool
+    forward: bool
+    has_unseen: bool
+    conservative: bool
+
+
+class TableSource:
+    """Makes tables for any values of s.
+
+    ``rows`` are the rows of the feature table that sparse codes ask for, None for dense codes.
+    Tables that are ``kept`` are for one s and made whole; others are for many values, made a few
+    labels at a time while they are used, and forgotten.
+    """
+
+    def __init__(
+        self,
+        counts: ChainCounts,
+        settings: NaiveSettings,
+        scale: Scale,
+        spec: TableSpec,
+        rows: IntArray | None,
+        *,
+        kept: bool,
+        n_jobs: int,
+    ) -> None:
+        self._counts, self._settings, self._spec, self._rows = counts, settings, spec, rows
+        self._order = np.array(spec.order, dtype=np.int64)
+        self._scale = scale
+        self._kept, self._n_jobs = kept, n_jobs
+        self._worst = spec.has_unseen and spec.conservative
+        self._open_columns = _open_columns(spec.strategies, forward=spec.forward)
+        self._features = self._source_of(self._feature_observations())
+        self._pairs = self._source_of(self._pair_observations()) if spec.chained else None
+
+    def _source_of(self, observations: Observations) -> Any:
+        """The one place where it is decided how a table is made: in numpy or by compiled code."""
+        n_cells = len(self._order) * 2 * max(1, len(observations.sources))
+        if self._kept and n_cells < _WORTH_COMPILING:
+            return NumpyEvidence(observations, self._scale)
+        from credalchain.bases.naive.engine.evidence import CompiledEvidence  # imports numba
+
+        return CompiledEvidence(
+            observations, self._scale, n_cells, reuse=not self._kept, n_jobs=self._n_jobs
+        )
+
+    def tables(self, values: tuple[float, ...]) -> ChainTables:
+        """``values`` as ``groups`` gives them."""
+        epsilons = np.array([self._settings.epsilon_for(s) for s in values])
+        at = SValues(np.array(values), epsilons, int((epsilons == 0).sum()))
+        layout = Layout.of(len(values), len(self._order))
+        prior, features = self._prior_table(at.values, layout), self._feature_table(at, layout)
+        pairs = self._pair_table(at, layout)
+        any_zeros = features.has_zeros or prior.zeros is not None or pairs.zeros is not None
+        # those of a prior may come with epsilon too
+        n_with_zeros = 0 if not any_zeros else at.n_bare if prior.zeros is None else len(values)
+        return ChainTables(
+            order=self._order,
+            scale=self._scale,
+            layout=layout,
+            zero_layout=Layout.of(n_with_zeros, len(self._order)),
+            prior=prior,
+            features=features,
+            pairs=pairs,
+            open_columns=self._open_columns,
+        )
+
+    def groups(self, values: tuple[float, ...], size: int) -> list[list[int]]:
+        """Places of values, at most ``size`` together, that tables can be made for at once.
+
+        Values without epsilon come first, or stay among themselves where zero factors do not come
+        from their counts alone.
+        """
+        epsilons = [self._settings.epsilon_for(s) for s in values]
+        bare = [at for at, epsilon in enumerate(epsilons) if epsilon == 0]
+        others = [at for at, epsilon in enumerate(epsilons) if epsilon > 0]
+        layout = Layout.of(len(values), len(self._order))
+        prior = self._prior_table(np.array(values), layout)
+        mixes = self._all_compiled() and not self._worst and prior.zeros is None
+        return [
+            places[first : first + size]
+            for places in ([bare + others] if mixes else [bare, others])
+            for first in range(0, len(places), size)
+        ]
+
+    def _all_compiled(self) -> bool:
+        """Whether compiled code knows how every strategy merges."""
+        return all(one.merge in (merge_widest, merge_untold) for one in self._spec.strategies)
+
+    # -- prior -------------------------------------------------------------------------
+
+    def _prior_table(self, values: FloatArray, layout: Layout) -> FixedTable:
+        """(tiles, lanes): where the lower and the upper log-odds of each label start."""
+        n0, n1 = self._counts.label[self._order].T[:, :, None]
+        log_odds = np.zeros((layout.n_tiles, layout.tile_labels, layout.n_values, 2))
+        by_label = log_odds.reshape(-1, layout.n_values, 2)[: len(self._order)]
+        for bound, (above, below) in enumerate(self._settings.prior.odds(n0, n1, values)):
+            with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and its differences
+                by_label[:, :, bound] = np.log(above) - np.log(below)
+        return FixedTable.from_log_odds(log_odds.reshape(layout.n_tiles, -1), self._scale)
+
+    # -- features ----------------------------------------------------------------------
+
+    def _feature_observations(self) -> Observations:
+        """Every category of every feature, and never seen and missing where there are such."""
+        counts, k = self._counts, self._counts.n_categories
+        n_rows, offsets = table_rows(k, self._spec.has_unseen)
+        variables = np.repeat(np.arange(len(k)), n_rows)
+        code = np.arange(len(variables)) - offsets[variables]
+        first = np.cumsum(k) - k
+        sources = np.where(code < k[variables], first[variables] + code, NEVER_SEEN)
+        sources[(k[variables] < 2) | (code > k[variables])] = SAYS_NOTHING
+        n_zero_codes = 0
+        if self._rows is not None and not self._worst:  # the worst looks at all categories
+            n_zero_codes = len(k)
+            zero_codes = np.where(k < 2, SAYS_NOTHING, first)
+            variables = np.concatenate([np.arange(len(k)), variables[self._rows]])
+            sources = np.concatenate([zero_codes, sources[self._rows]])
+        totals = counts.feature_totals
+        return Observations(
+            variables,
+            sources,
+            counts.feature,
+            totals,
+            totals,
+            k,
+            self._order,
+            np.full(len(self._order), len(sources)),
+            n_zero_codes,
+        )
+
+    def _feature_table(self, at: SValues, layout: Layout) -> Any:
+        if not self._kept and not self._worst:
+            return self._features.streamed(at)
+        made = self._features.whole(at, layout)
+        if not self._worst:
+            return made
+        n_rows, offsets = table_rows(self._counts.n_categories, self._spec.has_unseen)
+        _fill_missing(made.rows, self._scale, n_rows, offsets)
+        if self._rows is None:
+            return made
+        return _made_relative(made.rows, np.repeat(offsets, n_rows), offsets, self._rows)
+
+    # -- pairs of labels ---------------------------------------------------------------
+
+    def _pair_observations(self) -> Observations:
+        """Every label as 0 and as 1; one that nobody ever observed says nothing."""
+        counts, order, m = self._counts, self._order, len(self._order)
+        pair = np.ascontiguousarray(counts.pair[order])
+        variables = np.repeat(np.arange(m), 2)
+        never_observed = counts.label[order].sum(axis=1) == 0
+        return Observations(
+            variables,
+            np.where(never_observed[variables], SAYS_NOTHING, np.arange(2 * m)),
+            pair.reshape(2 * m, m, 2),
+            pair.sum(axis=1, dtype=pair.dtype),
+            np.ascontiguousarray(self._settings.denominator.of(counts)[order], dtype=pair.dtype),
+            np.full(m, 2, dtype=np.int64),
+            order,
+            np.full(m, 2 * m) if self._kept else 2 * np.arange(m),
+        )
+
+    def _pair_table(self, at: SValues, layout: Layout) -> FixedTable:
+        """(values of s, m, columns, width): columns 0, 1, and open of strategies that add to it."""
+        n_columns = 1 + max(1, int(self._open_columns.max()))
+        shape = (layout.n_values, layout.n_labels, n_columns, layout.width)
+        if self._pairs is None:
+            return FixedTable(np.zeros((shape[0], 0, *shape[2:]), dtype=np.int64))
+        if self._kept:
+            table = _pairs_for_walk(self._pairs.whole(at, layout).rows, layout, shape)
+        else:
+            column = dict(
+                zip((one.merge for one in self._spec.strategies), self._open_columns, strict=True)
+            )
+            widest = int(column.get(merge_widest, -1))
+            table = self._pairs.forward_pairs(at, shape, widest, filled=self._all_compiled())
+            if self._all_compiled():
+                return table  # type: ignore[no-any-return]
+        for strategy, column in zip(
+            self._spec.strategies, self._open_columns.tolist(), strict=True
+        ):
+            if strategy.merge is not merge_untold:
+                table = _with_open_column(table, self._scale, strategy, column)
+        return table
+
+
+class NumpyEvidence(NamedTuple):
+    """What observations add to every label, cell by cell."""
+
+    observations: Observations
+    scale: Scale
+
+    def whole(self, at: SValues, layout: Layout) -> KeptTable:
+        """A table for values that are all with epsilon or all without."""
+        starts, tables, n_zero_codes = [], [], self.observations.n_zero_codes
+        for terms in self._terms(at):
+            by_row = terms.reshape(len(terms), -1)
+            start = np.zeros((layout.n_tiles, layout.tile_lanes), dtype=np.int64)
+            if n_zero_codes:
+                start.reshape(-1)[: by_row.shape[1]] = by_row[:n_zero_codes].sum(axis=0)
+                zero_codes = by_row[self.observations.variables[n_zero_codes:]]
+                by_row = by_row[n_zero_codes:] - zero_codes
+            table = aligned((layout.n_tiles, len(by_row), layout.tile_lanes))
+            for tile in range(layout.n_tiles):
+                lanes = by_row[:, tile * layout.tile_lanes : (tile + 1) * layout.tile_lanes]
+                table[tile, :, : lanes.shape[1]] = lanes
+            starts.append(start)
+            tables.append(table)
+        return KeptTable(FixedTable(*starts), FixedTable(*tables), has_zeros=len(tables) > 1)
+
+    def _terms(self, at: SValues) -> list[IntArray]:
+        """(observations, labels, values of s, bounds), and the zero factors if there are any."""
+        observations = self.observations
+        variables, sources = observations.variables[:, None], observations.sources
+        n = observations.counts[np.maximum(sources, 0)[:, None], observations.order].astype(
+            np.float64
+        )
+        n[sources < 0] = 0.0
+        denominator = observations.denominators[variables, observations.order].astype(np.float64)
+        no_data = observations.totals[variables, observations.order] == 0
+        k = observations.n_categories[variables][..., None]
+        values = np.empty((*n.shape[:2], len(at.values), 2), dtype=np.int64)
+        zeros = np.zeros_like(values)
+        for place, (s, epsilon) in enumerate(zip(at.values, at.epsilons, strict=True)):
+            with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced at once
+                lower, upper = idm_bounds(n, denominator, k, s, epsilon)
+            if s == 0:  # a conditional without data: uniform
+                lower, upper = (np.where(no_data, 1.0 / k, bound) for bound in (lower, upper))
+            if epsilon == 0:
+                no_lower, no_upper = lower == 0, upper == 0
+                lower[no_lower] = upper[no_upper] = 1.0
+                ends = (no_lower[..., 1], no_upper[..., 0]), (no_upper[..., 1], no_lower[..., 0])
+                for bound, (above, below) in enumerate(ends):
+                    zeros[:, :, place, bound] = above * ZERO_ABOVE + below * ZERO_BELOW
+            low, high = self.scale.fixed(np.log([lower, upper]))
+            np.subtract(low[..., 1], high[..., 0], out=values[:, :, place, 0])
+            np.subtract(high[..., 1], low[..., 0], out=values[:, :, place, 1])
+        values[sources == SAYS_NOTHING] = zeros[sources == SAYS_NOTHING] = 0
+        return [values, zeros] if zeros.any() else [values]
+
+
+def _pairs_for_walk(rows: FixedTable, layout: Layout, shape: tuple[int, ...]) -> FixedTable:
+    """What labels add as 0 and as 1, made as if they were features, in the order of the walk."""
+    lanes, tables = slice(2 * layout.n_labels), []
+    for table in rows:
+        if table is not None:
+            by_row = layout.for_walk(np.ascontiguousarray(table.swapaxes(0, 1)))
+            pairs = aligned(shape)
+            pairs[:, :, :2, lanes] = by_row.reshape(*shape[:2], 2, -1)[..., lanes]
+            tables.append(pairs)
+    return FixedTable(*tables)
+
+
+def _open_columns(strategies: tuple[Strategy, ...], *, forward: bool) -> IntArray:
+    """Columns of an open label, after those of 0 and 1.
+
+    Strategies that merge alike share one, and going forward none is kept for adding nothing.
+    """
+    columns: list[int] = []
+    shared: dict[Any, int] = {merge_untold: -1} if forward else {}
+    for strategy in strategies:
+        free = 1 + max([1, *columns])
+        columns.append(shared.setdefault(strategy.merge, free))
+    return np.array(columns, dtype=np.int64)
+
+
+def _fill_missing(table: FixedTable, scale: Scale, n_rows: IntArray, offsets: IntArray) -> None:
+    """The last row of each feature: the worst over its categories, for each bound."""
+    for first, last in zip(offsets.tolist(), (offsets + n_rows - 1).tolist(), strict=True):
+        log_odds = np.moveaxis(table.log_odds(scale, np.s_[:, first : last - 1]), 1, 0)
+        worst = np.empty(log_odds.shape[1:])
+        worst[:, 0::2] = least_log_odds(log_odds[:, :, 0::2])
+        worst[:, 1::2] = greatest_log_odds(log_odds[:, :, 1::2])
+        made = FixedTable.from_log_odds(worst, scale)
+        table.values[:, last] = made.values
+        if made.zeros is not None and table.zeros is not None:
+            table.zeros[:, last] = made.zeros
+
+
+def _made_relative(
+    table: FixedTable, zero_of: IntArray, zero_codes: IntArray, rows: IntArray
+) -> KeptTable:
+    """``zero_codes`` all together, and ``rows`` less the row ``zero_of`` each."""
+    lanes = [one for one in table if one is not None]
+    start = FixedTable(*(one[:, zero_codes].sum(axis=1) for one in lanes))
+    differences = FixedTable(*(one[:, rows] - one[:, zero_of[rows]] for one in lanes))
+    return KeptTable(start, differences, has_zeros=len(lanes) > 1)
+
+
+def _with_open_column(
+    table: FixedTable, scale: Scale, strategy: Strategy, column: int
+) -> FixedTable:
+    """What open labels add, by the strategy's own function in floating point."""
+    assert strategy.merge is not None
+    m = table.values.shape[1]
+    told = np.moveaxis(table.log_odds(scale, np.s_[:, :, :2, : 2 * m]), 2, 0)
+    if_zero, if_one = ((one[..., 0::2].copy(), one[..., 1::2].copy()) for one in told)
+    nothing = np.zeros_like(if_zero[0])
+    merged = strategy.merge(if_zero, if_one, (nothing, nothing))
+    values, zeros = table.values, table.zeros
+    for bound, part in enumerate(_checked_merge(merged, strategy, nothing.shape)):
+        made = FixedTable.from_log_odds(part, scale)
+        place = (slice(None), slice(None), column, slice(bound, 2 * m, 2))
+        values[place] = made.values
+        if made.zeros is not None:
+            zeros = np.zeros_like(values) if zeros is None else zeros
+            zeros[place] = made.zeros
+    return FixedTable(values, zeros)
+
+
+def _checked_merge(
+    merged: Any, strategy: Strategy, shape: tuple[int, ...]
+) -> tuple[FloatArray, FloatArray]:
+    try:
+        lower, upper = (np.broadcast_to(np.asarray(part, float), shape) for part in merged)
+    except (TypeError, ValueError):
+        raise ValueError(
+            f"merge of strategy {strategy.name!r} must give (lower, upper), two arrays of the "
+            f"shape of if_zero[0]; got {merged!r}."
+        ) from None
+    for bound in (lower, upper):
+        finite = bound[np.isfinite(bound)]
+        if finite.size and np.abs(finite).max() >= LARGEST_TERM:
+            raise ValueError(
+                f"merge of strategy {strategy.name!r} must give log-odds below {LARGEST_TERM:g} in "
+                f"size (or infinite), got {finite[np.abs(finite).argmax()]}."
+            )
+    return lower, upper

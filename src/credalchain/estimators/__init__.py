@@ -1,0 +1,1 @@
+"""Classifiers in the manner of scikit-learn, over any base."""

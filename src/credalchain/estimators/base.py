@@ -1,0 +1,388 @@
+"""What every cautious multi-label classifier here has in common: the scikit-learn side."""
+
+import warnings
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
+
+from credalchain.bases.naive import NaiveCredal
+from credalchain.bases.protocol import Labels, Order, Request
+from credalchain.estimators.prediction import CredalPrediction
+from credalchain.estimators.targets import Targets
+from credalchain.metrics import utility_65
+from credalchain.preprocessing import read_table
+from credalchain.strategies import get_strategy
+from credalchain.validation import check_n_jobs, check_s, check_thresholds
+
+
+def _supports_partial_fit(classifier: Any) -> bool:
+    """A base may say that it does not."""
+    return bool(getattr(classifier.base, "supports_partial_fit", True))
+
+
+class CautiousTagsMixin:
+    """What scikit-learn is told about every classifier here."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        tags.input_tags.sparse = True
+        tags.input_tags.categorical = True
+        tags.input_tags.string = True
+        tags.target_tags.multi_output = True
+        tags.classifier_tags.multi_class = False
+        tags.classifier_tags.multi_label = True
+        return tags
+
+
+class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
+    """Fitting and the predict methods; subclasses say in which order labels are chained."""
+
+    caution_parameter = "s"  # the parameter that says how cautious
+    chained = True  # whether labels are told to the labels after them
+
+    base: Any
+    s: float
+    strategy: Any = "branching"
+    threshold: Any
+    n_jobs: int | None
+    random_state: Any
+    order_: Order | None
+    model_: Any
+    targets_: Targets
+
+    # -- fitting -----------------------------------------------------------------------
+
+    def fit(self, X: Any, Y: Any) -> Any:
+        """Learn from rows with labels, some of which may be missing.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            NaN is a missing value.
+        Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
+            0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
+            distinct values works as a single label.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        ``sample_weight`` is not supported: the model is made of whole counts. Repeat rows
+        instead.
+        """
+        self._fit_first(X, Y)
+        never = self.model_.never_observed()
+        if never.any():
+            names = ", ".join(self.label_names_[never])
+            warnings.warn(
+                f"never observed in training, so left open in every prediction: {names}",
+                UserWarning,
+                stacklevel=2,
+            )
+        return self
+
+    @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Any:
+        """Add rows to what was learned; the first call also learns the bins.
+
+        Equals ``fit`` on all rows together where the bins would be the same (always with
+        codes or a frozen discretizer). A label may be observed only in later calls.
+
+        Parameters
+        ----------
+        X, Y : as in ``fit``
+        classes : array-like of two values, optional
+            Only for a vector ``Y``, at the first call: all its values, if that call may not
+            show both.
+        """
+        if not hasattr(self, "model_"):
+            self._fit_first(X, Y, classes)
+            return self
+        X = read_table(self, X, reset=False)
+        labels = self.targets_.encode(Y)
+        check_consistent_length(X, labels)
+        if not hasattr(self.model_, "update"):
+            raise AttributeError(f"the base {self.base!r} cannot learn from more rows.")
+        self.model_ = self.model_.update(X, labels)
+        return self
+
+    def _fit_first(self, X: Any, Y: Any, classes: Any = None) -> None:
+        X = read_table(self, X, reset=True)
+        if Y is None:
+            raise ValueError(
+                f"{type(self).__name__} requires y to be passed, but the target y is None."
+            )
+        self.targets_, labels = Targets.learn(Y, classes)
+        check_consistent_length(X, labels)
+        check_s(self.s)
+        check_n_jobs(self.n_jobs)
+        get_strategy(self.strategy)
+        check_thresholds(self.threshold, labels.shape[1])
+        self.model_ = self._learn(self.unfitted_base(), X, labels)
+
+    def _learn(self, base: Any, X: Any, labels: Labels) -> Any:
+        """A fitted model; subclasses with more than one chain override this."""
+        rng = check_random_state(self.random_state)
+        self.order_ = self._choose_order(labels.shape[1], rng)
+        return base.fit_chain(X, labels, self.order_, chained=self.chained, rng=rng)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        *,
+        discretizer: Any = None,
+        label_names: Iterable[str] | None = None,
+        **params: Any,
+    ) -> Any:
+        """A fitted classifier from counts made elsewhere.
+
+        Parameters
+        ----------
+        counts : ChainCounts
+            For instance the counts of all rows minus those of a fold.
+        discretizer : fitted Discretizer, optional
+            Turns input into the codes that were counted; None if the input is codes.
+        label_names : iterable of str, optional
+        **params
+            Parameters of the classifier.
+        """
+        base = cls(**params).unfitted_base()
+        if not hasattr(base, "from_counts"):
+            raise TypeError(f"base {base!r} does not learn from counts.")
+        model = base.from_counts(counts, discretizer)
+        self = cls.from_model(
+            model, n_features=model.counts.n_features, label_names=label_names, **params
+        )
+        if hasattr(discretizer, "feature_names_in_"):
+            self.feature_names_in_ = discretizer.feature_names_in_
+        return self
+
+    @classmethod
+    def from_model(
+        cls,
+        model: Any,
+        *,
+        n_features: int,
+        label_names: Iterable[str] | None = None,
+        **params: Any,
+    ) -> Any:
+        """A fitted classifier around a model made elsewhere.
+
+        Parameters
+        ----------
+        model : ChainModel
+            For instance ``LocalChainModel`` around bounds of your own.
+        n_features : int
+            Columns that X has.
+        label_names : iterable of str, optional
+        **params
+            Parameters of the classifier.
+        """
+        self = cls(**params)
+        names = None if label_names is None else [str(name) for name in label_names]
+        if names is not None and len(names) != model.n_labels:
+            raise ValueError(f"label_names must have {model.n_labels} names, got {len(names)}.")
+        self.model_ = model
+        self.n_features_in_ = n_features
+        self.targets_ = Targets.of_labels(model.n_labels, names)
+        self.order_ = self._choose_order(model.n_labels, check_random_state(self.random_state))
+        return self
+
+    def unfitted_base(self) -> Any:
+        """A copy of the base, the default one if there is none."""
+        if self.base is None:
+            return NaiveCredal()
+        if not hasattr(self.base, "fit_chain"):
+            raise TypeError(
+                f"base must be None or have fit_chain, like NaiveCredal(), got {self.base!r}."
+            )
+        return clone(self.base)
+
+    @abstractmethod
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order | None:
+        """The order of the labels, None for one that each row chooses itself."""
+
+    # -- fitted attributes ---------------------------------------------------------------
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """(n_labels, 2), or the classes of the vector if the labels came as one."""
+        return self.targets_.classes
+
+    @property
+    def label_names_(self) -> NDArray[np.str_]:
+        return self.targets_.names
+
+    @property
+    def n_labels_(self) -> int:
+        return self.targets_.n_labels
+
+    @property
+    def nested_(self) -> bool:
+        """Whether a label answered at a larger s was answered alike at every smaller one."""
+        check_is_fitted(self)
+        nested = get_strategy(self.strategy).nested and self.model_.nested
+        return bool(nested and self.order_ is not None)
+
+    # -- asking the model ----------------------------------------------------------------
+
+    def encode(self, X: Any) -> Any:
+        """Rows in the form that ``model_.infer`` takes."""
+        check_is_fitted(self)
+        return self.model_.encode(read_table(self, X, reset=False))
+
+    def request(
+        self,
+        encoded: Any,
+        *,
+        s: Any = None,
+        strategy: Any = None,
+        known: Any = None,
+        precise: bool = False,
+        wants_bounds: bool = True,
+    ) -> Request:
+        """What ``model_.infer`` is asked about encoded rows: parameters, checked.
+
+        ``s`` may be one value or several, ``strategy`` one or a tuple of them.
+        """
+        values, strategies = (
+            given if isinstance(given, (tuple, list)) else (given,)
+            for given in (
+                self.s if s is None else s,
+                self.strategy if strategy is None else strategy,
+            )
+        )
+        if not strategies:
+            raise ValueError("strategy must name at least one strategy, got ().")
+        return Request(
+            values=tuple(check_s(value) for value in values),
+            strategies=tuple(get_strategy(one) for one in strategies),
+            order=self.order_,
+            thresholds=check_thresholds(self.threshold, len(self.targets_.names)),
+            never_observed=self.model_.never_observed(),
+            known=None if known is None else self.targets_.encode_known(known, encoded.shape[0]),
+            chained=self.chained,
+            precise=precise,
+            wants_bounds=wants_bounds,
+            n_jobs=effective_n_jobs(check_n_jobs(self.n_jobs)),
+        )
+
+    def infer(
+        self, X: Any, *, s: float | None = None, strategy: Any = None, known: Any = None
+    ) -> Any:
+        """Labels and bounds: the primitive from which the predict methods derive.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+        s : float, optional
+            In place of the parameter ``s``.
+        strategy : str, Strategy or a tuple of them, optional
+            In place of the parameter ``strategy``. A tuple gives a tuple of predictions
+            from one pass over the features.
+        known : array-like of shape (n_samples, n_labels), optional
+            Labels that were answered already, 0 or 1, and -1 (or NaN, ...) for the others.
+            They are used as given wherever they stand in the chain; a dynamic order starts
+            with them.
+
+        Returns
+        -------
+        CredalPrediction, or a tuple of them
+        """
+        encoded = self.encode(X)
+        value = self.s if s is None else s
+        request = self.request(encoded, s=(value,), strategy=strategy, known=known)
+        answer = self.model_.infer(encoded, request)
+        names, several = self.targets_.names.tolist(), isinstance(strategy, (tuple, list))
+        if not several:
+            return CredalPrediction.from_answer(answer, 0, names, X)
+        places = range(len(request.strategies))
+        return tuple(CredalPrediction.from_answer(answer, i, names, X) for i in places)
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The precise chain (s = 0): always 0 or 1, never left open.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels), or (n_samples,) if fitted on a vector
+        """
+        encoded = self.encode(X)
+        request = self.request(encoded, s=0.0, precise=True, wants_bounds=False)
+        return self.targets_.decode(self.model_.infer(encoded, request).labels[0, 0])
+
+    def predict_partial(self, X: Any) -> Labels:
+        """Labels 1, 0, or -1 where the bounds do not settle it: int8, (n_samples, n_labels)."""
+        return np.asarray(self.predict_path(X, [self.s])[0])
+
+    def predict_interval(self, X: Any) -> NDArray[np.float64]:
+        """Lower and upper probability of each label: (n_samples, n_labels, 2).
+
+        Conditional on the labels predicted before it in the chain.
+        """
+        return np.asarray(self.infer(X).interval)
+
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """P(Y_j = 1) of the precise chain, conditional on its own greedy path.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels); (n_samples, n_classes) if fitted on a vector
+        """
+        return self.targets_.decode_proba(self.label_proba(X))
+
+    def label_proba(self, X: Any, *, known: Any = None) -> NDArray[np.float64]:
+        """P(Y_j = 1) of the precise chain as (n_samples, n_labels), also for a vector.
+
+        ``known`` as in ``infer``.
+        """
+        encoded = self.encode(X)
+        answer = self.model_.infer(encoded, self.request(encoded, s=0.0, precise=True, known=known))
+        log_odds, interval = answer.log_odds, answer.interval
+        bounds = expit(log_odds[..., 0]) if interval is None else interval[..., 0]
+        p: NDArray[np.float64] = bounds[0, 0]
+        p[:, self.model_.never_observed()] = 0.0  # as predict says
+        return p
+
+    def predict_path(self, X: Any, values: Iterable[float], *, strategy: Any = None) -> Any:
+        """Partial predictions for many values of s: int8, (n_values, n_samples, n_labels).
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+        values : iterable of float
+            Values of s.
+        strategy : str, Strategy or a tuple of them, optional
+            A tuple gives a tuple of such arrays.
+        """
+        if not np.iterable(values):
+            raise ValueError(f"values must be several values of s, got {values!r}.")
+        encoded = self.encode(X)
+        request = self.request(encoded, s=tuple(values), strategy=strategy, wants_bounds=False)
+        if request.values:
+            labels = self.model_.infer(encoded, request).labels
+        else:
+            shape = (len(request.strategies), 0, encoded.shape[0], self.n_labels_)
+            labels = np.empty(shape, dtype=np.int8)
+        return tuple(labels) if isinstance(strategy, (tuple, list)) else labels[0]
+
+    def score(self, X: Any, y: Any) -> float:
+        """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
+        check_is_fitted(self)
+        return utility_65(self.read_labels(y), self.predict_partial(X))
+
+    def read_labels(self, Y: Any) -> Labels:
+        """True labels of new rows, in the form of ``predict_partial``: int8, -1 for missing."""
+        return self.targets_.encode(Y)

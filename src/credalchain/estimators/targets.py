@@ -1,0 +1,169 @@
+"""How labels are read and given back: matrices of 0 and 1, or a vector of any two values."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.utils.multiclass import check_classification_targets
+
+from credalchain.bases.protocol import Labels
+from credalchain.labels import MISSING, as_labels, check_names, column_names, is_missing
+
+
+@dataclass(frozen=True, eq=False)
+class Targets:
+    """Classes and names of the labels.
+
+    ``classes`` is (m, 2), or the values of the vector if the labels came as one; ``names`` (m,).
+    """
+
+    classes: NDArray[Any]
+    names: NDArray[np.str_]
+
+    @classmethod
+    def of_labels(cls, n_labels: int, names: list[str] | None = None) -> "Targets":
+        """Labels 0 and 1, with names or without."""
+        if names is not None and len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ValueError(f"label names must be different from each other, got {twice!r} twice.")
+        numbered = [f"label{j}" for j in range(n_labels)]
+        return cls(np.tile([0, 1], (n_labels, 1)), np.array(numbered if names is None else names))
+
+    @classmethod
+    def learn(cls, Y: Any, classes: Any = None) -> tuple["Targets", Labels]:
+        """From the labels of the first rows, and these labels as int8 (n, m)."""
+        if classes is not None and np.array_equal(np.unique(np.asarray(classes)), [0, 1]):
+            classes = None
+        if not _is_vector(Y):
+            labels = _nonempty(as_labels(Y))
+            return cls.of_labels(labels.shape[1], column_names(Y)), labels
+        names = np.array([str(getattr(Y, "name", None) or "y")])
+        if classes is not None or not _is_label_vector(Y):
+            self = cls(_two_classes(Y if classes is None else classes), names)
+            return self, self._encode_vector(Y)
+        return cls(np.array([0, 1]), names), _nonempty(as_labels(Y))
+
+    @property
+    def n_labels(self) -> int:
+        return len(self.names)
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether the labels came as a vector, so that predictions are vectors too."""
+        return self.classes.ndim == 1
+
+    def encode(self, Y: Any) -> Labels:
+        """Labels of further rows: int8 (n, m), -1 for missing."""
+        if self.is_vector and _is_vector(Y) and self.classes.tolist() != [0, 1]:
+            return self._encode_vector(Y)
+        check_names(Y, self.names.tolist(), "Y")
+        labels = as_labels(Y, require_zero=False)
+        if labels.shape[1] != self.n_labels:
+            raise ValueError(
+                f"Y must have {self.n_labels} labels as in the first call, got {labels.shape[1]}."
+            )
+        return labels
+
+    def encode_known(self, known: Any, n_rows: int) -> Labels | None:
+        """Labels that were answered already; a data frame may hold some of them, in any order."""
+        if known is None:
+            return None
+        columns = column_names(known)
+        if columns is not None:
+            return self._encode_known_columns(known, columns, n_rows)
+        labels = as_labels(known, name="known", require_zero=False)
+        if labels.shape != (n_rows, self.n_labels):
+            raise ValueError(
+                f"known must have shape {(n_rows, self.n_labels)}, one row per row of X and one "
+                f"column per label, got {labels.shape}."
+            )
+        return labels
+
+    def decode(self, labels: Labels) -> NDArray[Any]:
+        """Labels 0 and 1 (n, m) as the user knows them."""
+        integers = labels.astype(np.int64)
+        return np.asarray(self.classes[integers[:, 0]]) if self.is_vector else integers
+
+    def decode_proba(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(Y_j = 1) (n, m), or (n, n_classes) for a vector, as scikit-learn has it."""
+        if not self.is_vector:
+            return p
+        return np.ones((len(p), 1)) if len(self.classes) == 1 else np.hstack([1 - p, p])
+
+    def _encode_vector(self, y: Any) -> Labels:
+        values = np.asarray(y)
+        unknown = ~np.isin(values, self.classes)
+        if unknown.any():
+            raise ValueError(
+                f"Y must hold {self.classes.tolist()}, the classes seen first; "
+                f"got {values[unknown][0]!r}."
+            )
+        is_one = (values == self.classes[-1]) & (len(self.classes) > 1)
+        return np.asarray(is_one[:, None], dtype=np.int8)
+
+    def _encode_known_columns(self, known: Any, columns: list[str], n_rows: int) -> Labels:
+        places = {name: j for j, name in enumerate(self.names.tolist())}
+        unknown = [name for name in columns if name not in places]
+        if unknown or len(known) != n_rows:
+            raise ValueError(
+                f"known must have one row per row of X ({n_rows}) and labels as columns "
+                f"({', '.join(places)}), got {len(known)} rows and columns {columns}."
+            )
+        labels = np.full((n_rows, self.n_labels), MISSING, dtype=np.int8)
+        given = as_labels(known, name="known", require_zero=False)
+        labels[:, [places[name] for name in columns]] = given
+        return labels
+
+
+def _nonempty(labels: Labels) -> Labels:
+    if 0 in labels.shape:
+        raise ValueError(f"Y must have at least one row and one label, got {labels.shape}.")
+    return labels
+
+
+def _is_vector(Y: Any) -> bool:
+    """One-dimensional: a single label."""
+    if sparse.issparse(Y):
+        return False
+    try:
+        return np.asarray(Y).ndim == 1
+    except ValueError:  # ragged, which as_labels will say
+        return False
+
+
+def _is_label_vector(y: Any) -> bool:
+    """0, 1 and missing only: read as labels. -1 and +1 without 0 are two classes."""
+    if np.asarray(y).dtype == bool and not np.ma.isMaskedArray(y):
+        return False  # two classes, False and True
+    try:
+        as_labels(y)
+    except ValueError:
+        return False
+    return True
+
+
+def _has_missing(y: Any) -> bool:
+    """Whether a vector of anything has missing values; looked for before numpy makes it text."""
+    cells = list(y) if isinstance(y, (list, tuple)) else np.asarray(y, dtype=object).tolist()
+    return any(is_missing(cell) for cell in cells)
+
+
+def _two_classes(y: Any) -> NDArray[Any]:
+    """The values of a vector, sorted; there may be two at the most."""
+    values = np.asarray(y)
+    if np.ma.is_masked(y) or _has_missing(y):
+        raise ValueError(
+            "a vector Y with missing values must hold 0 and 1 beside them; "
+            f"got values like {values[0]!r}."
+        )
+    check_classification_targets(values)
+    classes = np.unique(values)
+    if len(classes) > 2:
+        raise ValueError(
+            "Only binary classification is supported. The type of the target is multiclass: "
+            f"a vector Y must have two distinct values, got {len(classes)}. "
+            "For several labels, pass one column for each."
+        )
+    return classes
