@@ -15,6 +15,7 @@ from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.metrics import completeness, incorrectness, set_accuracy
 from credalchain.plotting import CompletenessCurveDisplay, plot_predictions
+from credalchain.text import visible
 
 S_VALUES = (0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5)
 STRATEGIES = ("branching", "marginalization")
@@ -119,7 +120,7 @@ def run(folder: Path, console: Any) -> None:
     n_answers = result.paths.size
     console.print(f"{n_answers:,} answers in {seconds:.1f} s, compilation included")
     for file in draw(result, data.Y, folder):
-        console.print(f"wrote {file}", soft_wrap=True)
+        console.print(visible(f"wrote {file}"), soft_wrap=True)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -130,10 +131,11 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         from rich.console import Console
 
-        run(options.out, Console())
+        run(options.out, Console(markup=False))
     except (ImportError, OSError) as error:
         print(
-            f"{error}\nEverything the demo needs: pip install 'credalchain[demo]'", file=sys.stderr
+            f"{visible(str(error))}\nEverything the demo needs: pip install 'credalchain[demo]'",
+            file=sys.stderr,
         )
         return 1
     return 0

@@ -12,6 +12,7 @@ from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.protocol import Answer, Request
 from credalchain.estimators.decision import JointDecision
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, as_labels
+from credalchain.text import visible
 
 _WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
 
@@ -104,17 +105,18 @@ class Explanation:
         lines = [self.setting]
         for step in self.steps:
             given = " (known)" if step.known else ""
-            lines.append(f"{step.label}: {step.word}{given} [{step.lower:.3f}, {step.upper:.3f}]")
+            bounds = f"[{step.lower:.3f}, {step.upper:.3f}]"
+            lines.append(f"{visible(step.label)}: {step.word}{given} {bounds}")
             for reason in step.reasons[:3]:
                 words = " ".join(filter(None, (reason.name, reason.value)))
-                lines.append(f"    {reason.lower:+.2f} to {reason.upper:+.2f}  {words}")
+                lines.append(f"    {reason.lower:+.2f} to {reason.upper:+.2f}  {visible(words)}")
         return "\n".join([*lines, *self.questions_in_words()])
 
     def questions_in_words(self) -> list[str]:
         """One line for each answer that would settle something."""
         return [
-            f"if {question.label} is {_WORDS[question.answer]}: "
-            + ", ".join(f"{name} is {_WORDS[y]}" for name, y in question.settles)
+            f"if {visible(question.label)} is {_WORDS[question.answer]}: "
+            + ", ".join(f"{visible(name)} is {_WORDS[y]}" for name, y in question.settles)
             for question in self.questions
             if question.settles
         ]

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names, column_names
+from credalchain.text import visible
 
 _COLUMNS = ("support", "answered", "stars", "precision", "recall")
 
@@ -90,7 +91,7 @@ def _row(truth: Any, labels: Any) -> dict[str, float]:
 
 
 def _as_text(report: dict[str, dict[str, float]], digits: int) -> str:
-    width = max(len(name) for name in report)
+    width = max(len(visible(name)) for name in report)
     lines = [" ".join([" " * width, *(f" {column}" for column in _COLUMNS)])]
     for name, row in report.items():
         if name == "all labels":
@@ -101,7 +102,7 @@ def _as_text(report: dict[str, dict[str, float]], digits: int) -> str:
             )
             for column in _COLUMNS
         ]
-        lines.append(" ".join([name.rjust(width), *cells]))
+        lines.append(" ".join([visible(name).rjust(width), *cells]))
     return "\n".join(lines)
 
 

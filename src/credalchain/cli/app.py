@@ -18,6 +18,7 @@ from credalchain.cli.info import info
 from credalchain.cli.predict import predict
 from credalchain.cli.study import report
 from credalchain.cli.study import run as run_command
+from credalchain.text import visible
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -83,12 +84,17 @@ def _reader_has_left() -> None:
 
 def _as_note(message: Warning | str, *_: object, **__: object) -> None:
     """A warning of the library as one line, without the place in the source."""
-    console.note(f"note: {message}")
+    console.note(f"note: {_one_line(message)}")
+
+
+def _one_line(words: object) -> str:
+    """Messages of other packages may have several lines."""
+    return " ".join(str(words).split())
 
 
 def _fail(error: BaseException) -> None:
-    words = " ".join(str(error).split()) or type(error).__name__
-    print(f"credalchain: {words}", file=sys.stderr)
+    words = _one_line(error) or type(error).__name__
+    print(f"credalchain: {visible(words)}", file=sys.stderr)
     if isinstance(error, OSError):  # what is still buffered cannot be written either
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(1)

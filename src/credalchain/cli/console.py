@@ -7,6 +7,8 @@ from typing import TypeVar
 from rich.console import Console
 from rich.progress import track
 
+from credalchain.text import visible
+
 Item = TypeVar("Item")
 
 _state = {"quiet": False}
@@ -23,15 +25,15 @@ def is_quiet() -> bool:
 
 
 def stdout() -> Console:
-    """For results: plain and wide where stdout is not a terminal."""
+    """For results, without markup: plain and wide where stdout is not a terminal."""
     width = None if sys.stdout.isatty() else 110
-    return Console(soft_wrap=False, width=width, highlight=False, emoji=False)
+    return Console(soft_wrap=False, width=width, highlight=False, emoji=False, markup=False)
 
 
 def note(words: str) -> None:
     """One line on stderr, unless --quiet."""
     if not _state["quiet"] and sys.stderr is not None:
-        print(words, file=sys.stderr)
+        print(visible(words), file=sys.stderr)
 
 
 def progress(items: Iterable[Item], words: str, total: int) -> Iterator[Item]:

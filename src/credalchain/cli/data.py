@@ -9,6 +9,7 @@ from credalchain.cli.console import note, stdout
 from credalchain.datasets import MULAN, load_mulan
 from credalchain.datasets.mulan import DataUnavailableError, mulan_files
 from credalchain.experiments.store import dataset_facts
+from credalchain.text import visible
 
 data = typer.Typer(
     no_args_is_help=True,
@@ -75,6 +76,6 @@ def describe(name: Name) -> None:
         "citation": found.citation,
     }
     for key, value in lines.items():
-        console.print(f"{key:>12}  {value}", markup=False, soft_wrap=True)
+        console.print(visible(f"{key:>12}  {value}"), soft_wrap=True)
     for label, n in zip(found.label_names, counts.tolist(), strict=True):
-        console.print(f"{n:>12}  {label}", markup=False, soft_wrap=True)
+        console.print(visible(f"{n:>12}  {label}"), soft_wrap=True)

@@ -131,7 +131,7 @@ def _print_tables(
     console.print(f"mean ± standard deviation over {folds} folds")
     for value, labels in answers.items():
         console.print(f"\n{knob} = {value:g}")
-        console.print(partial_report(Y, labels), markup=False)
+        console.print(partial_report(Y, labels))
 
 
 def _print_json(

@@ -4,8 +4,8 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.markup import escape
 from rich.table import Table
+from rich.text import Text
 
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
@@ -15,6 +15,7 @@ from credalchain.explanation import Explanation, Step
 from credalchain.explanation import explain as explain_row
 from credalchain.files import replacing
 from credalchain.model_files import load_model
+from credalchain.text import visible
 
 _BAR = 21  # characters from probability 0 to 1
 _COLOURS = {1: "bold blue", 0: "bold dark_orange3", -1: "bold"}
@@ -55,13 +56,13 @@ def _print(explanation: Explanation, top: int) -> None:
         table.add_column("reasons")
     for step in explanation.steps:
         reasons = "\n".join(
-            escape(f"{reason.lower:+.2f} to {reason.upper:+.2f}  {reason.name} {reason.value}")
+            visible(f"{reason.lower:+.2f} to {reason.upper:+.2f}  {reason.name} {reason.value}")
             for reason in step.reasons[:top]
         )
-        answer = f"[{_COLOURS[step.answer]}]{step.word}[/]" + (" (known)" if step.known else "")
+        known = " (known)" if step.known else ""
         table.add_row(
-            escape(step.label),
-            answer,
+            visible(step.label),
+            Text.assemble((step.word, _COLOURS[step.answer]), known),
             f"{step.lower:.3f}",
             f"{step.upper:.3f}",
             _bar(step),
@@ -73,7 +74,7 @@ def _print(explanation: Explanation, top: int) -> None:
         console.print(f"{explanation.setting}; not a sum of reasons")
     console.print(table)
     for words in explanation.questions_in_words():
-        console.print(words, markup=False)
+        console.print(words)
 
 
 def _bar(step: Step) -> str:

@@ -9,6 +9,7 @@ from credalchain.cli import options as o
 from credalchain.cli.console import stdout
 from credalchain.cli.predict import inner_classifier
 from credalchain.model_files import load_model, read_description
+from credalchain.text import visible
 
 
 def info(
@@ -22,7 +23,7 @@ def info(
     classifier = load_model(model)  # checks the whole file
     about = read_description(model)
     if as_json:
-        print(json.dumps(about, indent=2, ensure_ascii=False))
+        print(json.dumps(about, indent=2))
         return
     inner = inner_classifier(classifier)
     names = classifier.label_names_
@@ -41,7 +42,7 @@ def info(
     ]
     console = stdout()
     for name, value in lines:
-        console.print(f"{name:>22}  {value}", markup=False, soft_wrap=True)
+        console.print(visible(f"{name:>22}  {value}"), soft_wrap=True)
 
 
 def _base(classifier: Any, about: dict[str, Any]) -> list[tuple[str, Any]]:

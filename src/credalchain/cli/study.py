@@ -14,6 +14,7 @@ from credalchain.cli.console import is_quiet, note
 from credalchain.experiments import Store, load_study, run_study
 from credalchain.experiments.run import Progress
 from credalchain.reporting import write_report
+from credalchain.text import visible
 
 StudyFile = Annotated[str, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
 
@@ -77,7 +78,8 @@ class _progress:  # noqa: N801 - reads as a noun: with _progress() as show
         self._last, self._started = 0.0, time.perf_counter()
         self._first: int | None = None
         if sys.stderr.isatty() and not is_quiet():
-            columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+            name = TextColumn("{task.description}", markup=False)
+            columns = (name, BarColumn(), MofNCompleteColumn())
             rate = TextColumn("{task.fields[rate]}")
             self._bar = Bar(*columns, rate, TimeRemainingColumn(), console=Console(stderr=True))
             self._bar.start()
@@ -98,7 +100,7 @@ class _progress:  # noqa: N801 - reads as a noun: with _progress() as show
                 completed=progress.done,
                 total=progress.total,
                 rate=f"{per_minute:.1f} a minute",
-                description=f"{progress.task.dataset} {progress.task.repetition}",
+                description=visible(f"{progress.task.dataset} {progress.task.repetition}"),
             )
         elif seconds - self._last > 5 or progress.done == progress.total:
             self._last = seconds

@@ -21,6 +21,7 @@ from credalchain.estimators.targets import Targets
 from credalchain.metrics import utility_65
 from credalchain.preprocessing import read_table
 from credalchain.strategies import get_strategy
+from credalchain.text import visible
 from credalchain.validation import check_n_jobs, check_s, check_thresholds
 
 
@@ -85,7 +86,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         self._fit_first(X, Y)
         never = self.model_.never_observed()
         if never.any():
-            names = ", ".join(self.label_names_[never])
+            names = ", ".join(map(visible, self.label_names_[never]))
             warnings.warn(
                 f"never observed in training, so left open in every prediction: {names}",
                 UserWarning,

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from credalchain.bases.protocol import Answer, Exactness, Ranks
 from credalchain.labels import ABSTAIN
 from credalchain.odds import probabilities
+from credalchain.text import visible
 
 STAR = "*"
 _EXACTNESS = list(Exactness)
@@ -128,10 +129,11 @@ class CredalPrediction:
         n, m = self.labels.shape
         head = f"CredalPrediction: {n} rows, {m} labels, {int(self.abstained.sum())} left open"
         shown = self.to_strings()[:10]
-        widths = [max(len(name), 1) for name in self.label_names]
+        names = [visible(name) for name in self.label_names]
+        widths = [max(len(name), 1) for name in names]
         if m > 20:
             return head
-        lines = [" ".join(self.label_names)]
+        lines = [" ".join(names)]
         lines += [
             " ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in shown
         ]
