@@ -9,6 +9,7 @@ import typer
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.tables import (
+    few,
     pick_columns,
     pick_features,
     read_known,
@@ -113,7 +114,7 @@ def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[s
     names = pick_columns(frame, known, "--known") if known else []
     strange = [name for name in names if name not in labels]
     if strange:
-        raise ValueError(f"--known: {strange[0]!r} is not one of the labels {', '.join(labels)}.")
+        raise ValueError(f"--known: {strange[0]!r} is not one of the labels {few(labels)}.")
     return names
 
 

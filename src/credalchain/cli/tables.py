@@ -18,8 +18,10 @@ from credalchain.datasets import (
 from credalchain.datasets.embedded import EMBEDDED
 from credalchain.datasets.files import attribute_names, check_frame, read_csv, read_frame
 from credalchain.files import replacing
+from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv, visible
 
 MULAN_PREFIX = "mulan:"
+_PARQUET = (".parquet", ".pq")
 
 
 def read_table(
@@ -38,9 +40,12 @@ def read_table(
         return data.to_frame(), data.label_names
     if source.lower().endswith(".arff"):
         return _read_arff(Path(source), labels)
-    if source == "-":
-        return _read_stdin(text_columns), []
-    return read_frame(source, text_columns), []
+    if Path(source).suffix.lower() in _PARQUET:
+        return read_frame(source), []
+    as_written = [*text_columns, *map(for_spreadsheet, text_columns)]
+    frame = _read_stdin(as_written) if source == "-" else read_frame(source, as_written)
+    plain = in_table(frame, from_spreadsheet)
+    return check_frame(plain, "stdin" if source == "-" else source), []
 
 
 def _read_stdin(text_columns: Sequence[str]) -> pd.DataFrame:
@@ -78,7 +83,7 @@ def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]
     for spec in wanted:
         names += _spec_to_names(frame, spec)
     if len(set(names)) < len(names):
-        raise ValueError(f"--labels names a column twice: {', '.join(names)}.")
+        raise ValueError(f"--labels names a column twice: {few(names)}.")
     if len(names) == len(frame.columns):
         raise ValueError("--labels takes all columns, so there is nothing to predict from.")
     return names
@@ -108,13 +113,14 @@ def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
     if missing:
         raise ValueError(
             f"{option}: there is no column {missing[0]!r}; the columns are "
-            f"{_few(list(frame.columns))}."
+            f"{few(list(frame.columns))}."
         )
     return names
 
 
-def _few(names: Sequence[str], most: int = 12) -> str:
-    shown = ", ".join(names[:most])
+def few(names: Sequence[str], most: int = 12) -> str:
+    """The first names in words, for a message."""
+    shown = ", ".join(map(visible, names[:most]))
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
@@ -123,7 +129,7 @@ def pick_features(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(
-            f"{source} lacks {len(missing)} of the model's {len(names)} columns: {_few(missing)}."
+            f"{source} lacks {len(missing)} of the model's {len(names)} columns: {few(missing)}."
         )
     return frame[list(names)]
 
@@ -135,20 +141,25 @@ def read_known(frame: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
 
 
 def write_table(frame: pd.DataFrame, out: str) -> None:
-    """To a file, whole or not at all, or to stdout (``-``) as CSV."""
+    """To a file, whole or not at all, or to stdout (``-``) as CSV.
+
+    In CSV and TSV an apostrophe stands before text that a spreadsheet would run as a formula;
+    ``read_table`` takes it away.
+    """
     if out == "-":
         if sys.stdout is None:
             raise ValueError("stdout is closed.")
-        frame.to_csv(sys.stdout, index=False)
+        shown = in_table(frame, visible) if sys.stdout.isatty() else frame
+        sys.stdout.write(to_csv(shown))
         sys.stdout.flush()
         return
     path = Path(out)
     buffer = io.BytesIO()
-    if path.suffix.lower() in (".parquet", ".pq"):
+    if path.suffix.lower() in _PARQUET:
         frame.to_parquet(buffer, index=False)
     elif path.suffix.lower() in (".csv", ".tsv"):
         separator = "\t" if path.suffix.lower() == ".tsv" else ","
-        buffer.write(frame.to_csv(index=False, sep=separator).encode())
+        buffer.write(to_csv(frame, separator).encode())
     else:
         raise ValueError(f"--out {out}: the name must end in .csv, .tsv or .parquet, or be -.")
     with replacing(path) as file:
