@@ -10,12 +10,18 @@ from credalchain.estimators.prediction import CredalPrediction
 from credalchain.explanation import Explanation, Step
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 from credalchain.metrics import completeness_curve
+<<<<<<< HEAD
+=======
+from credalchain.prediction import CredalPrediction
+from credalchain.text import for_figure
+>>>>>>> 250d16f (Odd names in files, figures and pages of a study)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 # Okabe and Ito's palette, told apart by people with any kind of colour vision.
 YES_COLOUR, NO_COLOUR, OPEN_COLOUR = "#0072B2", "#D55E00", "#6E6E6E"
+_MOST = 24  # characters of a label's name
 _LOOKS = {1: ("yes", YES_COLOUR), 0: ("no", NO_COLOUR), ABSTAIN: ("*", OPEN_COLOUR)}
 
 
@@ -38,7 +44,7 @@ class CompletenessCurveDisplay:
     values : sequence of float, optional
         The knob's values, shown at both ends of the curve.
     name : str, optional
-        Shown in the legend.
+        Shown in the legend, as it is; for mathematics give ``label`` to ``plot``, too.
 
     Attributes
     ----------
@@ -123,7 +129,8 @@ class CompletenessCurveDisplay:
         """Draw the curve, on new axes if none are given."""
         self.ax_ = _new_axes(6.0, 4.5) if ax is None else ax
         self.figure_ = self.ax_.figure
-        options = {"marker": "o", "label": self.name, **line_options}
+        label = None if self.name is None else for_figure(self.name)
+        options = {"marker": "o", "label": label, **line_options}
         (self.line_,) = self.ax_.plot(self.completeness, self.set_accuracy, **options)
         if self.values is not None and len(self.values):
             self._name_end(int(np.argmin(self.completeness)), "right")
@@ -187,8 +194,8 @@ def plot_predictions(
             if truth is not None and y != ABSTAIN and truth[row, j] not in (y, MISSING):
                 ax.plot(j + 0.87, at + 0.18, "x", color="black", markersize=6, mew=1.6)
     names = chosen if prediction.index is None else [prediction.index[row] for row in chosen]
-    ax.set_xticks(np.arange(m) + 0.5, [_short(n) for n in prediction.label_names], parse_math=False)
-    ax.set_yticks(np.arange(len(chosen)) + 0.5, [f"row {name}" for name in names])
+    ax.set_xticks(np.arange(m) + 0.5, [for_figure(n, _MOST) for n in prediction.label_names])
+    ax.set_yticks(np.arange(len(chosen)) + 0.5, [for_figure(f"row {name}") for name in names])
     ax.set(xlim=(0, m), ylim=(len(chosen), 0))
     ax.xaxis.tick_top()
     ax.tick_params(length=0)
@@ -197,10 +204,6 @@ def plot_predictions(
     if m and max(map(len, prediction.label_names)) > 8:
         ax.tick_params(axis="x", labelrotation=45)
     return ax
-
-
-def _short(words: str, most: int = 24) -> str:
-    return words if len(words) <= most else words[: most - 1] + "…"
 
 
 def _draw_cell(ax: Any, j: int, at: int, y: int, interval: NDArray[np.float64]) -> None:
@@ -285,8 +288,8 @@ def _draw_node(ax: Any, at: int, step: Step, *, fork: bool) -> None:
     ink = colour if step.answer == ABSTAIN else "white"
     ax.scatter([0], [at], s=620, facecolor=face, edgecolor=colour, linewidth=2, zorder=2)
     ax.text(0, at, word, ha="center", va="center", color=ink, fontweight="bold", fontsize=9)
-    name = _short(step.label) + (" (known)" if step.known else "")
-    ax.text(-0.55, at, name, ha="right", va="center", parse_math=False)
+    name = for_figure(step.label, _MOST) + (" (known)" if step.known else "")
+    ax.text(-0.55, at, name, ha="right", va="center")
 
 
 def _draw_interval(ax: Any, at: int, step: Step) -> None:
@@ -311,11 +314,10 @@ def _draw_reasons(ax: Any, at: int, step: Step, top: int, height: int) -> None:
         ax.text(
             1.02,
             y,
-            _short(words, 40),
+            for_figure(words, 40),
             transform=ax.get_yaxis_transform(),
             va="center",
             fontsize=8,
-            parse_math=False,
         )
 
 

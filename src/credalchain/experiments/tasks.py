@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from credalchain.experiments.study import Method, Study
+from credalchain.text import for_file_name
 
 RESULTS_SCHEMA = 1  # part of every identity: a change of meaning starts anew
 
@@ -36,8 +37,7 @@ class Task:
         text = json.dumps(about, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         words = f"{self.dataset}-{self.method.name}-{self.repetition}"
-        safe = "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
-        return f"{safe[:100]}-{digest}"
+        return f"{for_file_name(words)}-{digest}"
 
 
 _WORK = ("seed", "settings", "corruption", "levels", "folds", "split", "measures")

@@ -7,7 +7,10 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from credalchain.text import for_figure
+
 _PANELS = (("set_accuracy", "set-accuracy (%)"), ("completeness", "completeness (%)"))
+_MOST = 30  # characters of a data set's name above a panel
 # Okabe and Ito's colours with different markers and lines, for methods
 _LOOKS = [
     ("#0072B2", "o", "-"),
@@ -18,12 +21,6 @@ _LOOKS = [
     ("#56B4E9", "P", "--"),
     ("#000000", "X", "-."),
 ]
-
-
-def plain(words: str) -> str:
-    """Words as they are: matplotlib reads $ as mathematics and hides what starts with _."""
-    escaped = words.replace("$", r"\$")
-    return f"\u200b{escaped}" if escaped.startswith("_") else escaped
 
 
 def missing_figure(summary: pd.DataFrame, title: str, damage: str = "removed") -> Figure:
@@ -44,7 +41,7 @@ def missing_figure(summary: pd.DataFrame, title: str, damage: str = "removed") -
         ax.set(ylabel=words, ylim=(-3, 103))
         ax.grid(alpha=0.25)
     lower.set_xlabel(f"training labels {damage} (%)")
-    figure.suptitle(plain(title))
+    figure.suptitle(for_figure(title))
     figure.legend(
         *upper.get_legend_handles_labels(), title="s", loc="outside right center", frameon=False
     )
@@ -66,7 +63,7 @@ def trade_off_figure(summary: pd.DataFrame, damage: str = "removed") -> Figure:
             part = summary[(summary["dataset"] == dataset) & (summary["missing"] == level)]
             _draw_trade_off(axes[row, column], part, curves)
             share = f", {100 * level:.3g} % {damage}" if levels != [0] else ""
-            title = f"{dataset}{share}"
+            title = for_figure(dataset, _MOST) + share
             axes[row, column].set_title(title, fontsize=10)
     for ax in axes[-1]:
         ax.set_xlabel("completeness (%)")
@@ -89,7 +86,7 @@ def _draw_trade_off(ax: Any, part: pd.DataFrame, curves: list[tuple[str, str]]) 
             marker=marker,
             linestyle=line,
             markersize=4,
-            label=plain(method if strategy == "none" else f"{method}, {strategy}"),
+            label=for_figure(method if strategy == "none" else f"{method}, {strategy}"),
         )
     ax.set(xlim=(-3, 103), ylim=(-3, 103))
     ax.grid(alpha=0.25)

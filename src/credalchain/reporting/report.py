@@ -3,6 +3,7 @@
 import base64
 import html
 import io
+import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from credalchain.experiments.summary import summarize
 from credalchain.files import replacing
 from credalchain.reporting.figures import missing_figure, trade_off_figure
 from credalchain.reporting.tables import dataset_table, equal_completeness_table, measure_table
+from credalchain.text import for_file_name, in_table, to_csv, visible
 
 
 def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
@@ -30,14 +32,16 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     }
     if {"set_accuracy", "completeness"} <= set(study.measures):
         tables["set_accuracy_at_equal_completeness"] = equal_completeness_table(summary)
-    files = [_write(folder / "summary.csv", summary.to_csv(index=False).encode())]
-    for name, table in tables.items():
-        files.append(_write(folder / f"{name}.csv", table.to_csv(index=False).encode()))
-    pictures = {}
+    files, taken = [], set[str]()
+    for name, table in {"summary": summary, **tables}.items():
+        name = _unused(name, taken)
+        files.append(_write(folder / f"{name}.csv", to_csv(table).encode()))
+    pictures = []
     for name, title, figure in _figures(study, summary):
+        name = _unused(name, taken)
         png, svg = _rendered(figure, "png"), _rendered(figure, "svg")
         files += [_write(folder / f"{name}.png", png), _write(folder / f"{name}.svg", svg)]
-        pictures[title] = svg
+        pictures.append((title, svg))
     page = _page(study, store, results, tables, pictures)
     files.append(_write(folder / "report.html", page.encode()))
     return files
@@ -51,19 +55,22 @@ def _figures(study: Study, summary: pd.DataFrame) -> Iterator[tuple[str, str, Fi
     if len(study.levels) < 2:
         return
     keys = ["dataset", "method", "strategy"]
-    names: set[str] = set()
     for (dataset, method, strategy), part in summary.groupby(keys, sort=False):
         words = method if strategy == "none" else f"{method}, {strategy}"
-        name = _safe(f"missing_{dataset}_{method}_{strategy}")
-        if name in names:  # names that differ only in what a file name cannot hold
-            name += f"_{len(names)}"
-        names.add(name)
         title = f"{dataset}: {words}"
+        name = f"missing_{dataset}_{method}_{strategy}"
         yield name, title, missing_figure(part, title, damage)
 
 
-def _safe(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "-_" else "_" for c in name)[:120]
+def _unused(words: str, taken: set[str]) -> str:
+    """A file name for ``words`` that is not taken, in capitals or not, and now is."""
+    first = name = for_file_name(words)
+    for number in itertools.count(2):
+        if name.casefold() not in taken:
+            break
+        name = f"{first}_{number}"
+    taken.add(name.casefold())
+    return name
 
 
 def _rendered(figure: Figure, kind: str) -> bytes:
@@ -105,16 +112,16 @@ def _page(
     store: Store,
     results: pd.DataFrame,
     tables: dict[str, pd.DataFrame],
-    pictures: dict[str, bytes],
+    pictures: list[tuple[str, bytes]],
 ) -> str:
-    title = html.escape(f"Study: {study.name}")
+    title = _text(f"Study: {study.name}")
     parts = [
         "<!doctype html>",
         f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
         '<meta name="viewport" content="width=device-width, initial-scale=1">',
         f"<style>{_STYLE}</style></head><body>",
         f"<h1>{title}</h1>",
-        f"<p>{html.escape(_in_words(study, results))}</p>",
+        f"<p>{_text(_in_words(study, results))}</p>",
         *_problems(study, store),
         "<h2>Data sets</h2>",
         _table(tables["datasets"].round(3)),
@@ -125,9 +132,7 @@ def _page(
     ]
     for name, table in tables.items():
         if name != "datasets":
-            parts.append(
-                f"<details><summary>{html.escape(name)}</summary>{_table(table)}</details>"
-            )
+            parts.append(f"<details><summary>{_text(name)}</summary>{_table(table)}</details>")
     parts += ["<h2>Software</h2>", _table(_software(results)), "</body></html>"]
     return "\n".join(parts)
 
@@ -147,23 +152,30 @@ def _problems(study: Study, store: Store) -> list[str]:
         return []
     errors = store.errors(study)
     words = f"{missing} tasks of this study have no result yet, {len(errors)} of them failed."
-    return [f'<p class="problem">{html.escape(words)}</p>']
+    return [f'<p class="problem">{_text(words)}</p>']
 
 
-def _picture_grid(pictures: dict[str, bytes]) -> list[str]:
+def _picture_grid(pictures: list[tuple[str, bytes]]) -> list[str]:
     """Images in the page itself; as images, so that their ids cannot clash."""
     lines = []
-    for turn, (title, svg) in enumerate(pictures.items()):
+    for turn, (title, svg) in enumerate(pictures):
         if turn == 1:
             lines.append('<div class="pictures">')
         data = base64.b64encode(svg).decode()
-        words = html.escape(title, quote=True)
-        lines.append(f'<figure><img alt="{words}" src="data:image/svg+xml;base64,{data}"></figure>')
+        source = f"data:image/svg+xml;base64,{data}"
+        lines.append(f'<figure><img alt="{_text(title)}" src="{source}"></figure>')
     return [*lines, "</div>"] if len(pictures) > 1 else lines
 
 
+def _text(words: str) -> str:
+    """Text for the page, inside quotes as well."""
+    return html.escape(visible(words))
+
+
 def _table(table: pd.DataFrame) -> str:
-    return f'<div class="scroll">{table.to_html(index=False, border=0)}</div>'
+    with pd.option_context("display.max_colwidth", None):  # names may differ at their ends
+        content = in_table(table, visible).to_html(index=False, border=0)
+    return f'<div class="scroll">{content}</div>'
 
 
 def _software(results: pd.DataFrame) -> pd.DataFrame:
