@@ -435,3 +435,16 @@ def test_maximin_resolves_exact_ties_to_no():
     prediction = chain.infer([[0]])  # odds between 1/2 and 2
     assert prediction.labels.tolist() == [[-1]]
     assert maximin_accuracy([[0]], prediction) == 1
+
+
+def test_a_single_class_is_always_the_answer():
+    """Also where the threshold is below its probability of being another."""
+    chain = CredalChainClassifier(threshold=1e-9).fit([[0.0], [1.0]], ["a", "a"])
+    assert chain.predict([[0.5]]).tolist() == ["a"]
+
+
+def test_workers_have_a_limit():
+    chain = CredalChainClassifier(n_jobs=1000).fit([[0.0], [1.0]], [[0], [1]])
+    chain.predict_partial([[0.5], [0.1]])
+    with pytest.raises(ValueError, match="n_jobs must be .* at most 1000, got 20000000000"):
+        chain.set_params(n_jobs=20_000_000_000).predict_partial([[0.5], [0.1]])

@@ -10,11 +10,7 @@ from credalchain.estimators.prediction import CredalPrediction
 from credalchain.explanation import Explanation, Step
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 from credalchain.metrics import completeness_curve
-<<<<<<< HEAD
-=======
-from credalchain.prediction import CredalPrediction
 from credalchain.text import for_figure
->>>>>>> 250d16f (Odd names in files, figures and pages of a study)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 _SMALLEST, _LARGEST = 1e-60, 1e60
+_MOST_JOBS = 1000
 
 
 def check_s(value: Any, name: str = "s") -> float:
@@ -42,10 +43,12 @@ def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
     raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
-def check_whole(name: str, value: Any, at_least: int = 1) -> int:
+def check_whole(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> int:
     """A whole number."""
-    if isinstance(value, bool) or not isinstance(value, Integral) or value < at_least:
-        raise ValueError(f"{name} must be a whole number, at least {at_least}, got {value!r}.")
+    whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not whole or value < at_least or (at_most is not None and value > at_most):
+        limits = f"at least {at_least}" + ("" if at_most is None else f" and at most {at_most}")
+        raise ValueError(f"{name} must be a whole number, {limits}, got {value!r}.")
     return int(value)
 
 
@@ -75,11 +78,15 @@ def check_thresholds(value: Any, n_labels: int) -> NDArray[np.float64]:
 
 
 def check_n_jobs(value: Any) -> int | None:
-    """None, or a whole number other than 0."""
+    """None, or a whole number other than 0, with a limit as every worker takes memory."""
     if value is None:
         return None
-    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value == 0:
-        raise ValueError(f"n_jobs must be None or a whole number other than 0, got {value!r}.")
+    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not whole or value == 0 or value > _MOST_JOBS:
+        raise ValueError(
+            f"n_jobs must be None or a whole number other than 0, at most {_MOST_JOBS}, "
+            f"got {value!r}."
+        )
     return int(value)
 
 

@@ -26,7 +26,8 @@ def for_each_chunk(n_rows: int, size: int, n_jobs: int, run: Callable[[int, int]
         except BaseException as error:
             errors.append(error)
 
-    helpers = [Thread(target=work, daemon=True) for _ in range(n_jobs - 1)]
+    n_chunks = -(-n_rows // size)
+    helpers = [Thread(target=work, daemon=True) for _ in range(min(n_jobs, n_chunks) - 1)]
     for helper in helpers:
         helper.start()
     work()

@@ -29,6 +29,8 @@ from credalchain.validation import check_choice, check_whole
 
 FloatArray = NDArray[np.float64]
 
+_MOST_SAMPLES = 100_000
+
 
 class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     """Answer, in every row, the set of labels that is worth most.
@@ -62,7 +64,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         precise, calibrated chains, and needs ``bounds="precise"``.
     n_samples : int, default=200
         Label vectors drawn for each row; the standard error of a probability is at most
-        ``0.5 / sqrt(n_samples)``.
+        ``0.5 / sqrt(n_samples)``. At most 100000; they take n_samples * rows * labels bytes.
     n_jobs : int, default=None
         Workers of the default estimator, as in joblib; one that is given has its own.
     random_state : int, RandomState or None, default=None
@@ -281,7 +283,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             check_whole("calibration_folds", self.calibration_folds, at_least=2)
         if self.joint == "sampled" and self.bounds == "credal":
             raise ValueError("joint='sampled' draws from precise chains: use bounds='precise'.")
-        check_whole("n_samples", self.n_samples)
+        check_whole("n_samples", self.n_samples, at_most=_MOST_SAMPLES)
 
 
 @dataclass(frozen=True)

@@ -84,7 +84,9 @@ class Targets:
     def decode(self, labels: Labels) -> NDArray[Any]:
         """Labels 0 and 1 (n, m) as the user knows them."""
         integers = labels.astype(np.int64)
-        return np.asarray(self.classes[integers[:, 0]]) if self.is_vector else integers
+        if not self.is_vector:
+            return integers
+        return np.take(self.classes, integers[:, 0], mode="clip")  # a single class is every answer
 
     def decode_proba(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(Y_j = 1) (n, m), or (n, n_classes) for a vector, as scikit-learn has it."""
