@@ -1,6 +1,5 @@
 """Model files: round trips, refusals, and a fuzz of bytes and of arrays."""
 
-import json
 import os
 import pickle
 import resource
@@ -35,7 +34,8 @@ from credalchain import (
     marginalization,
     save_model,
 )
-from credalchain.model_files import ModelFileError, archive, content_digest, read_description
+from credalchain.model_files import ModelFileError, archive, read_description
+from model_edits import rewrite
 
 rng = np.random.default_rng(0)
 N = 60
@@ -400,19 +400,6 @@ def test_a_pickle_is_not_run(tmp_path):
     assert not (tmp_path / "exploded").exists()
 
 
-def rewrite(source, target, change, *, signed=True):
-    """Copy a model file with its description and arrays changed."""
-    with np.load(source) as archive:
-        arrays = {name: archive[name] for name in archive.files}
-    description = json.loads(arrays.pop("json").tobytes())
-    change(description, arrays)
-    if signed:
-        description["sha256"] = content_digest(description, arrays)
-    text = json.dumps(description).encode()
-    np.savez(target, json=np.frombuffer(text, np.uint8), **arrays)
-    return str(target) + ("" if str(target).endswith(".npz") else ".npz")
-
-
 def test_a_newer_schema_is_refused(tmp_path):
     save_model(MODELS["codes"](), tmp_path / "m")
     newer = rewrite(tmp_path / "m", tmp_path / "n", lambda d, a: d.update(schema=3, package="9.0"))
@@ -607,6 +594,148 @@ def test_more_edits_that_are_signed(change, tmp_path):
     save_model(MODELS["codes"](), tmp_path / "m")
     with pytest.raises(ModelFileError):
         load_model(rewrite(tmp_path / "m", tmp_path / "e", change))
+
+
+def put(name, place, value):
+    def change(description, arrays):
+        arrays[name] = arrays[name].copy()
+        arrays[name][place] = value
+
+    return change
+
+
+def declare(*path, value):
+    def change(description, arrays):
+        for key in path[:-1]:
+            description = description[key]
+        description[path[-1]] = value
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("model", "change", "message"),
+    [
+        ("logistic", put("logistic_told", (0, 0, 0), 1e308), "coefficients must be .* to 1e.100"),
+        ("logistic", put("logistic_features", (1, 0), -np.inf), "coefficients must be"),
+        ("logistic", declare("numbers", "empty", value=[0]), "empty must be different columns"),
+        ("logistic", declare("numbers", "empty", value=[9]), "empty must be different columns"),
+        ("logistic", declare("base", "C", value=-1.0), "C must be a positive number, got -1.0"),
+        ("forest", declare("numbers", "empty", value=[2, 2]), "empty must be different columns"),
+        ("forest", declare("numbers", "n_columns", value=2**40), "n_columns must be at most"),
+        ("forest", declare("base", "forest", "class", value="Tree"), "unknown class .* 'Tree'"),
+        ("forest", declare("base", "forest", "parameters", "max_depth", value=-1), "max_depth"),
+        ("forest", declare("parameters", "order", value="dynamic"), "dynamic order needs a base"),
+        ("forest", put("forest_counts", 0, 1e308), "more than 0 rows and at most"),
+        ("codes", declare("parameters", "n_jobs", value=2 * 10**10), "n_jobs must be .* 1000"),
+        ("codes", declare("classifier", value="Oracle"), "classifier must be one of .*'Oracle'"),
+        ("codes", lambda d, a: d.pop("base"), r"missing or not of the kind.*\(KeyError: 'base'\)"),
+        ("frozen", declare("discretizer", "n_bins", value=1), "n_bins .* at least 2, got 1"),
+        ("class names", declare("classes", value=["no"]), "classes must be two"),
+        ("class names", declare("classes_dtype", value="<U1"), "cannot be of type '<U1'"),
+        ("ensemble", declare("parameters", "n_chains", value=-1), "n_chains must be a whole"),
+        ("ensemble", declare("classifier", value="CredalChainClassifier"), "cannot have a model"),
+        (
+            "joint",
+            declare("decision", "n_samples", value=2 * 10**10),
+            "n_samples .* at most 100000",
+        ),
+        ("joint", declare("decision", "n_jobs", value=0), "n_jobs must be .* got 0"),
+    ],
+)
+def test_what_would_fail_when_predicting_or_fitting_is_not_loaded(model, change, message, tmp_path):
+    save_model({**MODELS, **OTHERS}[model](), tmp_path / "m")
+    with pytest.raises(ModelFileError, match=f"^.*e.npz is not a sound model file: .*{message}"):
+        load_model(rewrite(tmp_path / "m", tmp_path / "e", change))
+
+
+def test_coefficients_are_of_double_precision(tmp_path):
+    """In half precision they would overflow at a large s."""
+    save_model(OTHERS["logistic"](), tmp_path / "m")
+
+    def halve(description, arrays):
+        arrays.update(logistic_features=arrays["logistic_features"].astype(np.float16))
+
+    again = load_model(rewrite(tmp_path / "m", tmp_path / "e", halve))
+    assert not np.isnan(again.infer(INPUT["logistic"], s=1e6).log_odds).any()
+
+
+def test_columns_without_a_value_and_logistic_regression(tmp_path):
+    """Such a column cannot be predicted from, so it was not there in fit."""
+    classifier = CredalChainClassifier(CredalLogistic(n_members=2)).fit(NUMBERS, LABELS)
+    save_model(classifier, tmp_path / "m")
+    change = declare("numbers", "empty", value=[1])
+    with pytest.raises(ModelFileError, match="cannot have columns without a value"):
+        load_model(rewrite(tmp_path / "m", tmp_path / "e", change))
+
+
+def test_sampled_decisions_along_a_dynamic_order(tmp_path):
+    chain = CredalChainClassifier(order="dynamic").fit(NUMBERS, LABELS)
+    save_model(JointDecision.from_fitted(chain), tmp_path / "m")
+    change = declare("decision", "joint", value="sampled")
+    with pytest.raises(ModelFileError, match="along a fixed order"):
+        load_model(rewrite(tmp_path / "m", tmp_path / "e", change))
+
+
+def without_a_step(p0, p1, scores):
+    return [p0[:-1], p1, scores]
+
+
+def with_a_step_of_two(p0, p1, scores):
+    p1[-1, 1] = 2.0
+    return [p0, p1, scores]
+
+
+def with_a_step_that_is_no_number(p0, p1, scores):
+    p0[0, 1] = np.nan
+    return [p0, p1, scores]
+
+
+def with_scores_that_decrease(p0, p1, scores):
+    return [p0, p1, scores[::-1].copy()]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (without_a_step, "one step more than scores"),
+        (with_a_step_of_two, "must be probabilities"),
+        (with_a_step_that_is_no_number, "must be probabilities"),
+        (with_scores_that_decrease, "increase"),
+    ],
+)
+def test_calibrators_that_do_not_cover_every_probability(change, message, tmp_path):
+    import skops.io
+
+    save_model(OTHERS["venn-abers"](), tmp_path / "m")
+
+    def damage(description, arrays):
+        content = skops.io.loads(arrays["skops"].tobytes(), trusted=[])
+        content["labels"][1][2] = change(*content["labels"][1][2])
+        arrays["skops"] = np.frombuffer(skops.io.dumps(content), np.uint8)
+
+    with pytest.raises(ModelFileError, match=f"Venn-Abers.*{message}"):
+        load_model(rewrite(tmp_path / "m", tmp_path / "e", damage))
+
+
+def test_coefficients_of_wrapped_classifiers(tmp_path):
+    """Of a label that is 0, that is 1, and that is left out."""
+    import skops.io
+
+    chain = CredalChainClassifier(CredalWrapper(source="contamination"), order="given")
+    save_model(chain.fit(NUMBERS, LABELS), tmp_path / "m")
+    for column in range(4, 8):
+
+        def damage(description, arrays, column=column):
+            content = skops.io.loads(arrays["skops"].tobytes(), trusted=[])
+            content["labels"][2][1].coef_[0, column] = np.inf
+            arrays["skops"] = np.frombuffer(skops.io.dumps(content), np.uint8)
+
+        with (
+            pytest.warns(RuntimeWarning, match="invalid value"),
+            pytest.raises(ModelFileError, match="gave nan as a probability"),
+        ):
+            load_model(rewrite(tmp_path / "m", tmp_path / "e", damage))
 
 
 def test_counts_that_would_wrap_around():

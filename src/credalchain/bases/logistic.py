@@ -93,10 +93,7 @@ class CredalLogistic(BaseEstimator):
         rng: np.random.RandomState,
     ) -> "LogisticChainModel":
         """Fit every label on the features and the labels before it."""
-        check_choice("source", self.source, ("bag", "posterior"))
-        check_whole("n_members", self.n_members)
-        if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
-            raise ValueError(f"C must be a positive number, got {self.C!r}.")
+        self._check()
         learned = Numbers.learn(X, one_hot=True)
         numbers = _all_there(learned.of(X))
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalLogistic")
@@ -127,6 +124,12 @@ class CredalLogistic(BaseEstimator):
             return np.append(np.zeros(inputs.shape[1]), np.log(odds))
         fitted = LogisticRegression(C=self.C, max_iter=1000).fit(inputs, y)
         return np.append(fitted.coef_[0], fitted.intercept_[0])
+
+    def _check(self) -> None:
+        check_choice("source", self.source, ("bag", "posterior"))
+        check_whole("n_members", self.n_members)
+        if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
+            raise ValueError(f"C must be a positive number, got {self.C!r}.")
 
 
 def _all_there(numbers: Any) -> Any:

@@ -127,10 +127,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             )
         self.targets_, labels = Targets.learn(Y, classes)
         check_consistent_length(X, labels)
-        check_s(self.s)
-        check_n_jobs(self.n_jobs)
-        get_strategy(self.strategy)
-        check_thresholds(self.threshold, labels.shape[1])
+        self.check_parameters()
         self.model_ = self._learn(self.unfitted_base(), X, labels)
 
     def _learn(self, base: Any, X: Any, labels: Labels) -> Any:
@@ -138,6 +135,13 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         rng = check_random_state(self.random_state)
         self.order_ = self._choose_order(labels.shape[1], rng)
         return base.fit_chain(X, labels, self.order_, chained=self.chained, rng=rng)
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that predictions would refuse."""
+        check_s(self.s)
+        check_n_jobs(self.n_jobs)
+        get_strategy(self.strategy)
+        check_thresholds(self.threshold, self.targets_.n_labels)
 
     @classmethod
     def from_counts(

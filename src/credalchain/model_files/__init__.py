@@ -15,6 +15,8 @@ from credalchain.model_files.archive import content_digest, read_archive, write_
 from credalchain.model_files.checks import ModelFileError
 from credalchain.model_files.classifiers import describe, restore
 
+_LONGEST_REASON = 300
+
 
 def save_model(classifier: Any, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier to a file, whole or not at all.
@@ -28,8 +30,10 @@ def save_model(classifier: Any, path: str | os.PathLike[str]) -> None:
     description, arrays = describe(classifier)
     try:
         restore(description, arrays)  # what could not be read again is not written
-    except (ValueError, TypeError, KeyError) as error:
-        raise ValueError(f"this model cannot be saved: {error}") from error
+    except ImportError:
+        raise
+    except Exception as error:
+        raise ValueError(f"this model cannot be saved: {_reason(error)}") from error
     write_archive(Path(path), description, arrays)
 
 
@@ -39,20 +43,28 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     Raises
     ------
     ModelFileError
-        If the file is anything else, damaged, or of a newer schema.
+        If the file is anything else, damaged, of a newer schema, or holds what could not predict.
     """
     description, arrays = read_archive(Path(path))
     try:
         return restore(description, arrays)
-    except (ModelFileError, ImportError):
+    except ImportError:
         raise
     except Exception as error:  # whatever a damaged file leads to, it is the file's fault
-        raise ModelFileError(f"{path} is not a sound model file: {error}") from error
+        raise ModelFileError(f"{path} is not a sound model file: {_reason(error)}") from error
 
 
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:
     """What a model file says about itself: versions, names, parameters."""
     return read_archive(Path(path))[0]
+
+
+def _reason(error: Exception) -> str:
+    """One sentence; errors other than ValueError speak of our code rather than of the file."""
+    first = (str(error).splitlines() or [""])[0][:_LONGEST_REASON].rstrip(".")
+    if isinstance(error, ValueError):
+        return f"{first}."
+    return f"a part is missing or not of the kind expected ({type(error).__name__}: {first})."
 
 
 __all__ = ["ModelFileError", "content_digest", "load_model", "read_description", "save_model"]

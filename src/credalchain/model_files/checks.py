@@ -12,6 +12,8 @@ from credalchain.preprocessing import Categories
 Description = dict[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
 
+_MOST_COLUMNS = 2**26  # so that a single row of them is no burden
+
 
 class ModelFileError(ValueError):
     """A file is not a model, or not one that this version can read."""
@@ -27,10 +29,10 @@ def array(arrays: Arrays, name: str, kinds: str, ndim: int | None = None) -> NDA
     return found
 
 
-def whole(value: Any, name: str) -> int:
-    """A whole number, not negative."""
-    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
-        raise ModelFileError(f"{name} must be a whole number, got {value!r}")
+def whole(value: Any, name: str, at_least: int = 0) -> int:
+    """A whole number, by default not negative."""
+    if not isinstance(value, int) or isinstance(value, bool) or value < at_least:
+        raise ModelFileError(f"{name} must be a whole number, at least {at_least}, got {value!r}")
     return value
 
 
@@ -54,7 +56,7 @@ def permutation(order: NDArray[Any], n_labels: int) -> NDArray[np.int64]:
 
 def parts_of(sizes: NDArray[Any], total: int, what: str) -> list[slice]:
     """Where each of several runs of these sizes stands in an array of that length."""
-    if sizes.ndim != 1 or (sizes < 0).any() or int(sizes.sum()) != total:
+    if sizes.ndim != 1 or (sizes < 0).any() or sum(sizes.tolist()) != total:
         raise ModelFileError(f"the sizes of {what} do not add up to {total}")
     stops = np.cumsum(sizes).tolist()
     return [slice(stop - size, stop) for stop, size in zip(stops, sizes.tolist(), strict=True)]
@@ -68,13 +70,17 @@ def describe_numbers(numbers: Numbers) -> Description:
 
 def restore_numbers(description: Any, *, one_hot: bool) -> tuple[Numbers, int]:
     """The same from a file, and how many columns of numbers there will be."""
-    n = whole(description["n_columns"], "n_columns")
+    n = whole(description["n_columns"], "n_columns", at_least=1)
+    if n > _MOST_COLUMNS:
+        raise ModelFileError(f"n_columns must be at most {_MOST_COLUMNS}, got {n}")
     words: dict[int, Categories] = {}
     for place, keys in description["words"].items():
         if not (place.isdecimal() and int(place) < n) or len(set(keys)) < len(keys) or not keys:
             raise ModelFileError("the categories of a column must be different, of a column")
         words[int(place)] = Categories(np.array(names(keys, len(keys), "categories")))
     empty = tuple(whole(i, "empty") for i in description["empty"])
+    if len(set(empty)) < len(empty) or any(i >= n or i in words for i in empty):
+        raise ModelFileError(f"empty must be different columns without categories, got {empty}")
     more = sum(len(one.keys) - 1 for one in words.values()) if one_hot else 0
     return Numbers(n, words, one_hot, empty), n + more
 

@@ -15,10 +15,13 @@ from credalchain.bases.forest import CredalForest, ForestChainModel
 from credalchain.bases.logistic import CredalLogistic, LogisticChainModel
 from credalchain.bases.naive import NaiveChainModel, NaiveCredal
 from credalchain.bases.wrapper import CredalWrapper, WrappedChainModel
+from credalchain.estimators.base import CredalClassifier
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.ensemble import CredalChainEnsemble
+from credalchain.estimators.targets import Targets
+from credalchain.labels import is_missing
 from credalchain.model_files import forest, logistic, naive, wrapper
 from credalchain.model_files.archive import FORMAT, SCHEMA
 from credalchain.model_files.checks import (
@@ -32,6 +35,7 @@ from credalchain.model_files.checks import (
     whole,
 )
 from credalchain.strategies import STRATEGIES, Strategy
+from credalchain.validation import check_n_jobs, check_whole
 
 _CLASSIFIERS = {
     cls.__name__: cls
@@ -60,9 +64,8 @@ def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
             f"only fitted {', '.join(_CLASSIFIERS)} and JointDecision can be saved, "
             f"got {classifier!r}."
         )
-    classifier._request(classifier.s)  # parameters that could not be loaded are not saved
-    classifier._strategy()
-    base = classifier._fresh_base()
+    classifier.check_parameters()  # what could not be loaded is not saved
+    base = classifier.unfitted_base()
     if isinstance(model, EnsembleModel):
         content, arrays = _describe_ensemble(base, model)
         schema = SCHEMA
@@ -139,7 +142,7 @@ def _plain_parameters(classifier: Any) -> Description:
     del parameters["base"]
     strategy = parameters.get("strategy")
     if isinstance(strategy, Strategy):
-        if STRATEGIES.get(strategy.name) != strategy:
+        if STRATEGIES.get(strategy.name) is not strategy:
             raise ValueError(
                 f"a strategy of your own cannot be saved, because it is code: {strategy.name!r}. "
                 "Set a named one first, and yours again after loading."
@@ -178,6 +181,9 @@ def _restore_decision(description: Description, arrays: Arrays) -> JointDecision
     exponent = description["exponent"]
     if not (isinstance(exponent, float) and 0 < exponent < float("inf")):
         raise ModelFileError(f"exponent must be a positive number, got {exponent!r}")
+    if decision.joint == "sampled" and decision.estimator_.order_ is None:
+        raise ModelFileError("joint='sampled' draws along a fixed order of the labels only")
+    check_n_jobs(decision.n_jobs)
     check_random_state(decision.random_state)
     decision.exponent_ = exponent
     return decision
@@ -203,8 +209,11 @@ def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
         restored.append(_restore_model(content, mine))
     base, first, n_features = restored[0]
     shapes = {(model.n_labels, p) for _, model, p in restored}
-    kinds = [(content["base"], content.get("numbers")) for content in description["models"]]
-    if len(shapes) > 1 or any(kind != kinds[0] for kind in kinds):
+    reads = [
+        [content.get(part) for part in ("base", "numbers", "discretizer")]
+        for content in description["models"]
+    ]
+    if len(shapes) > 1 or any(one != reads[0] for one in reads):
         raise ModelFileError("the chains of an ensemble must have the same labels and features")
     orders = array(arrays, "orders", "iu", ndim=2)
     chains = description["chains"]
@@ -212,15 +221,18 @@ def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
         raise ModelFileError("every chain of an ensemble needs an order and a model")
     checked = np.array([permutation(order, first.n_labels) for order in orders])
     model = EnsembleModel([restored[at][1] for at in chains], checked)
-    return _restore_classifier(description, base, model, n_features)
+    ensemble = _restore_classifier(description, base, model, n_features)
+    check_whole("n_chains", ensemble.n_chains)
+    return ensemble
 
 
 def _restore_classifier(description: Description, base: Any, model: Any, counted: int) -> Any:
-    cls = _CLASSIFIERS[description["classifier"]]
-    n_features = whole(description["n_features"], "n_features")
+    cls = _classifier_class(description["classifier"], model)
+    n_features = whole(description["n_features"], "n_features", at_least=1)
     if n_features != counted:
         raise ModelFileError(f"{n_features} features are declared and {counted} were learned")
-    label_names = names(description["label_names"], model.n_labels, "label_names")
+    n_labels = whole(model.n_labels, "the number of labels", at_least=1)
+    label_names = names(description["label_names"], n_labels, "label_names")
     parameters = {**description["parameters"], "base": base}
     classifier = cls.from_model(model, n_features=n_features, label_names=label_names, **parameters)
     if description["feature_names"] is not None:
@@ -229,9 +241,19 @@ def _restore_classifier(description: Description, base: Any, model: Any, counted
         _name_columns(model, classifier.feature_names_in_)
     if description["classes"] is not None:
         _set_classes(classifier, description["classes"], description.get("classes_dtype"))
-    classifier._request(classifier.s)  # checks s, threshold and n_jobs
-    classifier._strategy()
+    classifier.check_parameters()
+    if classifier.order_ is None and not model.serves_any_order:
+        raise ModelFileError("a dynamic order needs a base that serves every order of the labels")
     return classifier
+
+
+def _classifier_class(kind: Any, model: Any) -> type[CredalClassifier]:
+    if not isinstance(kind, str) or kind not in _CLASSIFIERS:
+        raise ModelFileError(f"classifier must be one of {', '.join(_CLASSIFIERS)}, got {kind!r}")
+    cls = _CLASSIFIERS[kind]
+    if (cls is CredalChainEnsemble) != isinstance(model, EnsembleModel):
+        raise ModelFileError(f"{kind} cannot have a model of the kind {type(model).__name__}")
+    return cls
 
 
 def _name_columns(model: Any, columns: NDArray[Any]) -> None:
@@ -245,10 +267,17 @@ def _name_columns(model: Any, columns: NDArray[Any]) -> None:
 def _set_classes(classifier: Any, classes: Any, dtype: Any) -> None:
     same_kind = isinstance(classes, list) and len({type(value) for value in classes}) == 1
     plainly = same_kind and isinstance(classes[0], (str, int, float, bool))
-    if not plainly or len(set(classes)) != len(classes) or len(classes) > 2:
+    twice = plainly and len(set(classes)) != len(classes)
+    if not plainly or twice or len(classes) > 2 or any(is_missing(value) for value in classes):
         raise ModelFileError(f"classes must be one or two different values, got {classes!r}")
     if classifier.n_labels_ != 1:
         raise ModelFileError("classes are for a single label")
     if dtype is not None and not re.fullmatch(r"[<>|=]?([biuf]\d|U\d{1,4}|O8?)", str(dtype)):
         raise ModelFileError(f"classes cannot be of type {dtype!r}")
-    classifier.classes_ = np.array(classes, dtype="O" if str(dtype)[1:2] == "O" else dtype)
+    values = np.array(classes, dtype="O" if str(dtype)[1:2] == "O" else dtype)
+    classifier.targets_ = Targets(values, classifier.label_names_)
+    if values.tolist() != classes:
+        raise ModelFileError(f"classes {classes!r} cannot be of type {dtype!r}")
+    counts = getattr(classifier.model_, "counts", None)
+    if len(classes) == 1 and counts is not None and counts.label[0, 1] > 0:
+        raise ModelFileError(f"classes must be two, as both were counted, got {classes!r}")

@@ -30,6 +30,8 @@ _NODES: dict[str, tuple[str, Any]] = {  # and the kind and type of each
     "counts": ("f", np.float64),
 }
 
+_MOST_ROWS = 2**53  # beyond this a number of rows is not exact as a float
+
 
 def describe(
     base: CredalForest, model: ForestChainModel
@@ -67,7 +69,10 @@ def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, For
     """The base, its model and the number of features."""
     learner = description["base"]["forest"]
     if learner is not None:
+        if learner["class"] not in _FORESTS:
+            raise ModelFileError(f"unknown class of forests {learner['class']!r}")
         learner = _FORESTS[learner["class"]](**learner["parameters"])
+        learner._validate_params()  # as scikit-learn does in fit
     numbers, n_features = restore_numbers(description["numbers"], one_hot=False)
     nodes = {
         name: np.ascontiguousarray(array(arrays, f"forest_{name}", kind), dtype=dtype)
@@ -116,5 +121,5 @@ def _check(forest: PackedForest, n_features: int, n_labels: int) -> None:
     if np.isnan(forest.threshold[splits]).any():
         raise ModelFileError("a split needs a number")
     counts = forest.counts
-    if not (np.isfinite(counts).all() and (counts >= 0).all() and (counts.sum(axis=1) > 0).all()):
-        raise ModelFileError("a node must hold a positive, finite number of rows")
+    if not (((counts >= 0) & (counts <= _MOST_ROWS)).all() and counts.any(axis=1).all()):
+        raise ModelFileError(f"a node must hold more than 0 rows and at most {_MOST_ROWS}")

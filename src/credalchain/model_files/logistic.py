@@ -17,6 +17,8 @@ from credalchain.model_files.checks import (
     restore_numbers,
 )
 
+_LARGEST = 1e100  # a coefficient, which is multiplied by s and by a feature
+
 
 def describe(
     base: CredalLogistic, model: LogisticChainModel
@@ -43,18 +45,23 @@ def restore(
 ) -> tuple[CredalLogistic, LogisticChainModel, int]:
     """The base, its model and the number of features."""
     options = {key: value for key, value in description["base"].items() if key != "kind"}
+    base = CredalLogistic(**options)
+    base._check()
     sizes = array(arrays, "logistic_sizes", "iu", ndim=1)
-    features = array(arrays, "logistic_features", "f", ndim=2)
-    intercept = array(arrays, "logistic_intercept", "f", ndim=1)
-    told = array(arrays, "logistic_told", "f", ndim=3)
+    features, intercept, told = (
+        array(arrays, f"logistic_{name}", "f", ndim=ndim).astype(np.float64)
+        for name, ndim in (("features", 2), ("intercept", 1), ("told", 3))
+    )
     numbers, p = restore_numbers(description["numbers"], one_hot=True)
+    if numbers.empty:
+        raise ModelFileError("a logistic regression cannot have columns without a value")
     total, m = len(intercept), len(sizes)
     if features.shape != (total, p if total else 0) or told.shape != (total, m, 2):
         raise ModelFileError("the coefficients must be as many in every array")
-    if not all(np.isfinite(part).all() for part in (features, intercept, told)):
-        raise ModelFileError("coefficients must be finite numbers")
+    if not all((np.abs(part) <= _LARGEST).all() for part in (features, intercept, told)):
+        raise ModelFileError(f"coefficients must be numbers from {-_LARGEST:g} to {_LARGEST:g}")
     members = [
         None if here.start == here.stop else Members(features[here], intercept[here], told[here])
         for here in parts_of(sizes, total, "coefficients")
     ]
-    return CredalLogistic(**options), LogisticChainModel(members, numbers), numbers.n_columns
+    return base, LogisticChainModel(members, numbers), numbers.n_columns

@@ -80,7 +80,7 @@ def _restore_discretizer(description: Any, arrays: Arrays) -> tuple[Discretizer 
     cuts = array(arrays, "cuts", "f")
     if cuts.ndim != 1 or not np.isfinite(cuts).all():
         raise ModelFileError("cut points must be finite numbers")
-    unfitted = Discretizer(n_bins=whole(description["n_bins"], "n_bins"))
+    unfitted = Discretizer(n_bins=whole(description["n_bins"], "n_bins", at_least=2))
     fitted = Discretizer(n_bins=unfitted.n_bins)
     fitted.binnings_, used = [], 0
     for column in description["columns"]:

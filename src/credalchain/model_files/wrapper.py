@@ -21,6 +21,7 @@ from credalchain.bases.wrapper.sets import (
     VennAbersCalibrated,
     venn_abers,
 )
+from credalchain.labels import ABSTAIN
 from credalchain.model_files.archive import check_size
 from credalchain.model_files.checks import (
     Arrays,
@@ -32,6 +33,7 @@ from credalchain.model_files.checks import (
     restore_numbers,
 )
 
+_TOLD = np.array([ABSTAIN, 0, 1], dtype=np.int8)  # what an earlier label may be
 _STEPS = ("p0_", "p1_", "c_")  # a Venn-Abers predictor's three arrays
 
 
@@ -66,16 +68,12 @@ def restore(
     content = _skops().loads(blob, trusted=[])
     base = CredalWrapper(content["estimator"], **options)
     base._check()
-    numbers, n_features = restore_numbers(description["numbers"], one_hot=True)
+    numbers, _ = restore_numbers(description["numbers"], one_hot=True)
     models = [_from_list(one) for one in content["labels"]]
     before = [np.array(earlier, dtype=np.int64) for earlier in content["before"]]
     _check_before(before, len(models))
     model = WrappedChainModel(models, before, numbers, base.budget)
-    for j, earlier in enumerate(before):  # whatever is wrong with a classifier shows here
-        history = np.zeros((1, len(earlier)), dtype=np.int8)
-        lower, upper = model.bounds(j, np.zeros((1, n_features)), history, s=1.0)
-        if not (0 <= lower[0] <= upper[0] <= 1):
-            raise ModelFileError(f"label {j} has no sound probability")
+    _check_answers(model)
     return base, model, numbers.n_columns
 
 
@@ -100,6 +98,20 @@ def _check_before(before: list[NDArray[np.int64]], n_labels: int) -> None:
     )
     if not sound:
         raise ModelFileError("every label needs a list of earlier labels")
+
+
+def _check_answers(model: WrappedChainModel) -> None:
+    """Whatever is wrong with a classifier shows when it is asked about a row of zeros."""
+    row = np.zeros((1, model.numbers.n_columns))
+    if model.numbers.words:
+        row = row.astype(object)
+        row[0, list(model.numbers.words)] = None
+    rows = np.repeat(model.numbers.table(row), len(_TOLD), axis=0)
+    for j, earlier in enumerate(model.before):
+        history = np.repeat(_TOLD[:, None], len(earlier), axis=1)
+        lower, upper = model.bounds(j, rows, history, s=1.0)
+        if not ((lower >= 0) & (lower <= upper) & (upper <= 1)).all():
+            raise ModelFileError(f"label {j} has no sound probability")
 
 
 def _as_list(model: LabelModel | None) -> list[Any] | None:
@@ -127,11 +139,27 @@ def _from_list(parts: Any) -> LabelModel | None:
             raise ModelFileError(f"quantiles must lie between 0 and 1, got {low}, {high}")
         return Bagged(_from_plain(fitted), [_from_plain(one) for one in members], (low, high))
     if kind == "venn-abers":
-        calibrator = venn_abers()
-        for name, step in zip(_STEPS, rest[0], strict=True):
-            setattr(calibrator, name, step)
-        return VennAbersCalibrated(_from_plain(fitted), calibrator)
+        return VennAbersCalibrated(_from_plain(fitted), _calibrator(rest[0]))
     raise ModelFileError(f"unknown kind of credal set {kind!r}")
+
+
+def _calibrator(steps: Any) -> Any:
+    """A Venn-Abers predictor that has two probabilities for every one it may be asked about."""
+    p0, p1, scores = (np.asarray(step, dtype=np.float64) for step in steps)
+    inside = scores.ndim == 1 and ((scores >= 0) & (scores <= 1)).all()
+    if not inside or (np.diff(scores) <= 0).any():
+        raise ModelFileError("the scores of a Venn-Abers predictor must lie in [0, 1] and increase")
+    if not p0.shape == p1.shape == (len(scores) + 1, 2):
+        raise ModelFileError("a Venn-Abers predictor must have one step more than scores")
+    calibrator = venn_abers()
+    for name, step in zip(_STEPS, (p0, p1, scores), strict=True):
+        setattr(calibrator, name, step)
+    ends = np.concatenate([[0.0], scores, [1.0]])
+    asked = np.concatenate([ends, (ends[1:] + ends[:-1]) / 2])  # at each score and between them
+    answers = np.hstack(calibrator.predict_proba(np.column_stack([1 - asked, asked])))
+    if not ((answers >= 0) & (answers <= 1)).all():
+        raise ModelFileError("the steps of a Venn-Abers predictor must be probabilities")
+    return calibrator
 
 
 def _as_plain(fitted: Any) -> Any:
