@@ -361,7 +361,9 @@ def test_a_base_of_ones_own():
     assert chain.predict(X[:1]).tolist() == [[1, 1, 0]]
     with pytest.raises(AttributeError, match="cannot learn from more rows"):
         chain.partial_fit(X, Y)
-    with pytest.raises(ValueError, match="'marginalization' is for models that can leave a label out"):
+    with pytest.raises(
+        ValueError, match="'marginalization' is for models that can leave a label out"
+    ):
         chain.infer(X, strategy="marginalization")
     with pytest.raises(TypeError, match="does not learn from counts"):
         CredalChainClassifier.from_counts(None, base=Frequencies())

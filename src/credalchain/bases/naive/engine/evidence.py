@@ -21,11 +21,14 @@ from credalchain.bases.naive.engine.layout import (
     FixedTable,
     FloatArray,
     IntArray,
+    KeptTable,
     Layout,
+    Observations,
+    Part,
     Scale,
+    SValues,
     aligned,
 )
-from credalchain.bases.naive.engine.tables import KeptTable, Observations, Part, SValues
 from credalchain.bases.threads import for_each_chunk
 
 _CELLS_AT_ONCE = 2**18

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 
 from credalchain.bases.compiler import kernel, lane_kernel, part
 from credalchain.bases.naive.engine.lanes import resolve_zeros
-from credalchain.bases.naive.engine.layout import ABOVE_MASK
-from credalchain.bases.naive.engine.tables import NEVER_SEEN, SAYS_NOTHING
+from credalchain.bases.naive.engine.layout import ABOVE_MASK, NEVER_SEEN, SAYS_NOTHING
 from credalchain.bases.naive.formulas import idm_bounds
 
 _NO_DATA = -1  # in place of a count of 0, where the counts of all categories are 0

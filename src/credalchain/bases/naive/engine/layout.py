@@ -1,4 +1,4 @@
-"""Log-odds as 64-bit integers: their scale, zero factors, and where they stand in memory.
+"""Log-odds as 64-bit integers: their scale, zero factors, and the tables they stand in.
 
 Integer sums are associative: the same bits come out for any order of the features, any number
 of threads, dense or sparse input. And the error of a sum is bounded by the number of its terms, so
@@ -17,6 +17,7 @@ the low half of a 64-bit lane counts zeros above the fraction bar, the high half
 """
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -33,6 +34,8 @@ ABOVE_MASK = ZERO_BELOW - 1
 
 LANES = 16  # 64-bit lanes that are added at a time: two cache lines
 STEP = 4  # lanes that a walk reads at a time
+
+NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted
 
 _UNITS_PER_TERM = 4
 _CACHE_LINE = 64  # bytes
@@ -147,6 +150,66 @@ class FixedTable(NamedTuple):
         log_odds[below & ~above] = np.inf
         log_odds[above & below] = np.nan
         return log_odds
+
+
+class Observations(NamedTuple):
+    """What the rows of a table stand for, and how often each was counted.
+
+    Row r of a table is about variable ``variables[r]`` and was counted in row ``sources[r]`` of
+    ``counts`` (sources, m, 2), unless that is NEVER_SEEN or SAYS_NOTHING. ``totals`` and
+    ``denominators`` are (variables, m, 2), ``n_categories`` (variables,). The first
+    ``n_zero_codes`` observations are code 0 of every feature: they get no row of their own, and
+    the rows of the others hold differences from them. Only the first ``limits[t]`` observations
+    concern the label at position t of ``order``.
+    """
+
+    variables: IntArray
+    sources: IntArray
+    counts: NDArray[Any]
+    totals: NDArray[Any]
+    denominators: NDArray[Any]
+    n_categories: IntArray
+    order: IntArray
+    limits: IntArray
+    n_zero_codes: int = 0
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.sources) - self.n_zero_codes
+
+
+class SValues(NamedTuple):
+    """Values of s, each with its epsilon; the first ``n_bare`` go without one."""
+
+    values: FloatArray
+    epsilons: FloatArray
+    n_bare: int
+
+
+class Part(NamedTuple):
+    """What features add: where sums start, and a row for every (feature, category).
+
+    ``start`` is (all tiles, lanes), ``rows`` (tiles from ``first_tile`` on, rows, lanes).
+    """
+
+    start: IntArray
+    rows: IntArray
+    first_tile: int
+
+
+class KeptTable(NamedTuple):
+    """All tiles in one part, for a single s or a few."""
+
+    start: FixedTable
+    rows: FixedTable
+    has_zeros: bool
+
+    def parts(self, *, zeros: bool) -> Iterator[Part]:
+        """Log-odds, or zero factors."""
+        if not zeros:
+            yield Part(self.start.values, self.rows.values, 0)
+        elif self.start.zeros is not None and self.rows.zeros is not None:
+            yield Part(self.start.zeros, self.rows.zeros, 0)
 
 
 def aligned(shape: tuple[int, ...], dtype: Any = np.int64, *, zeros: bool = True) -> NDArray[Any]:

@@ -10,23 +10,26 @@ Small tables for a single s are made here with numpy, so that a first answer has
 and kept. Large ones, and those for many values of s, are made by ``evidence.py``.
 """
 
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from credalchain.bases.naive.codes import table_rows
 from credalchain.bases.naive.counts import ChainCounts
 from credalchain.bases.naive.engine.layout import (
     LARGEST_TERM,
+    NEVER_SEEN,
+    SAYS_NOTHING,
     ZERO_ABOVE,
     ZERO_BELOW,
     FixedTable,
     FloatArray,
     IntArray,
+    KeptTable,
     Layout,
+    Observations,
     Scale,
+    SValues,
     aligned,
 )
 from credalchain.bases.naive.formulas import NaiveSettings, idm_bounds
@@ -38,68 +41,7 @@ from credalchain.strategies import (
     merge_widest,
 )
 
-NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted
 _WORTH_COMPILING = 2**16  # cells: some milliseconds without kernels
-
-
-class Observations(NamedTuple):
-    """What the rows of a table stand for, and how often each was counted.
-
-    Row r of a table is about variable ``variables[r]`` and was counted in row ``sources[r]`` of
-    ``counts`` (sources, m, 2), unless that is NEVER_SEEN or SAYS_NOTHING. ``totals`` and
-    ``denominators`` are (variables, m, 2), ``n_categories`` (variables,). The first
-    ``n_zero_codes`` observations are code 0 of every feature: they get no row of their own, and
-    the rows of the others hold differences from them. Only the first ``limits[t]`` observations
-    concern the label at position t of ``order``.
-    """
-
-    variables: IntArray
-    sources: IntArray
-    counts: NDArray[Any]
-    totals: NDArray[Any]
-    denominators: NDArray[Any]
-    n_categories: IntArray
-    order: IntArray
-    limits: IntArray
-    n_zero_codes: int = 0
-
-    @property
-    def n_rows(self) -> int:
-        return len(self.sources) - self.n_zero_codes
-
-
-class SValues(NamedTuple):
-    """Values of s, each with its epsilon; the first ``n_bare`` go without one."""
-
-    values: FloatArray
-    epsilons: FloatArray
-    n_bare: int
-
-
-class Part(NamedTuple):
-    """What features add: where sums start, and a row for every (feature, category).
-
-    ``start`` is (all tiles, lanes), ``rows`` (tiles from ``first_tile`` on, rows, lanes).
-    """
-
-    start: IntArray
-    rows: IntArray
-    first_tile: int
-
-
-class KeptTable(NamedTuple):
-    """All tiles in one part, for a single s or a few."""
-
-    start: FixedTable
-    rows: FixedTable
-    has_zeros: bool
-
-    def parts(self, *, zeros: bool) -> Iterator[Part]:
-        """Log-odds, or zero factors."""
-        if not zeros:
-            yield Part(self.start.values, self.rows.values, 0)
-        elif self.start.zeros is not None and self.rows.zeros is not None:
-            yield Part(self.start.zeros, self.rows.zeros, 0)
 
 
 class ChainTables(NamedTuple):
