@@ -16,9 +16,8 @@ from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.sampling import sample_labels
 from credalchain.explanation import Explanation, explain
 from credalchain.labels import ABSTAIN, as_labels
-from credalchain.model_files import ModelFileError, load_model, save_model
+from credalchain.model_files import TRUSTED_TYPES, ModelFileError, load_model, save_model
 from credalchain.model_selection import cross_val_partial, partial_labels, partial_scorer, unwrap
-from credalchain.persistence import TRUSTED_TYPES
 from credalchain.preprocessing import Discretizer
 from credalchain.report import partial_report
 from credalchain.strategies import Strategy, branching, marginalization, tree_marginalization

@@ -185,13 +185,13 @@ class PartialScorer:
         return value if self.measure.greater_is_better else -value
 
 
-def partial_scorer(measure: str, **options: Any) -> PartialScorer:
-    """A scorer from the name of a measure, for ``scoring=`` in scikit-learn.
+def partial_scorer(measure: str | Measure, **options: Any) -> PartialScorer:
+    """A scorer from a measure, for ``scoring=`` in scikit-learn.
 
     Parameters
     ----------
-    measure : str
-        One of ``credalchain.metrics.MEASURES``. Losses are negated.
+    measure : str or Measure
+        One of ``credalchain.metrics.MEASURES``, or a measure of your own. Losses are negated.
     **options
         Passed on to the measure, for instance ``cost=0.1``.
 
@@ -203,6 +203,8 @@ def partial_scorer(measure: str, **options: Any) -> PartialScorer:
     ...     CredalChainClassifier(), {"s": [0.5, 1, 2]}, scoring=partial_scorer("utility_80")
     ... )
     """
+    if isinstance(measure, Measure):
+        return PartialScorer(measure, options)
     if measure not in MEASURES:
         names = ", ".join(MEASURES)
         raise ValueError(f"measure must be one of {names}, got {measure!r}.")

@@ -10,13 +10,16 @@ from scipy import sparse
 
 from credalchain.bases.protocol import Labels, Rows
 from credalchain.labels import MISSING
+from credalchain.persistence.checks import Description, ModelFileError, names, whole
 from credalchain.preprocessing import Categories, keys_of, named_columns
 
 Model = TypeVar("Model")
 
+_MOST_COLUMNS = 2**26  # so that a single row of them is no burden
+
 
 @dataclass(frozen=True, eq=False)
-class Numbers:
+class TableEncoder:
     """How a table becomes numbers; NaN is missing.
 
     ``words`` are the categories of the columns that hold text. Such a column becomes the number
@@ -30,7 +33,7 @@ class Numbers:
     empty: tuple[int, ...] = ()  # columns without a value in training
 
     @classmethod
-    def learn(cls, X: Any, *, one_hot: bool) -> "Numbers":
+    def learn(cls, X: Any, *, one_hot: bool) -> "TableEncoder":
         """From checked training rows."""
         words, empty = {}, set()
         if not _is_plain(X):
@@ -42,7 +45,7 @@ class Numbers:
                     empty.add(i)
         return cls(int(X.shape[1]), words, one_hot, tuple(sorted(empty)))
 
-    def of(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
+    def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """Checked rows as a dense array."""
         self._check_sparse(X)
         if sparse.issparse(X):
@@ -58,10 +61,32 @@ class Numbers:
             raise ValueError(f"X holds infinity, or a value too large for {np.dtype(dtype).name}.")
         return cast
 
-    def table(self, X: Any) -> Any:
+    def encode_table(self, X: Any) -> Any:
         """The same, but sparse rows stay sparse."""
         self._check_sparse(X)
-        return X.tocsr() if sparse.issparse(X) else self.of(X)
+        return X.tocsr() if sparse.issparse(X) else self.encode(X)
+
+    def describe(self) -> Description:
+        """As a model file holds it."""
+        words = {str(i): categories.keys.tolist() for i, categories in self.words.items()}
+        return {"n_columns": self.n_columns, "words": words, "empty": list(self.empty)}
+
+    @classmethod
+    def restore(cls, description: Any, *, one_hot: bool) -> tuple["TableEncoder", int]:
+        """The same from a model file, and how many columns of numbers there will be."""
+        n = whole(description["n_columns"], "n_columns", at_least=1)
+        if n > _MOST_COLUMNS:
+            raise ModelFileError(f"n_columns must be at most {_MOST_COLUMNS}, got {n}")
+        words: dict[int, Categories] = {}
+        for place, keys in description["words"].items():
+            if not (place.isdecimal() and int(place) < n) or len(set(keys)) < len(keys) or not keys:
+                raise ModelFileError("the categories of a column must be different, of a column")
+            words[int(place)] = Categories(np.array(names(keys, len(keys), "categories")))
+        empty = tuple(whole(i, "empty") for i in description["empty"])
+        if len(set(empty)) < len(empty) or any(i >= n or i in words for i in empty):
+            raise ModelFileError(f"empty must be different columns without categories, got {empty}")
+        more = sum(len(one.keys) - 1 for one in words.values()) if one_hot else 0
+        return cls(n, words, one_hot, empty), n + more
 
     def _check_sparse(self, X: Any) -> None:
         if sparse.issparse(X) and self.words:
@@ -137,6 +162,6 @@ def fit_each_label(
     return models
 
 
-def with_gaps(labels: Labels) -> NDArray[np.float32]:
+def with_nan(labels: Labels) -> NDArray[np.float32]:
     """Labels as numbers, NaN where nobody has observed them."""
     return np.where(labels == MISSING, np.nan, labels).astype(np.float32)

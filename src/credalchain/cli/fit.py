@@ -4,11 +4,11 @@ from typing import Annotated
 
 import typer
 
+from credalchain.bases.wrapper.codec import check_can_be_saved
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.tables import pick_columns, pick_labels, read_table
 from credalchain.model_files import save_model
-from credalchain.model_files.wrapper import check_can_be_saved
 
 
 def fit(

@@ -127,6 +127,8 @@ def _measured(names: tuple[str, ...], truth: Labels, answers: Answers) -> list[l
         measure = MEASURES[name]
         if measure.of_tally is not None:
             columns.append(np.asarray(measure.of_tally(tallied), dtype=float).tolist())
+        elif measure.needs == "partial":
+            columns.append([float(measure.function(truth, labels)) for labels in answers.labels])
         elif measure.needs == "precise":
             columns.append([float(measure.function(truth, answers.precise))] * len(answers.values))
         else:

@@ -11,11 +11,41 @@ import os
 from pathlib import Path
 from typing import Any
 
-from credalchain.model_files.archive import content_digest, read_archive, write_archive
-from credalchain.model_files.checks import ModelFileError
-from credalchain.model_files.classifiers import describe, restore
+from credalchain.bases.ensemble import EnsembleModel
+from credalchain.bases.naive.formulas import DENOMINATORS, PRIORS
+from credalchain.bases.registry import BASES, SHARED_PARTS
+from credalchain.estimators.decision import JointDecision
+from credalchain.estimators.targets import Targets
+from credalchain.model_files.classifiers import CLASSIFIERS, describe, restore
+from credalchain.persistence.archive import content_digest, read_archive, write_archive
+from credalchain.persistence.checks import ModelFileError
+from credalchain.strategies import STRATEGIES, Strategy
 
 _LONGEST_REASON = 300
+_FUNCTIONS = [
+    *(
+        getattr(strategy, name)
+        for strategy in STRATEGIES.values()
+        for name in ("merge", "merge_exact", "from_tree")
+    ),
+    *(prior.odds for prior in PRIORS.values()),
+    *(denominator.of for denominator in DENOMINATORS.values()),
+]
+
+TRUSTED_TYPES = sorted(
+    f"{thing.__module__}.{thing.__qualname__}"
+    for thing in {
+        *CLASSIFIERS.values(),
+        EnsembleModel,
+        JointDecision,
+        Strategy,
+        Targets,
+        *SHARED_PARTS,
+        *(part for base in BASES.values() for part in (base.estimator, base.model, *base.parts)),
+        *filter(None, _FUNCTIONS),
+    }
+)
+"""The types of this package in a fitted model, for ``skops.io.load(file, trusted=...)``."""
 
 
 def save_model(classifier: Any, path: str | os.PathLike[str]) -> None:
@@ -67,4 +97,11 @@ def _reason(error: Exception) -> str:
     return f"a part is missing or not of the kind expected ({type(error).__name__}: {first})."
 
 
-__all__ = ["ModelFileError", "content_digest", "load_model", "read_description", "save_model"]
+__all__ = [
+    "TRUSTED_TYPES",
+    "ModelFileError",
+    "content_digest",
+    "load_model",
+    "read_description",
+    "save_model",
+]

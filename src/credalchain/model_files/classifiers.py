@@ -2,7 +2,6 @@
 
 import re
 from numbers import Integral
-from types import ModuleType
 from typing import Any
 
 import numpy as np
@@ -11,10 +10,7 @@ from sklearn.utils import check_random_state
 
 from credalchain._version import __version__
 from credalchain.bases.ensemble import EnsembleModel
-from credalchain.bases.forest import CredalForest, ForestChainModel
-from credalchain.bases.logistic import CredalLogistic, LogisticChainModel
-from credalchain.bases.naive import NaiveChainModel, NaiveCredal
-from credalchain.bases.wrapper import CredalWrapper, WrappedChainModel
+from credalchain.bases.registry import BASES, base_of
 from credalchain.estimators.base import CredalClassifier
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
@@ -22,30 +18,23 @@ from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.estimators.targets import Targets
 from credalchain.labels import is_missing
-from credalchain.model_files import forest, logistic, naive, wrapper
-from credalchain.model_files.archive import FORMAT, SCHEMA
-from credalchain.model_files.checks import (
+from credalchain.persistence.archive import FORMAT, SCHEMA
+from credalchain.persistence.checks import (
     Arrays,
     Description,
     ModelFileError,
     array,
+    as_json,
     names,
     permutation,
-    plain,
     whole,
 )
 from credalchain.strategies import STRATEGIES, Strategy
 from credalchain.validation import check_n_jobs, check_whole
 
-_CLASSIFIERS = {
+CLASSIFIERS = {
     cls.__name__: cls
     for cls in (CredalChainClassifier, CredalBinaryRelevanceClassifier, CredalChainEnsemble)
-}
-_KINDS: dict[str, tuple[type, type, ModuleType]] = {
-    "naive": (NaiveCredal, NaiveChainModel, naive),
-    "forest": (CredalForest, ForestChainModel, forest),
-    "logistic": (CredalLogistic, LogisticChainModel, logistic),
-    "wrapper": (CredalWrapper, WrappedChainModel, wrapper),
 }
 _OLDEST_SCHEMA = {"naive": 1}  # what readers of that time understand
 
@@ -59,9 +48,9 @@ def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
         return _describe_decision(classifier)
     kind = type(classifier).__name__
     model = getattr(classifier, "model_", None)
-    if kind not in _CLASSIFIERS or model is None:
+    if kind not in CLASSIFIERS or model is None:
         raise ValueError(
-            f"only fitted {', '.join(_CLASSIFIERS)} and JointDecision can be saved, "
+            f"only fitted {', '.join(CLASSIFIERS)} and JointDecision can be saved, "
             f"got {classifier!r}."
         )
     classifier.check_parameters()  # what could not be loaded is not saved
@@ -85,7 +74,7 @@ def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
         "n_features": int(classifier.n_features_in_),
         "feature_names": None if columns is None else columns.tolist(),
         "label_names": classifier.label_names_.tolist(),
-        "classes": plain(classifier.classes_) if classifier.classes_.ndim == 1 else None,
+        "classes": as_json(classifier.classes_) if classifier.classes_.ndim == 1 else None,
         "classes_dtype": classifier.classes_.dtype.str,
     }
     return description, arrays
@@ -101,21 +90,21 @@ def _describe_decision(decision: JointDecision) -> tuple[Description, dict[str, 
     return {
         **description,
         "schema": SCHEMA,
-        "decision": {name: plain(value) for name, value in _seeded(options).items()},
+        "decision": {name: as_json(value) for name, value in _seeded(options).items()},
         "exponent": decision.exponent_,
     }, arrays
 
 
 def _describe_model(base: Any, model: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
-    for base_class, model_class, codec in _KINDS.values():
-        if isinstance(model, model_class):
-            if not isinstance(base, base_class):
-                raise ValueError(
-                    f"a model of {base_class.__name__} cannot be saved with the base {base!r}: it "
-                    "was changed after fitting."
-                )
-            description, arrays = codec.describe(base, model)
-            return description, arrays
+    registered = base_of(model)
+    if registered is not None:
+        if not isinstance(base, registered.estimator):
+            raise ValueError(
+                f"a model of {registered.estimator.__name__} cannot be saved with the base "
+                f"{base!r}: it was changed after fitting."
+            )
+        description, arrays = registered.codec.describe(base, model)
+        return description, arrays
     raise ValueError(
         "only models of this package's own bases can be saved, because others are code: "
         f"{type(model).__name__}."
@@ -148,7 +137,7 @@ def _plain_parameters(classifier: Any) -> Description:
                 "Set a named one first, and yours again after loading."
             )
         parameters["strategy"] = strategy.name
-    return {name: plain(value) for name, value in _seeded(parameters).items()}
+    return {name: as_json(value) for name, value in _seeded(parameters).items()}
 
 
 def _seeded(parameters: Description) -> Description:
@@ -191,9 +180,9 @@ def _restore_decision(description: Description, arrays: Arrays) -> JointDecision
 
 def _restore_model(description: Description, arrays: Arrays) -> tuple[Any, Any, int]:
     kind = description["base"]["kind"]
-    if kind not in _KINDS:
+    if kind not in BASES:
         raise ModelFileError(f"unknown base {description['base']!r}")
-    base, model, n_features = _KINDS[kind][-1].restore(description, arrays)
+    base, model, n_features = BASES[kind].codec.restore(description, arrays)
     return base, model, n_features
 
 
@@ -201,12 +190,12 @@ def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
     restored = []
     for place, content in enumerate(description["models"]):
         prefix = f"{place}."
-        mine = {
+        own_arrays = {
             name.removeprefix(prefix): values
             for name, values in arrays.items()
             if name.startswith(prefix)
         }
-        restored.append(_restore_model(content, mine))
+        restored.append(_restore_model(content, own_arrays))
     base, first, n_features = restored[0]
     shapes = {(model.n_labels, p) for _, model, p in restored}
     reads = [
@@ -248,9 +237,9 @@ def _restore_classifier(description: Description, base: Any, model: Any, counted
 
 
 def _classifier_class(kind: Any, model: Any) -> type[CredalClassifier]:
-    if not isinstance(kind, str) or kind not in _CLASSIFIERS:
-        raise ModelFileError(f"classifier must be one of {', '.join(_CLASSIFIERS)}, got {kind!r}")
-    cls = _CLASSIFIERS[kind]
+    if not isinstance(kind, str) or kind not in CLASSIFIERS:
+        raise ModelFileError(f"classifier must be one of {', '.join(CLASSIFIERS)}, got {kind!r}")
+    cls = CLASSIFIERS[kind]
     if (cls is CredalChainEnsemble) != isinstance(model, EnsembleModel):
         raise ModelFileError(f"{kind} cannot have a model of the kind {type(model).__name__}")
     return cls

@@ -9,7 +9,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from credalchain.bases.forest.model import ForestChainModel
 from credalchain.bases.forest.packed import PackedForest
-from credalchain.bases.inputs import Numbers, earlier_labels, fit_each_label, with_gaps
+from credalchain.bases.inputs import TableEncoder, earlier_labels, fit_each_label, with_nan
 from credalchain.bases.protocol import Labels, Rows
 
 
@@ -64,9 +64,9 @@ class CredalForest(BaseEstimator):
         rng: np.random.RandomState,
     ) -> ForestChainModel:
         """Fit one forest per label, on the features and the labels before it."""
-        learned = Numbers.learn(X, one_hot=False)
-        numbers = learned.of(X, np.float32)
-        labels = with_gaps(Y)
+        encoder = TableEncoder.learn(X, one_hot=False)
+        numbers = encoder.encode(X, np.float32)
+        labels = with_nan(Y)
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalForest")
         unfitted = self._unfitted()
 
@@ -75,7 +75,7 @@ class CredalForest(BaseEstimator):
             learner.fit(np.hstack([numbers[rows], labels[rows][:, earlier]]), y)
             return PackedForest.of(learner, numbers.shape[1], earlier)
 
-        return ForestChainModel(fit_each_label(Y, before, fit), learned)
+        return ForestChainModel(fit_each_label(Y, before, fit), encoder)
 
     def _unfitted(self) -> Any:
         if self.forest is None:

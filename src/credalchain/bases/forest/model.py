@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.forest.packed import PackedForest
-from credalchain.bases.inputs import Numbers
+from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.model import ChainModel
 from credalchain.bases.probability_walk import ProbabilityWalk
@@ -25,12 +25,12 @@ class ForestChainModel(ChainModel):
     shares_encoding = True
     rows_at_once = 512
 
-    def __init__(self, forests: Sequence[PackedForest | None], numbers: Numbers) -> None:
-        self.forests, self.numbers = list(forests), numbers
+    def __init__(self, forests: Sequence[PackedForest | None], encoder: TableEncoder) -> None:
+        self.forests, self.encoder = list(forests), encoder
         self.n_labels = len(self.forests)
 
     def encode(self, X: Any) -> NDArray[np.float32]:
-        return self.numbers.of(X, np.float32)
+        return self.encoder.encode(X, np.float32)
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([forest is None for forest in self.forests])

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, is_classifier
 from sklearn.linear_model import LogisticRegression
 
 from credalchain.bases.inputs import (
-    Numbers,
+    TableEncoder,
     earlier_labels,
     fit_each_label,
     indicators,
@@ -121,15 +121,15 @@ class CredalWrapper(BaseEstimator):
     ) -> WrappedChainModel:
         """Fit every label on the features and the labels before it."""
         self._check()
-        numbers = Numbers.learn(X, one_hot=True)
-        table = numbers.table(X)
+        encoder = TableEncoder.learn(X, one_hot=True)
+        table = encoder.encode_table(X)
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalWrapper")
 
         def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> LabelModel:
             inputs = side_by_side(table[rows], indicators(Y[rows][:, earlier]))
             return self._fit_label(inputs, y, np.random.RandomState(rng.randint(2**31 - 1)))
 
-        return WrappedChainModel(fit_each_label(Y, before, fit), before, numbers, int(self.budget))
+        return WrappedChainModel(fit_each_label(Y, before, fit), before, encoder, int(self.budget))
 
     def _fit_label(self, inputs: Any, y: Labels, rng: np.random.RandomState) -> LabelModel:
         def fit(rows: NDArray[np.int64]) -> Any:

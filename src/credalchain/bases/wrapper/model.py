@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.inputs import Numbers, indicators, side_by_side
+from credalchain.bases.inputs import TableEncoder, indicators, side_by_side
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.model import ChainModel
 from credalchain.bases.probability_walk import ProbabilityWalk
@@ -34,11 +34,11 @@ class WrappedChainModel(ChainModel):
         self,
         models: Sequence[LabelModel | None],
         before: Sequence[NDArray[np.int64]],
-        numbers: Numbers,
+        encoder: TableEncoder,
         budget: int,
     ) -> None:
         self.models, self.before = list(models), list(before)
-        self.numbers, self.budget = numbers, budget
+        self.encoder, self.budget = encoder, budget
         self.n_labels = len(self.models)
 
     @property
@@ -48,7 +48,7 @@ class WrappedChainModel(ChainModel):
         return bool(is_enumerable(n_earlier, self.budget).all())
 
     def encode(self, X: Any) -> Any:
-        return self.numbers.table(X)
+        return self.encoder.encode_table(X)
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([model is None for model in self.models])

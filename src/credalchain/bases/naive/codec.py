@@ -6,10 +6,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
-from credalchain.bases.naive.formulas import DENOMINATORS, PRIORS, NaiveSettings
-from credalchain.model_files.checks import Arrays, Description, ModelFileError, array, whole
+from credalchain.bases.naive.engine.layout import Scale
+from credalchain.bases.naive.formulas import (
+    DENOMINATORS,
+    PRIORS,
+    Denominator,
+    NaiveSettings,
+    Prior,
+)
+from credalchain.persistence.checks import Arrays, Description, ModelFileError, array, whole
 from credalchain.preprocessing import Binning, Categories, Discretizer, NumericBins, ZeroAndBins
 
+PARTS = (
+    Categories,
+    ChainCounts,
+    Denominator,
+    Discretizer,
+    NaiveSettings,
+    NumericBins,
+    Prior,
+    Scale,
+    ZeroAndBins,
+)
 _COUNTS = ("n_categories", "label", "feature", "pair")
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.wrapper import CredalWrapper, WrappedChainModel
 from credalchain.bases.wrapper.sets import (
     Bagged,
@@ -22,17 +23,16 @@ from credalchain.bases.wrapper.sets import (
     venn_abers,
 )
 from credalchain.labels import ABSTAIN
-from credalchain.model_files.archive import check_size
-from credalchain.model_files.checks import (
+from credalchain.persistence.archive import check_size
+from credalchain.persistence.checks import (
     Arrays,
     Description,
     ModelFileError,
     array,
-    describe_numbers,
-    plain,
-    restore_numbers,
+    as_json,
 )
 
+PARTS = (Bagged, Constant, Contaminated, VennAbersCalibrated)
 _TOLD = np.array([ABSTAIN, 0, 1], dtype=np.int8)  # what an earlier label may be
 _STEPS = ("p0_", "p1_", "c_")  # a Venn-Abers predictor's three arrays
 
@@ -51,8 +51,8 @@ def describe(
     blob = _skops().dumps(content)
     _refuse_untrusted(blob)
     description = {
-        "base": {"kind": "wrapper", **{name: plain(value) for name, value in options.items()}},
-        "numbers": describe_numbers(model.numbers),
+        "base": {"kind": "wrapper", **{name: as_json(value) for name, value in options.items()}},
+        "numbers": model.encoder.describe(),
     }
     return description, {"skops": np.frombuffer(blob, np.uint8)}
 
@@ -68,13 +68,13 @@ def restore(
     content = _skops().loads(blob, trusted=[])
     base = CredalWrapper(content["estimator"], **options)
     base._check()
-    numbers, _ = restore_numbers(description["numbers"], one_hot=True)
+    encoder, _ = TableEncoder.restore(description["numbers"], one_hot=True)
     models = [_from_list(one) for one in content["labels"]]
     before = [np.array(earlier, dtype=np.int64) for earlier in content["before"]]
     _check_before(before, len(models))
-    model = WrappedChainModel(models, before, numbers, base.budget)
+    model = WrappedChainModel(models, before, encoder, base.budget)
     _check_answers(model)
-    return base, model, numbers.n_columns
+    return base, model, encoder.n_columns
 
 
 def check_can_be_saved(estimator: Any) -> None:
@@ -102,11 +102,11 @@ def _check_before(before: list[NDArray[np.int64]], n_labels: int) -> None:
 
 def _check_answers(model: WrappedChainModel) -> None:
     """Whatever is wrong with a classifier shows when it is asked about a row of zeros."""
-    row = np.zeros((1, model.numbers.n_columns))
-    if model.numbers.words:
+    row = np.zeros((1, model.encoder.n_columns))
+    if model.encoder.words:
         row = row.astype(object)
-        row[0, list(model.numbers.words)] = None
-    rows = np.repeat(model.numbers.table(row), len(_TOLD), axis=0)
+        row[0, list(model.encoder.words)] = None
+    rows = np.repeat(model.encoder.encode_table(row), len(_TOLD), axis=0)
     for j, earlier in enumerate(model.before):
         history = np.repeat(_TOLD[:, None], len(earlier), axis=1)
         lower, upper = model.bounds(j, rows, history, s=1.0)

@@ -12,14 +12,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.files import replacing
-from credalchain.model_files.checks import Arrays, Description, ModelFileError
+from credalchain.persistence.checks import Arrays, Description, ModelFileError
 
 FORMAT = "credalchain model"
 SCHEMA = 2
 _MOST_BYTES = 8 * 2**30
-_MEMBER = re.compile(
-    r"(json|orders?|(\d{1,4}\.)?(cuts|counts_[a-z_]+|forest_[a-z_]+|logistic_[a-z_]+|skops))\.npy"
-)
+_MEMBER = re.compile(r"(\d{1,4}\.)?[a-z][a-z_]{0,63}\.npy")  # the JSON text, and arrays
 
 
 def write_archive(path: Path, description: Description, arrays: dict[str, NDArray[Any]]) -> None:

@@ -9,15 +9,14 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from credalchain.bases.forest import CredalForest, ForestChainModel
 from credalchain.bases.forest.packed import LEAF, PackedForest
-from credalchain.model_files.checks import (
+from credalchain.bases.inputs import TableEncoder
+from credalchain.persistence.checks import (
     Arrays,
     Description,
     ModelFileError,
     array,
-    describe_numbers,
+    as_json,
     parts_of,
-    plain,
-    restore_numbers,
 )
 
 _FORESTS = {cls.__name__: cls for cls in (ExtraTreesClassifier, RandomForestClassifier)}
@@ -44,7 +43,7 @@ def describe(
         params = base.forest.get_params()
         if not isinstance(params["random_state"], (Integral, type(None))):
             params["random_state"] = None
-        params = {name: plain(value) for name, value in params.items()}
+        params = {name: as_json(value) for name, value in params.items()}
         learner = {"class": type(base.forest).__name__, "parameters": params}
     empty = [np.empty((0, 2) if name == "counts" else 0, t) for name, (_, t) in _NODES.items()]
     grown = [forest for forest in model.forests if forest is not None]
@@ -60,7 +59,7 @@ def describe(
         arrays[f"forest_{name}"] = np.array(sizes, dtype=np.int64)
     description = {
         "base": {"kind": "forest", "forest": learner},
-        "numbers": describe_numbers(model.numbers),
+        "numbers": model.encoder.describe(),
     }
     return description, arrays
 
@@ -73,7 +72,7 @@ def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, For
             raise ModelFileError(f"unknown class of forests {learner['class']!r}")
         learner = _FORESTS[learner["class"]](**learner["parameters"])
         learner._validate_params()  # as scikit-learn does in fit
-    numbers, n_features = restore_numbers(description["numbers"], one_hot=False)
+    encoder, n_features = TableEncoder.restore(description["numbers"], one_hot=False)
     nodes = {
         name: np.ascontiguousarray(array(arrays, f"forest_{name}", kind), dtype=dtype)
         for name, (kind, dtype) in _NODES.items()
@@ -100,7 +99,7 @@ def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, For
         forest = PackedForest(**mine, roots=roots[trees])
         _check(forest, n_features, n_labels)
         forests.append(forest)
-    return CredalForest(learner), ForestChainModel(forests, numbers), numbers.n_columns
+    return CredalForest(learner), ForestChainModel(forests, encoder), encoder.n_columns
 
 
 def _check(forest: PackedForest, n_features: int, n_labels: int) -> None:

@@ -5,16 +5,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.logistic import CredalLogistic, LogisticChainModel, Members
-from credalchain.model_files.checks import (
+from credalchain.persistence.checks import (
     Arrays,
     Description,
     ModelFileError,
     array,
-    describe_numbers,
+    as_json,
     parts_of,
-    plain,
-    restore_numbers,
 )
 
 _LARGEST = 1e100  # a coefficient, which is multiplied by s and by a feature
@@ -33,10 +32,10 @@ def describe(
     }
     sizes = [0 if one is None else len(one.intercept) for one in model.members]
     arrays["logistic_sizes"] = np.array(sizes, dtype=np.int64)
-    params = {name: plain(value) for name, value in base.get_params().items()}
+    params = {name: as_json(value) for name, value in base.get_params().items()}
     return {
         "base": {"kind": "logistic", **params},
-        "numbers": describe_numbers(model.numbers),
+        "numbers": model.encoder.describe(),
     }, arrays
 
 
@@ -52,8 +51,8 @@ def restore(
         array(arrays, f"logistic_{name}", "f", ndim=ndim).astype(np.float64)
         for name, ndim in (("features", 2), ("intercept", 1), ("told", 3))
     )
-    numbers, p = restore_numbers(description["numbers"], one_hot=True)
-    if numbers.empty:
+    encoder, p = TableEncoder.restore(description["numbers"], one_hot=True)
+    if encoder.empty:
         raise ModelFileError("a logistic regression cannot have columns without a value")
     total, m = len(intercept), len(sizes)
     if features.shape != (total, p if total else 0) or told.shape != (total, m, 2):
@@ -64,4 +63,4 @@ def restore(
         None if here.start == here.stop else Members(features[here], intercept[here], told[here])
         for here in parts_of(sizes, total, "coefficients")
     ]
-    return base, LogisticChainModel(members, numbers), numbers.n_columns
+    return base, LogisticChainModel(members, encoder), encoder.n_columns

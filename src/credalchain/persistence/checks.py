@@ -6,13 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.inputs import Numbers
-from credalchain.preprocessing import Categories
-
 Description = dict[str, Any]
 Arrays = Mapping[str, NDArray[Any]]
-
-_MOST_COLUMNS = 2**26  # so that a single row of them is no burden
 
 
 class ModelFileError(ValueError):
@@ -20,7 +15,7 @@ class ModelFileError(ValueError):
 
 
 def array(arrays: Arrays, name: str, kinds: str, ndim: int | None = None) -> NDArray[Any]:
-    """An array of one of the kinds of numbers, and of so many dimensions."""
+    """An array of one of the kinds of numbers, with ``ndim`` dimensions if that is given."""
     if name not in arrays:
         raise ModelFileError(f"the array {name} is missing")
     found = arrays[name]
@@ -37,7 +32,7 @@ def whole(value: Any, name: str, at_least: int = 0) -> int:
 
 
 def names(value: Any, n: int, what: str) -> list[str]:
-    """So many texts."""
+    """A list of n texts."""
     sound = isinstance(value, list) and all(isinstance(name, str) for name in value)
     if not sound or len(value) != n:
         raise ModelFileError(f"{what} must be {n} texts")
@@ -62,35 +57,12 @@ def parts_of(sizes: NDArray[Any], total: int, what: str) -> list[slice]:
     return [slice(stop - size, stop) for stop, size in zip(stops, sizes.tolist(), strict=True)]
 
 
-def describe_numbers(numbers: Numbers) -> Description:
-    """How the table becomes numbers."""
-    words = {str(i): categories.keys.tolist() for i, categories in numbers.words.items()}
-    return {"n_columns": numbers.n_columns, "words": words, "empty": list(numbers.empty)}
-
-
-def restore_numbers(description: Any, *, one_hot: bool) -> tuple[Numbers, int]:
-    """The same from a file, and how many columns of numbers there will be."""
-    n = whole(description["n_columns"], "n_columns", at_least=1)
-    if n > _MOST_COLUMNS:
-        raise ModelFileError(f"n_columns must be at most {_MOST_COLUMNS}, got {n}")
-    words: dict[int, Categories] = {}
-    for place, keys in description["words"].items():
-        if not (place.isdecimal() and int(place) < n) or len(set(keys)) < len(keys) or not keys:
-            raise ModelFileError("the categories of a column must be different, of a column")
-        words[int(place)] = Categories(np.array(names(keys, len(keys), "categories")))
-    empty = tuple(whole(i, "empty") for i in description["empty"])
-    if len(set(empty)) < len(empty) or any(i >= n or i in words for i in empty):
-        raise ModelFileError(f"empty must be different columns without categories, got {empty}")
-    more = sum(len(one.keys) - 1 for one in words.values()) if one_hot else 0
-    return Numbers(n, words, one_hot, empty), n + more
-
-
-def plain(value: Any) -> Any:
+def as_json(value: Any) -> Any:
     """A parameter as JSON has it; what cannot be is refused."""
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
     if isinstance(value, (tuple, list)):
-        return [plain(item) for item in value]
+        return [as_json(item) for item in value]
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise ValueError(f"a parameter that is not a number or a text cannot be saved: {value!r}.")

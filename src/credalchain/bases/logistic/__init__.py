@@ -1,0 +1,6 @@
+"""Logistic regressions whose coefficients are known only up to a set."""
+
+from credalchain.bases.logistic.estimator import CredalLogistic
+from credalchain.bases.logistic.model import LogisticChainModel, Members
+
+__all__ = ["CredalLogistic", "LogisticChainModel", "Members"]
