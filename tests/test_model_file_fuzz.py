@@ -126,13 +126,13 @@ def rows_for(classifier):
     model = model.models[0] if isinstance(model, EnsembleModel) else model
     p, random = fitted.n_features_in_, np.random.default_rng(1)
     columns = [random.normal(size=3) for _ in range(p)]
-    numbers, discretizer = getattr(model, "numbers", None), getattr(model, "discretizer", None)
+    encoder, discretizer = getattr(model, "encoder", None), getattr(model, "discretizer", None)
     binnings = getattr(discretizer, "binnings_", [])
-    if numbers is None and discretizer is None:
+    if encoder is None and discretizer is None:
         return np.column_stack([random.integers(k, size=3) for k in model.counts.n_categories])
     if binnings and all(isinstance(one, ZeroAndBins) for one in binnings):
         return sparse.csr_array(np.maximum(np.column_stack(columns), 0))
-    categories = dict(numbers.words) if numbers is not None else dict(enumerate(binnings))
+    categories = dict(encoder.words) if encoder is not None else dict(enumerate(binnings))
     for i, one in categories.items():
         if isinstance(one, Categories) and len(one.keys):
             columns[i] = random.choice(one.keys, size=3)

@@ -34,7 +34,8 @@ from credalchain import (
     marginalization,
     save_model,
 )
-from credalchain.model_files import ModelFileError, archive, read_description
+from credalchain.model_files import ModelFileError, read_description
+from credalchain.persistence import archive
 from model_edits import rewrite
 
 rng = np.random.default_rng(0)

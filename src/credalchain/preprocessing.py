@@ -187,7 +187,8 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return _encode_sparse(columns, self.binnings_, dtype)
         codes = np.empty(shape, dtype=dtype)
         for i, ((name, column), binning) in enumerate(zip(columns, self.binnings_, strict=True)):
-            if isinstance(binning, NumericBins) and isinstance(column, np.ndarray):
+            is_float = isinstance(column, np.ndarray) and column.dtype == np.float64
+            if is_float and isinstance(binning, NumericBins):  # checked with the whole table
                 codes[:, i] = binning.encode(column)
             else:
                 codes[:, i] = _encode_column(name, column, binning)

@@ -5,7 +5,7 @@ import pytest
 from scipy import sparse
 
 from credalchain import CredalChainClassifier, CredalForest, CredalLogistic, CredalWrapper
-from credalchain.bases.inputs import Numbers
+from credalchain.bases.inputs import TableEncoder
 
 pd = pytest.importorskip("pandas")
 
@@ -23,52 +23,52 @@ NEW = pd.DataFrame(
 
 
 def test_words_become_the_number_of_their_category():
-    numbers = Numbers.learn(FRAME, one_hot=False)
+    encoder = TableEncoder.learn(FRAME, one_hot=False)
     expected = [[20, 0, 0, 1], [35, 1, 2, 0], [np.nan, 0, 0, 1], [50, np.nan, 2, 1]]
-    np.testing.assert_array_equal(numbers.of(FRAME), expected)
-    np.testing.assert_array_equal(numbers.of(NEW), [[1.5, np.nan, 1, 0]])
+    np.testing.assert_array_equal(encoder.encode(FRAME), expected)
+    np.testing.assert_array_equal(encoder.encode(NEW), [[1.5, np.nan, 1, 0]])
 
 
 def test_or_a_column_for_each_category():
-    numbers = Numbers.learn(FRAME, one_hot=True)
+    encoder = TableEncoder.learn(FRAME, one_hot=True)
     expected = [
         [20, 1, 0, 1, 0, 0, 1],
         [35, 0, 1, 0, 0, 1, 0],
         [np.nan, 1, 0, 1, 0, 0, 1],
         [50, 0, 0, 0, 0, 1, 1],
     ]
-    np.testing.assert_array_equal(numbers.of(FRAME), expected)
-    np.testing.assert_array_equal(numbers.of(NEW), [[1.5, 0, 0, 0, 1, 0, 0]])
+    np.testing.assert_array_equal(encoder.encode(FRAME), expected)
+    np.testing.assert_array_equal(encoder.encode(NEW), [[1.5, 0, 0, 0, 1, 0, 0]])
 
 
 def test_plain_numbers_are_left_alone():
     X = np.arange(6.0).reshape(3, 2)
-    numbers = Numbers.learn(X, one_hot=True)
-    assert numbers.of(X) is X
-    assert numbers.of(X, np.float32).dtype == np.float32
+    encoder = TableEncoder.learn(X, one_hot=True)
+    assert encoder.encode(X) is X
+    assert encoder.encode(X, np.float32).dtype == np.float32
     thin = sparse.csr_array(X)
-    np.testing.assert_array_equal(numbers.of(thin), X)
-    assert sparse.issparse(numbers.table(thin))
+    np.testing.assert_array_equal(encoder.encode(thin), X)
+    assert sparse.issparse(encoder.encode_table(thin))
 
 
 def test_columns_that_change_their_kind():
-    numbers = Numbers.learn(FRAME, one_hot=False)
+    encoder = TableEncoder.learn(FRAME, one_hot=False)
     with pytest.raises(ValueError, match="column 'town' of X held text in fit and holds numbers"):
-        numbers.of(FRAME.assign(town=3))
+        encoder.encode(FRAME.assign(town=3))
     with pytest.raises(ValueError, match="column 'age' of X held numbers in fit and holds text"):
-        numbers.of(FRAME.assign(age="old"))
-    nothing = numbers.of(FRAME.assign(age=None, town=None))
+        encoder.encode(FRAME.assign(age="old"))
+    nothing = encoder.encode(FRAME.assign(age=None, town=None))
     assert np.isnan(nothing[:, :2]).all()
 
 
 def test_a_column_without_any_value_in_training():
-    numbers = Numbers.learn(FRAME.assign(town=None), one_hot=False)
-    assert np.isnan(numbers.of(FRAME)[:, 1]).all()
+    encoder = TableEncoder.learn(FRAME.assign(town=None), one_hot=False)
+    assert np.isnan(encoder.encode(FRAME)[:, 1]).all()
 
 
 def test_sparse_rows_have_no_words():
-    numbers = Numbers.learn(FRAME, one_hot=True)
-    for turn in (numbers.of, numbers.table):
+    encoder = TableEncoder.learn(FRAME, one_hot=True)
+    for turn in (encoder.encode, encoder.encode_table):
         with pytest.raises(ValueError, match="held text in fit and is a sparse matrix now"):
             turn(sparse.csr_array((2, 4)))
 
@@ -76,7 +76,7 @@ def test_sparse_rows_have_no_words():
 def test_lists_of_mixed_rows_keep_their_numbers():
     rows = [["Oslo", 0.31], ["Rome", -1.2], ["Oslo", 2.0], ["Rome", 0.4]] * 5
     chain = CredalChainClassifier(CredalForest(), random_state=0).fit(rows, [[0, 1], [1, 0]] * 10)
-    assert list(chain.model_.numbers.words) == [0]
+    assert list(chain.model_.encoder.words) == [0]
     assert chain.predict([["Oslo", 1.0]]).shape == (1, 2)
 
 

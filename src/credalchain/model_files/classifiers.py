@@ -1,6 +1,7 @@
 """Classifiers as a description and arrays: parameters, names, and the models of their bases."""
 
 import re
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -157,10 +158,12 @@ def restore(description: Description, arrays: Arrays) -> Any:
         return _restore_decision(description, arrays)
     if "models" in description:
         return _restore_ensemble(description, arrays)
-    base, model, n_features = _restore_model(description, arrays)
+    orders = {"order": arrays["order"]} if "order" in arrays else {}
+    rest = {name: values for name, values in arrays.items() if name not in orders}
+    base, model, n_features = _restore_model(description, rest)
     classifier = _restore_classifier(description, base, model, n_features)
     if classifier.order_ is not None:
-        classifier.order_ = permutation(array(arrays, "order", "iu"), model.n_labels)
+        classifier.order_ = permutation(array(orders, "order", "iu"), model.n_labels)
     return classifier
 
 
@@ -182,8 +185,16 @@ def _restore_model(description: Description, arrays: Arrays) -> tuple[Any, Any, 
     kind = description["base"]["kind"]
     if kind not in BASES:
         raise ModelFileError(f"unknown base {description['base']!r}")
-    base, model, n_features = BASES[kind].codec.restore(description, arrays)
+    codec = BASES[kind].codec
+    _refuse_others(arrays, codec.ARRAYS)
+    base, model, n_features = codec.restore(description, arrays)
     return base, model, n_features
+
+
+def _refuse_others(arrays: Arrays, known: Sequence[str]) -> None:
+    others = sorted(set(arrays) - set(known))
+    if others:
+        raise ModelFileError(f"it holds other things: {', '.join(others)}")
 
 
 def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
@@ -196,6 +207,9 @@ def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
             if name.startswith(prefix)
         }
         restored.append(_restore_model(content, own_arrays))
+    places = [str(place) for place in range(len(restored))]
+    own = [name for name in arrays if name.partition(".")[0] in places]
+    _refuse_others(arrays, ("orders", *own))
     base, first, n_features = restored[0]
     shapes = {(model.n_labels, p) for _, model, p in restored}
     reads = [

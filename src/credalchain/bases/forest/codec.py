@@ -29,6 +29,7 @@ _NODES: dict[str, tuple[str, Any]] = {  # and the kind and type of each
     "counts": ("f", np.float64),
 }
 
+ARRAYS = tuple(f"forest_{name}" for name in (*_NODES, "roots", "n_nodes", "n_trees"))
 _MOST_ROWS = 2**53  # beyond this a number of rows is not exact as a float
 
 

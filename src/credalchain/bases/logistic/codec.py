@@ -18,6 +18,8 @@ from credalchain.persistence.checks import (
 
 _LARGEST = 1e100  # a coefficient, which is multiplied by s and by a feature
 
+ARRAYS = tuple(f"logistic_{name}" for name in ("features", "intercept", "told", "sizes"))
+
 
 def describe(
     base: CredalLogistic, model: LogisticChainModel

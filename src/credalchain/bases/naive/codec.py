@@ -29,6 +29,7 @@ PARTS = (
     ZeroAndBins,
 )
 _COUNTS = ("n_categories", "label", "feature", "pair")
+ARRAYS = ("cuts", *(f"counts_{name}" for name in _COUNTS))
 
 
 def describe(base: Any, model: NaiveChainModel) -> tuple[Description, dict[str, NDArray[Any]]]:

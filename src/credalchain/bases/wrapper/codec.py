@@ -32,6 +32,7 @@ from credalchain.persistence.checks import (
     as_json,
 )
 
+ARRAYS = ("skops",)
 PARTS = (Bagged, Constant, Contaminated, VennAbersCalibrated)
 _TOLD = np.array([ABSTAIN, 0, 1], dtype=np.int8)  # what an earlier label may be
 _STEPS = ("p0_", "p1_", "c_")  # a Venn-Abers predictor's three arrays
