@@ -48,7 +48,7 @@ def test_maximin_resolves_stars_by_the_better_side():
 
 def test_precise_accuracy():
     assert metrics.precise_accuracy(TRUTH, np.abs(GUESS)) == 0.5
-    with pytest.raises(ValueError, match="no stars"):
+    with pytest.raises(ValueError, match="leave no label open"):
         metrics.precise_accuracy(TRUTH, GUESS)
 
 
@@ -138,7 +138,9 @@ def test_rows_without_truth_are_nan_per_row():
 def test_partly_missing_truth_uses_the_observed_cells():
     assert metrics.set_accuracy([[np.nan, 1]], [[0, 1]]) == 1
     assert metrics.incorrectness([[np.nan, 1, 0]], [[0, 1, 1]]) == 0.5
-    assert metrics.discounted_utility([[np.nan, 1]], [[-1, -1]], star=0.3) == pytest.approx(0.3)
+    assert metrics.discounted_utility([[np.nan, 1]], [[-1, -1]], abstention=0.3) == pytest.approx(
+        0.3
+    )
     assert metrics.abstention_loss([[np.nan, 1]], [[-1, -1]], cost=0.1) == pytest.approx(0.1)
 
 
@@ -161,7 +163,7 @@ def test_report():
     assert report["rock"] == {
         "support": 4,
         "answered": 3,
-        "stars": 1,
+        "abstained": 1,
         "precision": 0.5,
         "recall": 1.0,
     }

@@ -17,7 +17,7 @@ from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names
 FloatArray = NDArray[np.float64]
 Counts = NDArray[np.int64]
 
-_STAR_65, _STAR_80, _COST = 0.65, 0.80, 0.25
+_WORTH_65, _WORTH_80, _COST = 0.65, 0.80, 0.25
 
 
 @dataclass(frozen=True)
@@ -118,8 +118,8 @@ def _size_rows(t: Tally) -> Any:
     return 0.5**t.answered
 
 
-def _utility_rows(t: Tally, star: float) -> Any:
-    worth = t.judged - t.wrong + star * (t.observed - t.judged)
+def _utility_rows(t: Tally, abstention: float) -> Any:
+    worth = t.judged - t.wrong + abstention * (t.observed - t.judged)
     return worth / np.maximum(t.observed, 1)
 
 
@@ -201,11 +201,11 @@ def precise_accuracy(Y_true: Any, prediction: Any, *, per_row: Literal[False] = 
 @overload
 def precise_accuracy(Y_true: Any, prediction: Any, *, per_row: Literal[True]) -> FloatArray: ...
 def precise_accuracy(Y_true: Any, prediction: Any, *, per_row: bool = False) -> Any:
-    """The share of rows in which a prediction without stars is right everywhere."""
+    """The share of rows in which a complete prediction is right everywhere."""
     t = _tally(Y_true, prediction)
     if (t.answered < t.n_labels).any():
         raise ValueError(
-            "prediction must have no stars here, got some: use the output of predict, "
+            "prediction must leave no label open here, got some: use the output of predict, "
             "or set_accuracy for partial predictions."
         )
     return _rows_or_mean(_right_rows(t), t.observed > 0, per_row)
@@ -216,16 +216,16 @@ def maximin_accuracy(Y_true: Any, prediction: Any, *, per_row: Literal[False] = 
 @overload
 def maximin_accuracy(Y_true: Any, prediction: Any, *, per_row: Literal[True]) -> FloatArray: ...
 def maximin_accuracy(Y_true: Any, prediction: Any, *, per_row: bool = False) -> Any:
-    """Exact match after each star is resolved to the side that is better at worst.
+    """Exact match after each open label is resolved to the side that is better at worst.
 
-    A star becomes 1 if lower > 1 - upper, else 0 (also where the two differ by no more than
+    An open label becomes 1 if lower > 1 - upper, else 0 (also where the two differ by no more than
     the rounding of their sums, 1e-9 in log-odds). ``prediction`` is a
     :class:`CredalPrediction`, because the bounds are needed.
     """
     if not _is_prediction(prediction):
         raise TypeError(
-            "prediction must be a CredalPrediction (from infer), whose bounds resolve the "
-            f"stars, got {type(prediction).__name__}."
+            "prediction must be a CredalPrediction (from infer), whose bounds resolve "
+            f"what is open, got {type(prediction).__name__}."
         )
     labels = _partial(prediction)
     with np.errstate(invalid="ignore"):  # vacuous bounds: inf - inf is NaN, so not above 0
@@ -252,34 +252,36 @@ def mean_set_size(Y_true: Any, prediction: Any, *, per_row: bool = False) -> Any
 
 @overload
 def discounted_utility(
-    Y_true: Any, prediction: Any, *, star: float, per_row: Literal[False] = ...
+    Y_true: Any, prediction: Any, *, abstention: float, per_row: Literal[False] = ...
 ) -> float: ...
 @overload
 def discounted_utility(
-    Y_true: Any, prediction: Any, *, star: float, per_row: Literal[True]
+    Y_true: Any, prediction: Any, *, abstention: float, per_row: Literal[True]
 ) -> FloatArray: ...
-def discounted_utility(Y_true: Any, prediction: Any, *, star: float, per_row: bool = False) -> Any:
-    """Per label: right 1, wrong 0, left open ``star``; the mean over labels.
+def discounted_utility(
+    Y_true: Any, prediction: Any, *, abstention: float, per_row: bool = False
+) -> Any:
+    """Per label: right 1, wrong 0, left open ``abstention``; the mean over labels.
 
     Parameters
     ----------
-    star : float
+    abstention : float
         What an open label is worth. At 0.5 abstaining is worth a coin toss; 0.65 and 0.80
         are the values in use for u65 and u80.
     """
-    _check_worth("star", star)
+    _check_worth("abstention", abstention)
     t = _tally(Y_true, prediction)
-    return _rows_or_mean(_utility_rows(t, star), t.observed > 0, per_row)
+    return _rows_or_mean(_utility_rows(t, abstention), t.observed > 0, per_row)
 
 
 def utility_65(Y_true: Any, prediction: Any) -> float:
     """u65: :func:`discounted_utility` with an open label worth 0.65."""
-    return discounted_utility(Y_true, prediction, star=_STAR_65)
+    return discounted_utility(Y_true, prediction, abstention=_WORTH_65)
 
 
 def utility_80(Y_true: Any, prediction: Any) -> float:
     """u80: :func:`discounted_utility` with an open label worth 0.80."""
-    return discounted_utility(Y_true, prediction, star=_STAR_80)
+    return discounted_utility(Y_true, prediction, abstention=_WORTH_80)
 
 
 @overload
@@ -293,7 +295,7 @@ def abstention_loss(
 def abstention_loss(
     Y_true: Any, prediction: Any, *, cost: float = _COST, per_row: bool = False
 ) -> Any:
-    """Hamming loss with abstention: (wrong + cost * stars) over labels.
+    """Hamming loss with abstention: (wrong + cost * open) over labels.
 
     Parameters
     ----------
@@ -363,11 +365,11 @@ def _mean_size(t: Tally) -> Any:
 
 
 def _mean_utility_65(t: Tally) -> Any:
-    return _mean(_utility_rows(t, _STAR_65), t.observed > 0)
+    return _mean(_utility_rows(t, _WORTH_65), t.observed > 0)
 
 
 def _mean_utility_80(t: Tally) -> Any:
-    return _mean(_utility_rows(t, _STAR_80), t.observed > 0)
+    return _mean(_utility_rows(t, _WORTH_80), t.observed > 0)
 
 
 def _mean_loss(t: Tally) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names, column_names
 from credalchain.text import visible
 
-_COLUMNS = ("support", "answered", "stars", "precision", "recall")
+_COLUMNS = ("support", "answered", "abstained", "precision", "recall")
 
 
 def partial_report(
@@ -37,17 +37,17 @@ def partial_report(
     -------
     str or dict
         Per label: ``support``, the rows where its truth is observed; ``answered`` and
-        ``stars``, how many of these were answered and left open; ``precision`` and
+        ``abstained``, how many of these were answered and left open; ``precision`` and
         ``recall`` among the answered (NaN where undefined). ``all labels`` pools the cells.
 
     Examples
     --------
     >>> print(partial_report([[1, 0], [0, 1], [1, 1]], [[1, -1], [1, 1], [-1, 1]]))
-                support  answered  stars  precision  recall
-        label0        3         2      1       0.50    1.00
-        label1        3         2      1       1.00    1.00
+                support  answered  abstained  precision  recall
+        label0        3         2          1       0.50    1.00
+        label1        3         2          1       1.00    1.00
     <BLANKLINE>
-    all labels        6         4      2       0.75    1.00
+    all labels        6         4          2       0.75    1.00
     """
     is_prediction = hasattr(prediction, "log_odds") and not hasattr(prediction, "columns")
     if is_prediction:
@@ -84,7 +84,7 @@ def _row(truth: Any, labels: Any) -> dict[str, float]:
     return {
         "support": int(observed.sum()),
         "answered": int(answered.sum()),
-        "stars": int((observed & ~answered).sum()),
+        "abstained": int((observed & ~answered).sum()),
         "precision": right / int(said_yes.sum()) if said_yes.any() else float("nan"),
         "recall": right / int(is_yes.sum()) if is_yes.any() else float("nan"),
     }

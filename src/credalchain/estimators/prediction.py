@@ -13,7 +13,7 @@ from credalchain.labels import ABSTAIN
 from credalchain.odds import probabilities
 from credalchain.text import visible
 
-STAR = "*"
+ABSTAIN_TEXT = "*"
 _EXACTNESS = list(Exactness)
 
 
@@ -120,7 +120,7 @@ class CredalPrediction:
 
     def to_strings(self) -> NDArray[np.str_]:
         """Labels as "1", "0" and "*", for people."""
-        return np.array(["0", "1", STAR])[self.labels]
+        return np.array(["0", "1", ABSTAIN_TEXT])[self.labels]
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -51,8 +51,8 @@ def count_codes(
         for block in range(words.shape[1]):
             counters = packed[block]
             for row in range(begin, min(begin + limit, n_rows)):
-                mine = words[row, block]
-                a, b, c, d = mine[0], mine[1], mine[2], mine[3]
+                added = words[row, block]
+                a, b, c, d = added[0], added[1], added[2], added[3]
                 for feature in range(codes.shape[1]):
                     at = np.uint64(offsets[feature] + codes[first + row, feature])
                     _add_words(counters[at], a, b, c, d)
@@ -76,8 +76,8 @@ def count_sparse_codes(
         for block in range(words.shape[1]):
             counters = packed[block]
             for row in range(begin, min(begin + limit, n_rows)):
-                mine = words[row, block]
-                a, b, c, d = mine[0], mine[1], mine[2], mine[3]
+                added = words[row, block]
+                a, b, c, d = added[0], added[1], added[2], added[3]
                 stored = entries[indptr[first + row] : indptr[first + row + 1]]
                 for entry in range(stored.shape[0]):
                     _add_words(counters[np.uint64(stored[entry])], a, b, c, d)

@@ -45,9 +45,9 @@ class OddsProduct:
 
     def compared_with(self, other: "OddsProduct") -> int:
         """The sign of self - other."""
-        mine, theirs = self._infinity(), other._infinity()
-        if mine or theirs:
-            return (mine > theirs) - (mine < theirs)
+        left, right = self._infinity(), other._infinity()
+        if left or right:
+            return (left > right) - (left < right)
         powers = Counter(self._powers)
         powers.subtract(other._powers)
         above, below = _evaluated(powers)

@@ -117,11 +117,11 @@ def bound_triples(
     for number in range(triples.shape[0]):
         n, denominator, k = triples[number, 0], float(triples[number, 1]), float(triples[number, 2])
         count = 0.0 if n == _NO_DATA else float(n)
-        for q in range(values.shape[0]):
-            lower, upper = _bounds(count, denominator, k, values[q], epsilons[q])
-            if n == _NO_DATA and values[q] == 0.0:  # a conditional without data: uniform
+        for v in range(values.shape[0]):
+            lower, upper = _bounds(count, denominator, k, values[v], epsilons[v])
+            if n == _NO_DATA and values[v] == 0.0:  # a conditional without data: uniform
                 lower, upper = 1.0 / k, 1.0 / k
-            bounds[number, q, 0], bounds[number, q, 1] = lower, upper
+            bounds[number, v, 0], bounds[number, v, 1] = lower, upper
 
 
 @lane_kernel
@@ -182,15 +182,15 @@ def fill_pairs(
             lane = np.uint64(2 * (first + g))
             y0, n0 = np.uint64(numbers[g, 1, 2 * k]), np.uint64(numbers[g, 0, 2 * k])
             y1, n1 = np.uint64(numbers[g, 1, 2 * k + 1]), np.uint64(numbers[g, 0, 2 * k + 1])
-            for q in range(n_values):
-                i = np.uint64(2 * q)
+            for v in range(n_values):
+                i = np.uint64(2 * v)
                 lower0, upper0 = one[y0, i] - zero[n0, i + _ONE], one[y0, i + _ONE] - zero[n0, i]
                 lower1, upper1 = one[y1, i] - zero[n1, i + _ONE], one[y1, i + _ONE] - zero[n1, i]
-                pairs[q, k, 0, lane], pairs[q, k, 0, lane + _ONE] = lower0, upper0
-                pairs[q, k, 1, lane], pairs[q, k, 1, lane + _ONE] = lower1, upper1
+                pairs[v, k, 0, lane], pairs[v, k, 0, lane + _ONE] = lower0, upper0
+                pairs[v, k, 1, lane], pairs[v, k, 1, lane + _ONE] = lower1, upper1
                 if widest >= 0:
-                    pairs[q, k, widest, lane] = min(lower0, lower1)
-                    pairs[q, k, widest, lane + _ONE] = max(upper0, upper1)
+                    pairs[v, k, widest, lane] = min(lower0, lower1)
+                    pairs[v, k, widest, lane + _ONE] = max(upper0, upper1)
 
 
 @kernel
@@ -236,16 +236,16 @@ def _undefined(zeros: int) -> bool:
 @kernel
 def widest_with_zeros(pairs: NDArray[np.int64], zeros: NDArray[np.int64], column: int) -> None:
     """What ``fill_pairs`` puts there, with zero factors: undefined lower ends win, upper lose."""
-    for q in range(pairs.shape[0]):
+    for v in range(pairs.shape[0]):
         for t in range(pairs.shape[1]):
             for lane in range(2 * t + 2, 2 * pairs.shape[1]):
-                zero, one = pairs[q, t, 0, lane], pairs[q, t, 1, lane]
-                zeros_0, zeros_1 = zeros[q, t, 0, lane], zeros[q, t, 1, lane]
+                zero, one = pairs[v, t, 0, lane], pairs[v, t, 1, lane]
+                zeros_0, zeros_1 = zeros[v, t, 0, lane], zeros[v, t, 1, lane]
                 is_upper = lane % 2 == 1
                 if _undefined(zeros_0) or _undefined(zeros_1):
                     take_one = _undefined(zeros_1) != is_upper
                 else:
                     first, second = resolve_zeros(zero, zeros_0), resolve_zeros(one, zeros_1)
                     take_one = second > first if is_upper else second < first
-                pairs[q, t, column, lane] = one if take_one else zero
-                zeros[q, t, column, lane] = zeros_1 if take_one else zeros_0
+                pairs[v, t, column, lane] = one if take_one else zero
+                zeros[v, t, column, lane] = zeros_1 if take_one else zeros_0
