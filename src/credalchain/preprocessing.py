@@ -178,7 +178,12 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if sparse.issparse(columns):
             self.binnings_ = _learn_sparse(columns, n_bins)
         else:
-            self.binnings_ = [_learn_column(name, column, n_bins) for name, column in columns]
+            self.binnings_ = [
+                NumericBins(_cut_points(column, n_bins))
+                if _is_checked(column)
+                else _learn_column(name, column, n_bins)
+                for name, column in columns
+            ]
         self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
 
     def _encode(self, columns: Any, shape: tuple[int, ...]) -> Any:
@@ -187,8 +192,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return _encode_sparse(columns, self.binnings_, dtype)
         codes = np.empty(shape, dtype=dtype)
         for i, ((name, column), binning) in enumerate(zip(columns, self.binnings_, strict=True)):
-            is_float = isinstance(column, np.ndarray) and column.dtype == np.float64
-            if is_float and isinstance(binning, NumericBins):  # checked with the whole table
+            if isinstance(binning, NumericBins) and _is_checked(column):
                 codes[:, i] = binning.encode(column)
             else:
                 codes[:, i] = _encode_column(name, column, binning)
@@ -256,6 +260,11 @@ def _columns_of(X: Any) -> Any:
         by_column = np.ascontiguousarray(X.T, dtype=np.float64)
         return [(str(i), column) for i, column in enumerate(by_column)]
     return named_columns(X)
+
+
+def _is_checked(column: Any) -> bool:
+    """Whether these are numbers that were checked with the whole table."""
+    return isinstance(column, np.ndarray) and column.dtype == np.float64
 
 
 def named_columns(X: Any) -> list[tuple[str, Any]]:
