@@ -177,13 +177,10 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         n_bins = check_whole("n_bins", self.n_bins, at_least=2)
         if sparse.issparse(columns):
             self.binnings_ = _learn_sparse(columns, n_bins)
+        elif isinstance(columns, np.ndarray):
+            self.binnings_ = [NumericBins(_cut_points(column, n_bins)) for column in columns]
         else:
-            self.binnings_ = [
-                NumericBins(_cut_points(column, n_bins))
-                if _is_checked(column)
-                else _learn_column(name, column, n_bins)
-                for name, column in columns
-            ]
+            self.binnings_ = [_learn_column(name, column, n_bins) for name, column in columns]
         self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
 
     def _encode(self, columns: Any, shape: tuple[int, ...]) -> Any:
@@ -191,11 +188,13 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if sparse.issparse(columns):
             return _encode_sparse(columns, self.binnings_, dtype)
         codes = np.empty(shape, dtype=dtype)
-        for i, ((name, column), binning) in enumerate(zip(columns, self.binnings_, strict=True)):
-            if isinstance(binning, NumericBins) and _is_checked(column):
+        for i, (column, binning) in enumerate(zip(columns, self.binnings_, strict=True)):
+            if not isinstance(columns, np.ndarray):
+                codes[:, i] = _encode_column(*column, binning)
+            elif isinstance(binning, NumericBins):
                 codes[:, i] = binning.encode(column)
             else:
-                codes[:, i] = _encode_column(name, column, binning)
+                codes[:, i] = _encode_column(str(i), column, binning)
         return codes
 
     def __sklearn_tags__(self) -> Any:
@@ -251,20 +250,14 @@ def _has_text(rows: Any) -> bool:
 
 
 def _columns_of(X: Any) -> Any:
-    """A table by columns: CSC without stored zeros, or (name, values) of each."""
+    """A table by columns: CSC without stored zeros, numbers (p, n), or (name, values) of each."""
     if sparse.issparse(X):
         columns = X.astype(np.float64).tocsc(copy=True)
         columns.eliminate_zeros()
         return columns
     if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
-        by_column = np.ascontiguousarray(X.T, dtype=np.float64)
-        return [(str(i), column) for i, column in enumerate(by_column)]
+        return np.ascontiguousarray(X.T, dtype=np.float64)
     return named_columns(X)
-
-
-def _is_checked(column: Any) -> bool:
-    """Whether these are numbers that were checked with the whole table."""
-    return isinstance(column, np.ndarray) and column.dtype == np.float64
 
 
 def named_columns(X: Any) -> list[tuple[str, Any]]:
