@@ -190,7 +190,8 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         codes = np.empty(shape, dtype=dtype)
         for i, (column, binning) in enumerate(zip(columns, self.binnings_, strict=True)):
             if not isinstance(columns, np.ndarray):
-                codes[:, i] = _encode_column(*column, binning)
+                name, values = column
+                codes[:, i] = _encode_column(name, values, binning)
             elif isinstance(binning, NumericBins):
                 codes[:, i] = binning.encode(column)
             else:
