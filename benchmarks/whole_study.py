@@ -13,6 +13,7 @@ from joblib.externals.loky import get_reusable_executor
 
 from credalchain.experiments import Store, load_study, run_study
 from credalchain.experiments.work import load_dataset
+from credalchain.experiments.workers import workers
 
 STUDY = Path(__file__).parent.parent / "studies" / "paper.toml"
 MEASURES = ("set_accuracy", "completeness", "incorrectness")
@@ -73,6 +74,7 @@ def largest_difference(left: pd.DataFrame, right: pd.DataFrame) -> float:
 
 def _end_workers() -> None:
     """So that both ways start theirs, and what they used is known."""
+    workers(N_JOBS).close()
     get_reusable_executor().shutdown(wait=True)
 
 

@@ -517,24 +517,47 @@ def test_workers_do_not_change_numbers(tmp_path):
         pd.testing.assert_frame_equal(values(one.results(study)), values(two.results(study)))
 
 
-@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
-def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
-    """Killed for real; what was finished stays as it is, and the end is the same."""
-    path = small(tmp_path, repeats=30)
-    study = load_study(path)
+def run_under_way(path):
+    """A run in a process of its own, with two workers, that has its first results."""
     process = subprocess.Popen(
         [sys.executable, "-m", "credalchain", "run", path, "--out", "r", "--jobs", "2"],
-        cwd=tmp_path,
+        cwd=path.parent,
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
     )
-    results = tmp_path / "r" / "results"
+    results = path.parent / "r" / "results"
     deadline = time.monotonic() + 120
     while len(list(results.glob("*.parquet"))) < 3:
         assert time.monotonic() < deadline
         assert process.poll() is None
         time.sleep(0.02)
+    return process
+
+
+def living_workers(session):
+    """Processes of workers that were started in a session, by their number."""
+    listed = subprocess.run(
+        ["ps", "-A", "-ww", "-o", "pid=,pgid=,stat=,args="],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    lines = [line.split(None, 3) for line in listed.stdout.splitlines()]
+    return [
+        int(pid)
+        for pid, group, state, arguments in lines
+        if int(group) == session and state[0] != "Z" and "LokyProcess" in arguments
+    ]
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
+    """Killed for real; what was finished stays as it is, and the end is the same."""
+    path = small(tmp_path, repeats=30)
+    study = load_study(path)
+    process = run_under_way(path)
+    results = tmp_path / "r" / "results"
     os.killpg(process.pid, how)
     _, said = process.communicate()
     assert process.returncode != 0
@@ -549,6 +572,65 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
     pd.testing.assert_frame_equal(
         values(Store(tmp_path / "r").results(study)), values(clean.results(study))
     )
+
+
+def test_a_killed_worker_does_not_stop_a_run(tmp_path):
+    path = small(tmp_path, repeats=12)
+    study = load_study(path)
+    process = run_under_way(path)
+    os.kill(living_workers(process.pid)[0], signal.SIGKILL)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 0, said
+    assert "Traceback" not in said
+    clean, _ = run(study, tmp_path / "clean")
+    pd.testing.assert_frame_equal(
+        values(Store(tmp_path / "r").results(study)), values(clean.results(study))
+    )
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
+def test_workers_leave_with_their_parent(tmp_path, how):
+    process = run_under_way(small(tmp_path, repeats=30))
+    assert len(living_workers(process.pid)) == 2
+    process.send_signal(how)  # to the parent alone
+    deadline = time.monotonic() + 10
+    while left := living_workers(process.pid):
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
+    process.communicate()
+
+
+DEADLY = """
+import os
+import signal
+
+from sklearn.base import BaseEstimator
+
+
+class Deadly(BaseEstimator):
+    def fit(self, X, Y):
+        os.kill(os.getpid(), signal.SIGKILL)
+"""
+
+
+def test_a_task_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
+    """It is tried twice, the tasks beside it are done, and the next run goes on."""
+    (tmp_path / "deadly.py").write_text(DEADLY)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path), prepend=os.pathsep)
+    monkeypatch.syspath_prepend(tmp_path)
+    deadly = '\n[[method]]\nname = "deadly"\nkind = "estimator"\nclass = "deadly.Deadly"\n'
+    path = small(tmp_path, repeats=2, extra=deadly + TREE)
+    path.write_text(path.read_text().replace("[0.0, 0.4]", "[0.0]"))
+    done = credalchain("run", path, "--out", "r", "--jobs", "2", cwd=tmp_path, status=1)
+    assert "What it was working on is tried once more" in done.stderr
+    assert "2 tasks failed, the others are done; the first: embedded:yeast, deadly" in done.stderr
+    assert "Run the study again to go on, with fewer workers" in done.stderr
+    study, store = load_study(path), Store(tmp_path / "r")
+    assert [error["method"] for error in store.errors(study)] == ["deadly", "deadly"]
+    assert store.results(study).groupby("method")["repetition"].nunique().to_dict() == {
+        "chain": 2,
+        "tree": 2,
+    }
 
 
 def test_run_and_report_from_the_shell(tmp_path):

@@ -2,9 +2,10 @@
 
 import contextlib
 import traceback
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from functools import partial
+from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 
@@ -12,8 +13,18 @@ from credalchain.experiments.store import Store, dataset_facts
 from credalchain.experiments.study import Study, StudyError
 from credalchain.experiments.tasks import Task, expand
 from credalchain.experiments.work import load_dataset, run_task
+from credalchain.experiments.workers import workers
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Lost = TypeVar("Lost")
 
 _MANY_TASKS = 4  # for each worker
+_WORKER_DIED = (
+    "The worker process of this task died, and so did another that tried it again: killed from "
+    "outside (out of memory, usually) or by a crash. Run the study again to go on, with fewer "
+    "workers (--jobs) if memory is short."
+)
 
 
 @dataclass(frozen=True)
@@ -36,7 +47,8 @@ def run_study(
     """Run all tasks of a study that have no result yet; the number of tasks that failed.
 
     Every finished task is written at once, so a run can be killed at any moment and started
-    again: it goes on with what is missing. Results do not depend on the number of workers.
+    again: it goes on with what is missing. Results do not depend on the number of workers. A task
+    whose worker process dies is tried once more, with a warning; after that it counts as failed.
     """
     tasks = [task for task in expand(study) if not store.is_done(task)]
     processes = _worth_processes(tasks, n_jobs)
@@ -50,12 +62,13 @@ def run_study(
     store.save_facts(facts)
     total = sum(1 for _ in expand(study))
     done, failed = total - len(tasks), 0
-    for task, error in _outcomes(tasks, store, n_jobs, processes):
-        if error is not None:
-            failed += 1
-            store.save_error(task, error)
-        done += 1
-        on_task(Progress(done, total, failed, task))
+    with contextlib.closing(_outcomes(tasks, store, n_jobs, processes)) as outcomes:
+        for task, error in outcomes:
+            if error is not None:
+                failed += 1
+                store.save_error(task, error)
+            done += 1
+            on_task(Progress(done, total, failed, task))
     return failed
 
 
@@ -66,8 +79,8 @@ def _worth_processes(tasks: list[Task], n_jobs: int | None) -> bool:
 
 def _facts(study: Study, n_jobs: int | None) -> list[dict[str, Any]]:
     """Of the data sets that can be had; for the others their tasks will say what is wrong."""
-    found = Parallel(n_jobs=n_jobs)(delayed(_fact)(name) for name in study.data)
-    return [fact for fact in found if fact is not None]
+    found = dict(_each(_fact, study.data, n_jobs, processes=True, lost=None))
+    return [fact for name in study.data if (fact := found[name]) is not None]
 
 
 def _fact(name: str) -> dict[str, Any] | None:
@@ -78,7 +91,7 @@ def _fact(name: str) -> dict[str, Any] | None:
 
 def _outcomes(
     tasks: list[Task], store: Store, n_jobs: int | None, processes: bool
-) -> Iterator[tuple[Task, str | None]]:
+) -> Generator[tuple[Task, str | None], None, None]:
     """Tasks as they finish, in any order, and what went wrong, if anything.
 
     Our own methods spend most of their time in kernels that run side by side, so for a few tasks
@@ -86,20 +99,36 @@ def _outcomes(
     """
     ours = [task for task in tasks if task.method.kind != "estimator"]
     others = [task for task in tasks if task.method.kind == "estimator"]
-    for some, backend in ((ours, "loky" if processes else "threading"), (others, "loky")):
-        workers = Parallel(
-            n_jobs=n_jobs,
-            backend=backend,
-            return_as="generator_unordered",
-            pre_dispatch="2*n_jobs",
-        )
-        yield from workers(delayed(_attempt)(task, store) for task in some)
+    attempt = partial(_attempt, store=store)
+    yield from _each(attempt, ours, n_jobs, processes=processes, lost=_WORKER_DIED)
+    yield from _each(attempt, others, n_jobs, processes=True, lost=_WORKER_DIED)
 
 
-def _attempt(task: Task, store: Store) -> tuple[Task, str | None]:
-    """Run a task and save its result, where it runs."""
+def _each(
+    function: Callable[[Item], Result],
+    items: Iterable[Item],
+    n_jobs: int | None,
+    *,
+    processes: bool,
+    lost: Lost,
+) -> Iterator[tuple[Item, Result | Lost]]:
+    """Items and their results in any order; ``lost`` where a worker process died twice."""
+    n_workers = int(effective_n_jobs(n_jobs))
+    if processes and n_workers > 1:
+        return workers(n_workers).each(function, items, lost=lost)
+    threads = Parallel(n_workers, backend="threading", return_as="generator_unordered")
+    found: Iterator[tuple[Item, Result]] = threads(delayed(_paired)(function, one) for one in items)
+    return found
+
+
+def _paired(function: Callable[[Item], Result], item: Item) -> tuple[Item, Result]:
+    return item, function(item)
+
+
+def _attempt(task: Task, store: Store) -> str | None:
+    """Run a task and save its result, where it runs; what went wrong, if anything."""
     try:
         store.save(task, run_task(task))
     except Exception:  # one task's failure is recorded, and the others go on
-        return task, traceback.format_exc()
-    return task, None
+        return traceback.format_exc()
+    return None
