@@ -30,7 +30,7 @@ def load_embedded_yeast() -> EmbeddedData:
     except ImportError as error:
         raise ImportError(
             "The embedded yeast data comes with the package river: "
-            'pip install "credalchain[demo]", or pip install "river>=0.26".'
+            'pip install "credalchain[demo]", or pip install "river>=0.26.1".'
         ) from error
     rows = list(Yeast())
     return EmbeddedData(
