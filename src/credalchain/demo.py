@@ -3,6 +3,7 @@
 import argparse
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from credalchain.datasets import EmbeddedData, load_embedded_yeast
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.metrics import completeness, incorrectness, set_accuracy
+from credalchain.model_selection import fitted_folds
 from credalchain.plotting import CompletenessCurveDisplay, plot_predictions
 from credalchain.text import visible
 
@@ -36,17 +38,17 @@ def cross_validate(data: EmbeddedData, on_fold: Any = lambda: None) -> CrossVali
     """Every row predicted by a chain that has not seen it, for all s and both strategies."""
     paths = np.empty((len(STRATEGIES), len(S_VALUES), *data.Y.shape), dtype=np.int8)
     folds, shown = [], None
-    splitter = KFold(N_FOLDS, shuffle=True, random_state=0)
-    for fold, (train, test) in enumerate(splitter.split(data.X)):
-        chain = CredalChainClassifier(random_state=fold).fit(data.X[train], data.Y[train])
-        paths[:, :, test] = chain.predict_path(data.X[test], S_VALUES, strategy=STRATEGIES)
+    splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(data.X)
+    chains = (CredalChainClassifier(random_state=fold) for fold in range(N_FOLDS))
+    for rows, X, chain in fitted_folds(chains, data.X, data.Y, splits):
+        paths[:, :, rows] = chain.predict_path(X, S_VALUES, strategy=STRATEGIES)
         if shown is None:
-            chain.label_names_ = np.array(data.label_names)
-            shown = chain.infer(data.X[test[:SHOWN_ROWS]], s=SHOWN_S)
-        folds.append(test)
+            shown = chain.infer(X[:SHOWN_ROWS], s=SHOWN_S)
+        folds.append(rows)
         on_fold()
     assert shown is not None
-    return CrossValidation(paths, folds, shown)
+    named = replace(shown, label_names=tuple(data.label_names))
+    return CrossValidation(paths, folds, named)
 
 
 def measures(result: CrossValidation, Y: Any) -> list[tuple[str, float, float, float, float]]:

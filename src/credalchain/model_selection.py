@@ -1,10 +1,12 @@
 """Partial predictions through scikit-learn's meta-estimators, and scorers built on them."""
 
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from joblib import Parallel, delayed
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing as take_rows
@@ -12,7 +14,9 @@ from sklearn.utils import indexable
 
 from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING, as_labels
-from credalchain.metrics import MEASURES, Measure
+from credalchain.metrics import MEASURES, Measure, tally
+
+Rows = NDArray[np.int64]
 
 
 def unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
@@ -109,17 +113,13 @@ def cross_val_partial(
     X, labels = indexable(X, labels)
     if (labels == MISSING).any():
         _check_takes_missing(estimator)
-        # NaN, because -1 without any 0 in a fold could as well mean "no"
-        targets = np.where(labels == MISSING, np.nan, labels)
-    else:
-        targets = labels
+    targets = training_targets(labels)
     folds = list(_splits(cv, X, labels, groups))
     tested = np.concatenate([test for _, test in folds])
     if sorted(tested.tolist()) != list(range(len(labels))):
         raise ValueError("cv must put every row into exactly one test fold.")
     parts = Parallel(n_jobs=n_jobs)(
-        delayed(_fit_and_predict)(clone(estimator), X, targets, train, test)
-        for train, test in folds
+        delayed(_fit_and_predict)(estimator, X, targets, split) for split in folds
     )
     prediction: Labels = np.empty(labels.shape, dtype=np.int8)
     prediction[tested] = np.concatenate(parts)
@@ -154,9 +154,81 @@ def _as_indices(rows: Any) -> Any:
     return np.flatnonzero(rows) if rows.dtype == bool else rows
 
 
-def _fit_and_predict(estimator: Any, X: Any, targets: Any, train: Any, test: Any) -> Labels:
-    estimator.fit(take_rows(X, train), targets[train])
-    return partial_labels(estimator, take_rows(X, test))
+def _fit_and_predict(estimator: Any, X: Any, targets: Any, split: tuple[Rows, Rows]) -> Labels:
+    (fold,) = fitted_folds([estimator], X, targets, [split])
+    return partial_labels(fold.estimator, fold.X)
+
+
+def training_targets(labels: Labels) -> Any:
+    """Labels as scikit-learn takes them, with NaN where something is missing.
+
+    Not -1, which without any 0 in a fold could as well mean "no".
+    """
+    missing = labels == MISSING
+    return np.where(missing, np.nan, labels) if missing.any() else labels
+
+
+class FittedFold(NamedTuple):
+    """Rows that were held out, by number and by content, and an estimator fitted on the others."""
+
+    rows: Rows
+    X: Any
+    estimator: Any
+
+
+def fitted_folds(
+    estimators: Iterable[Any], X: Any, Y: Any, splits: Iterable[tuple[Rows, Rows]]
+) -> Iterator[FittedFold]:
+    """Cross-validation, fold by fold: a clone of the next estimator for each (train, test)."""
+    for (train, test), estimator in zip(splits, estimators, strict=False):
+        fitted = clone(estimator).fit(take_rows(X, train), take_rows(Y, train))
+        yield FittedFold(test, take_rows(X, test), fitted)
+
+
+@dataclass(frozen=True)
+class PathPrediction:
+    """Predictions at each value of an estimator's caution parameter.
+
+    ``labels`` is (values, n, m). ``bounds`` (a CredalPrediction for each value) and ``precise``
+    (n, m) are there only if a measure needs them.
+    """
+
+    values: tuple[float, ...]
+    labels: Labels
+    bounds: tuple[Any, ...] = ()
+    precise: Labels | None = None
+
+
+def predict_along(
+    estimator: Any, X: Any, values: Sequence[float], measures: Collection[str]
+) -> PathPrediction:
+    """What ``measures`` need to know about a fitted estimator, at each value of its caution."""
+    needs = {MEASURES[name].needs for name in measures}
+    precise = estimator.predict(X) if "precise" in needs else None
+    if "bounds" not in needs:
+        path = np.asarray(estimator.predict_path(X, values))
+        return PathPrediction(tuple(values), path, precise=precise)
+    parameter = estimator.caution_parameter
+    bounds = tuple(estimator.infer(X, **{parameter: value}) for value in values)
+    path = np.stack([prediction.labels for prediction in bounds])
+    return PathPrediction(tuple(values), path, bounds, precise)
+
+
+def score_path(
+    measures: Collection[str], Y_true: Labels, path: PathPrediction
+) -> list[list[float]]:
+    """A list for each measure: its value at each value of the caution parameter."""
+    tallied = tally(Y_true, path.labels)
+    columns: list[list[float]] = []
+    for measure in map(MEASURES.__getitem__, measures):
+        if measure.of_tally is not None:
+            columns.append(np.asarray(measure.of_tally(tallied), dtype=float).tolist())
+        elif measure.needs == "precise":
+            columns.append([float(measure.function(Y_true, path.precise))] * len(path.values))
+        else:
+            predictions = path.labels if measure.needs == "partial" else path.bounds
+            columns.append([float(measure.function(Y_true, one)) for one in predictions])
+    return columns
 
 
 @dataclass(frozen=True)
