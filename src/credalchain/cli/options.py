@@ -1,6 +1,9 @@
 """Options that several commands share, and the classifier they describe."""
 
+import inspect
 from collections.abc import Callable
+from dataclasses import dataclass, field, fields
+from functools import wraps
 from typing import Annotated, Any
 
 import typer
@@ -32,39 +35,110 @@ Labels = Annotated[
     ),
 ]
 Ignore = Annotated[str, typer.Option(help="Columns to leave out, such as row numbers.")]
-Method = Annotated[
-    str,
-    typer.Option(
-        help="chain; relevance: labels do not speak to each other; ensemble: several chains, "
-        "averaged; joint: an ensemble that decides about all labels of a row together; "
-        "recommended: that, over forests, as measured in the documentation."
-    ),
-]
-Base = Annotated[str, typer.Option(help="naive, forest, logistic, or wrapper (with --estimator).")]
-Estimator = Annotated[
-    str,
-    typer.Option(help="A classifier for --base wrapper, such as sklearn.naive_bayes.GaussianNB."),
-]
-Trees = Annotated[int, typer.Option(min=1, help="Trees of each forest.")]
-Chains = Annotated[int, typer.Option(min=1, help="Chains of an ensemble.")]
-Reward = Annotated[float, typer.Option(help="joint: what answering every label is worth.")]
-S = Annotated[float, typer.Option("--s", help="Caution: 0 answers everything.")]
-StrategyName = Annotated[
-    str, typer.Option(help="branching, marginalization or tree-marginalization (few stars only).")
-]
-Order = Annotated[
-    str, typer.Option(help="random, given, dynamic, or label names with commas between.")
-]
-Threshold = Annotated[str, typer.Option(help="A number, or one per label with commas between.")]
-Seed = Annotated[int, typer.Option(help="Seeds the random order (and folds).")]
-Jobs = Annotated[int, typer.Option(help="Threads; -1 for all cores.")]
-Epsilon = Annotated[float, typer.Option(help="Smoothing of the bounds, from 0 to below 1.")]
-Prior = Annotated[str, typer.Option(help="laplace, paper or credal.")]
-Denominator = Annotated[str, typer.Option(help="pairwise or class.")]
-Bins = Annotated[
-    int, typer.Option(help="Equal-frequency bins per numeric column; 0: columns hold codes.")
-]
-MissingFeatures = Annotated[str, typer.Option(help="ignore or conservative.")]
+_JOBS_HELP = "Threads; -1 for all cores."
+Jobs = Annotated[int, typer.Option(help=_JOBS_HELP)]
+
+
+def _option(default: Any, words: str, used_with: str = "", **settings: Any) -> Any:
+    """A field that is an option: its help, and with which values of another it has an effect."""
+    option = typer.Option(default, help=words, **settings)
+    return field(default=default, metadata={"option": option, "used with": used_with})
+
+
+@dataclass(frozen=True)
+class ClassifierOptions:
+    """The options that describe a classifier, with their defaults, for all commands."""
+
+    method: str = _option(
+        "chain",
+        "chain; relevance: labels do not speak to each other; ensemble: several chains, averaged; "
+        "joint: an ensemble that decides about all labels of a row together; recommended: that, "
+        "over forests, as measured in the documentation.",
+    )
+    base: str = _option(
+        "naive",
+        "naive, forest, logistic, or wrapper (with --estimator).",
+        "method chain or relevance or ensemble or joint",
+    )
+    estimator: str = _option(
+        "",
+        "A classifier for --base wrapper, such as sklearn.naive_bayes.GaussianNB.",
+        "base wrapper",
+    )
+    trees: int = _option(100, "Trees of each forest.", "base forest", min=1)
+    chains: int = _option(10, "Chains of an ensemble.", "method ensemble or joint", min=1)
+    reward: float = _option(
+        0.5, "joint: what answering every label is worth.", "method joint or recommended"
+    )
+    s: float = _option(
+        2.0, "Caution: 0 answers everything.", "method chain or relevance or ensemble"
+    )
+    strategy: str = _option(
+        "branching",
+        "branching, marginalization or tree-marginalization (few open labels only).",
+        "method chain or ensemble",
+    )
+    order: str = _option(
+        "random", "random, given, dynamic, or label names with commas between.", "method chain"
+    )
+    threshold: str = _option(
+        "0.5",
+        "A number, or one per label with commas between.",
+        "method chain or relevance or ensemble",
+    )
+    seed: int = _option(0, "Seeds the random order (and folds).")
+    jobs: int = _option(1, _JOBS_HELP)
+    epsilon: float = _option(0.001, "Smoothing of the bounds, from 0 to below 1.", "base naive")
+    prior: str = _option("laplace", "laplace, paper or credal.", "base naive")
+    denominator: str = _option("pairwise", "pairwise or class.", "base naive")
+    bins: int = _option(
+        6, "Equal-frequency bins per numeric column; 0: columns hold codes.", "base naive"
+    )
+    missing_features: str = _option("ignore", "ignore or conservative.", "base naive")
+
+    @property
+    def is_joint(self) -> bool:
+        """Whether the classifier decides about all labels of a row together."""
+        return self.method in ("joint", "recommended")
+
+    def check(self) -> None:
+        """Options that were set and would change nothing are a misunderstanding."""
+        for option in fields(self):
+            other, _, values = option.metadata["used with"].partition(" ")
+            if not other or getattr(self, option.name) == option.default:
+                continue
+            chosen = getattr(self, other)
+            if chosen not in values.split(" or "):
+                name = option.name.replace("_", "-")
+                raise ValueError(f"--{name} is for --{other} {values}, not for --{other} {chosen}.")
+
+
+def with_classifier_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command with an option for each field of its argument ``options: ClassifierOptions``.
+
+    An option that the command declares itself is left out, and keeps its default in ``options``.
+    """
+    declared = dict(inspect.signature(command).parameters)
+    del declared["options"]
+    added = [option for option in fields(ClassifierOptions) if option.name not in declared]
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        options = {option.name: arguments.pop(option.name) for option in added}
+        command(**arguments, options=ClassifierOptions(**options))
+
+    parameters = [
+        inspect.Parameter(
+            option.name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option.metadata["option"],
+            annotation=option.type,
+        )
+        for option in added
+    ]
+    signature = inspect.Signature([*declared.values(), *parameters])
+    run.__signature__ = signature  # type: ignore[attr-defined]
+    return run
 
 
 def numbers(text: str, option: str) -> Any:
@@ -76,86 +150,56 @@ def numbers(text: str, option: str) -> Any:
     return values if "," in text else values[0]
 
 
-def build_classifier(
-    *,
-    method: str,
-    base: str,
-    estimator: str,
-    trees: int,
-    chains: int,
-    reward: float,
-    s: float,
-    strategy: str,
-    order: str,
-    threshold: str,
-    seed: int,
-    jobs: int,
-    epsilon: float,
-    prior: str,
-    denominator: str,
-    bins: int,
-    missing_features: str,
-) -> Any:
+def build_classifier(options: ClassifierOptions) -> Any:
     """The classifier that the options describe, unfitted."""
-    _refuse_idle(
-        ("--method", method, "chain or relevance or ensemble or joint", "--base", base, "naive"),
-        ("--method", method, "chain", "--order", order, "random"),
-        ("--method", method, "chain or ensemble", "--strategy", strategy, "branching"),
-        ("--method", method, "chain or relevance or ensemble", "--s", s, 2.0),
-        ("--method", method, "chain or relevance or ensemble", "--threshold", threshold, "0.5"),
-        ("--method", method, "ensemble or joint", "--chains", chains, 10),
-        ("--method", method, "joint or recommended", "--reward", reward, 0.5),
-        ("--base", base, "naive", "--epsilon", epsilon, 0.001),
-        ("--base", base, "naive", "--prior", prior, "laplace"),
-        ("--base", base, "naive", "--denominator", denominator, "pairwise"),
-        ("--base", base, "naive", "--bins", bins, 6),
-        ("--base", base, "naive", "--missing-features", missing_features, "ignore"),
-        ("--base", base, "forest", "--trees", trees, 100),
-        ("--base", base, "wrapper", "--estimator", estimator, ""),
-    )
-    if method == "recommended":
-        return JointDecision(reward=reward, n_jobs=jobs, random_state=seed)
+    options.check()
+    if options.method == "recommended":
+        return JointDecision(reward=options.reward, n_jobs=options.jobs, random_state=options.seed)
+    base = _build_base(options)
+    common: dict[str, Any] = {
+        "s": options.s,
+        "threshold": numbers(options.threshold, "--threshold"),
+        "n_jobs": options.jobs,
+        "random_state": options.seed,
+    }
+    if options.method == "relevance":
+        return CredalBinaryRelevanceClassifier(base, **common)
+    if options.method in ("ensemble", "joint"):
+        ensemble = CredalChainEnsemble(
+            base, n_chains=options.chains, strategy=options.strategy, **common
+        )
+        return JointDecision(ensemble, options.reward) if options.is_joint else ensemble
+    if options.method != "chain":
+        raise ValueError(
+            "--method must be chain, relevance, ensemble, joint or recommended, "
+            f"got {options.method!r}."
+        )
+    order: Any = options.order
+    if "," in order:
+        order = [name.strip() for name in order.split(",")]
+    return CredalChainClassifier(base, strategy=options.strategy, order=order, **common)
+
+
+def _build_base(options: ClassifierOptions) -> Any:
     bases: dict[str, Callable[[], Any]] = {
         "naive": lambda: NaiveCredal(
-            epsilon=epsilon,
-            prior=prior,
-            denominator=denominator,
-            discretizer=None if bins == 0 else Discretizer(n_bins=bins),
-            missing_features=missing_features,
+            epsilon=options.epsilon,
+            prior=options.prior,
+            denominator=options.denominator,
+            discretizer=None if options.bins == 0 else Discretizer(n_bins=options.bins),
+            missing_features=options.missing_features,
         ),
         "forest": lambda: CredalForest(
-            None if trees == 100 else ExtraTreesClassifier(n_estimators=trees, min_samples_leaf=2)
+            None
+            if options.trees == ClassifierOptions.trees
+            else ExtraTreesClassifier(n_estimators=options.trees, min_samples_leaf=2)
         ),
         "logistic": CredalLogistic,
-        "wrapper": lambda: CredalWrapper(wrapped_estimator(estimator)),
+        "wrapper": lambda: CredalWrapper(wrapped_estimator(options.estimator)),
     }
-    if base not in bases:
-        raise ValueError(f"--base must be {', '.join(bases)}, got {base!r}.")
-    chosen = bases[base]()
-    common: dict[str, Any] = {
-        "s": s,
-        "threshold": numbers(threshold, "--threshold"),
-        "n_jobs": jobs,
-        "random_state": seed,
-    }
-    if method == "relevance":
-        return CredalBinaryRelevanceClassifier(chosen, **common)
-    if method in ("ensemble", "joint"):
-        ensemble = CredalChainEnsemble(chosen, n_chains=chains, strategy=strategy, **common)
-        return JointDecision(ensemble, reward) if method == "joint" else ensemble
-    if method != "chain":
-        raise ValueError(
-            f"--method must be chain, relevance, ensemble, joint or recommended, got {method!r}."
-        )
-    names: Any = [name.strip() for name in order.split(",")] if "," in order else order
-    return CredalChainClassifier(chosen, strategy=strategy, order=names, **common)
-
-
-def _refuse_idle(*rules: tuple[str, str, str, str, Any, Any]) -> None:
-    """Options that were set and would change nothing are a misunderstanding."""
-    for option, chosen, wanted, name, value, default in rules:
-        if value != default and chosen not in wanted.split(" or "):
-            raise ValueError(f"{name} is for {option} {wanted}, not for {option} {chosen}.")
+    if options.base not in bases:
+        raise ValueError(f"--base must be {', '.join(bases)}, got {options.base!r}.")
+    return bases[options.base]()
 
 
 def wrapped_estimator(path: str) -> Any:

@@ -48,6 +48,16 @@ def read_table(
     return check_frame(plain, "stdin" if source == "-" else source), []
 
 
+def read_labelled(
+    source: str, labels: Sequence[str], ignore: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """The features and the labels of a table, from ``--labels`` and ``--ignore``."""
+    frame, known = read_table(source, labels)
+    names = pick_labels(frame, labels, known)
+    ignored = pick_columns(frame, ignore, "--ignore")
+    return frame.drop(columns=[*names, *ignored]), frame[names]
+
+
 def _read_stdin(text_columns: Sequence[str]) -> pd.DataFrame:
     if sys.stdin is None:
         raise ValueError("stdin is closed.")
