@@ -7,21 +7,15 @@ from pathlib import Path
 
 import pandas as pd
 
-from credalchain.datasets import (
-    MultilabelDataset,
-    load_embedded_yeast,
-    load_mulan,
-    read_arff,
-    read_meka,
-    read_mulan,
-)
+from credalchain.datasets import load, read_file
 from credalchain.datasets.embedded import EMBEDDED
 from credalchain.datasets.files import attribute_names, check_frame, read_csv, read_frame
+from credalchain.datasets.registry import MULAN_PREFIX
 from credalchain.files import replacing
 from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv, visible
 
-MULAN_PREFIX = "mulan:"
 _PARQUET = (".parquet", ".pq")
+_ARFF_LABELS = (["xml"], ["meka"])  # labels that the file, or the file beside it, names
 
 
 def read_table(
@@ -32,11 +26,8 @@ def read_table(
     Also the names of its labels where the source knows them: the data sets do, and so does an
     ARFF file with ``--labels xml``.
     """
-    if source == EMBEDDED:
-        X, Y, features, names = load_embedded_yeast()
-        return MultilabelDataset(source, X, Y, features, names).to_frame(), names
-    if source.startswith(MULAN_PREFIX):
-        data = load_mulan(source.removeprefix(MULAN_PREFIX))
+    if source == EMBEDDED or source.startswith(MULAN_PREFIX):
+        data = load(source)
         return data.to_frame(), data.label_names
     if source.lower().endswith(".arff"):
         return _read_arff(Path(source), labels)
@@ -73,19 +64,18 @@ def _read_stdin(text_columns: Sequence[str]) -> pd.DataFrame:
 def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
     """Without ``--labels`` (new rows to predict) no attribute is taken for a label."""
     columns = attribute_names(path)
-    if list(labels) == ["xml"]:
-        data = read_mulan(path, path.with_suffix(".xml"))
-    elif list(labels) == ["meka"]:
-        data = read_meka(path)
-    else:
-        empty = pd.DataFrame(columns=pd.Index(columns))
-        data = read_arff(path, pick_labels(empty, labels, []) if labels else [])
+    wanted: str | Sequence[str] = labels
+    if list(labels) in _ARFF_LABELS:
+        wanted = labels[0]
+    elif labels:
+        wanted = pick_labels(pd.DataFrame(columns=pd.Index(columns)), labels, [])
+    data = read_file(path, wanted)
     return data.to_frame()[columns], data.label_names  # columns where the file has them
 
 
 def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]) -> list[str]:
     """Label columns from ``--labels``: names, ``first:N`` or ``last:N``."""
-    if known and (not wanted or list(wanted) in (["xml"], ["meka"])):
+    if known and (not wanted or list(wanted) in _ARFF_LABELS):
         return list(known)
     if not wanted:
         raise ValueError("say which columns are labels: --labels a,b,c or --labels last:6.")

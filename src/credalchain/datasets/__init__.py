@@ -2,17 +2,21 @@
 
 from credalchain.datasets.dataset import MultilabelDataset
 from credalchain.datasets.embedded import EmbeddedData, load_embedded_yeast
-from credalchain.datasets.files import read_arff, read_meka, read_mulan, read_table
+from credalchain.datasets.files import read_arff, read_file, read_meka, read_mulan, read_table
 from credalchain.datasets.mulan import MULAN, DataUnavailableError, load_mulan
+from credalchain.datasets.registry import DataFile, load
 
 __all__ = [
     "MULAN",
+    "DataFile",
     "DataUnavailableError",
     "EmbeddedData",
     "MultilabelDataset",
+    "load",
     "load_embedded_yeast",
     "load_mulan",
     "read_arff",
+    "read_file",
     "read_meka",
     "read_mulan",
     "read_table",

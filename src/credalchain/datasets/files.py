@@ -93,6 +93,24 @@ def read_table(path: PathLike, labels: Sequence[str]) -> MultilabelDataset:
     )
 
 
+def read_file(path: PathLike, labels: str | Sequence[str]) -> MultilabelDataset:
+    """Read a file of any of these formats, which the ending of its name tells.
+
+    ``labels`` are names of columns; for ARFF also "xml" (MULAN's file beside it) or "meka".
+    """
+    path = Path(path)
+    is_arff = path.suffix.lower() == ".arff"
+    if is_arff and labels == "xml":
+        return read_mulan(path, path.with_suffix(".xml"))
+    if is_arff and labels == "meka":
+        return read_meka(path)
+    if isinstance(labels, str):
+        raise ValueError(
+            f"labels must be a list of names, or 'xml' or 'meka' for an ARFF file, got {labels!r}."
+        )
+    return read_arff(path, labels) if is_arff else read_table(path, labels)
+
+
 def read_label_names(xml: PathLike) -> list[str]:
     """The names of the labels in an XML file of MULAN."""
     path = Path(xml)

@@ -3,6 +3,7 @@
 import json
 import platform
 import time
+import warnings
 from dataclasses import asdict
 from functools import cache
 from importlib.metadata import version
@@ -12,7 +13,8 @@ from typing import Any
 import pandas as pd
 from pyarrow import parquet
 
-from credalchain.datasets import MULAN, MultilabelDataset
+from credalchain.datasets import DataFile, MultilabelDataset
+from credalchain.datasets.registry import DOMAINS
 from credalchain.experiments.study import Method, Study
 from credalchain.experiments.tasks import Task, expand
 from credalchain.files import replacing
@@ -40,7 +42,23 @@ class Store:
             for litter in folder.glob(".*"):  # of a kill long ago; newer may be another run's
                 if litter.is_file() and time.time() - litter.stat().st_mtime > _OLD:
                     litter.unlink(missing_ok=True)
-        self._write(self.folder / "study.json", json.dumps(asdict(study), indent=2).encode())
+        self._warn_of_changed_files(study)
+        content = asdict(study, dict_factory=_without_folder)
+        self._write(self.folder / "study.json", json.dumps(content, indent=2).encode())
+
+    def _warn_of_changed_files(self, study: Study) -> None:
+        try:
+            last = self.study().data
+        except (OSError, ValueError, LookupError, TypeError):  # none, or not one of this version
+            return
+        digests = {data.name: data.sha256 for data in last if isinstance(data, DataFile)}
+        for data in study.data:
+            if isinstance(data, DataFile) and digests.get(data.name, data.sha256) != data.sha256:
+                warnings.warn(
+                    f"{data.file} has changed since the last run in {self.folder}: its tasks "
+                    "run again, from the beginning.",
+                    stacklevel=3,
+                )
 
     def study(self) -> Study:
         """The study that was run last in this folder, without the modules that were allowed."""
@@ -50,7 +68,11 @@ class Store:
         content = json.loads(file.read_text(encoding="utf-8"))
         content.pop("allow", None)  # a folder may come from anybody
         methods = tuple(Method(**_with_tuples(method)) for method in content.pop("methods"))
-        return Study(methods=methods, **_with_tuples(content))
+        data = tuple(
+            one if isinstance(one, str) else DataFile(**_with_tuples(one))
+            for one in content.pop("data")
+        )
+        return Study(methods=methods, data=data, **_with_tuples(content))
 
     def save_facts(self, facts: list[dict[str, Any]]) -> None:
         self._write(self.folder / "datasets.json", json.dumps(facts, indent=2).encode())
@@ -116,12 +138,16 @@ def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
     return {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
 
 
+def _without_folder(fields: list[tuple[str, Any]]) -> dict[str, Any]:
+    """A folder of results says nothing about where files are on this machine."""
+    return {name: value for name, value in fields if name != "folder"}
+
+
 def dataset_facts(data: MultilabelDataset) -> dict[str, Any]:
     """What the paper's Table 2 says of a data set."""
-    about = MULAN.get(data.name)
     return {
         "dataset": data.name,
-        "domain": "biology" if about is None else about.domain,
+        "domain": DOMAINS.get(data.name, ""),
         "features": data.X.shape[1],
         "labels": data.Y.shape[1],
         "rows": data.Y.shape[0],

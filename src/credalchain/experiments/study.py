@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 from sklearn.base import BaseEstimator
 
 from credalchain.datasets.corruption import CORRUPTIONS
-from credalchain.datasets.embedded import EMBEDDED
-from credalchain.datasets.mulan import MULAN
+from credalchain.datasets.registry import DOMAINS, DataFile, DataSource
 from credalchain.metrics import MEASURES
 from credalchain.strategies import STRATEGIES
 from credalchain.validation import check_s
@@ -72,7 +71,7 @@ class Study:
     name: str
     seed: int
     settings: str
-    data: tuple[str, ...]
+    data: tuple[DataSource, ...]
     methods: tuple[Method, ...]
     corruption: str
     levels: tuple[float, ...]
@@ -135,7 +134,7 @@ class _Reader:
             name=self._typed(content, "name", str, "", self._path.stem),
             seed=self._whole(content, "seed", "", 0, at_least=0),
             settings=settings,
-            data=self._choices(content, "data", (*MULAN, EMBEDDED), ""),
+            data=self._data(content),
             methods=self._methods(content),
             corruption=corruption,
             levels=self._numbers(
@@ -149,6 +148,35 @@ class _Reader:
             ),
             allow=self._allow,
         )
+
+    def _data(self, content: dict[str, Any]) -> tuple[DataSource, ...]:
+        given = content.get("data")
+        sources = [
+            self._data_file(entry, turn) if isinstance(entry, dict) else entry
+            for turn, entry in enumerate(given if isinstance(given, list) else ())
+        ]
+        files = {source.name: source for source in sources if isinstance(source, DataFile)}
+        names = {"data": [getattr(source, "name", source) for source in sources]}
+        chosen = self._choices(names, "data", (*DOMAINS, *files), "")
+        return tuple(files.get(name, name) for name in chosen)
+
+    def _data_file(self, table: dict[str, Any], turn: int) -> DataFile:
+        self._only(table, ("file", "labels", "name"), "data", turn)
+        file = self._typed(table, "file", str, "data", None, turn)
+        name = self._typed(table, "name", str, "data", "", turn)
+        labels = table.get("labels")
+        is_list = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+        if not labels or not (is_list or isinstance(labels, str)):
+            words = "labels must be a list of one or more names, or 'xml' or 'meka' for ARFF"
+            self._fail("data", "labels", f"{words}, got {labels!r}", turn)
+        try:
+            data = DataFile.describe(file, labels, self._path.parent.resolve(), name)
+        except (OSError, ValueError) as error:
+            key = "file" if isinstance(error, OSError) else "labels"
+            self._fail("data", key, f"{key}: {str(error).removesuffix('.')}", turn)
+        if data.name in DOMAINS:
+            self._fail("data", "name", f"name: {data.name!r} is the name of another data set", turn)
+        return data
 
     def _methods(self, content: dict[str, Any]) -> tuple[Method, ...]:
         tables: Any = content.get("method")
@@ -180,16 +208,15 @@ class _Reader:
             self._fail("method", "params", "params must be numbers, texts, lists and tables", turn)
         for path in inner_classes(params):
             self._check_class(path, "params", turn)
-        own = () if kind == "estimator" else (2.0,)  # an estimator has a value of its own
         return Method(
             name=self._typed(table, "name", str, "method", kind, turn),
             kind=kind,
             strategies=self._choices(
                 table, "strategies", STRATEGIES, "method", ("branching",), turn
             ),
-            s=self._numbers(table, "s", "method", (2.0,), _is_s, "0 or positive", turn)
-            if "s" in table
-            else own,
+            s=()  # an estimator's parameters hold its value
+            if kind == "estimator" and "s" not in table
+            else self._numbers(table, "s", "method", (2.0,), _is_s, "0 or positive", turn),
             order=self._choice(
                 table, "order", ("random", "given", "dynamic"), "method", "random", turn
             ),
@@ -309,7 +336,7 @@ class _Reader:
 
     # -- where ---------------------------------------------------------------------------
 
-    def _fail(self, place: str, key: str, words: str, turn: int = 0) -> None:
+    def _fail(self, place: str, key: str, words: str, turn: int = 0) -> NoReturn:
         line = self._line_of(place, key, turn)
         at = f", line {line}" if line else ""
         inside = f" [{place}]" if place else ""
@@ -319,6 +346,8 @@ class _Reader:
         """The line of a key in the turn-th table of a name; of the table itself if not there."""
         current, seen, header = "", -1, None
         for number, line in enumerate(self._lines, start=1):
+            if current == "" and place and _is_key(place, line):  # a list of tables in one value
+                header = number
             found = re.match(r"\s*\[+\s*([\w.-]+)\s*\]+", line)
             if found:
                 current = found[1]
@@ -326,9 +355,13 @@ class _Reader:
                 if current == place and seen == turn:
                     header = number
             inside = current == place and (place == "" or seen == turn)
-            if inside and re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line):
+            if inside and _is_key(key, line):
                 return number
         return header
+
+
+def _is_key(key: str, line: str) -> bool:
+    return re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line) is not None
 
 
 def inner_classes(params: Mapping[str, Any]) -> Iterator[Any]:

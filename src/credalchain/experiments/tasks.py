@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from credalchain.datasets.registry import DataFile, DataSource, name_of
 from credalchain.experiments.study import Method, Study
 from credalchain.text import for_file_name
 
@@ -19,9 +20,14 @@ class Task:
     """One repetition of the cross-validation of one method on one data set."""
 
     study: Study
-    dataset: str
+    data: DataSource
     method: Method
     repetition: int
+
+    @property
+    def dataset(self) -> str:
+        """The name of the data set, from which seeds and file names come."""
+        return name_of(self.data)
 
     @property
     def identity(self) -> str:
@@ -34,6 +40,8 @@ class Task:
             "repetition": self.repetition,
             **{key: study[key] for key in _WORK},
         }
+        if isinstance(self.data, DataFile):
+            about["content"] = [self.data.sha256, *self.data.labels]
         text = json.dumps(about, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         words = f"{self.dataset}-{self.method.name}-{self.repetition}"
@@ -46,9 +54,9 @@ _WORK = ("seed", "settings", "corruption", "levels", "folds", "split", "measures
 def expand(study: Study) -> Iterator[Task]:
     """All tasks of a study. Repetitions come first, so that early results cover everything."""
     for repetition in range(study.repeats):
-        for dataset in study.data:
+        for data in study.data:
             for method in study.methods:
-                yield Task(study, dataset, method, repetition)
+                yield Task(study, data, method, repetition)
 
 
 def seed_of(*identity: Any) -> np.random.SeedSequence:

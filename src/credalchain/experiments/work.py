@@ -14,17 +14,22 @@ from sklearn.utils import _safe_indexing as take_rows
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
 from credalchain.bases.naive.codes import Codes, as_codes
 from credalchain.bases.naive.counts import count
-from credalchain.datasets import MultilabelDataset, load_embedded_yeast, load_mulan
+from credalchain.datasets import MultilabelDataset, load
 from credalchain.datasets.corruption import CORRUPTIONS
-from credalchain.datasets.embedded import EMBEDDED
+from credalchain.datasets.registry import DataSource
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
 from credalchain.experiments.study import SETTINGS, Study, build_estimator
 from credalchain.experiments.tasks import Task, seed_of
-from credalchain.labels import MISSING
-from credalchain.metrics import MEASURES, tally
-from credalchain.model_selection import partial_labels
+from credalchain.metrics import MEASURES
+from credalchain.model_selection import (
+    PathPrediction,
+    partial_labels,
+    predict_along,
+    score_path,
+    training_targets,
+)
 from credalchain.preprocessing import Discretizer, ZeroAndBins
 
 Rows = NDArray[np.int64]
@@ -35,17 +40,14 @@ NO_STRATEGY = "none"  # for methods without a chain
 
 
 @lru_cache(maxsize=8)
-def load_dataset(name: str) -> MultilabelDataset:
-    """A data set by its name in a study file; the newest stay in memory."""
-    if name != EMBEDDED:
-        return load_mulan(name)
-    X, Y, features, labels = load_embedded_yeast()
-    return MultilabelDataset(name, X, Y, features, labels)
+def load_dataset(source: DataSource) -> MultilabelDataset:
+    """A data set of a study; the newest stay in memory."""
+    return load(source)
 
 
 def run_task(task: Task) -> list[Record]:
     """One record per fold, level, strategy and s."""
-    data = load_dataset(task.dataset)
+    data = load_dataset(task.data)
     method = _EstimatorMethod if task.method.kind == "estimator" else _NaiveMethod
     records: list[Record] = []
     for trial in method(task, data).trials():
@@ -75,36 +77,22 @@ def order_of(study: Study, name: str, repetition: int, fold: int, m: int) -> NDA
 
 
 @dataclass(frozen=True)
-class Answers:
-    """What a method answered for one strategy, at each value of its knob.
-
-    ``labels`` is (values, n, m). ``bounds`` (a prediction for each value) and ``precise`` are
-    there only if a measure needs them.
-    """
-
-    values: tuple[float, ...]
-    labels: Labels
-    bounds: tuple[Any, ...] = ()
-    precise: Labels | None = None
-
-
-@dataclass(frozen=True)
 class Trial:
-    """The answers of one fit, by strategy."""
+    """The predictions of one fit, by strategy."""
 
     fold: int
     level: float
     rows: Rows
-    answers: list[tuple[str, Answers]]
+    predictions: list[tuple[str, PathPrediction]]
     fit_seconds: float
     predict_seconds: float
 
 
 def _records(task: Task, data: MultilabelDataset, trial: Trial) -> Iterator[Record]:
     truth = data.Y[trial.rows]
-    for strategy, answers in trial.answers:
-        columns = _measured(task.study.measures, truth, answers)
-        for s, *measured in zip(answers.values, *columns, strict=True):
+    for strategy, path in trial.predictions:
+        columns = score_path(task.study.measures, truth, path)
+        for s, *scores in zip(path.values, *columns, strict=True):
             yield {
                 "dataset": task.dataset,
                 "method": task.method.name,
@@ -113,27 +101,10 @@ def _records(task: Task, data: MultilabelDataset, trial: Trial) -> Iterator[Reco
                 "missing": trial.level,
                 "repetition": task.repetition,
                 "fold": trial.fold,
-                **dict(zip(task.study.measures, measured, strict=True)),
+                **dict(zip(task.study.measures, scores, strict=True)),
                 "fit_seconds": trial.fit_seconds,
                 "predict_seconds": trial.predict_seconds,
             }
-
-
-def _measured(names: tuple[str, ...], truth: Labels, answers: Answers) -> list[list[float]]:
-    """Every measure at every value of the knob."""
-    tallied = tally(truth, answers.labels)
-    columns: list[list[float]] = []
-    for name in names:
-        measure = MEASURES[name]
-        if measure.of_tally is not None:
-            columns.append(np.asarray(measure.of_tally(tallied), dtype=float).tolist())
-        elif measure.needs == "partial":
-            columns.append([float(measure.function(truth, labels)) for labels in answers.labels])
-        elif measure.needs == "precise":
-            columns.append([float(measure.function(truth, answers.precise))] * len(answers.values))
-        else:
-            columns.append([float(measure.function(truth, one)) for one in answers.bounds])
-    return columns
 
 
 # -- our own methods: everything from counts -------------------------------------------------
@@ -157,11 +128,11 @@ class _NaiveMethod:
         self._levels = damaged_labels(self._study, task.dataset, data.Y, task.repetition)
 
     def trials(self) -> Iterator[Trial]:
-        bins, codes = _coded(self._task.dataset, self._method.n_bins)
-        if self._settings.bins == "all" or _says_nothing_about_rows(bins, self._data.X):
-            yield from self._trials_by_subtraction(bins.n_categories_, codes)
-        else:
+        bins, codes = _coded(self._task.data, self._method.n_bins)
+        if self._settings.bins == "train" and _bins_depend_on_rows(bins, self._data.X):
             yield from self._trials_fold_by_fold()
+        else:
+            yield from self._trials_by_subtraction(bins.n_categories_, codes)
 
     def _trials_by_subtraction(self, k: Rows, outer: Any) -> Iterator[Trial]:
         """Codes are the same in all folds: count all rows and each fold, and subtract."""
@@ -202,11 +173,13 @@ class _NaiveMethod:
         seconds: float,
     ) -> Trial:
         started = time.perf_counter()
-        answers = self._answers(self._classifier(fold, counts), codes, encoded)
+        predictions = self._predict(self._classifier(fold, counts), codes, encoded)
         spent = time.perf_counter() - started
-        return Trial(fold, level, self._folds[fold], answers, seconds, spent)
+        return Trial(fold, level, self._folds[fold], predictions, seconds, spent)
 
-    def _answers(self, classifier: Any, codes: Any, encoded: Codes) -> list[tuple[str, Answers]]:
+    def _predict(
+        self, classifier: Any, codes: Any, encoded: Codes
+    ) -> list[tuple[str, PathPrediction]]:
         """Labels for the whole grid; bounds and the precise chain only if a measure needs them.
 
         ``encoded`` are the codes as the model takes them: the same at every level.
@@ -221,9 +194,9 @@ class _NaiveMethod:
         if "bounds" in needs:
             bounds = [classifier.infer(codes, s=s, strategy=strategies) for s in values]
         if strategies is None:
-            return [(NO_STRATEGY, Answers(values, paths[0], tuple(bounds), precise))]
+            return [(NO_STRATEGY, PathPrediction(values, paths[0], tuple(bounds), precise))]
         return [
-            (name, Answers(values, path, tuple(bound[at] for bound in bounds), precise))
+            (name, PathPrediction(values, path, tuple(bound[at] for bound in bounds), precise))
             for at, (name, path) in enumerate(zip(strategies, paths, strict=True))
         ]
 
@@ -240,20 +213,20 @@ class _NaiveMethod:
 
 
 @lru_cache(maxsize=8)
-def _coded(dataset: str, n_bins: int) -> tuple[Discretizer, Any]:
+def _coded(source: DataSource, n_bins: int) -> tuple[Discretizer, Any]:
     """Bins learned on all rows of a data set, and all its codes: the same in every repetition."""
-    X = load_dataset(dataset).X
+    X = load_dataset(source).X
     bins = Discretizer(n_bins).fit(X)
     return bins, bins.encode(X)
 
 
-def _says_nothing_about_rows(discretizer: Discretizer, X: Any) -> bool:
-    """Whether any rows would have given the same bins: declared categories, sparse 0/1."""
+def _bins_depend_on_rows(discretizer: Discretizer, X: Any) -> bool:
+    """Whether other rows could give other bins: not if sparse 0/1, or declared categories."""
     if sparse.issparse(X):
-        return all(isinstance(b, ZeroAndBins) and len(b.cuts) == 0 for b in discretizer.binnings_)
-    dtypes = getattr(X, "dtypes", ())
-    declared = all(getattr(dtype, "categories", None) is not None for dtype in dtypes)
-    return len(dtypes) > 0 and declared
+        binnings = discretizer.binnings_
+        return not all(isinstance(b, ZeroAndBins) and len(b.cuts) == 0 for b in binnings)
+    dtypes = getattr(X, "dtypes", (None,))
+    return any(getattr(dtype, "categories", None) is None for dtype in dtypes)
 
 
 # -- any other estimator -----------------------------------------------------------------------
@@ -274,25 +247,22 @@ class _EstimatorMethod:
             X, new = (take_rows(self._data.X, part) for part in (training, rows))
             for level, labels in zip(self._task.study.levels, self._levels, strict=True):
                 started = time.perf_counter()
-                estimator = self._estimator(fold).fit(X, _plain(labels[training]))
+                estimator = self._estimator(fold).fit(X, training_targets(labels[training]))
                 fitted = time.perf_counter()
-                answers = self._answers(estimator, new)
+                predictions = [(NO_STRATEGY, self._predict(estimator, new))]
                 done = time.perf_counter()
-                yield Trial(fold, level, rows, answers, fitted - started, done - fitted)
+                yield Trial(fold, level, rows, predictions, fitted - started, done - fitted)
 
-    def _answers(self, estimator: Any, X: Any) -> list[tuple[str, Answers]]:
-        """Along the estimator's knob if it has one, at its own value if the study names none."""
-        needs = {MEASURES[name].needs for name in self._task.study.measures}
-        precise = estimator.predict(X) if "precise" in needs else None
-        if not hasattr(estimator, "predict_path"):
-            labels = np.asarray(partial_labels(estimator, X))[None]
-            return [(NO_STRATEGY, Answers((0.0,), labels, (None,), precise))]
-        values = self._task.method.s or (float(getattr(estimator, estimator.caution_parameter)),)
-        bounds: tuple[Any, ...] = ()
-        if "bounds" in needs:
-            bounds = tuple(estimator.infer(X, **{estimator.caution_parameter: s}) for s in values)
-        path = np.asarray(estimator.predict_path(X, values))
-        return [(NO_STRATEGY, Answers(values, path, bounds, precise))]
+    def _predict(self, estimator: Any, X: Any) -> PathPrediction:
+        """Along the caution parameter, if there is one; at its value if the study names none."""
+        measures = self._task.study.measures
+        if hasattr(estimator, "predict_path"):
+            value = float(getattr(estimator, estimator.caution_parameter))
+            return predict_along(estimator, X, self._task.method.s or (value,), measures)
+        needs_precise = any(MEASURES[name].needs == "precise" for name in measures)
+        precise = estimator.predict(X) if needs_precise else None
+        labels = np.asarray(partial_labels(estimator, X))[None]
+        return PathPrediction((0.0,), labels, (None,), precise)
 
     def _estimator(self, fold: int) -> Any:
         task = self._task
@@ -305,8 +275,3 @@ class _EstimatorMethod:
             if name.split("__")[-1] == "random_state" and value is None
         ]
         return estimator.set_params(**dict.fromkeys(unseeded, number))
-
-
-def _plain(labels: Labels) -> Any:
-    """As scikit-learn takes it; NaN only where something is missing."""
-    return np.where(labels == MISSING, np.nan, labels) if (labels == MISSING).any() else labels

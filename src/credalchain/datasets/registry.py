@@ -1,0 +1,90 @@
+"""Data sets by name, and files of one's own: what studies and commands load."""
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from credalchain.datasets.dataset import MultilabelDataset
+from credalchain.datasets.embedded import EMBEDDED, load_embedded_yeast
+from credalchain.datasets.files import read_file
+from credalchain.datasets.mulan import MULAN, load_mulan
+
+MULAN_PREFIX = "mulan:"
+DOMAINS = {**{name: about.domain for name, about in MULAN.items()}, EMBEDDED: "biology"}
+"""Where the data sets with a name come from."""
+
+
+@dataclass(frozen=True)
+class DataFile:
+    """A file with labels.
+
+    Attributes
+    ----------
+    name : str
+        What results call it.
+    file : str
+        Its path, from ``folder``.
+    labels : tuple of str
+        The columns that are labels.
+    sha256 : str
+        The digest of its content.
+    folder : str
+        Where ``file`` is looked for on this machine.
+    """
+
+    name: str
+    file: str
+    labels: tuple[str, ...]
+    sha256: str
+    folder: str = ""
+
+    @classmethod
+    def describe(
+        cls, file: str, labels: str | Sequence[str], folder: Path, name: str = ""
+    ) -> "DataFile":
+        """Read a file once; ``labels`` as in ``read_file``, ``name`` is the file's if empty."""
+        digest = _sha256(folder / file)
+        data = read_file(folder / file, labels)
+        return cls(name or data.name, file, tuple(data.label_names), digest, str(folder))
+
+    def load(self) -> MultilabelDataset:
+        """The content, if it is still the same."""
+        path = Path(self.folder, self.file)
+        if _sha256(path) != self.sha256:
+            raise ValueError(
+                f"{path} has changed: its SHA-256 is no longer {self.sha256[:12]}...; read the "
+                "study again."
+            )
+        return replace(read_file(path, self.labels), name=self.name)
+
+
+DataSource = str | DataFile
+
+
+def name_of(source: DataSource) -> str:
+    """What results call a data set."""
+    return source if isinstance(source, str) else source.name
+
+
+def load(source: DataSource) -> MultilabelDataset:
+    """Load a data set.
+
+    Parameters
+    ----------
+    source : str or DataFile
+        "embedded:yeast", a name of the MULAN collection ("emotions" or "mulan:emotions"), or a
+        file.
+    """
+    if isinstance(source, DataFile):
+        return source.load()
+    if source == EMBEDDED:
+        return MultilabelDataset(EMBEDDED, *load_embedded_yeast())
+    return load_mulan(source.removeprefix(MULAN_PREFIX))
+
+
+def _sha256(path: Path) -> str:
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
