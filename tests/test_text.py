@@ -155,7 +155,7 @@ def test_names_in_the_bar_of_a_run(monkeypatch, capsys):
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
     monkeypatch.setenv("NO_COLOR", "1")
     task = Task(study("[red]x[/red] \x1b[31m", "chain"), "[red]x[/red] \x1b[31m", Method("a"), 0)
-    with study_command._progress() as show:
+    with study_command._ProgressDisplay() as show:
         show(Progress(1, 1, 0, task))
     assert r"[red]x[/red] \x1b[31m 0" in capsys.readouterr().err
 

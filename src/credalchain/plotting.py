@@ -30,7 +30,7 @@ def _new_axes(width: float, height: float) -> "Axes":
 
 
 class CompletenessCurveDisplay:
-    """Set-accuracy against completeness, along the knob of a cautious classifier.
+    """Set-accuracy against completeness, along the caution parameter of a classifier.
 
     Use :meth:`from_estimator` or :meth:`from_predictions`, as with scikit-learn's displays.
 
@@ -38,7 +38,7 @@ class CompletenessCurveDisplay:
     ----------
     completeness, set_accuracy : ndarrays of shape (n_values,)
     values : sequence of float, optional
-        The knob's values, shown at both ends of the curve.
+        The caution parameter's values, shown at both ends of the curve.
     name : str, optional
         Shown in the legend, as it is; for mathematics give ``label`` to ``plot``, too.
 
@@ -76,7 +76,7 @@ class CompletenessCurveDisplay:
         ax: Any = None,
         **line_options: Any,
     ) -> "CompletenessCurveDisplay":
-        """Predict ``X`` for all ``values`` of the estimator's knob and plot.
+        """Predict ``X`` for all ``values`` of the estimator's caution parameter and plot.
 
         Parameters
         ----------
@@ -139,7 +139,7 @@ class CompletenessCurveDisplay:
         return self
 
     def _name_end(self, at: int, align: str) -> None:
-        """Write the knob's value beside an end of the curve, away from the curve."""
+        """Write the caution parameter's value beside an end of the curve, away from the curve."""
         assert self.values is not None
         self.ax_.annotate(
             f"s = {self.values[at]:g}",

@@ -40,7 +40,7 @@ def run(
     store = Store(out)
     started = time.perf_counter()
     try:
-        with _progress() as show:
+        with _ProgressDisplay() as show:
             failed = run_study(plan, store, n_jobs=jobs, on_task=show)
     except KeyboardInterrupt:
         note(f"interrupted; what is done is in {out}: the same command goes on from there")
@@ -70,7 +70,7 @@ def report(
     note(f"{len(files)} files; open {files[-1]}")
 
 
-class _progress:  # noqa: N801 - reads as a noun: with _progress() as show
+class _ProgressDisplay:
     """A bar with rate and time left on a terminal, a line now and then elsewhere."""
 
     def __enter__(self) -> Any:
