@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 
+from credalchain.datasets.registry import DataSource
 from credalchain.experiments.store import Store, dataset_facts
 from credalchain.experiments.study import Study, StudyError
 from credalchain.experiments.tasks import Task, expand
@@ -80,12 +81,12 @@ def _worth_processes(tasks: list[Task], n_jobs: int | None) -> bool:
 def _facts(study: Study, n_jobs: int | None) -> list[dict[str, Any]]:
     """Of the data sets that can be had; for the others their tasks will say what is wrong."""
     found = dict(_each(_fact, study.data, n_jobs, processes=True, lost=None))
-    return [fact for name in study.data if (fact := found[name]) is not None]
+    return [fact for data in study.data if (fact := found[data]) is not None]
 
 
-def _fact(name: str) -> dict[str, Any] | None:
+def _fact(data: DataSource) -> dict[str, Any] | None:
     with contextlib.suppress(OSError, ValueError, ImportError):
-        return dataset_facts(load_dataset(name))
+        return dataset_facts(load_dataset(data))
     return None
 
 
