@@ -621,11 +621,12 @@ def test_a_task_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
     deadly = '\n[[method]]\nname = "deadly"\nkind = "estimator"\nclass = "deadly.Deadly"\n'
     path = small(tmp_path, repeats=2, extra=deadly + TREE)
     path.write_text(path.read_text().replace("[0.0, 0.4]", "[0.0]"))
-    done = credalchain("run", path, "--out", "r", "--jobs", "2", cwd=tmp_path, status=1)
+    options = ("--out", "r", "--jobs", "2", "--allow", "deadly")
+    done = credalchain("run", path, *options, cwd=tmp_path, status=1)
     assert "What it was working on is tried once more" in done.stderr
     assert "2 tasks failed, the others are done; the first: embedded:yeast, deadly" in done.stderr
     assert "Run the study again to go on, with fewer workers" in done.stderr
-    study, store = load_study(path), Store(tmp_path / "r")
+    study, store = load_study(path, allow=["deadly"]), Store(tmp_path / "r")
     assert [error["method"] for error in store.errors(study)] == ["deadly", "deadly"]
     assert store.results(study).groupby("method")["repetition"].nunique().to_dict() == {
         "chain": 2,
