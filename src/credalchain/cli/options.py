@@ -10,10 +10,7 @@ import typer
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier
 
-from credalchain.bases.forest import CredalForest
-from credalchain.bases.logistic import CredalLogistic
-from credalchain.bases.naive import NaiveCredal
-from credalchain.bases.wrapper import CredalWrapper
+from credalchain.bases.registry import BASES
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.decision import JointDecision
@@ -57,7 +54,7 @@ class ClassifierOptions:
     )
     base: str = _option(
         "naive",
-        "naive, forest, logistic, or wrapper (with --estimator).",
+        f"{', '.join(BASES)}; wrapper goes with --estimator.",
         "method chain or relevance or ensemble or joint",
     )
     estimator: str = _option(
@@ -181,25 +178,38 @@ def build_classifier(options: ClassifierOptions) -> Any:
 
 
 def _build_base(options: ClassifierOptions) -> Any:
-    bases: dict[str, Callable[[], Any]] = {
-        "naive": lambda: NaiveCredal(
-            epsilon=options.epsilon,
-            prior=options.prior,
-            denominator=options.denominator,
-            discretizer=None if options.bins == 0 else Discretizer(n_bins=options.bins),
-            missing_features=options.missing_features,
-        ),
-        "forest": lambda: CredalForest(
-            None
-            if options.trees == ClassifierOptions.trees
-            else ExtraTreesClassifier(n_estimators=options.trees, min_samples_leaf=2)
-        ),
-        "logistic": CredalLogistic,
-        "wrapper": lambda: CredalWrapper(wrapped_estimator(options.estimator)),
+    if options.base not in BASES:
+        raise ValueError(f"--base must be {', '.join(BASES)}, got {options.base!r}.")
+    parameters = _BASE_PARAMETERS[options.base](options) if options.base in _BASE_PARAMETERS else {}
+    return BASES[options.base].estimator(**parameters)
+
+
+def _naive_parameters(options: ClassifierOptions) -> dict[str, Any]:
+    return {
+        "epsilon": options.epsilon,
+        "prior": options.prior,
+        "denominator": options.denominator,
+        "discretizer": None if options.bins == 0 else Discretizer(n_bins=options.bins),
+        "missing_features": options.missing_features,
     }
-    if options.base not in bases:
-        raise ValueError(f"--base must be {', '.join(bases)}, got {options.base!r}.")
-    return bases[options.base]()
+
+
+def _forest_parameters(options: ClassifierOptions) -> dict[str, Any]:
+    if options.trees == ClassifierOptions.trees:
+        return {}
+    return {"forest": ExtraTreesClassifier(n_estimators=options.trees, min_samples_leaf=2)}
+
+
+def _wrapper_parameters(options: ClassifierOptions) -> dict[str, Any]:
+    return {"estimator": wrapped_estimator(options.estimator)}
+
+
+# of the bases that have options here; the others are built as they come
+_BASE_PARAMETERS: dict[str, Callable[[ClassifierOptions], dict[str, Any]]] = {
+    "naive": _naive_parameters,
+    "forest": _forest_parameters,
+    "wrapper": _wrapper_parameters,
+}
 
 
 def wrapped_estimator(path: str) -> Any:
