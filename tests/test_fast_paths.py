@@ -303,11 +303,11 @@ assert settings() == before, settings()
 from credalchain.bases.compiler import lane_kernel
 seen = []
 from numba.core import codegen
-original = codegen.CPUCodegen._pass_builder
+original = codegen.CPUCodegen._module_pass_manager
 def spy(self, **options):
     seen.append(settings())
     return original(self, **options)
-codegen.CPUCodegen._pass_builder = spy
+codegen.CPUCodegen._module_pass_manager = spy
 @numba.njit
 def theirs(x):
     return x + 1
