@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-DOCS = Path(__file__).parent.parent / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 SESSION = re.compile(r"```console\n(.*?)```\n", re.DOTALL)
 
 

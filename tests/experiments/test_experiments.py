@@ -35,7 +35,7 @@ from credalchain.metrics import MEASURES, completeness, set_accuracy
 from credalchain.reporting import write_report
 from shell import credalchain
 
-STUDIES = Path(__file__).parent.parent / "studies"
+STUDIES = Path(__file__).parents[2] / "studies"
 SMALL = """
 name = "small"
 seed = 7
