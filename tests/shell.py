@@ -1,20 +1,86 @@
-"""The command as a real process."""
+"""The command ``credalchain``: in this process, or as a real one where that is the point."""
 
+import contextlib
+import io
 import os
 import subprocess
 import sys
+import warnings
+from unittest import mock
+
+import matplotlib.pyplot as plt
+
+from credalchain.__main__ import main
+from credalchain.cli import console
+
+ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1"}
 
 
-def credalchain(*arguments, cwd, status=0, **options):
+def credalchain(*arguments, cwd, status=0):
+    """Run the command in this process, with the error handling of a real one.
+
+    Not for studies with several ``--jobs``: joblib keeps worker processes for the next run, and
+    they stay in the folder in which they were started.
+    """
+    command = ["credalchain", *map(str, arguments)]
+    stdout, stderr = _stream(), _stream()
+    with (
+        mock.patch.multiple(sys, argv=command, stdin=_stream(), stdout=stdout, stderr=stderr),
+        mock.patch.dict(os.environ, ENVIRONMENT),
+        contextlib.chdir(cwd),
+        warnings.catch_warnings(),
+        _state_restored(),
+    ):
+        warnings.simplefilter("default", UserWarning)  # the command turns them into notes
+        returned = _exit_status()
+    done = subprocess.CompletedProcess(command, returned, _text(stdout), _text(stderr))
+    return _checked(done, status)
+
+
+def credalchain_process(*arguments, cwd, status=0, **options):
+    """Run the command as a process of its own: for pipes, limits, signals and imports."""
     done = subprocess.run(
         [sys.executable, "-m", "credalchain", *map(str, arguments)],
         cwd=cwd,
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, "COLUMNS": "100", "NO_COLOR": "1"},
+        env={**os.environ, **ENVIRONMENT},
         **options,
     )
+    return _checked(done, status)
+
+
+def _checked(done, status):
     assert done.returncode == status, done.stderr
     assert "Traceback" not in done.stderr
     return done
+
+
+def _stream():
+    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n", write_through=True)
+
+
+def _text(stream):
+    return stream.buffer.getvalue().decode("utf-8")
+
+
+def _exit_status():
+    try:
+        main()
+    except SystemExit as stop:
+        return stop.code or 0
+    return 0
+
+
+@contextlib.contextmanager
+def _state_restored():
+    """Undo what a process leaves behind at its end: --quiet, figures and a redirected stdout."""
+    kept = os.dup(1)  # after an OSError the command points it to nowhere
+    try:
+        yield
+    finally:
+        os.dup2(kept, 1)
+        os.close(kept)
+        console.set_quiet(False)
+        plt.close("all")

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: real processes, files, pipes and exit statuses."""
+"""The command line as a user meets it: files, pipes, sentences and exit statuses."""
 
 import json
 import re
@@ -13,7 +13,7 @@ import pandas as pd
 import pytest
 
 from credalchain import CredalChainClassifier, load_model, save_model
-from shell import credalchain
+from shell import credalchain, credalchain_process
 
 rng = np.random.default_rng(0)
 N = 80
@@ -168,7 +168,7 @@ def test_predict_writes_stars_and_intervals(place, tmp_path):
 
 def test_stdout_is_clean_for_piping(place):
     text = (place / "new.csv").read_text()
-    done = credalchain("predict", "m", "-", "--out", "-", cwd=place, input=text)
+    done = credalchain_process("predict", "m", "-", "--out", "-", cwd=place, input=text)
     table = pd.read_csv(pd.io.common.StringIO(done.stdout), dtype=str)
     assert table.shape == (N, 3)
     assert "answered" in done.stderr
@@ -476,6 +476,7 @@ def test_model_files_that_are_none(place, tmp_path):
             assert words in sentence(credalchain(*command, cwd=tmp_path, status=1))
 
 
+@pytest.mark.slow
 def test_a_full_disk(place, tmp_path):
     (tmp_path / "a.csv").write_text("precious")
 
@@ -483,7 +484,7 @@ def test_a_full_disk(place, tmp_path):
         signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
         resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
 
-    done = credalchain(
+    done = credalchain_process(
         "-q",
         "predict",
         place / "m",
@@ -499,6 +500,7 @@ def test_a_full_disk(place, tmp_path):
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="this system has no /dev/full")
 def test_a_full_disk_behind_stdout(place):
     command = [sys.executable, "-m", "credalchain", "-q", "predict", "m", "new.csv", "--out", "-"]
@@ -510,6 +512,7 @@ def test_a_full_disk_behind_stdout(place):
     assert "No space left on device" in sentence(done)
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_fine(place):
     command = f"'{sys.executable}' -m credalchain -q predict m new.csv --out - | head -n 1"
     done = subprocess.run(
@@ -526,6 +529,7 @@ def test_a_model_without_feature_names_takes_columns_by_position(place, tmp_path
     assert done.stdout.startswith("label0,label1")
 
 
+@pytest.mark.slow
 def test_without_the_extra_it_says_what_to_install(tmp_path):
     code = "import sys; sys.modules['typer'] = None; import credalchain.__main__ as m; m.main()"
     done = subprocess.run(
@@ -604,6 +608,7 @@ def test_warnings_are_notes(tmp_path):
     assert quiet.stderr == ""
 
 
+@pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     fit_odd(tmp_path, "a,b,y\n" + ROWS * 3000)
     program = f"'{sys.executable}' -m credalchain"
@@ -615,6 +620,7 @@ def test_a_reader_that_leaves_early_is_no_error(tmp_path):
     assert done.stderr == ""
 
 
+@pytest.mark.slow
 def test_closed_streams(place):
     python = f"'{sys.executable}' -m credalchain"
     for command, status in (

@@ -49,6 +49,7 @@ def replay(text, folder):
     return SESSION.sub(session, text)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["command-line.md"])
 def test_terminal_sessions(name, tmp_path):
     page = DOCS / name

@@ -33,7 +33,7 @@ from credalchain.experiments.tasks import expand, seed_of
 from credalchain.experiments.work import damaged_labels, folds_of, order_of
 from credalchain.metrics import MEASURES, completeness, set_accuracy
 from credalchain.reporting import write_report
-from shell import credalchain
+from shell import credalchain, credalchain_process
 
 STUDIES = Path(__file__).parents[2] / "studies"
 SMALL = """
@@ -252,6 +252,7 @@ class Constant:
 """
 
 
+@pytest.mark.slow
 def test_allowed_modules_from_the_shell(tmp_path):
     """In worker processes too; the report needs neither the permission nor the module."""
     (tmp_path / "own_trees.py").write_text(OWN_CLASSES)
@@ -261,11 +262,11 @@ def test_allowed_modules_from_the_shell(tmp_path):
     path = small(tmp_path, extra=extra)
     path.write_text(path.read_text().replace("[0.0, 0.4]", "[0.0]"))
     command = ("run", path, "--out", "r", "--jobs", "2")
-    refused = credalchain(*command, "--allow", "own_trees", cwd=tmp_path, status=1)
+    refused = credalchain_process(*command, "--allow", "own_trees", cwd=tmp_path, status=1)
     assert "line 29: [method] class 'own_constants.Constant'" in refused.stderr
     assert not (tmp_path / "r").exists()
     both = ("--allow", "own_trees", "--allow", "own_constants")
-    assert "3 of 3 tasks, 0 failed" in credalchain(*command, *both, cwd=tmp_path).stderr
+    assert "3 of 3 tasks, 0 failed" in credalchain_process(*command, *both, cwd=tmp_path).stderr
     for module in ("own_trees.py", "own_constants.py"):
         (tmp_path / module).unlink()
     credalchain("report", "r", cwd=tmp_path)
@@ -508,6 +509,7 @@ def test_long_names(tmp_path):
     write_report(study, store, tmp_path / "report")
 
 
+@pytest.mark.slow
 def test_workers_do_not_change_numbers(tmp_path):
     study = load_study(small(tmp_path, repeats=3))
     one, _ = run(study, tmp_path / "one", n_jobs=1)
@@ -551,6 +553,7 @@ def living_workers(session):
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
     """Killed for real; what was finished stays as it is, and the end is the same."""
@@ -566,7 +569,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
     assert 3 <= len(before) < 30
     for file in before:
         pd.read_parquet(results / file)
-    credalchain("run", path, "--out", "r", "--jobs", "2", cwd=tmp_path)
+    credalchain_process("run", path, "--out", "r", "--jobs", "2", cwd=tmp_path)
     assert all((results / name).read_bytes() == content for name, content in before.items())
     clean, _ = run(study, tmp_path / "clean")
     pd.testing.assert_frame_equal(
