@@ -1,5 +1,6 @@
 # make        lists what there is
 # make demo   everything from nothing to pictures
+# make check  most of what has to hold, in two minutes
 # make test   everything that has to hold
 # make bench  how fast it is, in ratios
 #
@@ -10,7 +11,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 LOWEST := .venv-lowest/bin/python
 
-.PHONY: help demo test test-lowest bench format clean
+.PHONY: help demo check test static test-lowest bench format clean
 
 # A Python that was asked for by name is used even if .venv was made with another.
 ifneq ($(origin PYTHON),file)
@@ -22,7 +23,8 @@ endif
 
 help:
 	@echo "make demo         set up, cross-validate on the embedded yeast data, draw the figures"
-	@echo "make test         set up, then formatting, lint, types, import layers, tests and doctests"
+	@echo "make check        set up, then formatting, lint, types, layers and quick tests (two minutes)"
+	@echo "make test         the same with all tests and doctests, and more random examples"
 	@echo "make test-lowest  the tests with the lowest versions that pyproject.toml allows (Python 3.11)"
 	@echo "make bench        how fast everything is, against scikit-learn and NumPy (ten minutes)"
 	@echo "make format       rewrite the code in the project's format"
@@ -33,12 +35,17 @@ help:
 demo: .venv/.demo
 	@$(PY) -m credalchain.demo --out demo
 
-test: .venv/.dev
+check: static
+	$(PY) -m pytest -n auto -m "not slow" --hypothesis-profile=quick tests src README.md
+
+test: static
+	$(PY) -m pytest -n auto --durations=15
+
+static: .venv/.dev
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
 	$(PY) -m mypy
 	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()"
-	$(PY) -m pytest -n auto --durations=15
 
 # What these old versions use of newer packages may be deprecated there: that is not ours to mend.
 test-lowest: .venv-lowest/.made

@@ -1,18 +1,16 @@
+import os
 import sys
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import settings
 
-sys.path.insert(0, str(Path(__file__).parent))  # oracle.py and problems.py
+sys.path.insert(0, str(Path(__file__).parent))  # oracle.py, problems.py and other helpers
+os.environ["MPLBACKEND"] = "Agg"  # no windows
 
-settings.register_profile(
-    "ours",
-    deadline=None,
-    print_blob=True,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.load_profile("ours")
+import profiles  # noqa: F401  (registers them)
+
+settings.load_profile("thorough")  # unless an option of pytest names another
 
 
 @pytest.fixture(scope="session")

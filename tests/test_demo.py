@@ -21,6 +21,7 @@ def test_the_embedded_data_is_the_papers_yeast():
     assert np.isfinite(X).all()
 
 
+@pytest.mark.slow
 def test_the_demo_writes_a_table_and_four_figures(tmp_path):
     folder = tmp_path / "with a space"
     command = [sys.executable, "-m", "credalchain.demo", "--out", str(folder)]

@@ -3,7 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 from credalchain import (
     CredalBinaryRelevanceClassifier,
@@ -18,6 +18,7 @@ from credalchain import (
 )
 from credalchain.plotting import plot_explanation
 from problems import cases
+from profiles import examples
 
 
 def extended_sum(parts):
@@ -27,7 +28,7 @@ def extended_sum(parts):
     return sum(parts)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(cases())
 def test_reasons_add_up_to_the_log_odds(case):
     chain = case.estimator()
@@ -53,7 +54,7 @@ def test_reasons_add_up_to_the_log_odds(case):
         assert sizes == sorted(sizes, reverse=True)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(cases(with_known=False))
 def test_questions_settle_what_they_say(case):
     chain = case.estimator()

@@ -1,11 +1,8 @@
 """Pictures: what is drawn, not how it looks (look at `make demo` for that)."""
 
-import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pytest
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 from credalchain import CredalChainClassifier
 from credalchain.metrics import completeness, set_accuracy

@@ -11,12 +11,10 @@ from itertools import product
 from xml.etree import ElementTree
 
 import matplotlib
+import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
-
-matplotlib.use("Agg")
-import matplotlib.pyplot as plt
 
 from credalchain import CredalChainClassifier, explain, save_model
 from credalchain.cli import study as study_command

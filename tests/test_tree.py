@@ -5,7 +5,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import oracle
@@ -21,6 +21,7 @@ from credalchain import (
 from credalchain.bases.local import LocalWalk
 from credalchain.tree import OpenTree, branching_bounds, tree_marginal_bounds
 from problems import cases
+from profiles import examples
 
 F = Fraction
 TREE = "tree-marginalization"
@@ -165,7 +166,7 @@ def enumerated(bounds, history, j):
     return (min(ratios), max(ratios)) if ratios else (F(0), F(1))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.integers(0, 2**32 - 1), st.booleans(), st.data())
 def test_tree_marginalization_equals_the_enumeration_of_all_vertices(seed, zeros, data):
     m = data.draw(st.integers(2, 3))
@@ -175,7 +176,7 @@ def test_tree_marginalization_equals_the_enumeration_of_all_vertices(seed, zeros
     assert got == enumerated(bounds, history, m - 1)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.integers(0, 2**32 - 1), st.data())
 def test_branching_equals_the_enumeration_of_all_completions(seed, data):
     bounds = random_tree(np.random.default_rng(seed), 4, zeros=True)
@@ -189,7 +190,7 @@ def test_branching_equals_the_enumeration_of_all_completions(seed, data):
     assert got == (min(low for low, _ in ends), max(high for _, high in ends))
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(st.integers(0, 2**32 - 1), st.data())
 def test_branching_contains_tree_marginalization(seed, data):
     bounds = random_tree(np.random.default_rng(seed), 4, zeros=False)
@@ -220,7 +221,7 @@ def test_floats_and_fractions_agree():
 # -- inside a chain ------------------------------------------------------------------------
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(cases())
 def test_the_naive_tree_agrees_with_the_naive_chain_on_branching(case):
     """Branching by enumeration over the naive model's own intervals is its linear-time form."""
@@ -252,7 +253,7 @@ def expected_of_the_naive_tree(case):
     return np.array(labels)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(cases(dynamic=False))
 def test_the_naive_tree_settles_ties_exactly(case):
     prediction = case.estimator().infer(case.rows, known=case.known, strategy=TREE)
@@ -272,7 +273,7 @@ class Floats:
         return lower, upper
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(st.integers(0, 2**32 - 1))
 def test_ties_of_floats_are_settled_by_their_exact_values(seed):
     """Thresholds at exact bounds, so that the last rounding would decide."""
@@ -397,7 +398,7 @@ def test_log_odds_of_hundreds_do_not_saturate():
             np.testing.assert_allclose(ib.log_odds, tree.log_odds, rtol=1e-9)
 
 
-@settings(max_examples=100)
+@examples(100)
 @given(cases())
 def test_bounds_of_the_naive_tree_never_cross(case):
     log_odds = case.estimator().infer(case.rows, known=case.known, strategy=TREE).log_odds

@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
@@ -21,6 +21,7 @@ from credalchain import (
     CredalWrapper,
 )
 from credalchain.bases.wrapper.search import is_enumerable, widest_bounds
+from profiles import examples
 
 VALUES = [0.0, 0.1, 0.3, 1.0, 3.0]
 SOURCES = ["contamination", "bag", "venn-abers"]
@@ -54,7 +55,7 @@ def made_up_bounds(seed, n_rows, n_labels):
 
 
 @given(st.integers(0, 10**6), st.integers(1, 6), st.integers(2, 80))
-@settings(max_examples=60, deadline=None)
+@examples(60)
 def test_search_against_every_completion(seed, n_labels, budget):
     rng = np.random.default_rng(seed)
     history = rng.choice([-1, -1, 0, 1], size=(5, n_labels)).astype(np.int8)
@@ -77,7 +78,7 @@ def test_search_against_every_completion(seed, n_labels, budget):
 
 
 @given(st.integers(0, 10**6))
-@settings(max_examples=30, deadline=None)
+@examples(30)
 def test_a_narrow_beam_is_enough_for_a_sum(seed):
     weights = np.random.default_rng(seed).normal(size=(9, 2))
 

@@ -12,7 +12,7 @@ from xml.sax.saxutils import quoteattr
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -28,6 +28,7 @@ from credalchain.datasets import (
     read_mulan,
     read_table,
 )
+from profiles import examples
 
 needs_data = pytest.mark.skipif(
     "CREDALCHAIN_DATA" not in os.environ,
@@ -435,7 +436,7 @@ def declared_names(draw):
     return name, draw(st.sampled_from(ways))
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(
     st.lists(declared_names(), min_size=2, max_size=7, unique_by=lambda pair: pair[0]),
     st.data(),

@@ -185,8 +185,12 @@ FORESTS = CredalChainEnsemble(
 
 @pytest.mark.parametrize(
     ("estimator", "bounds"),
-    [(None, "precise"), (FORESTS, "precise"), (FORESTS, "credal"), (NAIVE, "credal")],
-    ids=["recommended", "forests", "credal forests", "naive without epsilon"],
+    [
+        pytest.param(None, "precise", id="recommended", marks=pytest.mark.slow),
+        pytest.param(FORESTS, "precise", id="forests"),
+        pytest.param(FORESTS, "credal", id="credal forests"),
+        pytest.param(NAIVE, "credal", id="naive without epsilon"),
+    ],
 )
 def test_the_whole_way_against_all_sets_of_answers(estimator, bounds):
     """With labels that are known, were never observed, or have vacuous bounds."""

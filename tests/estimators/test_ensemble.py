@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
@@ -19,6 +19,7 @@ from credalchain import (
     NaiveCredal,
 )
 from problems import cases
+from profiles import examples
 
 FOREST = CredalForest(ExtraTreesClassifier(n_estimators=8, min_samples_leaf=3))
 
@@ -127,7 +128,7 @@ def expected_of(case, orders):
     return np.array(labels)
 
 
-@settings(max_examples=150)
+@examples(150)
 @given(cases(dynamic=False, with_known=False), st.integers(1, 4))
 def test_ties_of_naive_chains_are_settled_exactly(case, n_chains):
     params = {"s": case.s, "strategy": case.strategy, "threshold": case.thresholds}
@@ -172,6 +173,7 @@ def test_from_counts_draws_its_orders():
         CredalChainEnsemble.from_model(forest, n_features=4)
 
 
+@pytest.mark.slow
 def test_forests_are_the_same_on_any_number_of_workers():
     X, Y = data()
     base = CredalForest(ExtraTreesClassifier(n_estimators=4))

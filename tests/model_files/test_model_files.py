@@ -37,6 +37,7 @@ from credalchain import (
 from credalchain.model_files import ModelFileError, read_description
 from credalchain.persistence import archive
 from model_edits import rewrite
+from profiles import scaled
 
 rng = np.random.default_rng(0)
 N = 60
@@ -509,7 +510,8 @@ def test_edited_contents_are_refused_or_harmless(name, signed, tmp_path):
     save_model(classifier, tmp_path / "m")
     random = np.random.default_rng(2)
     loaded = 0
-    for turn in range(600):
+    turns = scaled(600)
+    for turn in range(turns):
         change = edits(random)[turn % 7]
         edited = rewrite(tmp_path / "m", tmp_path / "e.npz", change, signed=signed)
         try:
@@ -523,7 +525,7 @@ def test_edited_contents_are_refused_or_harmless(name, signed, tmp_path):
             again.infer(X)
         except (ValueError, TypeError) as error:
             assert str(error)
-    assert loaded < 250
+    assert loaded / turns < 250 / 600
 
 
 def test_files_are_written_whole_or_not_at_all(tmp_path):

@@ -2,11 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 
 import oracle
 from credalchain.bases.model import ChainModel
 from problems import cases, random_case
+from profiles import examples, scaled
 
 
 def disagreements(case):
@@ -16,21 +17,21 @@ def disagreements(case):
     return int((prediction.labels != labels).sum()), labels.size
 
 
-@settings(max_examples=1500)
+@examples(1500)
 @given(cases())
 def test_infer_equals_the_literal_twin(case):
     wrong, _ = disagreements(case)
     assert wrong == 0
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(cases(with_known=False, dynamic=False))
 def test_predict_equals_the_literal_precise_chain(case):
     expected = [oracle.predict_precise(case.problem(), x, case.order) for x in case.oracle_rows()]
     assert case.estimator().predict(case.rows).tolist() == expected
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(cases())
 def test_compiled_walk_equals_the_plain_driver_bit_for_bit(case):
     chain = case.estimator()
@@ -47,7 +48,7 @@ def test_compiled_walk_equals_the_plain_driver_bit_for_bit(case):
 def test_no_disagreement_in_100_000_decisions_full_of_ties(part):
     rng = np.random.default_rng([2021, part])
     decisions = 0
-    while decisions < 25_000:
+    while decisions < scaled(25_000):
         case = random_case(rng, n_rows=6)
         wrong, n = disagreements(case)
         assert wrong == 0
@@ -59,7 +60,7 @@ def test_thresholds_put_next_to_the_exact_bounds(part):
     """The nearest floats to a bound: differences of 1e-17 in probability decide."""
     rng = np.random.default_rng([7, part])
     decisions = 0
-    while decisions < 6_000:
+    while decisions < scaled(6_000):
         case = random_case(rng, n_rows=1)
         _, intervals = case.expected()
         nearest = intervals[0, np.arange(case.Y.shape[1]), rng.integers(0, 2, case.Y.shape[1])]

@@ -3,6 +3,7 @@
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 import pytest
@@ -134,22 +135,27 @@ def test_many_threads_at_once_on_one_model(fitted):
                 same_bits(expected[s], prediction)
 
 
-def exact_signs(X, Y, K, x, j, s, epsilon):
-    """Signs of L and U of label j for a row, features only, by one long product each."""
-    n1, n0 = (int((Y[:, j] == a).sum()) for a in (1, 0))
-    low = high = Fraction(n1 + 1, n0 + 1)
+def exactly_decided(X, Y, K, x, s, epsilon):
+    """The answer for the only label of a row, by comparing two long products for each bound."""
     s, epsilon = Fraction(s), Fraction(epsilon)
+    prior = Fraction(int((Y == 1).sum()) + 1, int((Y == 0).sum()) + 1)
+    lower, upper = [prior], [prior]  # factors of the odds
     for i, v in enumerate(x):
         bounds = []
         for a in (0, 1):
-            rows = X[Y[:, j] == a, i]
+            rows = X[Y[:, 0] == a, i]
             n, d = int((rows == v).sum()), int((rows != -1).sum())
             bounds.append(
                 tuple((1 - epsilon) * (n + add) / (d + s) + epsilon / int(K[i]) for add in (0, s))
             )
         (lower0, upper0), (lower1, upper1) = bounds
-        low, high = low * lower1 / upper0, high * upper1 / lower0
-    return low, high
+        lower.append(lower1 / upper0)
+        upper.append(upper1 / lower0)
+    return 1 if is_above_one(lower) else 0 if is_above_one([1 / f for f in upper]) else -1
+
+
+def is_above_one(factors):
+    return prod(f.numerator for f in factors) > prod(f.denominator for f in factors)
 
 
 @pytest.mark.parametrize("p", [1_449, 100_000])
@@ -180,8 +186,7 @@ def test_decisions_of_1449_features_equal_long_products():
     model = chain(s=0.01).fit(X, Y)
     labels = model.predict_partial(X[:2])[:, 0]
     for x, label in zip(X[:2], labels, strict=True):
-        low, high = exact_signs(X, Y, K, x, 0, 0.01, 0.001)
-        assert label == (1 if low > 1 else 0 if high < 1 else -1)
+        assert label == exactly_decided(X, Y, K, x, 0.01, 0.001)
 
 
 def test_174_labels_in_a_chain_with_zero_counts():

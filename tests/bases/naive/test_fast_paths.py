@@ -1,4 +1,7 @@
-"""Short cuts taken for speed: each against the long way."""
+"""Short cuts taken for speed: each against the long way.
+
+Sizes at which the engine changes its way are replaced here, so that small data takes every way.
+"""
 
 import os
 import subprocess
@@ -10,7 +13,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 
@@ -22,6 +25,7 @@ from credalchain.bases.naive.counts import count
 from credalchain.bases.naive.engine import evidence, fixed_order, tables
 from credalchain.bases.threads import for_each_chunk
 from credalchain.strategies import Strategy
+from profiles import examples
 
 BOTH = ("branching", "marginalization")
 
@@ -176,7 +180,7 @@ def test_guesses_do_not_show():
             np.testing.assert_array_equal(alone.log_odds[0], whole.log_odds[row])
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(
     seed=st.integers(0, 10**6),
     m=st.integers(8, 21),
@@ -268,6 +272,7 @@ def run(folder, before, after, **environment):
     return done.stdout.split()
 
 
+@pytest.mark.slow
 def test_only_what_is_used_is_compiled(tmp_path):
     used = run(
         tmp_path,
@@ -287,8 +292,12 @@ for module in [module for name, module in sys.modules.items() if "kernels" in na
     assert kernels == {"count_codes", "add_rows", "walk_chain"}
 
 
+@pytest.mark.slow
 def test_what_users_compile_is_compiled_as_before(tmp_path):
-    """Our kernels switch settings of numba while they compile, and nobody else sees it."""
+    """Our kernels switch settings of numba while they compile, and nobody else sees it.
+
+    Slow because nothing comes from numba's cache here.
+    """
     lines = run(
         tmp_path,
         """

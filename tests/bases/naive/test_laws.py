@@ -5,7 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.multioutput import ClassifierChain
 from sklearn.naive_bayes import CategoricalNB
@@ -16,6 +16,7 @@ from credalchain.bases.naive.counts import count
 from credalchain.metrics import completeness, set_accuracy
 from credalchain.strategies import branching, marginalization
 from problems import cases, random_case
+from profiles import examples
 
 S_GRID = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0]
 
@@ -52,7 +53,7 @@ def test_lower_is_at_most_upper(case):
     assert np.all(log_odds[..., 0] <= log_odds[..., 1])
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(cases(dynamic=False))
 def test_bounds_meet_at_s_zero_for_a_fixed_history(case):
     case.base["missing_features"] = "ignore"
@@ -61,7 +62,7 @@ def test_bounds_meet_at_s_zero_for_a_fixed_history(case):
     np.testing.assert_array_equal(log_odds[:, observed, 0], log_odds[:, observed, 1])
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(cases(dynamic=False))
 def test_intervals_never_get_narrower_as_s_grows_for_a_fixed_history(case):
     wide = [fixed_history_interval(case, s) for s in grid(case)]
@@ -70,7 +71,7 @@ def test_intervals_never_get_narrower_as_s_grows_for_a_fixed_history(case):
         assert np.all(wider[..., 1] >= narrow[..., 1])
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(cases(**fixed_order))
 def test_branching_never_gets_narrower_as_s_grows_along_the_chain(case):
     chain = case.estimator(strategy="branching")
@@ -83,7 +84,7 @@ def test_branching_never_gets_narrower_as_s_grows_along_the_chain(case):
 # -- law 2 ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=400)
+@examples(400)
 @given(cases(**fixed_order))
 def test_branching_contains_marginalization(case):
     case.base["denominator"] = "pairwise"
@@ -91,7 +92,7 @@ def test_branching_contains_marginalization(case):
     assert contains(both[0].labels, both[1].labels)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(cases(**fixed_order))
 def test_branching_contains_marginalization_with_class_denominator_and_no_missing(case):
     case.base["denominator"] = "class"
@@ -114,7 +115,7 @@ def test_class_denominator_with_missing_labels_can_answer_oppositely(prior):
 # -- law 3 ---------------------------------------------------------------------------------
 
 
-@settings(max_examples=300)
+@examples(300)
 @given(cases(**fixed_order))
 def test_branching_is_nested_in_s(case):
     chain = case.estimator(strategy="branching")
@@ -187,7 +188,7 @@ def same_bits(left, right):
     np.testing.assert_array_equal(left.log_odds, right.log_odds)
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(cases(dynamic=False), st.randoms(use_true_random=False))
 def test_row_feature_and_category_order_never_matter(case, random):
     before = case.estimator().infer(case.rows, known=case.known)
@@ -212,7 +213,7 @@ def test_row_feature_and_category_order_never_matter(case, random):
     same_bits(before, shuffled.estimator().infer(shuffled.rows, known=case.known))
 
 
-@settings(max_examples=200)
+@examples(200)
 @given(cases(dynamic=False), st.randoms(use_true_random=False))
 def test_permuting_labels_and_order_permutes_the_answer(case, random):
     columns = random.sample(range(case.Y.shape[1]), case.Y.shape[1])
