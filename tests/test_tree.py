@@ -261,6 +261,31 @@ def test_the_naive_tree_settles_ties_exactly(case):
     assert set(prediction.exactness) == {Exactness.EXACT}
 
 
+def test_the_dynamic_order_of_a_tree_settles_ties():
+    """Two labels are equally certain, and the first column comes first, whatever rounding says."""
+    nan = np.nan
+    X = [[2], [1], [1], [1], [2]]
+    Y = [[0, 1, 1, nan], [nan, 0, nan, nan], [1, 0, nan, nan], [0, 0, 0, 1], [0, 1, nan, 1]]
+    chain = CredalChainClassifier(
+        NaiveCredal(discretizer=None, epsilon=0),
+        s=1,
+        order="dynamic",
+        strategy=TREE,
+        threshold=[1 / 3, 0.5, 0.4, 0.5],
+    ).fit(X, Y)
+    assert chain.infer([[2]]).labels.tolist() == [[-1, -1, -1, -1]]
+
+
+def test_a_known_label_that_nobody_observed_says_nothing():
+    X, Y = np.zeros((3, 1), int), [[np.nan, 0, 0], [np.nan, 1, 1], [np.nan, 1, 1]]
+    base = NaiveCredal(discretizer=None, prior="credal")
+    chain = CredalChainClassifier(base, s=0, strategy=TREE, order="given")
+    with pytest.warns(UserWarning, match="never observed"):
+        chain.fit(X, Y)
+    known, free = chain.infer(X[:1], known=[[1, -1, -1]]), chain.infer(X[:1])
+    np.testing.assert_array_equal(known.interval, free.interval)
+
+
 class Floats:
     """A local model that gives floats."""
 

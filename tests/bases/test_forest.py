@@ -233,3 +233,32 @@ def test_data_frames():
             model.predict_partial(frame.assign(a=wrong))
     with pytest.raises(ValueError, match="column 'a' of X held numbers in fit and holds text now"):
         model.predict_partial(frame.assign(a="1"))
+
+
+@pytest.mark.parametrize(("n", "ones", "s"), [(25, 14, 3.0), (29, 15, 1.0), (35, 29, 23.0)])
+@pytest.mark.parametrize("n_trees", [1, 3])
+def test_ties_are_settled_exactly(n, ones, s, n_trees):
+    """ones / (n + s) is one half, and shares of rows times rows are not whole in floating point."""
+    Y = np.r_[np.ones(ones), np.zeros(n - ones)][:, None]
+    X = np.zeros((n, 1))
+    forest = ExtraTreesClassifier(n_estimators=n_trees)
+    found = chain(forest, s=s).fit(X, Y).infer(X[:1])
+    assert found.labels.tolist() == [[-1]]
+    assert set(found.exactness) == {Exactness.EXACT}
+    assert found.interval[0, 0, 0] == 0.5
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.4])
+def test_fractions_are_the_bounds(missing):
+    rng = np.random.default_rng(5)
+    X, Y = data(n=150, m=4, missing=missing, seed=4)
+    model = chain(ExtraTreesClassifier(n_estimators=3)).fit(X, Y)
+    encoded = model.encode(X[:20])
+    walk = model.model_.begin(encoded, s=1.5, strategy=branching, precise=False)
+    exact = model.model_.exact_bounds(encoded, s=1.5, strategy=branching, precise=False)
+    history = np.full((20, 4), -2, dtype=np.int8)
+    for j in range(4):
+        expected = [[float(end) for end in exact(row, j, history[row])] for row in range(20)]
+        np.testing.assert_allclose(walk.find_bounds(j, np.arange(20)), expected, atol=1e-12)
+        history[:, j] = rng.integers(-1, 2, 20)
+        walk.set_label(j, history[:, j], np.arange(20))

@@ -160,6 +160,24 @@ def test_draws_are_calibrated():
     assert sampled.infer([[0.0]]).interval[0, 0, 0] == pytest.approx(p, abs=0.03)
 
 
+class Wide:
+    """Bounds [.01, .95] for a single label."""
+
+    def bounds(self, X, j, history, *, s):
+        return np.full(len(X), 0.01), np.full(len(X), 0.95)
+
+
+@pytest.mark.parametrize("exponent", [1.0, 5.0, 15.0, 20.0])
+def test_a_large_exponent_keeps_the_likelier_answer(exponent):
+    """1 - upper = .05 is more than lower = .01, however both are sharpened."""
+    chain = CredalChainClassifier.from_model(LocalChainModel(Wide(), 1), n_features=1)
+    decision = JointDecision.from_fitted(chain, reward=5.0, bounds="credal")
+    decision.exponent_ = exponent
+    prediction = decision.infer([[0.0]])
+    assert prediction.labels.tolist() == [[0]]
+    assert prediction.interval[0, 0, 0] <= prediction.interval[0, 0, 1]
+
+
 def worth(interval, labels, reward):
     """P(all answers are right), at least and with independent labels, plus the reward."""
     answered = labels != -1

@@ -9,12 +9,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.tree import DecisionTreeClassifier
 
 import oracle
 from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
     CredalForest,
+    CredalWrapper,
     Exactness,
     NaiveCredal,
 )
@@ -142,14 +144,24 @@ def test_ties_of_naive_chains_are_settled_exactly(case, n_chains):
 
 
 def test_what_cannot_be_settled_is_reported():
-    """Forests compute in floating point: a mean of exactly one half is a matter of rounding."""
+    """Wrapped classifiers give floats: a mean of exactly one half is a matter of rounding."""
     X = np.zeros((20, 1))
     Y = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (5, 1))
-    base = CredalForest(ExtraTreesClassifier(n_estimators=3))
+    base = CredalWrapper(DecisionTreeClassifier())
     prediction = CredalChainEnsemble(base, n_chains=2, s=0.0, random_state=0).fit(X, Y).infer(X)
     near = (np.abs(prediction.interval - 0.5) < 1e-12).any(axis=-1)
     assert near.any()
     assert (prediction.exactness_by_row[near] == Exactness.APPROXIMATE).all()
+
+
+def test_ties_of_forests_are_settled_in_fractions():
+    X = np.zeros((20, 1))
+    Y = np.tile([[0, 0], [0, 1], [1, 0], [1, 1]], (5, 1))
+    base = CredalForest(ExtraTreesClassifier(n_estimators=3))
+    ensemble = CredalChainEnsemble(base, n_chains=3, s=0.0, random_state=0).fit(X, Y)
+    assert (ensemble.predict_partial(X) == -1).all()
+    assert (ensemble.predict(X) == 1).all()
+    assert Exactness.APPROXIMATE not in ensemble.infer(X).exactness
 
 
 def test_the_number_of_chains_is_checked():

@@ -61,6 +61,9 @@ class EnsembleModel(ChainModel):
             return EnsembleRows(dict.fromkeys(distinct, self.models[0].encode(X)))
         return EnsembleRows({key: model.encode(X) for key, model in distinct.items()})
 
+    def text_columns(self) -> list[int]:
+        return self.models[0].text_columns()
+
     def never_observed(self) -> NDArray[np.bool_]:
         return self.models[0].never_observed()
 

@@ -139,16 +139,41 @@ class LocalWalk(Walk):
         (lower, _), (upper, _) = self._ends(j, rows)
         return lower, upper
 
-    def _near(self, j: int, threshold: float, rows: Rows) -> Rows:
-        """Places in ``rows`` of bounds so near the threshold that rounding could decide.
+    def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Certainties that rounding could order are compared in fractions."""
+        rows = np.arange(self.n_rows)
+        certainty = np.full(candidates.shape, -np.inf)
+        for j in range(self.n_labels):
+            lower, upper = self.log_odds(j, rows)
+            certainty[:, j] = np.maximum(lower, -upper)
+        certainty[~candidates] = -np.inf
+        best = certainty.max(axis=1, keepdims=True)
+        near = candidates & (certainty >= best - 2 * self._rounding())
+        chosen: NDArray[np.int64] = np.argmax(near, axis=1)
+        for row in np.flatnonzero(near.sum(axis=1) > 1).tolist():
+            labels = np.flatnonzero(near[row]).tolist()
+            exact = [self._certainty(j, np.array([row])) for j in labels]
+            chosen[row] = labels[exact.index(max(exact))]
+        return chosen
+
+    def _certainty(self, j: int, row: Rows) -> Fraction:
+        """max(lower, 1 - upper), which orders as max(L, -U) does."""
+        (lower, _), (upper, _) = self._solved(j, row, exact=True)
+        return max(Fraction(lower[0]), 1 - Fraction(upper[0]))
+
+    def _rounding(self) -> float:
+        """How far log-odds can be off.
 
         Bounds are ratios of sums of products of positive numbers, at most one for each label on
         either side, so relative errors of these numbers add up and nothing cancels.
         """
+        return 2 * (self.n_labels + 1) * (float(self._error) + 16 * np.finfo(float).eps)
+
+    def _near(self, j: int, threshold: float, rows: Rows) -> Rows:
+        """Places in ``rows`` of bounds so near the threshold that rounding could decide."""
         cut = np.log(threshold) - np.log1p(-threshold)
-        error = 2 * (self.n_labels + 1) * (self._error + 16 * np.finfo(float).eps)
         distance = np.abs(np.stack(self.log_odds(j, rows)) - cut)
-        return np.flatnonzero((distance <= error).any(axis=0))
+        return np.flatnonzero((distance <= self._rounding()).any(axis=0))
 
     def _ends(self, j: int, rows: Rows) -> Ends:
         """Both bounds with their complements; a chain asks several times for the same."""

@@ -50,6 +50,10 @@ class ChainModel(ABC):
     def never_observed(self) -> NDArray[np.bool_]:
         """Which labels no training row had a value for, (m,)."""
 
+    def text_columns(self) -> list[int]:
+        """Columns of X that held text in fit: a file may have only digits there."""
+        return []
+
     def contributions(
         self, encoded: Any, j: int, history: Labels, *, s: float, strategy: Strategy
     ) -> list[Contribution] | None:

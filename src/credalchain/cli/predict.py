@@ -18,7 +18,6 @@ from credalchain.cli.tables import (
 )
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.model_files import load_model
-from credalchain.preprocessing import Categories
 
 
 def predict(
@@ -92,20 +91,8 @@ def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
 def text_columns(classifier: Any) -> list[str]:
     """Columns that held words in fit: read as text, even if this file has only numbers there."""
     names = getattr(classifier, "feature_names_in_", None)
-    model = inner_classifier(classifier).model_
-    model = getattr(model, "models", [model])[0]  # the chains of an ensemble read alike
-    return [] if names is None else names[_word_columns(model)].tolist()
-
-
-def _word_columns(model: Any) -> list[int]:
-    if hasattr(model, "numbers"):
-        return list(model.numbers.words)
-    binnings = getattr(getattr(model, "discretizer", None), "binnings_", [])
-    return [
-        at
-        for at, binning in enumerate(binnings)
-        if isinstance(binning, Categories) and binning.keys.dtype.kind == "U"
-    ]
+    columns = inner_classifier(classifier).model_.text_columns()
+    return [] if names is None else names[columns].tolist()
 
 
 def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[str]:

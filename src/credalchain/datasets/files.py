@@ -10,7 +10,7 @@ import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -48,8 +48,14 @@ def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
     """
     content = _parse(Path(arff))
     names = {name for name, _ in content["attributes"]}
-    labels = [label if label in names else _unescape(label) for label in read_label_names(xml)]
+    labels = [_matching(label, names) for label in read_label_names(xml)]
     return _as_dataset(Path(arff), content, labels)
+
+
+def _matching(label: str, names: Collection[str]) -> str:
+    """A label of the XML file as the ARFF file spells it: literally, or with escapes resolved."""
+    spellings = (label, _unescape_bare(label), _unescape(label))
+    return next((one for one in spellings if one in names), spellings[-1])
 
 
 def read_meka(arff: PathLike) -> MultilabelDataset:
@@ -252,13 +258,19 @@ def _take_names(text: str) -> tuple[str, list[str]]:
                 f"spaces, commas, braces or %) and a type, got {line.strip()!r}."
             )
         lines[at] = f"@attribute {len(names)} {found['type']}"
-        names.append(_unescape(found["bare"] or found["quoted"]))
+        bare = found["bare"]
+        names.append(_unescape(found["quoted"]) if bare is None else _unescape_bare(bare))
     return "\n".join(lines), names
 
 
 def _unescape(name: str) -> str:
     """A name with ARFF's escapes resolved; a backslash before anything else is kept."""
     return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), name)
+
+
+def _unescape_bare(name: str) -> str:
+    r"""The same without quotes, where ``\\t`` is a backslash and a t."""
+    return re.sub(r"""\\(["'\\%])""", r"\1", name)
 
 
 def _is_sparse(text: str) -> bool:

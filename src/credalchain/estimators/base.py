@@ -238,7 +238,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     @property
     def nested_(self) -> bool:
         """Whether a label answered at a larger s was answered alike at every smaller one."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         nested = get_strategy(self.strategy).nested and self.model_.nested
         return bool(nested and self.order_ is not None)
 
@@ -246,7 +246,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     def encode(self, X: Any) -> Any:
         """Rows in the form that ``model_.infer`` takes."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         return self.model_.encode(read_table(self, X, reset=False))
 
     def request(
@@ -386,7 +386,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
-        check_is_fitted(self)
+        check_is_fitted(self, "model_")
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
     def read_labels(self, Y: Any) -> Labels:

@@ -23,7 +23,7 @@ from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.sampling import sample_labels
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
-from credalchain.odds import log_odds
+from credalchain.odds import log_odds, probabilities
 from credalchain.preprocessing import as_plain_table
 from credalchain.validation import check_choice, check_whole
 
@@ -244,21 +244,25 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def _beliefs(self, X: Any, known: Any) -> "_Beliefs":
         check_is_fitted(self, "estimator_")
         self._check()
-        interval, exactness, draws = self._bounds(X, known)
-        interval[:, self.estimator_.model_.never_observed()] = (0.0, 1.0)
-        given = self.estimator_.targets_.encode_known(known, len(interval))
+        bounds, exactness, draws = self._bounds(X, known)
+        bounds[:, self.estimator_.model_.never_observed()] = (0.0, 1.0, 0.0)  # nobody could know
+        given = self.estimator_.targets_.encode_known(known, len(bounds))
         if given is None:
-            given = np.full(interval.shape[:2], MISSING, dtype=np.int8)
+            given = np.full(bounds.shape[:2], MISSING, dtype=np.int8)
         is_known = given != MISSING
-        interval = np.where(is_known[..., None], given[..., None], interval)
-        return _Beliefs(interval, is_known, exactness, draws)
+        bounds = np.where(is_known[..., None], np.stack([given, given, 1 - given], axis=-1), bounds)
+        return _Beliefs(bounds[..., :2], bounds[..., ::2], is_known, exactness, draws)
 
     def _bounds(self, X: Any, known: Any) -> tuple[FloatArray, Ranks, Labels | None]:
-        """Calibrated bounds (n, m, 2), their exactness, and draws if the joint is sampled."""
+        """Lower P(1), upper P(1) and lower P(0) (n, m, 3), calibrated; exactness; draws if any.
+
+        Near 1, an upper bound does not tell how far its complement is from 0.
+        """
         if self.bounds == "credal":
             prediction = self.estimator_.infer(X, known=known)
-            interval = np.array(sharpened(prediction.interval, self.exponent_))
-            return interval, prediction.given_ranks, None
+            interval = sharpened(prediction.interval, self.exponent_)
+            zero = probabilities(-self.exponent_ * prediction.log_odds[..., 1])
+            return np.dstack([interval, zero]), prediction.given_ranks, None
         if self.joint == "sampled":
             draws = sample_labels(
                 self.estimator_,
@@ -273,7 +277,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             draws = None
             p = sharpened(self.estimator_.label_proba(X, known=known), self.exponent_)
             exactness = Exactness.EXACT
-        return np.stack([p, p], axis=-1), uniform_exactness(exactness, p.shape), draws
+        return np.stack([p, p, 1 - p], axis=-1), uniform_exactness(exactness, p.shape), draws
 
     def _check(self) -> None:
         check_choice("bounds", self.bounds, ("precise", "credal"))
@@ -288,12 +292,13 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
 @dataclass(frozen=True)
 class _Beliefs:
-    """Lower and upper probability of each label (n, m, 2), and whether it is known (n, m).
+    """Lower and upper P(1), lower P(1) and lower P(0) (n, m, 2), whether known (n, m).
 
     ``draws`` (n_samples, n, m) are label vectors, None where labels are treated as independent.
     """
 
     interval: FloatArray
+    lower: FloatArray
     known: NDArray[np.bool_]
     exactness: Ranks
     draws: Labels | None
@@ -304,7 +309,7 @@ def _prefixes(beliefs: _Beliefs) -> tuple[Labels, NDArray[np.int64], FloatArray]
 
     Labels that cannot be answered come last, and -inf keeps them out.
     """
-    one, zero = beliefs.interval[..., 0], 1 - beliefs.interval[..., 1]  # lower probabilities
+    one, zero = np.moveaxis(beliefs.lower, -1, 0)
     answers = (one >= zero).astype(np.int8) if beliefs.draws is None else _likeliest(beliefs.draws)
     certainty = np.where(answers == 1, one, zero)
     unanswerable = np.maximum(one, zero) == 0

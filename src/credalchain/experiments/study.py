@@ -204,10 +204,18 @@ class _Reader:
         params = self._typed(table, "params", dict, "method", {}, turn)
         try:
             json.dumps(params)
-        except TypeError:
+        except (TypeError, RecursionError):
             self._fail("method", "params", "params must be numbers, texts, lists and tables", turn)
         for path in inner_classes(params):
             self._check_class(path, "params", turn)
+        for name in _cache_folders(params):
+            self._fail(
+                "method",
+                "params",
+                f"{name} cannot be set in a study: it names a folder whose files are pickles, and "
+                "pickles run code when they are read",
+                turn,
+            )
         return Method(
             name=self._typed(table, "name", str, "method", kind, turn),
             kind=kind,
@@ -366,16 +374,35 @@ def _is_key(key: str, line: str) -> bool:
 
 def inner_classes(params: Mapping[str, Any]) -> Iterator[Any]:
     """The ``class`` of every table inside ``params`` that describes an estimator."""
-    for value in params.values():
-        if isinstance(value, Mapping):
-            if "class" in value:
-                yield value["class"]
-            yield from inner_classes(value)
+    for _, value in _entries(params):
+        if isinstance(value, Mapping) and "class" in value:
+            yield value["class"]
+
+
+def _cache_folders(params: Mapping[str, Any]) -> Iterator[str]:
+    """Parameters with which scikit-learn's estimators keep what they computed in a folder."""
+    for name, value in _entries(params):
+        if name.split("__")[-1] == "memory" and value is not None:
+            yield name
+
+
+def _entries(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Everything inside tables and lists, with the name of its parameter."""
+    if isinstance(value, Mapping):
+        for key, one in value.items():
+            yield str(key), one
+            yield from _entries(one, str(key))
+    elif isinstance(value, (list, tuple)):
+        for one in value:
+            yield name, one
+            yield from _entries(one, name)
 
 
 def build_estimator(class_path: str, params: Mapping[str, Any], allow: Sequence[str] = ()) -> Any:
     """An estimator; parameters that are tables with a ``class`` are estimators themselves."""
     built = {}
+    for name in _cache_folders(params):
+        raise ValueError(f"{name} cannot be set in a study: its files would be unpickled")
     for name, value in params.items():
         if isinstance(value, Mapping) and "class" in value:
             inner = {key: one for key, one in value.items() if key != "class"}
@@ -436,7 +463,7 @@ def import_class(path: str) -> Any:
     module, _, name = path.rpartition(".")
     try:
         return getattr(import_module(module), name, None)
-    except (ImportError, ValueError):
+    except Exception:  # whatever a module does when it is imported
         return None
 
 

@@ -1,6 +1,7 @@
 """The fitted chain of forests and the walk along it."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -11,12 +12,24 @@ from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.model import ChainModel
 from credalchain.bases.probability_walk import ProbabilityWalk
-from credalchain.bases.protocol import RANKS, Exactness, Labels, Ranks, Rows, Walk
+from credalchain.bases.protocol import (
+    RANKS,
+    ExactBounds,
+    Exactness,
+    Labels,
+    Ranks,
+    Rows,
+    Signs,
+    Walk,
+)
 from credalchain.labels import ABSTAIN
 from credalchain.strategies import Strategy, merge_untold, merge_widest
 from credalchain.tree import Bounds
 
-_COMPILED = {merge_widest: False, merge_untold: True}  # whether branches are weighted
+_COMPILED: dict[Any, bool] = {
+    merge_widest: False,
+    merge_untold: True,
+}  # whether branches are weighted
 
 
 class ForestChainModel(ChainModel):
@@ -32,8 +45,24 @@ class ForestChainModel(ChainModel):
     def encode(self, X: Any) -> NDArray[np.float32]:
         return self.encoder.encode(X, np.float32)
 
+    def text_columns(self) -> list[int]:
+        return list(self.encoder.words)
+
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([forest is None for forest in self.forests])
+
+    def exact_bounds(
+        self, encoded: NDArray[np.float32], *, s: float, strategy: Strategy, precise: bool
+    ) -> ExactBounds | None:
+        if _COMPILED.get(strategy.merge, True):  # weighted means are approximate anyway
+            return None
+
+        def bounds(row: int, j: int, history: Labels) -> tuple[Fraction, Fraction]:
+            forest = self.forests[j]
+            assert forest is not None  # never observed labels are not asked about
+            return forest.exact_bounds(encoded[row], history, s=s)
+
+        return bounds
 
     def begin(
         self, encoded: NDArray[np.float32], *, s: float, strategy: Strategy, precise: bool
@@ -44,7 +73,7 @@ class ForestChainModel(ChainModel):
 
 
 class ForestWalk(ProbabilityWalk):
-    """A batch on its way along a chain of forests."""
+    """A batch on its way along a chain of forests; ties are settled in fractions."""
 
     def __init__(
         self,
@@ -66,6 +95,20 @@ class ForestWalk(ProbabilityWalk):
             worst = Exactness.APPROXIMATE
         any_open = (self._history[rows] == ABSTAIN).any(axis=1)
         return np.where(any_open, RANKS[worst], RANKS[Exactness.EXACT]).astype(np.int8)
+
+    def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+        lower, upper = super().compare(j, threshold, rows)
+        forest = self._forests[j]
+        if forest is None or self._weighted:
+            return lower, upper
+        rounding = 4 * len(forest.roots) * np.finfo(float).eps
+        near = (np.abs(np.stack(self.probabilities(j, rows)) - threshold) <= rounding).any(axis=0)
+        t = Fraction(threshold)
+        for at in np.flatnonzero(near).tolist():
+            row = rows[at]
+            exact = forest.exact_bounds(self._X[row], self._history[row], s=self._s)
+            lower[at], upper[at] = ((bound > t) - (bound < t) for bound in exact)
+        return lower, upper
 
     def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
         forest = self._forests[j]

@@ -1,6 +1,8 @@
 """A fitted forest as a few flat arrays."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -69,11 +71,42 @@ class PackedForest:
         )
         return bounds
 
+    def exact_bounds(
+        self, x: NDArray[np.float32], history: Labels, *, s: float
+    ) -> tuple[Fraction, Fraction]:
+        """The bounds of one row as fractions, both branches taken where a label is open."""
+        totals = [Fraction(0), Fraction(0)]
+        for root in self.roots.tolist():
+            leaves = list(self._leaves(root, x, history.tolist()))
+            ones = [Fraction(float(self.counts[leaf, 1])) for leaf in leaves]
+            rows = [Fraction(float(self.counts[leaf].sum())) + Fraction(s) for leaf in leaves]
+            totals[0] += min(n1 / n for n1, n in zip(ones, rows, strict=True))
+            totals[1] += max((n1 + Fraction(s)) / n for n1, n in zip(ones, rows, strict=True))
+        return totals[0] / len(self.roots), totals[1] / len(self.roots)
+
+    def _leaves(self, node: int, x: NDArray[np.float32], history: list[int]) -> Iterator[int]:
+        """The leaves that a row can come to; an open label has one value on the whole path."""
+        while self.feature[node] != LEAF:
+            column, threshold = int(self.feature[node]), self.threshold[node]
+            if column < 0 and history[-1 - column] < 0 and 0 <= threshold < 1:
+                for value, child in ((0, self.left[node]), (1, self.right[node])):
+                    told = list(history)
+                    told[-1 - column] = value
+                    yield from self._leaves(int(child), x, told)
+                return
+            value = x[column] if column >= 0 else max(history[-1 - column], 0)
+            to_left = self.missing_left[node] if np.isnan(value) else value <= threshold
+            node = int(self.left[node] if to_left else self.right[node])
+        yield node
+
 
 def _counts(trees: list[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
     """Training rows of each class in every node, (nodes, 2), as the bootstrap weighs them."""
     shares = np.concatenate([tree.value[:, 0, :] for tree in trees])
     weights = np.concatenate([tree.weighted_n_node_samples for tree in trees])
+    rows = shares * weights[:, None]
+    if (weights == np.rint(weights)).all():  # whole rows, which shares have rounded
+        rows = np.rint(rows)
     counts = np.zeros((len(weights), 2))
-    counts[:, np.asarray(classes, dtype=np.int64)] = shares * weights[:, None]
+    counts[:, np.asarray(classes, dtype=np.int64)] = rows
     return counts

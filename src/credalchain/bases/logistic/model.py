@@ -50,6 +50,9 @@ class LogisticChainModel(ChainModel):
     def encode(self, X: Any) -> Any:
         return without_missing(self.encoder.encode_table(X))
 
+    def text_columns(self) -> list[int]:
+        return list(self.encoder.words)
+
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([one is None for one in self.members])
 

@@ -17,8 +17,14 @@ from credalchain.tree import Bounds, Ends
 class NaiveLocal:
     """Bounds for the rows of one batch, one s; "X" is the rows' numbers in the batch."""
 
-    def __init__(self, codes: Codes, tables: ChainTables, exact: ExactBounds) -> None:
-        self._sums, self._exact = LabelSums(codes, tables), exact
+    def __init__(
+        self,
+        codes: Codes,
+        tables: ChainTables,
+        exact: ExactBounds,
+        never_observed: NDArray[np.bool_],
+    ) -> None:
+        self._sums, self._exact, self._never = LabelSums(codes, tables), exact, never_observed
         self.log_odds_error = tables.scale.error
 
     def bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
@@ -27,6 +33,8 @@ class NaiveLocal:
 
     def exact_bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
         """The same as fractions."""
+        if self._never[j]:
+            return np.zeros(len(X), dtype=object), np.ones(len(X), dtype=object)
         decided = np.where(history == MISSING, UNDECIDED, history).astype(np.int8)
         rows = X[:, 0].tolist()
         bounds = [self._exact(row, j, one) for row, one in zip(rows, decided, strict=True)]
@@ -35,14 +43,17 @@ class NaiveLocal:
 
     def ends(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Ends:
         """Bounds with complements, in the widest floats: log-odds of hundreds are common."""
-        values, zeros = self._sums.of(X[:, 0], j)
+        if self._never[j]:  # anything is possible
+            zeros, ones = np.zeros(len(X)), np.ones(len(X))
+            return (zeros, ones), (ones, zeros)
+        values, factors = self._sums.of(X[:, 0], j)
         for k in np.flatnonzero((history != MISSING).any(axis=0)).tolist():
             values = values + self._sums.pairs[k, history[:, k], j]
             if self._sums.pair_zeros is not None:
-                assert zeros is not None
-                zeros = zeros + self._sums.pair_zeros[k, history[:, k], j]
+                assert factors is not None
+                factors = factors + self._sums.pair_zeros[k, history[:, k], j]
         log_odds = values.astype(np.longdouble) / self._sums.scale.unit
-        log_odds = resolve_zero_factors(log_odds, zeros, -np.inf, np.inf)
+        log_odds = resolve_zero_factors(log_odds, factors, -np.inf, np.inf)
         with np.errstate(over="ignore"):
             one, zero = 1 / (1 + np.exp(-log_odds)), 1 / (1 + np.exp(log_odds))
         return (one[:, 0], zero[:, 0]), (one[:, 1], zero[:, 1])

@@ -37,6 +37,7 @@ from credalchain.bases.protocol import (
     Request,
     Walk,
 )
+from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy, branching
 
 _EXACTNESS = np.array(  # by whether ties can be settled
@@ -82,6 +83,14 @@ class NaiveChainModel(ChainModel):
     def encode(self, X: Any) -> Codes:
         return as_codes(input_codes(X, self.discretizer), self.counts.n_categories)
 
+    def text_columns(self) -> list[int]:
+        binnings = getattr(self.discretizer, "binnings_", [])
+        return [
+            i
+            for i, binning in enumerate(binnings)
+            if isinstance(binning, Categories) and binning.keys.dtype.kind == "U"
+        ]
+
     def never_observed(self) -> NDArray[np.bool_]:
         return np.asarray(self.counts.label.sum(axis=1) == 0)
 
@@ -121,7 +130,13 @@ class NaiveChainModel(ChainModel):
         if strategy.merge is None:
             exact = self._settler(encoded, s, branching, precise=precise).bounds
             rows = np.arange(encoded.shape[0])[:, None]
-            return LocalWalk(NaiveLocal(codes, tables, exact), rows, self.n_labels, s, strategy)
+            return LocalWalk(
+                NaiveLocal(codes, tables, exact, self.never_observed()),
+                rows,
+                self.n_labels,
+                s,
+                strategy,
+            )
         return NaiveWalk(codes, tables, self._settler(encoded, s, strategy, precise=precise))
 
     def contributions(

@@ -50,6 +50,9 @@ class WrappedChainModel(ChainModel):
     def encode(self, X: Any) -> Any:
         return self.encoder.encode_table(X)
 
+    def text_columns(self) -> list[int]:
+        return list(self.encoder.words)
+
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([model is None for model in self.models])
 
