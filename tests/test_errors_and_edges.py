@@ -448,3 +448,11 @@ def test_workers_have_a_limit():
     chain.predict_partial([[0.5], [0.1]])
     with pytest.raises(ValueError, match="n_jobs must be .* at most 1000, got 20000000000"):
         chain.set_params(n_jobs=20_000_000_000).predict_partial([[0.5], [0.1]])
+
+
+def test_a_fit_that_failed_leaves_nothing_fitted():
+    chain = CredalChainClassifier()
+    with pytest.raises(ValueError, match="two distinct values"):
+        chain.fit(np.zeros((3, 1)), ["a", "b", "c"])
+    with pytest.raises(NotFittedError):
+        chain.predict([[0.0]])

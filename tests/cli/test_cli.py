@@ -642,3 +642,15 @@ def test_known_cells_of_every_kind(place, tmp_path):
     )
     rock = [line.split(",")[0] for line in done.stdout.splitlines()[1:]]
     assert rock[1:4] == ["1", "0", "1"]
+
+
+@pytest.mark.parametrize("base", ["naive", "forest", "logistic", "wrapper"])
+def test_text_that_looks_like_numbers_is_text(tmp_path, base):
+    """A column of words in fit; the new file has only words that are digits."""
+    train = pd.DataFrame({"zip": ["1", "2", "3", "x"] * 10, "a": [0, 1] * 20, "b": [1, 0] * 20})
+    train.to_csv(tmp_path / "train.csv", index=False)
+    train[train.zip != "x"][["zip"]].to_csv(tmp_path / "new.csv", index=False)
+    options = ("--labels", "a,b", "--base", base, "--out", "m")
+    credalchain("fit", "train.csv", *options, cwd=tmp_path)
+    done = credalchain("predict", "m", "new.csv", "--out", "-", cwd=tmp_path)
+    assert len(done.stdout.splitlines()) == 31

@@ -488,3 +488,12 @@ def test_words_as_labels_in_a_sparse_file(tmp_path):
     data = read_arff(file, ["L", "M"])
     assert data.Y.tolist() == [[1, 0], [0, 1]]
     assert data.X.toarray().tolist() == [[1, 0], [0, 2]]
+
+
+def test_without_quotes_a_backslash_before_a_letter_is_kept(tmp_path):
+    r"""Names such as \\tau; in quotes, \\t is a tab."""
+    text = "@relation x\n@attribute \\tau {0,1}\n@attribute '\\tau' numeric\n@data\n1,2\n0,3\n"
+    (tmp_path / "x.arff").write_text(text)
+    data = read_arff(tmp_path / "x.arff", ["\\tau"])
+    assert data.label_names == ["\\tau"]
+    assert data.feature_names == ["\tau"]

@@ -625,7 +625,7 @@ def test_a_task_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
     path = small(tmp_path, repeats=2, extra=deadly + TREE)
     path.write_text(path.read_text().replace("[0.0, 0.4]", "[0.0]"))
     options = ("--out", "r", "--jobs", "2", "--allow", "deadly")
-    done = credalchain("run", path, *options, cwd=tmp_path, status=1)
+    done = credalchain_process("run", path, *options, cwd=tmp_path, status=1)
     assert "What it was working on is tried once more" in done.stderr
     assert "2 tasks failed, the others are done; the first: embedded:yeast, deadly" in done.stderr
     assert "Run the study again to go on, with fewer workers" in done.stderr
@@ -740,3 +740,26 @@ def test_data_commands(tmp_path):
     assert len(set(map(len, models))) == 1
     wrong = credalchain("data", "get", "flag", cwd=tmp_path, status=1)
     assert "name must be one of" in wrong.stderr
+
+
+@pytest.mark.parametrize(
+    ("params", "words"),
+    [
+        ('{ memory = "cache" }', "memory cannot be set in a study"),
+        ('{ base = { class = "sklearn.pipeline.Pipeline", memory = "c" } }', "memory cannot be"),
+        ('{ steps = [["a", { class = "os.system" }]] }', "os.system' cannot be imported"),
+        ("{ " + ".".join("a" * 3000) + " = 1 }", "params must be numbers"),
+    ],
+    ids=["cache", "cache inside", "class in a list", "very deep"],
+)
+def test_parameters_that_could_run_code_are_refused(tmp_path, params, words):
+    method = f"""
+[[method]]
+name = "other"
+kind = "estimator"
+class = "sklearn.cluster.FeatureAgglomeration"
+params = {params}
+"""
+    path = small(tmp_path, extra=method)
+    with pytest.raises(StudyError, match=words):
+        load_study(path)
