@@ -54,11 +54,12 @@ class CredalPrediction:
         """What a model answered about the rows of ``X`` by one strategy, for the first s."""
         assert answer.log_odds is not None
         exactness = answer.exactness[strategy, 0]
+        rows = exactness[:1] if exactness.strides[0] == 0 else exactness  # all alike, or not
         index = getattr(X, "index", None)
         return cls(
             answer.labels[strategy, 0],
             answer.log_odds[strategy, 0],
-            tuple(_EXACTNESS[rank] for rank in exactness.max(axis=0, initial=0)),
+            tuple(_EXACTNESS[rank] for rank in rows.max(axis=0, initial=0)),
             tuple(label_names),
             None if callable(index) else index,
             None if answer.interval is None else answer.interval[strategy, 0],

@@ -31,7 +31,7 @@ class Store:
     """
 
     def __init__(self, folder: str | Path) -> None:
-        self.folder = Path(folder)
+        self.folder = Path(folder).absolute()  # workers may be in another directory
         self._results = self.folder / "results"
         self._errors = self.folder / "errors"
 
