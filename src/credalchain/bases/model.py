@@ -135,12 +135,8 @@ def walk_along(walk: Walk, request: Request) -> Answer:
     else:
         for j in request.order.tolist():
             visit(j, np.arange(walk.n_rows))
-    never = request.never_observed
-    exactness[:, never] = 0
-    if log_odds is not None:
-        log_odds[:, never] = (-np.inf, np.inf)
-    if interval is not None:
-        interval[:, never] = (0.0, 1.0)
+    exactness[:, request.never_observed] = 0
+    request.make_vacuous(log_odds, interval)
     return Answer(labels, log_odds, exactness, interval, visited)
 
 

@@ -81,6 +81,13 @@ class Request:
             forced = np.where(known == MISSING, forced, known)
         return forced
 
+    def make_vacuous(self, log_odds: LogOdds | None, interval: NDArray[Any] | None = None) -> None:
+        """Bounds (..., m, 2) of labels that nobody ever observed say nothing."""
+        if log_odds is not None:
+            log_odds[..., self.never_observed, :] = (-np.inf, np.inf)
+        if interval is not None:
+            interval[..., self.never_observed, :] = (0.0, 1.0)
+
 
 @dataclass(frozen=True)
 class Answer:

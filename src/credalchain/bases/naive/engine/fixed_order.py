@@ -114,8 +114,8 @@ class FixedOrderPass:
                 self._walk(first, stop, *start_sums(self._codes, self._tables, first, stop))
 
             for_each_chunk(n_rows, size, self._request.n_jobs, walk)
-        if self.log_odds.shape[1]:
-            self.log_odds[:, :, self._request.never_observed] = (-np.inf, np.inf)
+        if self.log_odds.shape[1] and self._request.never_observed.any():
+            self._request.make_vacuous(self.log_odds)
 
     def _walk(self, first: int, stop: int, sums: IntArray, zeros: Any) -> None:
         forced = self._forced(first, stop)
