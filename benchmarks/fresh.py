@@ -12,6 +12,7 @@ from splits import Split
 from timing import fastest
 
 from credalchain import CredalChainClassifier, NaiveCredal
+from credalchain.preprocessing import read_table
 
 _FIRST_CALLS = """
 import json, sys, time
@@ -68,5 +69,5 @@ def one_row(split: Split) -> dict[str, float]:
     row = split.test[:1]
     return {
         "call": fastest(lambda: chain.infer(row)),
-        "checks": fastest(lambda: chain._read_X(row, reset=False)),
+        "checks": fastest(lambda: read_table(chain, row, reset=False)),
     }

@@ -94,6 +94,13 @@ def test_a_prior_from_outside(order):
     assert chain.predict([[0]])[0, first] == 1
 
 
+def test_a_prior_beyond_the_rounding_bound_is_refused():
+    base = NaiveCredal(prior=Prior("sure", lambda n0, n1, s: ((1e200, 1), (1e200, 1))))
+    X, Y = data()
+    with pytest.raises(ValueError, match="prior 'sure' must give log-odds below 256"):
+        CredalChainClassifier(base).fit(X, Y).infer(X)
+
+
 def _rows_counted(counts):
     return np.full((counts.n_labels, counts.n_labels, 2), counts.n_rows)
 

@@ -30,7 +30,7 @@ class ChainModel(ABC):
 
     n_labels: int
     serves_any_order = False  # whether ``Request.order`` may be any, whatever it was fitted for
-    shares_encoding = False  # whether all models of the class encode the same input alike
+    shares_encoding = False  # whether its models encode alike: an ensemble then encodes once
     rows_at_once = 4096
 
     @property
@@ -104,7 +104,10 @@ class ChainModel(ABC):
 
 
 def walk_along(walk: Walk, request: Request) -> Answer:
-    """Along the chain, label by label: ask for bounds, decide, set the label. No leading axes."""
+    """Along the chain, label by label: ask for bounds, decide, set the label.
+
+    Arrays of the answer are (n, m): for one strategy and s.
+    """
     shape = (walk.n_rows, walk.n_labels)
     labels = np.empty(shape, dtype=np.int8)
     exactness = np.zeros(shape, dtype=np.int8)

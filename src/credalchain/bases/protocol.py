@@ -25,11 +25,14 @@ Signs = NDArray[np.int8]
 Ranks = NDArray[np.int8]  # of Exactness
 Order = NDArray[np.int64]
 ExactBounds = Callable[[int, int, Labels], tuple[Fraction, Fraction]]
-"""Lower and upper probability of a row's label, given a history (m,)."""
+"""``f(row, j, history)``: lower and upper probability of label j, given a history (m,)."""
 
 
 class Exactness(StrEnum):
-    """How the bounds given relate to the bounds defined, from the best to the worst."""
+    """How the bounds given relate to the bounds defined, from the best to the worst.
+
+    Outer bounds contain those defined, inner ones lie inside them.
+    """
 
     EXACT = "exact"
     OUTER = "outer"
@@ -48,7 +51,8 @@ class Request:
     ``values`` are values of s. ``order`` is the order of the labels, None for the dynamic one.
     ``never_observed`` (m,) are labels that no training row had a value for, ``known`` (n, m) labels
     that were answered already (-1 elsewhere). With ``chained`` false no label is told to the
-    others. ``precise`` never abstains and answers 1 at the threshold itself.
+    others. ``precise`` never abstains and answers 1 at the threshold itself. Without
+    ``wants_bounds`` labels are enough. ``n_jobs`` is a number of threads.
     """
 
     values: tuple[float, ...]
@@ -189,7 +193,7 @@ class CredalBase(Protocol):
 def decide(lower_sign: Signs, upper_sign: Signs, *, precise: bool) -> Labels:
     """Labels from the signs of bound - threshold: the decision rule, in one place.
 
-    1 if lower > t, 0 if upper < t, otherwise left open. The precise chain, whose bounds are one,
+    1 if lower > t, 0 if upper < t, otherwise left open. The precise chain, whose bounds coincide,
     answers 1 at t itself.
     """
     if precise:

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 from hypothesis import given
+from scipy import sparse
 
 from credalchain import ChainCounts, CredalChainClassifier, Discretizer, NaiveCredal
 from problems import cases
@@ -183,3 +184,23 @@ def test_counts_changed_behind_our_back_are_refused():
     counts.label[0, 0] = 10**6
     with pytest.raises(ValueError, match=r"counts\.label holds 1000000"):
         CredalChainClassifier.from_counts(counts)
+
+
+@pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
+def test_counting_parts_and_adding_them_up(thin):
+    rng = np.random.default_rng(0)
+    X = rng.integers(0, 3, (90, 4)).astype(float)
+    X = sparse.csr_array(X) if thin else X
+    Y = rng.integers(-1, 2, (90, 3))
+    bins = Discretizer(n_bins=3).fit(X)
+    whole = CredalChainClassifier(NaiveCredal(discretizer=Discretizer(n_bins=3))).fit(X, Y)
+    parts = [ChainCounts.from_rows(X[i : i + 30], Y[i : i + 30], bins) for i in (0, 30, 60)]
+    assert sum(parts) == whole.model_.counts == ChainCounts.from_rows(X, Y, bins)
+
+
+def test_rows_that_do_not_fit_each_other_are_refused():
+    X, Y = np.zeros((5, 2), int), np.zeros((4, 3), int)
+    with pytest.raises(ValueError, match=r"the same rows, got shapes \(5, 2\) and \(4, 3\)"):
+        ChainCounts.from_rows(X, Y)
+    with pytest.raises(ValueError, match="Y must hold 0, 1 or missing"):
+        ChainCounts.from_rows(X, np.full((5, 3), 5))

@@ -226,7 +226,7 @@ def given_codes(X: Any) -> Any:
 
 
 def _objects_as_floats(values: NDArray[Any]) -> NDArray[Any]:
-    """TableEncoder with None or pd.NA among them; unchanged if there is anything else."""
+    """Numbers with None or pd.NA among them; unchanged if there is anything else."""
     try:
         cells = [
             np.nan if is_missing(cell) else float(cell)

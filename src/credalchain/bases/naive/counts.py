@@ -13,11 +13,11 @@ from credalchain.bases.naive.codes import (
     SparseCodes,
     as_codes,
     categories_of_codes,
-    input_codes,
+    given_codes,
     table_rows,
 )
 from credalchain.bases.naive.engine.layout import aligned
-from credalchain.labels import MISSING
+from credalchain.labels import MISSING, as_labels
 
 IntArray = NDArray[np.int64]
 
@@ -68,18 +68,34 @@ class ChainCounts:
 
         Parameters
         ----------
-        X : checked rows: codes, or whatever the discretizer takes
-        Y : int8 array (n, m) as ``as_labels`` gives it, -1 for missing
+        X : array-like, data frame or scipy sparse of shape (n, p)
+            Codes, or whatever the discretizer takes.
+        Y : label matrix of shape (n, m), as :func:`credalchain.as_labels` reads it
         discretizer : fitted discretizer with ``n_categories_``, optional
             Without one, X holds codes, and each feature has as many categories as its largest
-            code says.
+            code says: make counts of several tables equal with ``widened``.
+
+        Examples
+        --------
+        >>> from credalchain import ChainCounts, CredalChainClassifier, Discretizer
+        >>> X, Y = [[0.1], [0.9], [0.4], [0.8]], [[0, 1], [1, 0], [0, 1], [1, None]]
+        >>> bins = Discretizer(n_bins=2).fit(X)
+        >>> parts = [ChainCounts.from_rows(X[i : i + 2], Y[i : i + 2], bins) for i in (0, 2)]
+        >>> chain = CredalChainClassifier.from_counts(sum(parts), discretizer=bins, s=0.1)
+        >>> chain.predict([[0.2]])
+        array([[0, 1]])
         """
-        codes = input_codes(X, discretizer)
+        codes = given_codes(X) if discretizer is None else discretizer.transform(X)
+        labels = as_labels(Y, require_zero=False)
+        if codes.ndim != 2 or codes.shape[0] != len(labels):
+            raise ValueError(
+                f"X and Y must have the same rows, got shapes {codes.shape} and {labels.shape}."
+            )
         if discretizer is None:
             k = categories_of_codes(codes)
-            return count(as_codes(codes, k, within=True), Y, k)
+            return count(as_codes(codes, k, within=True), labels, k)
         k = np.asarray(discretizer.n_categories_, dtype=np.int64)
-        return count(as_codes(codes, k), Y, k)
+        return count(as_codes(codes, k), labels, k)
 
     @classmethod
     def trusted(

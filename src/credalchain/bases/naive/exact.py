@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from credalchain.bases.naive.codes import Codes, IntArray
 from credalchain.bases.naive.counts import ChainCounts
-from credalchain.bases.naive.formulas import NaiveSettings
+from credalchain.bases.naive.formulas import NaiveSettings, idm_bounds
 from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.strategies import EVEN, Odds, OddsBounds, Strategy, greatest_odds, least_odds
 
@@ -45,7 +45,7 @@ class OddsProduct:
 
     def compared_with(self, other: "OddsProduct") -> int:
         """The sign of self - other."""
-        left, right = self._infinity(), other._infinity()
+        left, right = self._infinite_sign(), other._infinite_sign()
         if left or right:
             return (left > right) - (left < right)
         powers = Counter(self._powers)
@@ -55,7 +55,7 @@ class OddsProduct:
 
     def probability(self) -> Fraction:
         """P = odds / (1 + odds); 0 for odds of 0/0."""
-        infinity = self._infinity()
+        infinity = self._infinite_sign()
         if infinity:
             return Fraction(max(infinity, 0))
         above, below = _evaluated(self._powers)
@@ -65,11 +65,11 @@ class OddsProduct:
         """1 / self. Odds of 0/0 count as 0, so their inverse is infinite."""
         result = OddsProduct()
         result._powers.update({factor: -power for factor, power in self._powers.items()})
-        infinity = self._infinity()
+        infinity = self._infinite_sign()
         result._zero_above, result._zero_below = infinity > 0, infinity < 0
         return result
 
-    def _infinity(self) -> int:
+    def _infinite_sign(self) -> int:
         """-1 for odds of 0 (0/0 included), 1 for infinite odds, 0 for all others."""
         return -1 if self._zero_above else int(self._zero_below)
 
@@ -187,9 +187,7 @@ class ExactChain:
     def _bounds(self, n: int, total: int, denominator: int, k: int) -> tuple[Fraction, Fraction]:
         if self._s == 0 and total == 0:
             return Fraction(1, k), Fraction(1, k)
-        mix = self._epsilon / k
-        lower = (1 - self._epsilon) * n / (denominator + self._s) + mix
-        upper = (1 - self._epsilon) * (n + self._s) / (denominator + self._s) + mix
+        lower, upper = idm_bounds(n, denominator, k, self._s, self._epsilon)
         return lower, upper
 
 

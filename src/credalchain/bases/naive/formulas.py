@@ -1,7 +1,7 @@
 """The formulas of the naive credal model, as values: bounds, priors and denominators.
 
-They work on arrays, on exact fractions and in compiled code alike, so that each stands in one
-place. A new prior or denominator is one more value here, or one that a user passes.
+They work on arrays and on exact fractions alike (the bounds also in compiled code), so that each
+stands in one place. A new prior or denominator is one more value here, or one that a user passes.
 """
 
 from collections.abc import Callable
@@ -22,14 +22,17 @@ def idm_bounds(n: Any, denominator: Any, k: Any, s: Any, epsilon: Any) -> Any:
 
     An epsilon is mixed in as the uniform distribution, so that no bound is 0.
     """
-    share = (1.0 - epsilon) / (denominator + s)
+    share = (1 - epsilon) / (denominator + s)
     floor = epsilon / k
     return n * share + floor, (n + s) * share + floor
 
 
 @dataclass(frozen=True)
 class Prior:
-    """Where the odds of a label start: ``odds(n0, n1, s)`` from the numbers of rows per class."""
+    """Where the odds of a label start: ``odds(n0, n1, s)`` from the numbers of rows per class.
+
+    It must work on arrays and on fractions, with odds between 1e-111 and 1e111 (or 0, or infinite).
+    """
 
     name: str
     odds: Callable[[Any, Any, Any], OddsPair]
@@ -37,7 +40,10 @@ class Prior:
 
 @dataclass(frozen=True)
 class Denominator:
-    """D of a pair of labels: ``of(counts)``, (m, m, 2), [k, j, a]."""
+    """What counts of a pair of labels are divided by: ``of(counts)``, (m, m, 2).
+
+    Entry [k, j, a] is for the rows in which label j is a and label k was counted.
+    """
 
     name: str
     of: Callable[[ChainCounts], NDArray[np.int64]]
@@ -49,7 +55,7 @@ def _laplace(n0: Any, n1: Any, s: Any) -> OddsPair:
 
 
 def _paper(n0: Any, n1: Any, s: Any) -> OddsPair:
-    never_seen = (n0 == 0) | (n1 == 0)  # a class: Laplace's 1 there, 0 elsewhere
+    never_seen = (n0 == 0) | (n1 == 0)  # of a class; then one more row of each (Laplace)
     odds = (n1 + never_seen, n0 + never_seen)
     return odds, odds
 

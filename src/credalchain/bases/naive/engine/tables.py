@@ -47,7 +47,8 @@ _WORTH_COMPILING = 2**16  # cells: some milliseconds without kernels
 class ChainTables(NamedTuple):
     """All tables for some values of s, some strategies and one order of the labels.
 
-    Zero factors are only there for the first values, those without epsilon (or for none).
+    Zero factors are only there for the first values, those without epsilon, or for all of them if
+    the prior has some (or for none).
     ``prior`` is (tiles, lanes). ``features`` has parts, see :class:`KeptTable`. ``pairs`` is
     (values of s, m, columns, width): what a label adds as 0, as 1 and left open; its m is 0 where
     labels are not told to each other. ``open_columns`` are the columns of an open label in each
@@ -171,6 +172,12 @@ class TableSource:
         for bound, (above, below) in enumerate(self._settings.prior.odds(n0, n1, values)):
             with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and its differences
                 by_label[:, :, bound] = np.log(above) - np.log(below)
+        finite = by_label[np.isfinite(by_label)]
+        if finite.size and np.abs(finite).max() >= LARGEST_TERM:
+            raise ValueError(
+                f"prior {self._settings.prior.name!r} must give log-odds below {LARGEST_TERM:g} in "
+                f"size (or infinite), got {finite[np.abs(finite).argmax()]}."
+            )
         return FixedTable.from_log_odds(log_odds.reshape(layout.n_tiles, -1), self._scale)
 
     # -- features ----------------------------------------------------------------------
