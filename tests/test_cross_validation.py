@@ -3,7 +3,8 @@
 from sklearn.model_selection import KFold
 
 from credalchain import CredalChainClassifier, cross_val_partial
-from credalchain.model_selection import fitted_folds, predict_along, score_path
+from credalchain.estimators.folds import fitted_folds
+from credalchain.model_selection import predict_along, score_path
 
 
 def test_one_cross_validation_for_labels_bounds_and_scores(yeast):

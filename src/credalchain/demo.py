@@ -13,9 +13,9 @@ from sklearn.model_selection import KFold
 
 from credalchain.datasets import EmbeddedData, load_embedded_yeast
 from credalchain.estimators.chain import CredalChainClassifier
+from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.metrics import completeness, incorrectness, set_accuracy
-from credalchain.model_selection import fitted_folds
 from credalchain.plotting import CompletenessCurveDisplay, plot_predictions
 from credalchain.text import visible
 

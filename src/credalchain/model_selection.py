@@ -1,18 +1,17 @@
 """Partial predictions through scikit-learn's meta-estimators, and scorers built on them."""
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.base import clone
 from sklearn.model_selection import KFold
-from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import indexable
 
 from credalchain.bases.protocol import Labels
+from credalchain.estimators.folds import fitted_folds
 from credalchain.labels import MISSING, as_labels
 from credalchain.metrics import MEASURES, Measure, tally
 
@@ -166,23 +165,6 @@ def training_targets(labels: Labels) -> Any:
     """
     missing = labels == MISSING
     return np.where(missing, np.nan, labels) if missing.any() else labels
-
-
-class FittedFold(NamedTuple):
-    """Rows that were held out, by number and by content, and an estimator fitted on the others."""
-
-    rows: Rows
-    X: Any
-    estimator: Any
-
-
-def fitted_folds(
-    estimators: Iterable[Any], X: Any, Y: Any, splits: Iterable[tuple[Rows, Rows]]
-) -> Iterator[FittedFold]:
-    """Cross-validation, fold by fold: a clone of the next estimator for each (train, test)."""
-    for (train, test), estimator in zip(splits, estimators, strict=False):
-        fitted = clone(estimator).fit(take_rows(X, train), take_rows(Y, train))
-        yield FittedFold(test, take_rows(X, test), fitted)
 
 
 @dataclass(frozen=True)

@@ -14,9 +14,10 @@ from sklearn.model_selection import KFold
 from credalchain.cli import options as o
 from credalchain.cli.console import note, progress, stdout
 from credalchain.cli.tables import read_labelled
+from credalchain.estimators.folds import fitted_folds
 from credalchain.labels import as_labels
 from credalchain.metrics import MEASURES
-from credalchain.model_selection import fitted_folds, predict_along, score_path
+from credalchain.model_selection import predict_along, score_path
 from credalchain.report import partial_report
 
 _VALUES, _REWARDS = "0,1,2,4", "0.3,0.6,1,2"

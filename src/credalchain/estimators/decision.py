@@ -3,6 +3,7 @@
 import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,6 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import KFold
-from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.forest import CredalForest
@@ -19,6 +19,7 @@ from credalchain.bases.protocol import Answer, Exactness, Labels, Ranks, uniform
 from credalchain.estimators.base import CautiousTagsMixin, CredalClassifier
 from credalchain.estimators.calibration import best_exponent, sharpened
 from credalchain.estimators.ensemble import CredalChainEnsemble
+from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.sampling import sample_labels
 from credalchain.labels import ABSTAIN, MISSING
@@ -140,12 +141,12 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         targets = np.where(missing, np.nan, labels) if missing.any() else labels
         p, usable = np.empty(labels.shape), labels.copy()
         folds = KFold(min(n, n_folds), shuffle=True, random_state=0)
-        for train, test in folds.split(targets):
-            with warnings.catch_warnings():  # of labels that no row of this fold has
-                warnings.filterwarnings("ignore", "never observed", UserWarning)
-                fitted = self._unfitted().fit(take_rows(X, train), targets[train])
-            p[test] = fitted.label_proba(take_rows(X, test))
-            usable[np.ix_(test, fitted.model_.never_observed())] = MISSING
+        with warnings.catch_warnings():  # of labels that no row of a fold has
+            warnings.filterwarnings("ignore", "never observed", UserWarning)
+            splits = folds.split(targets)
+            for test, new, fitted in fitted_folds(repeat(self._unfitted()), X, targets, splits):
+                p[test] = fitted.label_proba(new)
+                usable[np.ix_(test, fitted.model_.never_observed())] = MISSING
         return best_exponent(p, usable)
 
     def _unfitted(self) -> Any:
