@@ -141,22 +141,17 @@ class LocalWalk(Walk):
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Certainties that rounding could order are compared in fractions."""
-        rows = np.arange(self.n_rows)
-        certainty = np.full(candidates.shape, -np.inf)
-        for j in range(self.n_labels):
-            lower, upper = self.log_odds(j, rows)
-            certainty[:, j] = np.maximum(lower, -upper)
-        certainty[~candidates] = -np.inf
+        certainty = self.certainty(candidates)
         best = certainty.max(axis=1, keepdims=True)
         near = candidates & (certainty >= best - 2 * self._rounding())
         chosen: NDArray[np.int64] = np.argmax(near, axis=1)
         for row in np.flatnonzero(near.sum(axis=1) > 1).tolist():
             labels = np.flatnonzero(near[row]).tolist()
-            exact = [self._certainty(j, np.array([row])) for j in labels]
+            exact = [self._exact_certainty(j, np.array([row])) for j in labels]
             chosen[row] = labels[exact.index(max(exact))]
         return chosen
 
-    def _certainty(self, j: int, row: Rows) -> Fraction:
+    def _exact_certainty(self, j: int, row: Rows) -> Fraction:
         """max(lower, 1 - upper), which orders as max(L, -U) does."""
         (lower, _), (upper, _) = self._solved(j, row, exact=True)
         return max(Fraction(lower[0]), 1 - Fraction(upper[0]))

@@ -144,15 +144,20 @@ class Walk(ABC):
         return np.sign(lower - cut).astype(np.int8), np.sign(upper - cut).astype(np.int8)
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """For each row, the candidate label with the largest max(L, -U); ties to the first."""
+        """For each row, the candidate label with the largest certainty; ties to the first."""
+        certainty = self.certainty(candidates)
+        best = certainty.max(axis=1, keepdims=True)
+        return np.asarray(np.argmax(candidates & (certainty == best), axis=1))
+
+    def certainty(self, candidates: NDArray[np.bool_]) -> LogOdds:
+        """max(L, -U) of the lower and upper log-odds, (n, m); -inf for labels not asked about."""
         rows = np.arange(self.n_rows)
         certainty = np.full(candidates.shape, -np.inf)
         for j in range(self.n_labels):
             lower, upper = self.log_odds(j, rows)
             certainty[:, j] = np.maximum(lower, -upper)
         certainty[~candidates] = -np.inf
-        best = certainty.max(axis=1, keepdims=True)
-        return np.asarray(np.argmax(candidates & (certainty == best), axis=1))
+        return certainty
 
 
 class Contribution(NamedTuple):
