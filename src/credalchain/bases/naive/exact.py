@@ -111,7 +111,7 @@ class ExactChain:
         self._merge = strategy.merge_exact
         self._conservative = conservative
         self._s = Fraction(s)
-        self._epsilon = Fraction(settings.epsilon_for(s))
+        self._epsilon = Fraction(float(settings.epsilon_for(s)))
         self._odds = lru_cache(maxsize=65536)(self._odds_of)
 
     def odds(

@@ -97,9 +97,10 @@ class NaiveSettings:
     missing_features: Literal["ignore", "conservative"]
     epsilon_at_zero: float | None = None  # another epsilon for s = 0, as the authors' code has it
 
-    def epsilon_for(self, s: float) -> float:
-        """The epsilon that goes with a value of s."""
-        return self.epsilon if s > 0 or self.epsilon_at_zero is None else self.epsilon_at_zero
+    def epsilon_for(self, s: Any) -> NDArray[np.float64]:
+        """The epsilon that goes with a value of s, or with each of several."""
+        at_zero = self.epsilon if self.epsilon_at_zero is None else self.epsilon_at_zero
+        return np.where(np.asarray(s) > 0, self.epsilon, at_zero)
 
     def is_conservative(self, *, precise: bool) -> bool:
         """Whether a missing feature widens bounds; the precise chain can only ignore it."""

@@ -121,7 +121,7 @@ class TableSource:
 
     def tables(self, values: tuple[float, ...]) -> ChainTables:
         """``values`` as ``groups`` gives them."""
-        epsilons = np.array([self._settings.epsilon_for(s) for s in values])
+        epsilons = self._settings.epsilon_for(values)
         at = SValues(np.array(values), epsilons, int((epsilons == 0).sum()))
         layout = Layout.of(len(values), len(self._order))
         prior, features = self._prior_table(at.values, layout), self._feature_table(at, layout)
@@ -146,9 +146,8 @@ class TableSource:
         Values without epsilon come first, or stay among themselves where zero factors do not come
         from their counts alone.
         """
-        epsilons = [self._settings.epsilon_for(s) for s in values]
-        bare = [at for at, epsilon in enumerate(epsilons) if epsilon == 0]
-        others = [at for at, epsilon in enumerate(epsilons) if epsilon > 0]
+        epsilons = self._settings.epsilon_for(values)
+        bare, others = np.flatnonzero(epsilons == 0).tolist(), np.flatnonzero(epsilons).tolist()
         layout = Layout.of(len(values), len(self._order))
         prior = self._prior_table(np.array(values), layout)
         mixes = self._all_compiled() and not self._worst and prior.zeros is None
