@@ -3,6 +3,7 @@
 import hashlib
 import json
 import re
+import reprlib
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -74,7 +75,7 @@ def _check_description(path: Path, description: Any, arrays: Arrays) -> None:
         raise ModelFileError(f"{path} is not a credalchain model.")
     schema = description.get("schema")
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        raise ModelFileError(f"{path} has no sound schema number, got {schema!r}.")
+        raise ModelFileError(f"{path} has no sound schema number, got {reprlib.repr(schema)}.")
     if schema > SCHEMA:
         raise ModelFileError(
             f"{path} has schema {schema}, written by credalchain {description.get('package')}; "

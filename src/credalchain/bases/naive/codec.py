@@ -124,4 +124,6 @@ def _restore_binning(column: Description, cuts: NDArray[Any], used: int) -> tupl
     wanted = {"words": str, "values": float}[kind]
     if not all(type(key) is wanted for key in keys) or len(set(keys)) != len(keys):
         raise ModelFileError(f"the categories of a column must be different {kind}")
+    if wanted is float and not np.isfinite(keys).all():
+        raise ModelFileError("the values of a column must be finite numbers")
     return Categories(np.array(keys, dtype=None if keys and wanted is str else np.float64)), used
