@@ -215,7 +215,7 @@ def test_models_that_are_no_sum(name):
     assert str(explanation).startswith("decided jointly" if name == "joint" else "s = ")
 
 
-def test_knobs_do_not_mix():
+def test_caution_parameters_do_not_mix():
     X, Y = [[0.0], [1.0]] * 4, [[0, 1], [1, 0]] * 4
     decision = JointDecision(CredalChainClassifier()).fit(X, Y)
     with pytest.raises(ValueError, match="has a reward in place of s"):

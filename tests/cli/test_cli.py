@@ -85,19 +85,19 @@ def test_every_base_from_fit_to_explain(place, name):
     labels = ["--labels", "last:3", "--ignore", "id"]
     credalchain("-q", "fit", "songs.csv", *labels, *BASES[name], "--out", name, cwd=place)
     joint = name in ("joint", "recommended")
-    knob = ["--reward", "1"] if joint else ["--s", "0.5"]
-    known = ["--known", "folk", *knob]
+    caution = ["--reward", "1"] if joint else ["--s", "0.5"]
+    known = ["--known", "folk", *caution]
     out = credalchain("-q", "predict", name, "songs.csv", "--out", "-", *known, cwd=place).stdout
     answers = pd.read_csv(pd.io.common.StringIO(out), dtype=str)
     said = SONGS.folk.notna()
     assert (answers.folk[said] == SONGS.folk[said].astype(int).astype(str)).all()
     model = load_model(place / name)
     table = SONGS[["tempo", "key", "live"]]
-    chosen = {knob[0].removeprefix("--"): float(knob[1])}
+    chosen = {caution[0].removeprefix("--"): float(caution[1])}
     told = SONGS[["folk"]].astype("float64")
     words = model.infer(table, known=told, **chosen).to_strings()
     np.testing.assert_array_equal(answers.to_numpy(), words)
-    shown = credalchain("explain", name, "new.csv", "--row", "2", *knob, cwd=place).stdout
+    shown = credalchain("explain", name, "new.csv", "--row", "2", *caution, cwd=place).stdout
     assert "not a sum of reasons" in shown
     assert "rock" in shown
     assert "label order" in credalchain("info", name, cwd=place).stdout

@@ -40,11 +40,11 @@ def forest_bounds(
     n_trees, n_labels = roots.shape[0], history.shape[1]
     labels = np.empty(n_labels, np.int8)  # of a row; open ones as the present path fixed them
     fixed = np.empty(n_labels, np.int32)  # the labels that the present path fixed, in its order
-    room = feature.shape[0] // n_trees + 64
-    nodes = np.empty(room, np.int32)  # yet to visit: right branches, where a label is 1
-    label_of = np.empty(room, np.int32)  # that label
-    depth_of = np.empty(room, np.int32)  # how many labels had been fixed above it
-    weights = np.empty(room, np.float64)
+    # branches yet to visit, where a label is 1: one at the most for each label of the path
+    nodes = np.empty(n_labels, np.int32)
+    label_of = np.empty(n_labels, np.int32)
+    depth_of = np.empty(n_labels, np.int32)  # how many labels had been fixed above it
+    weights = np.empty(n_labels, np.float64)
     for at in range(rows.shape[0]):
         row = rows[at]
         for k in range(n_labels):
@@ -67,11 +67,6 @@ def forest_bounds(
                     elif threshold[node] >= 1.0 or threshold[node] < 0.0:
                         to_left = threshold[node] >= 1.0  # 0 and 1 go the same way
                     else:
-                        if waiting == nodes.shape[0]:
-                            nodes = np.append(nodes, np.empty_like(nodes))
-                            label_of = np.append(label_of, np.empty_like(label_of))
-                            depth_of = np.append(depth_of, np.empty_like(depth_of))
-                            weights = np.append(weights, np.empty_like(weights))
                         a, b = left[node], right[node]
                         share = 1.0
                         if weighted:
