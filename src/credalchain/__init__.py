@@ -2,6 +2,7 @@
 
 from credalchain._version import __version__
 from credalchain.bases.forest import CredalForest
+from credalchain.bases.joint.members import KernelPowerset, LabelPowerset
 from credalchain.bases.local import LocalBase, LocalChainModel, LocalModel
 from credalchain.bases.logistic import CredalLogistic
 from credalchain.bases.model import ChainModel
@@ -12,6 +13,7 @@ from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassif
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.ensemble import CredalChainEnsemble
+from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.sampling import sample_labels
 from credalchain.explanation import Explanation, explain
@@ -32,6 +34,7 @@ __all__ = [
     "CredalChainClassifier",
     "CredalChainEnsemble",
     "CredalForest",
+    "CredalJointForest",
     "CredalLogistic",
     "CredalPrediction",
     "CredalWrapper",
@@ -39,6 +42,8 @@ __all__ = [
     "Exactness",
     "Explanation",
     "JointDecision",
+    "KernelPowerset",
+    "LabelPowerset",
     "LocalBase",
     "LocalChainModel",
     "LocalModel",

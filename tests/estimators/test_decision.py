@@ -204,7 +204,6 @@ FORESTS = CredalChainEnsemble(
 @pytest.mark.parametrize(
     ("estimator", "bounds"),
     [
-        pytest.param(None, "precise", id="recommended", marks=pytest.mark.slow),
         pytest.param(FORESTS, "precise", id="forests"),
         pytest.param(FORESTS, "credal", id="credal forests"),
         pytest.param(NAIVE, "credal", id="naive without epsilon"),

@@ -66,6 +66,18 @@ class TableEncoder:
         self._check_sparse(X)
         return X.tocsr() if sparse.issparse(X) else self.encode(X)
 
+    def indicators(self, numbers: NDArray[Any]) -> NDArray[Any]:
+        """Encoded rows with a column of 0 and 1 for each category, for who adds columns up."""
+        if not self.words:
+            return numbers
+        columns = [
+            (numbers[:, [i]] == np.arange(self.words[i].n_categories)).astype(numbers.dtype)
+            if i in self.words
+            else numbers[:, [i]]
+            for i in range(self.n_columns)
+        ]
+        return np.ascontiguousarray(np.hstack(columns))
+
     def describe(self) -> Description:
         """As a model file holds it."""
         words = {str(i): categories.keys.tolist() for i, categories in self.words.items()}

@@ -9,12 +9,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import expit
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from credalchain.bases.naive import NaiveCredal
 from credalchain.bases.protocol import Labels, Order, Request
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
@@ -23,11 +21,6 @@ from credalchain.preprocessing import read_table
 from credalchain.strategies import get_strategy
 from credalchain.text import visible
 from credalchain.validation import check_n_jobs, check_s, check_thresholds
-
-
-def _supports_partial_fit(classifier: Any) -> bool:
-    """A base may say that it does not."""
-    return bool(getattr(classifier.base, "supports_partial_fit", True))
 
 
 class CautiousTagsMixin:
@@ -46,12 +39,11 @@ class CautiousTagsMixin:
 
 
 class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
-    """Fitting and the predict methods; subclasses say in which order labels are chained."""
+    """Fitting and the predict methods; subclasses say what is learned."""
 
     caution_parameter = "s"  # the parameter that says how cautious
     chained = True  # whether labels are told to the labels after them
 
-    base: Any
     s: float
     strategy: Any = "branching"
     threshold: Any
@@ -94,31 +86,6 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             )
         return self
 
-    @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Any:
-        """Add rows to what was learned; the first call also learns the bins.
-
-        Equals ``fit`` on all rows together where the bins would be the same (always with
-        codes or a frozen discretizer). A label may be observed only in later calls.
-
-        Parameters
-        ----------
-        X, Y : as in ``fit``
-        classes : array-like of two values, optional
-            Only for a vector ``Y``, at the first call: all its values, if that call may not
-            show both.
-        """
-        if not hasattr(self, "model_"):
-            self._fit_first(X, Y, classes)
-            return self
-        X = read_table(self, X, reset=False)
-        labels = self.targets_.encode(Y)
-        check_consistent_length(X, labels)
-        if not hasattr(self.model_, "update"):
-            raise AttributeError(f"the base {self.base!r} cannot learn from more rows.")
-        self.model_ = self.model_.update(X, labels)
-        return self
-
     def _fit_first(self, X: Any, Y: Any, classes: Any = None) -> None:
         X = read_table(self, X, reset=True)
         if Y is None:
@@ -128,13 +95,11 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         self.targets_, labels = Targets.learn(Y, classes)
         check_consistent_length(X, labels)
         self.check_parameters()
-        self.model_ = self._learn(self.unfitted_base(), X, labels)
+        self.model_ = self._learn(X, labels)
 
-    def _learn(self, base: Any, X: Any, labels: Labels) -> Any:
-        """A fitted model; subclasses with more than one chain override this."""
-        rng = check_random_state(self.random_state)
-        self.order_ = self._choose_order(labels.shape[1], rng)
-        return base.fit_chain(X, labels, self.order_, chained=self.chained, rng=rng)
+    @abstractmethod
+    def _learn(self, X: Any, labels: Labels) -> Any:
+        """A fitted model of checked rows; sets ``order_`` besides."""
 
     def check_parameters(self) -> None:
         """Refuse parameters that predictions would refuse."""
@@ -142,38 +107,6 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         check_n_jobs(self.n_jobs)
         get_strategy(self.strategy)
         check_thresholds(self.threshold, self.targets_.n_labels)
-
-    @classmethod
-    def from_counts(
-        cls,
-        counts: Any,
-        *,
-        discretizer: Any = None,
-        label_names: Iterable[str] | None = None,
-        **params: Any,
-    ) -> Any:
-        """A fitted classifier from counts made elsewhere.
-
-        Parameters
-        ----------
-        counts : ChainCounts
-            For instance the counts of all rows minus those of a fold.
-        discretizer : fitted Discretizer, optional
-            Turns input into the codes that were counted; None if the input is codes.
-        label_names : iterable of str, optional
-        **params
-            Parameters of the classifier.
-        """
-        base = cls(**params).unfitted_base()
-        if not hasattr(base, "from_counts"):
-            raise TypeError(f"base {base!r} does not learn from counts.")
-        model = base.from_counts(counts, discretizer)
-        self = cls.from_model(
-            model, n_features=model.counts.n_features, label_names=label_names, **params
-        )
-        if hasattr(discretizer, "feature_names_in_"):
-            self.feature_names_in_ = discretizer.feature_names_in_
-        return self
 
     @classmethod
     def from_model(
@@ -206,19 +139,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         self.order_ = self._choose_order(model.n_labels, check_random_state(self.random_state))
         return self
 
-    def unfitted_base(self) -> Any:
-        """A copy of the base, the default one if there is none."""
-        if self.base is None:
-            return NaiveCredal()
-        if not hasattr(self.base, "fit_chain"):
-            raise TypeError(
-                f"base must be None or have fit_chain, like NaiveCredal(), got {self.base!r}."
-            )
-        return clone(self.base)
-
     @abstractmethod
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order | None:
-        """The order of the labels, None for one that each row chooses itself."""
+        """The order of the labels, None for one that each row chooses itself, or for no order."""
 
     # -- fitted attributes ---------------------------------------------------------------
 

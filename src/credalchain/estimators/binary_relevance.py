@@ -5,10 +5,10 @@ from typing import Any
 import numpy as np
 
 from credalchain.bases.protocol import Order
-from credalchain.estimators.base import CredalClassifier
+from credalchain.estimators.chained import ChainedClassifier
 
 
-class CredalBinaryRelevanceClassifier(CredalClassifier):
+class CredalBinaryRelevanceClassifier(ChainedClassifier):
     """One cautious classifier per label, each on its own.
 
     What :class:`CredalChainClassifier` is without telling labels to each other: useful as

@@ -5,11 +5,11 @@ from typing import Any
 import numpy as np
 
 from credalchain.bases.protocol import Order
-from credalchain.estimators.base import CredalClassifier
+from credalchain.estimators.chained import ChainedClassifier
 from credalchain.validation import check_order
 
 
-class CredalChainClassifier(CredalClassifier):
+class CredalChainClassifier(ChainedClassifier):
     """A classifier chain that says "I don't know" where its evidence does not settle a label.
 
     Each label gets a lower and an upper probability and is answered only when both are on

@@ -7,26 +7,26 @@ from itertools import repeat
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
-from credalchain.bases.forest import CredalForest
+from credalchain.bases.joint.model import JointModel
 from credalchain.bases.protocol import Answer, Exactness, Labels, Ranks, uniform_exactness
 from credalchain.estimators.base import CautiousTagsMixin, CredalClassifier
 from credalchain.estimators.calibration import best_exponent, sharpened
-from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.estimators.folds import fitted_folds
+from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.sampling import sample_labels
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
 from credalchain.odds import log_odds, probabilities
 from credalchain.preprocessing import as_plain_table
-from credalchain.validation import check_choice, check_whole
+from credalchain.validation import check_choice, check_s, check_whole
 
 FloatArray = NDArray[np.float64]
 
@@ -34,40 +34,45 @@ _MOST_SAMPLES = 100_000
 
 
 class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Answer, in every row, the set of labels that is worth most.
+    """Answer, in every row, the labels that are worth most together.
 
-    A set Q of answered labels is worth P(all answers in Q are right) + reward * |Q| / m. With
-    labels treated as independent, the best of all sets is a prefix of the labels sorted by how
-    sure each is, and the answer to a label is the likelier one, whatever the estimator's
-    threshold. With ``joint="sampled"`` the answers are those of the likeliest label vector among
-    vectors drawn from the chains, and the set is the best prefix of the labels sorted by how many
-    draws agree with the answer; P is the share of draws that agree with all of them. A label that
-    was never observed in training, or whose bounds are [0, 1], stays open.
+    Answering k of the m labels of a row is worth P(all answers are right) + reward * k / m. Over a
+    joint model, the answers are those of the likeliest label vector, and labels are withdrawn one
+    at a time, the least certain first; the reward picks the place on that path. A smaller reward
+    only ever withdraws answers. A label that was never observed in training, or about which
+    nothing can be said, stays open.
+
+    Over a classifier that gives probabilities of single labels only, labels are treated as
+    independent: the answer to a label is the likelier one, and a prefix of the labels sorted by how
+    sure each is is the best of all sets. That is the Bayes rule for the generalised subset 0/1
+    loss.
 
     Parameters
     ----------
     estimator : classifier of this package, default=None
-        None is what we recommend: ``CredalChainEnsemble(CredalForest(ExtraTreesClassifier(
-        n_estimators=20, max_features=0.3)), n_chains=20)``. Many orders of the labels with few
-        trees each do better than the same trees in few orders.
+        None is what we recommend: ``CredalJointForest()``.
     reward : float, default=0.5
         What answering every label is worth, in certainty that all is right. 0 answers only what
         costs nothing; a large reward answers everything. Read when predicting.
     calibration_folds : int or None, default=3
-        The probability that many answers are all right is right only if that of each is: averages
-        of models are too modest, others too sure. So all odds are raised to one power, learned by
-        cross-validation with so many folds within the training rows. None trusts the estimator.
+        Not used by a joint forest, which learns out of bag how far it can be believed. For other
+        classifiers all odds are raised to one power, learned by cross-validation with so many
+        folds within the training rows: averages of models are too modest, others too sure. None
+        trusts the estimator.
     bounds : {"precise", "credal"}, default="precise"
-        Whether a label's certainty is max(p, 1 - p) of the precise probability, or the lower
-        probability of its likelier answer, max(lower, 1 - upper), at the estimator's s.
-    joint : {"independent", "sampled"}, default="independent"
-        How the probability that several answers are right is found. "sampled" draws from the
-        precise, calibrated chains, and needs ``bounds="precise"``.
+        Whether probabilities are precise (s = 0), or lower ones at the estimator's s.
+    joint : {"auto", "independent", "sampled"}, default="auto"
+        Where the probability that several answers are right comes from: from the model if it is
+        a joint one, else from independent labels. "independent" uses single labels in any case;
+        "sampled" draws label vectors from precise, calibrated chains, answers the likeliest and
+        counts how many draws agree with all answers.
     n_samples : int, default=200
         Label vectors drawn for each row; the standard error of a probability is at most
         ``0.5 / sqrt(n_samples)``. At most 100000; they take n_samples * rows * labels bytes.
     n_jobs : int, default=None
         Workers of the default estimator, as in joblib; one that is given has its own.
+    verbose : int, default=0
+        1 shows how far the default estimator has come.
     random_state : int, RandomState or None, default=None
         Seeds the draws, and the default estimator.
 
@@ -75,15 +80,23 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     ----------
     estimator_ : the fitted estimator
     exponent_ : float
-        The power of the odds; above 1 if the estimator was too modest.
+        The power of the odds; above 1 if the estimator was too modest, 1 for a joint model.
+    nested_ : bool
+        True: what is answered at a reward is answered alike at every larger one.
+
+    References
+    ----------
+    V.-L. Nguyen and E. Huellermeier, Multilabel classification with partial abstention:
+    Bayes-optimal prediction under label independence, Journal of Artificial Intelligence
+    Research 72, 2021.
 
     Examples
     --------
-    >>> from credalchain import CredalChainEnsemble, JointDecision
+    >>> from credalchain import JointDecision
     >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]] * 5
     >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]] * 5
-    >>> ensemble = CredalChainEnsemble(n_chains=4, random_state=0)
-    >>> JointDecision(ensemble).fit(X, Y).predict_partial([["sun"], ["rain"]])
+    >>> decision = JointDecision(random_state=0).fit(X, Y)
+    >>> decision.predict_partial([["sun"], ["rain"]])
     array([[1, 0],
            [0, 1]], dtype=int8)
     """
@@ -97,9 +110,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         *,
         calibration_folds: int | None = 3,
         bounds: str = "precise",
-        joint: str = "independent",
+        joint: str = "auto",
         n_samples: int = 200,
         n_jobs: int | None = None,
+        verbose: int = 0,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
@@ -109,6 +123,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self.joint = joint
         self.n_samples = n_samples
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     def fit(self, X: Any, Y: Any) -> "JointDecision":
@@ -119,7 +134,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         elif not hasattr(X, "columns"):
             X = np.asarray(as_plain_table(X))
         self._take(self._unfitted().fit(X, Y))
-        if self.calibration_folds is not None:
+        if self.calibration_folds is not None and not self._has_joint_model():
             labels = self.estimator_.read_labels(Y)
             self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
         return self
@@ -151,17 +166,13 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     def _unfitted(self) -> Any:
         if self.estimator is None:
-            trees = ExtraTreesClassifier(n_estimators=20, max_features=0.3)
-            return CredalChainEnsemble(
-                CredalForest(trees),
-                n_chains=20,
-                n_jobs=self.n_jobs,
-                random_state=self.random_state,
+            return CredalJointForest(
+                n_jobs=self.n_jobs, verbose=self.verbose, random_state=self.random_state
             )
         if not isinstance(self.estimator, CredalClassifier):
             raise TypeError(
                 "estimator must be None or a classifier of this package, such as "
-                f"CredalChainEnsemble(), got {self.estimator!r}."
+                f"CredalJointForest(), got {self.estimator!r}."
             )
         return clone(self.estimator)
 
@@ -170,6 +181,15 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
                 setattr(self, name, getattr(fitted, name))
+
+    def _has_joint_model(self) -> bool:
+        return isinstance(getattr(self.estimator_, "model_", None), JointModel)
+
+    @property
+    def nested_(self) -> bool:
+        """True: every answer has a price, and is given for all rewards that reach it."""
+        check_is_fitted(self, "estimator_")
+        return True
 
     @property
     def classes_(self) -> NDArray[Any]:
@@ -181,9 +201,14 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return np.asarray(self.estimator_.label_names_)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The estimator's own ``predict``: every label answered."""
+        """Every label answered: by the likeliest label vector, or the estimator's ``predict``."""
         check_is_fitted(self, "estimator_")
-        return np.asarray(self.estimator_.predict(X))
+        if not self._has_joint_model():
+            return np.asarray(self.estimator_.predict(X))
+        answers = np.where(
+            self.estimator_.model_.never_observed(), 0, self._decided(X, None).answers
+        )
+        return np.asarray(self.estimator_.targets_.decode(answers))
 
     def predict_proba(self, X: Any) -> FloatArray:
         """The estimator's own."""
@@ -201,10 +226,13 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         known : array-like of shape (n, m), optional
             Labels that were answered already, -1 elsewhere.
         """
-        beliefs = self._beliefs(X, known)
-        labels = self._decide(beliefs, [self.reward if reward is None else reward])
-        interval = beliefs.interval[None, None]
-        answer = Answer(labels[None], log_odds(interval), beliefs.exactness[None, None], interval)
+        decided = self._decided(X, known)
+        labels = decided.labels([self.reward if reward is None else reward])
+        shape = (1, 1, *decided.answers.shape)
+        bounds = np.stack([log_odds(decided.lower[..., 1]), -log_odds(decided.lower[..., 0])], -1)
+        exactness = np.broadcast_to(decided.exactness, shape)
+        interval = decided.interval[None, None]
+        answer = Answer(labels[None], bounds[None, None], exactness, interval)
         return CredalPrediction.from_answer(answer, 0, self.label_names_.tolist(), X)
 
     def predict_partial(self, X: Any, *, known: Any = None) -> Labels:
@@ -216,21 +244,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     def predict_path(self, X: Any, values: Iterable[float], *, known: Any = None) -> Labels:
         """Partial predictions for many rewards: int8, (n_values, n, m)."""
-        return self._decide(self._beliefs(X, known), values)
-
-    def _decide(self, beliefs: "_Beliefs", values: Iterable[float]) -> Labels:
         if not np.iterable(values):
             raise ValueError(f"values must be several rewards, got {values!r}.")
-        rewards = [_check_reward(value) for value in values]
-        answers, order, all_right = _prefixes(beliefs)
-        m = answers.shape[1]
-        place = np.argsort(order, axis=1)
-        path = np.empty((len(rewards), *answers.shape), dtype=np.int8)
-        for at, reward in enumerate(rewards):
-            worth = all_right + reward * np.arange(m + 1) / m
-            best = m - np.argmax(worth[:, ::-1], axis=1)  # of equals the one that answers most
-            path[at] = np.where(place < best[:, None], answers, ABSTAIN)
-        return path
+        return self._decided(X, known).labels(values)
 
     def score(self, X: Any, y: Any) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
@@ -242,20 +258,55 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.read_labels(Y))
 
-    def _beliefs(self, X: Any, known: Any) -> "_Beliefs":
+    def _decided(self, X: Any, known: Any) -> "_Decided":
         check_is_fitted(self, "estimator_")
         self._check()
-        bounds, exactness, draws = self._bounds(X, known)
-        bounds[:, self.estimator_.model_.never_observed()] = (0.0, 1.0, 0.0)  # nobody could know
-        given = self.estimator_.targets_.encode_known(known, len(bounds))
-        if given is None:
-            given = np.full(bounds.shape[:2], MISSING, dtype=np.int8)
-        is_known = given != MISSING
-        bounds = np.where(is_known[..., None], np.stack([given, given, 1 - given], axis=-1), bounds)
-        return _Beliefs(bounds[..., :2], bounds[..., ::2], is_known, exactness, draws)
+        estimator = self.estimator_
+        if self.joint != "auto" or not self._has_joint_model():
+            return self._decide_by_labels(X, known)
+        encoded = estimator.encode(X)
+        found = estimator.model_.decide(
+            encoded,
+            s=check_s(estimator.s) if self.bounds == "credal" else 0.0,
+            known=estimator.targets_.encode_known(known, encoded.shape[0]),
+            n_jobs=effective_n_jobs(estimator.n_jobs),
+        )
+        exactness = uniform_exactness(Exactness.EXACT, found.answers.shape)
+        return _Decided(found.interval, found.lower, found.answers, found.prices, exactness)
 
-    def _bounds(self, X: Any, known: Any) -> tuple[FloatArray, Ranks, Labels | None]:
-        """Lower P(1), upper P(1) and lower P(0) (n, m, 3), calibrated; exactness; draws if any.
+    def _decide_by_labels(self, X: Any, known: Any) -> "_Decided":
+        """From the probabilities of single labels, or from label vectors drawn from chains."""
+        from credalchain.bases.joint.kernels import price_prefixes  # imports numba
+
+        interval, lower, exactness, draws = self._label_bounds(X, known)
+        never = self.estimator_.model_.never_observed()
+        interval[:, never], lower[:, never] = (0.0, 1.0), 0.0  # nobody could know
+        given = self.estimator_.targets_.encode_known(known, len(lower))
+        if given is None:
+            given = np.full(lower.shape[:2], MISSING, dtype=np.int8)
+        is_known = given != MISSING
+        lower = np.where(is_known[..., None], np.stack([1 - given, given], axis=-1), lower)
+        interval = np.where(is_known[..., None], given[..., None], interval)
+        answers = (lower[..., 1] >= lower[..., 0]).astype(np.int8)
+        if draws is not None:
+            answers = _likeliest(draws)
+        certainty = np.take_along_axis(lower, answers[..., None], axis=-1)[..., 0]
+        answerable = lower.max(axis=-1) > 0
+        order = np.lexsort((-certainty, ~answerable, ~is_known)).astype(np.int64)
+        if draws is None:
+            right = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
+        else:
+            agree = np.take_along_axis(draws == answers, order[None], axis=2)
+            right = np.logical_and.accumulate(agree, axis=2).mean(axis=0)
+        right = np.asarray(np.hstack([np.ones((len(right), 1)), right]), dtype=np.float64)
+        prices = np.empty(answers.shape)
+        price_prefixes(right, order, answerable.sum(axis=1), prices)
+        return _Decided(interval, lower, answers, prices, exactness)
+
+    def _label_bounds(
+        self, X: Any, known: Any
+    ) -> tuple[FloatArray, FloatArray, Ranks, Labels | None]:
+        """Bounds of P(1), and lower P(0) and P(1), (n, m, 2), calibrated; exactness; draws if any.
 
         Near 1, an upper bound does not tell how far its complement is from 0.
         """
@@ -263,7 +314,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             prediction = self.estimator_.infer(X, known=known)
             interval = sharpened(prediction.interval, self.exponent_)
             zero = probabilities(-self.exponent_ * prediction.log_odds[..., 1])
-            return np.dstack([interval, zero]), prediction.given_ranks, None
+            lower = np.stack([zero, interval[..., 0]], axis=-1)
+            return interval, lower, prediction.given_ranks, None
         if self.joint == "sampled":
             draws = sample_labels(
                 self.estimator_,
@@ -278,50 +330,43 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             draws = None
             p = sharpened(self.estimator_.label_proba(X, known=known), self.exponent_)
             exactness = Exactness.EXACT
-        return np.stack([p, p, 1 - p], axis=-1), uniform_exactness(exactness, p.shape), draws
+        ranks = uniform_exactness(exactness, p.shape)
+        return np.stack([p, p], axis=-1), np.stack([1 - p, p], axis=-1), ranks, draws
 
     def _check(self) -> None:
         check_choice("bounds", self.bounds, ("precise", "credal"))
-        check_choice("joint", self.joint, ("independent", "sampled"))
+        check_choice("joint", self.joint, ("auto", "independent", "sampled"))
         _check_reward(self.reward)
         if self.calibration_folds is not None:
             check_whole("calibration_folds", self.calibration_folds, at_least=2)
         if self.joint == "sampled" and self.bounds == "credal":
             raise ValueError("joint='sampled' draws from precise chains: use bounds='precise'.")
         check_whole("n_samples", self.n_samples, at_most=_MOST_SAMPLES)
+        check_whole("verbose", self.verbose, at_least=0)
 
 
 @dataclass(frozen=True)
-class _Beliefs:
-    """Lower and upper P(1), lower P(1) and lower P(0) (n, m, 2), whether known (n, m).
+class _Decided:
+    """What to answer, for all rewards.
 
-    ``draws`` (n_samples, n, m) are label vectors, None where labels are treated as independent.
+    Lower and upper P(1), lower P(0) and P(1), (n, m, 2) each; answers and prices (n, m).
+
+    An answer is given for every reward that reaches its price, so a smaller reward gives fewer.
     """
 
     interval: FloatArray
     lower: FloatArray
-    known: NDArray[np.bool_]
+    answers: Labels
+    prices: FloatArray
     exactness: Ranks
-    draws: Labels | None
 
-
-def _prefixes(beliefs: _Beliefs) -> tuple[Labels, NDArray[np.int64], FloatArray]:
-    """Answers, the order in which they are taken, and P(the first k are all right), k = 0..m.
-
-    Labels that cannot be answered come last, and -inf keeps them out.
-    """
-    one, zero = np.moveaxis(beliefs.lower, -1, 0)
-    answers = (one >= zero).astype(np.int8) if beliefs.draws is None else _likeliest(beliefs.draws)
-    certainty = np.where(answers == 1, one, zero)
-    unanswerable = np.maximum(one, zero) == 0
-    order = np.lexsort((-certainty, unanswerable, ~beliefs.known))
-    if beliefs.draws is None:
-        steps = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
-    else:
-        right = np.take_along_axis(beliefs.draws == answers, order[None], axis=2)
-        steps = np.logical_and.accumulate(right, axis=2).mean(axis=0)
-    steps[np.take_along_axis(unanswerable, order, axis=1)] = -np.inf
-    return answers, order, np.hstack([np.ones((len(steps), 1)), steps])
+    def labels(self, rewards: Iterable[float]) -> Labels:
+        """(rewards, n, m), with ABSTAIN where the reward is below the price."""
+        checked = [_check_reward(reward) for reward in rewards]
+        path = np.empty((len(checked), *self.answers.shape), dtype=np.int8)
+        for at, reward in enumerate(checked):
+            path[at] = np.where(self.prices <= reward, self.answers, ABSTAIN)
+        return path
 
 
 def _likeliest(draws: Labels) -> Labels:

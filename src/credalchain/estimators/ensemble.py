@@ -8,11 +8,11 @@ from sklearn.utils.parallel import Parallel, delayed
 
 from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.protocol import Labels, Order
-from credalchain.estimators.base import CredalClassifier
+from credalchain.estimators.chained import ChainedClassifier
 from credalchain.validation import check_whole
 
 
-class CredalChainEnsemble(CredalClassifier):
+class CredalChainEnsemble(ChainedClassifier):
     """Chains over the same base in random orders of the labels, averaged.
 
     A label's lower probability is the mean of the chains' lower ones, its upper probability the
@@ -99,7 +99,8 @@ class CredalChainEnsemble(CredalClassifier):
         self.model_ = EnsembleModel([model] * len(self.orders_), self.orders_)
         return self
 
-    def _learn(self, base: Any, X: Any, labels: Labels) -> EnsembleModel:
+    def _learn(self, X: Any, labels: Labels) -> EnsembleModel:
+        base = self.unfitted_base()
         rng = check_random_state(self.random_state)
         self._draw_orders(labels.shape[1], rng)
         if getattr(base, "serves_any_order", False):

@@ -1,0 +1,1 @@
+"""All labels at once: weights on the label vectors of training rows."""

@@ -1,0 +1,231 @@
+"""Trees on all labels at once, and leaves that keep their training rows."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesRegressor
+
+from credalchain.bases.forest.packed import LEAF
+from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
+from credalchain.bases.protocol import Labels
+from credalchain.bases.threads import for_each_chunk
+from credalchain.labels import MISSING
+
+FloatArray = NDArray[np.float64]
+Progress = Callable[[int, int], None]
+
+_TREES_AT_ONCE = 20  # between two reports of progress, and two chances to be interrupted
+_ROWS_AT_ONCE = 512
+_ROUNDS = 2  # of filling labels that are missing
+
+
+class Grown(NamedTuple):
+    """Trees, their leaves, and the leaf of every training row in every tree.
+
+    ``out_of_bag`` (n, trees) is -1 where the tree was grown on the row.
+    """
+
+    trees: Trees
+    leaves: Leaves
+    out_of_bag: NDArray[np.int32]
+
+
+def default_forest() -> ExtraTreesRegressor:
+    """What was found best on data that no study of ours uses."""
+    return ExtraTreesRegressor(
+        n_estimators=200, min_samples_leaf=2, max_features=0.3, bootstrap=True
+    )
+
+
+def grow(
+    forest: Any,
+    X: NDArray[np.float32],
+    labels: Labels,
+    targets: FloatArray,
+    *,
+    conservative: bool,
+    n_jobs: int,
+    seed: int,
+    progress: Progress,
+) -> Grown:
+    """Grow scikit-learn's forest on ``targets`` (n, m) in [0, 1], and sort the rows into leaves.
+
+    The squared error of labels 0 and 1 is half their Gini impurity, so the trees are those of a
+    classifier; and labels may be probabilities, where they were missing.
+    """
+    forest = clone(forest).set_params(warm_start=True, random_state=seed, n_jobs=n_jobs)
+    n_trees = forest.n_estimators
+    y = targets[:, 0] if targets.shape[1] == 1 else targets
+    for grown in range(0, n_trees, _TREES_AT_ONCE):
+        progress(grown, n_trees)
+        forest.set_params(n_estimators=min(grown + _TREES_AT_ONCE, n_trees)).fit(X, y)
+    progress(n_trees, n_trees)
+    trees = _packed(forest.estimators_)
+    times = np.empty((len(X), n_trees), dtype=np.uint16)
+    for tree, drawn in enumerate(forest.estimators_samples_):
+        times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
+    nodes = find_leaves(X, trees, n_jobs)
+    leaves = _filled(nodes, times, len(trees.feature), labels, targets, conservative)
+    return Grown(trees, leaves, np.where(times > 0, np.int32(-1), nodes))
+
+
+def _packed(estimators: list[Any]) -> Trees:
+    trees = [estimator.tree_ for estimator in estimators]
+    sizes = np.array([tree.node_count for tree in trees])
+    roots = np.cumsum(sizes) - sizes
+    nodes = np.concatenate([tree.__getstate__()["nodes"] for tree in trees])
+    shift = np.repeat(roots, sizes)
+    is_leaf = nodes["left_child"] < 0
+    return Trees(
+        np.where(is_leaf, LEAF, nodes["feature"]).astype(np.int32),
+        nodes["threshold"].copy(),
+        np.where(is_leaf, 0, nodes["left_child"] + shift).astype(np.int32),
+        np.where(is_leaf, 0, nodes["right_child"] + shift).astype(np.int32),
+        nodes["missing_go_to_left"].astype(bool),
+        roots.astype(np.int32),
+    )
+
+
+def find_leaves(X: NDArray[np.float32], trees: Trees, n_jobs: int = 1) -> NDArray[np.int32]:
+    """The leaf of each row in each tree, (n, trees)."""
+    from credalchain.bases.joint import kernels  # imports numba
+
+    nodes = np.empty((len(X), len(trees.roots)), dtype=np.int32)
+
+    def run(first: int, stop: int) -> None:
+        kernels.find_leaves(X[first:stop], trees, nodes[first:stop])
+
+    for_each_chunk(len(X), _ROWS_AT_ONCE, n_jobs, run)
+    return nodes
+
+
+def _filled(
+    nodes: NDArray[np.int32],
+    times: NDArray[np.uint16],
+    n_nodes: int,
+    labels: Labels,
+    targets: FloatArray,
+    conservative: bool,
+) -> Leaves:
+    from credalchain.bases.joint import kernels  # imports numba
+
+    sizes = np.bincount(nodes[times > 0], minlength=n_nodes)
+    begins = np.cumsum(sizes) - sizes
+    row, row_times = np.empty(sizes.sum(), np.int32), np.empty(sizes.sum(), np.uint16)
+    kernels.fill_leaves(nodes, times, begins.copy(), row, row_times)
+    vector_of, says = label_vectors(labels, targets, conservative=conservative)
+    return Leaves(np.append(begins, sizes.sum()), row, row_times, vector_of, says, 1.0, 0.0)
+
+
+def label_vectors(
+    labels: Labels, targets: FloatArray, *, conservative: bool
+) -> tuple[NDArray[np.int32], FloatArray]:
+    """The vector of every row, and what the vectors say, (2, K, m).
+
+    Complete vectors come first. A row with a missing label has a vector of its own; a label that
+    nobody observed may be either.
+    """
+    missing = labels == MISSING
+    complete = ~missing.any(axis=1)
+    distinct, which = np.unique(labels[complete], axis=0, return_inverse=True)
+    vector_of = np.empty(len(labels), dtype=np.int32)
+    vector_of[complete] = which.reshape(-1)
+    vector_of[~complete] = len(distinct) + np.arange((~complete).sum())
+    one = np.vstack([distinct == 1, targets[~complete]])
+    says = np.stack([1.0 - one, one])
+    never = missing.all(axis=0)
+    may_be_either = never[None] | (missing[~complete] & conservative)
+    says[:, len(distinct) :][:, may_be_either] = 0.0
+    return vector_of, np.ascontiguousarray(says, dtype=np.float64)
+
+
+def no_weights(n_rows: int) -> OtherWeights:
+    """Of other models, where there are none."""
+    return OtherWeights(np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
+
+
+def fill_missing(
+    forest: Any, X: NDArray[np.float32], labels: Labels, *, n_jobs: int, seed: int
+) -> FloatArray:
+    """Labels as numbers, with a probability where they are missing.
+
+    It comes from the rows that are alike: out of bag, from smaller forests that are grown on
+    labels filled before; the first on the labels' means.
+    """
+    missing = labels == MISSING
+    observed = np.maximum((~missing).sum(axis=0), 1)
+    means = np.where(missing, 0, labels).sum(axis=0) / observed
+    targets: FloatArray = np.where(missing, means, labels).astype(np.float64)
+    if not missing.any():
+        return targets
+    smaller = clone(forest).set_params(n_estimators=max(1, min(forest.n_estimators, 50)))
+    for round_number in range(_ROUNDS):
+        grown = grow(
+            smaller,
+            X,
+            labels,
+            targets,
+            conservative=False,
+            n_jobs=n_jobs,
+            seed=(seed + round_number + 1) % 2**31,
+            progress=_silent,
+        )
+        p = out_of_bag_labels(grown, n_jobs)
+        asked = (grown.out_of_bag >= 0).any(axis=1)
+        refilled = missing & asked[:, None] & (~missing).any(axis=0)
+        targets = np.where(refilled, p, targets)
+    return targets
+
+
+def _silent(done: int, total: int) -> None:
+    """For who does not want to see progress."""
+
+
+def out_of_bag_labels(grown: Grown, n_jobs: int) -> FloatArray:
+    """P(Y_j = 1) of every training row, (n, m), from the trees that were not grown on it."""
+    from credalchain.bases.joint import kernels  # imports numba
+
+    n, m = len(grown.out_of_bag), grown.leaves.says.shape[2]
+    lower = np.empty((n, m, 2))
+    nothing = np.full((n, m), MISSING, dtype=np.int8)
+
+    def run(first: int, stop: int) -> None:
+        rows = slice(first, stop)
+        kernels.bound_labels(
+            grown.out_of_bag[rows],
+            nothing[rows],
+            no_weights(stop - first),
+            grown.leaves,
+            0.0,
+            lower[rows],
+        )
+
+    for_each_chunk(n, _ROWS_AT_ONCE, n_jobs, run)
+    return np.clip(lower[..., 1], 0.0, 1.0)
+
+
+def out_of_bag_scores(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
+    """Probability of each training row's labels by vectors, and by products, (n, 2).
+
+    NaN for a row that all trees were grown on.
+    """
+    from credalchain.bases.joint import kernels  # imports numba
+
+    scores = np.empty((len(labels), 2))
+
+    def run(first: int, stop: int) -> None:
+        rows = slice(first, stop)
+        kernels.score_vectors(
+            grown.out_of_bag[rows],
+            labels[rows],
+            no_weights(stop - first),
+            grown.leaves,
+            scores[rows],
+        )
+
+    for_each_chunk(len(labels), _ROWS_AT_ONCE, n_jobs, run)
+    scores[(grown.out_of_bag < 0).all(axis=1)] = np.nan
+    return scores

@@ -1,0 +1,594 @@
+"""What the leaves of a row say about its labels: bounds, and the best set of answers.
+
+For every row, ``_gather`` adds up what stands in its leaves; everything after that reads what was
+gathered. Sums over label vectors stop where a product is 0, which for most vectors is soon.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.bases.compiler import kernel, part
+from credalchain.bases.forest.packed import LEAF
+from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
+
+_N_CANDIDATES = 9  # label vectors among which the likeliest is looked for
+
+
+class Room(NamedTuple):
+    """Arrays for what is found out about one row, used again for the next.
+
+    ``mass`` (K,): weights of the leaves on vectors; ``other`` (K,): of other models; ``touched``:
+    the vectors that have any. ``tree`` (2, m, trees): lower probabilities of single labels being 0
+    or 1 in each tree, trees last, so that products for all trees are made side by side.
+    ``low_known``, ``high_known``: bounds of the probability of the known labels, for each touched
+    vector; ``tree_low_known``, ``tree_high_known``: in each tree.
+    """
+
+    mass: NDArray[np.float64]
+    other: NDArray[np.float64]
+    touched: NDArray[np.int32]
+    leaf: NDArray[np.float64]
+    tree: NDArray[np.float64]
+    low_known: NDArray[np.float64]
+    high_known: NDArray[np.float64]
+    tree_low_known: NDArray[np.float64]
+    tree_high_known: NDArray[np.float64]
+    tree_product: NDArray[np.float64]
+    tree_high: NDArray[np.float64]
+    both: NDArray[np.float64]
+    only_known: NDArray[np.float64]
+
+
+class Row(NamedTuple):
+    """How much of the room one row uses; ``n_trees`` is 0 where products do not count."""
+
+    n_touched: int
+    n_trees: int
+    rest: float
+    any_known: bool
+
+
+@kernel
+def find_leaves(X: NDArray[np.float32], trees: Trees, nodes: NDArray[np.int32]) -> None:
+    """``nodes`` (n, trees): the leaf of each row in each tree."""
+    for tree in range(trees.roots.shape[0]):
+        for i in range(X.shape[0]):
+            node = trees.roots[tree]
+            while trees.feature[node] != LEAF:
+                value = X[i, trees.feature[node]]
+                if math.isnan(value):
+                    to_left = trees.missing_left[node]
+                else:
+                    to_left = value <= trees.threshold[node]
+                node = trees.left[node] if to_left else trees.right[node]
+            nodes[i, tree] = node
+
+
+@kernel
+def fill_leaves(
+    nodes: NDArray[np.int32],
+    times: NDArray[np.uint16],
+    first: NDArray[np.int64],
+    row: NDArray[np.int32],
+    row_times: NDArray[np.uint16],
+) -> None:
+    """Training rows by leaf, from their ``nodes`` and bootstrap ``times``, both (n, trees).
+
+    ``first`` (nodes + 1,) holds where each leaf begins, and is moved on to where it ends.
+    """
+    for i in range(nodes.shape[0]):
+        for tree in range(nodes.shape[1]):
+            if times[i, tree] > 0:
+                at = first[nodes[i, tree]]
+                row[at], row_times[at] = i, times[i, tree]
+                first[nodes[i, tree]] = at + 1
+
+
+# -- one row: what its leaves hold ---------------------------------------------------------------
+
+
+@part
+def _make_room(n_trees: int, leaves: Leaves) -> Room:
+    _, n_vectors, n_labels = leaves.says.shape
+    return Room(
+        np.zeros(n_vectors),
+        np.zeros(n_vectors),
+        np.empty(n_vectors, np.int32),
+        np.empty((2, n_labels)),
+        np.empty((2, n_labels, n_trees)),
+        np.empty(n_vectors),
+        np.empty(n_vectors),
+        np.empty(n_trees),
+        np.empty(n_trees),
+        np.empty(n_trees),
+        np.empty(n_trees),
+        np.empty(n_labels + 1),
+        np.empty(n_labels + 1),
+    )
+
+
+@part
+def _gather(
+    i: int,
+    nodes: NDArray[np.int32],
+    known: NDArray[np.int8],
+    others: OtherWeights,
+    leaves: Leaves,
+    s: float,
+    products: bool,
+    room: Room,
+) -> Row:
+    """What row i's leaves say. A node of -1 is a tree that is not asked."""
+    n_asked, n_touched, rest, tree = 0, 0, 0.0, 0
+    for node in nodes:
+        n_asked += node >= 0
+    for node in nodes:
+        if node < 0:
+            continue
+        n_rows = 0.0
+        for at in range(leaves.first[node], leaves.first[node + 1]):
+            n_rows += leaves.times[at]
+        room.leaf[:] = 0.0
+        for at in range(leaves.first[node], leaves.first[node + 1]):
+            u = leaves.vector_of[leaves.row[at]]
+            if room.mass[u] == 0.0:
+                room.touched[n_touched] = u
+                n_touched += 1
+            weight = leaves.times[at] / (n_rows + s)
+            room.mass[u] += weight / n_asked
+            if products:
+                for value in range(2):
+                    for j in range(known.shape[0]):
+                        room.leaf[value, j] += weight * leaves.says[value, u, j]
+        if products:
+            room.tree[:, :, tree] = room.leaf
+        rest += s / (n_rows + s) / n_asked
+        tree += 1
+    for at in range(others.first[i], others.first[i + 1]):
+        u = others.vector[at]
+        if room.mass[u] == 0.0 and room.other[u] == 0.0:
+            room.touched[n_touched] = u
+            n_touched += 1
+        room.other[u] += others.weight[at] * (1.0 - rest)  # they leave as much open as leaves do
+    row = Row(n_touched, tree if products else 0, rest, bool((known >= 0).any()))
+    if row.any_known:
+        for k in range(n_touched):
+            room.low_known[k], room.high_known[k] = _bounds_in_vector(
+                known, room.touched[k], leaves
+            )
+        _bounds_in_trees(known, row, room, room.tree_low_known, room.tree_high_known)
+    return row
+
+
+@part
+def _bounds_in_vector(event: NDArray[np.int8], u: int, leaves: Leaves) -> tuple[float, float]:
+    """Lower and upper probability that labels have these values, -1 for any."""
+    low, high = 1.0, 1.0
+    for j in range(event.shape[0]):
+        if event[j] >= 0:
+            low *= leaves.says[event[j], u, j]
+            high *= 1.0 - leaves.says[1 - event[j], u, j]
+    return low, high
+
+
+@part
+def _bounds_in_trees(
+    event: NDArray[np.int8],
+    row: Row,
+    room: Room,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> None:
+    """The same for each tree, labels independent."""
+    low[:], high[:] = 1.0, 1.0
+    for j in range(event.shape[0]):
+        if event[j] >= 0:
+            for t in range(row.n_trees):
+                low[t] *= room.tree[event[j], j, t]
+                high[t] *= 1.0 - room.tree[1 - event[j], j, t]
+
+
+@part
+def _clear(row: Row, room: Room) -> None:
+    for k in range(row.n_touched):
+        room.mass[room.touched[k]] = 0.0
+        room.other[room.touched[k]] = 0.0
+
+
+@part
+def _least_ratio(both: float, only_known: float, share: float, n_trees: int, room: Room) -> float:
+    """The least P(A | known) that is possible.
+
+    ``both`` is the lower probability, in the vectors, of A together with what is known, and
+    ``only_known`` the upper one of what is known without A: one distribution attains both. In a
+    tree P(A), ``tree_product``, and P(known) are free of each other: P(known) is as large as it
+    can be where P(A) is below the ratio, elsewhere as small (Dinkelbach's method).
+    """
+    least = 1.0
+    while True:
+        top, bottom = both, both + only_known
+        for t in range(n_trees):
+            is_below = room.tree_product[t] < least
+            p_known = room.tree_high_known[t] if is_below else room.tree_low_known[t]
+            top += share * room.tree_product[t] * p_known
+            bottom += share * p_known
+        if bottom <= 0.0:
+            return 0.0  # what is known was impossible
+        if top / bottom >= least:
+            return least
+        least = top / bottom
+
+
+# -- bounds of single labels and events ---------------------------------------------------------
+
+
+@part
+def _bound_labels(
+    known: NDArray[np.int8],
+    row: Row,
+    leaves: Leaves,
+    room: Room,
+    lower: NDArray[np.float64],
+) -> None:
+    """``lower`` (m, 2): the lower probability of each label being 0, and of its being 1."""
+    n_labels = known.shape[0]
+    lower[:] = 0.0
+    if not row.any_known:  # products have the same single labels as the vectors
+        for k in range(row.n_touched):
+            u = room.touched[k]
+            weight = (leaves.joint + leaves.product) * room.mass[u] + room.other[u]
+            for j in range(n_labels):
+                lower[j, 0] += weight * leaves.says[0, u, j]
+                lower[j, 1] += weight * leaves.says[1, u, j]
+        return
+    share = leaves.product / max(row.n_trees, 1)
+    for j in range(n_labels):
+        if known[j] >= 0:
+            lower[j, known[j]] = 1.0
+            continue
+        for value in range(2):
+            both, only_known = 0.0, row.rest * (1.0 - leaves.product)
+            for k in range(row.n_touched):
+                u = room.touched[k]
+                weight = leaves.joint * room.mass[u] + room.other[u]
+                p = leaves.says[value, u, j]
+                both += weight * room.low_known[k] * p
+                only_known += weight * room.high_known[k] * (1.0 - p)
+            room.tree_product[: row.n_trees] = room.tree[value, j, : row.n_trees]
+            lower[j, value] = _least_ratio(both, only_known, share, row.n_trees, room)
+
+
+@kernel
+def bound_labels(
+    nodes: NDArray[np.int32],
+    known: NDArray[np.int8],
+    others: OtherWeights,
+    leaves: Leaves,
+    s: float,
+    lower: NDArray[np.float64],
+) -> None:
+    """``lower`` (n, m, 2) of rows with leaves ``nodes`` (n, trees) and ``known`` labels (n, m)."""
+    room = _make_room(nodes.shape[1], leaves)
+    for i in range(nodes.shape[0]):
+        products = leaves.product > 0.0 and (known[i] >= 0).any()
+        row = _gather(i, nodes[i], known[i], others, leaves, s, products, room)
+        _bound_labels(known[i], row, leaves, room, lower[i])
+        _clear(row, room)
+
+
+@kernel
+def bound_events(
+    nodes: NDArray[np.int32],
+    known: NDArray[np.int8],
+    events: NDArray[np.int8],
+    others: OtherWeights,
+    leaves: Leaves,
+    s: float,
+    bounds: NDArray[np.float64],
+) -> None:
+    """``bounds`` (n, 2): lower probability of each row's event, and of its contrary.
+
+    An event (m,) has -1 for labels that may be anything, and says nothing about known labels.
+    """
+    room = _make_room(nodes.shape[1], leaves)
+    for i in range(nodes.shape[0]):
+        row = _gather(i, nodes[i], known[i], others, leaves, s, leaves.product > 0.0, room)
+        share = leaves.product / max(row.n_trees, 1)
+        for contrary in range(2):
+            both, only_known = 0.0, row.rest * (1.0 - leaves.product)
+            for k in range(row.n_touched):
+                u = room.touched[k]
+                low, high = _bounds_in_vector(events[i], u, leaves)
+                p = 1.0 - high if contrary else low
+                weight = leaves.joint * room.mass[u] + room.other[u]
+                low_known = room.low_known[k] if row.any_known else 1.0
+                high_known = room.high_known[k] if row.any_known else 1.0
+                both += weight * low_known * p
+                only_known += weight * high_known * (1.0 - p)
+            _bounds_in_trees(events[i], row, room, room.tree_product, room.tree_high)
+            if contrary:
+                room.tree_product[:] = 1.0 - room.tree_high
+            if row.any_known:
+                bounds[i, contrary] = _least_ratio(both, only_known, share, row.n_trees, room)
+            else:
+                bounds[i, contrary] = both + share * room.tree_product[: row.n_trees].sum()
+        _clear(row, room)
+
+
+@kernel
+def score_vectors(
+    nodes: NDArray[np.int32],
+    truth: NDArray[np.int8],
+    others: OtherWeights,
+    leaves: Leaves,
+    scores: NDArray[np.float64],
+) -> None:
+    """``scores`` (n, 2): probability of the true labels by the leaves' vectors, by their products.
+
+    At s = 0; labels that are missing (-1) in ``truth`` do not count.
+    """
+    room = _make_room(nodes.shape[1], leaves)
+    nothing = np.full(truth.shape[1], -1, np.int8)
+    for i in range(nodes.shape[0]):
+        row = _gather(i, nodes[i], nothing, others, leaves, 0.0, True, room)
+        scores[i] = 0.0
+        for k in range(row.n_touched):
+            u = room.touched[k]
+            scores[i, 0] += room.mass[u] * _bounds_in_vector(truth[i], u, leaves)[0]
+        _bounds_in_trees(truth[i], row, room, room.tree_product, room.tree_high)
+        for t in range(row.n_trees):
+            scores[i, 1] += room.tree_product[t] / row.n_trees
+        _clear(row, room)
+
+
+# -- the decision: the likeliest vector, then labels withdrawn one by one ------------------------
+
+
+@part
+def _prefixes_right(
+    answers: NDArray[np.int8],
+    order: NDArray[np.int64],
+    first: int,
+    stop: int,
+    row: Row,
+    leaves: Leaves,
+    room: Room,
+    right: NDArray[np.float64],
+) -> None:
+    """``right[k]``: lower probability that the answers to the first k labels are all right.
+
+    Labels stand in ``order``: up to ``first`` they are known, from ``stop`` on nothing is.
+    """
+    share = leaves.product / max(row.n_trees, 1)
+    right[: first + 1] = 1.0
+    room.both[:] = 0.0
+    room.only_known[:] = row.rest * (1.0 - leaves.product)
+    for k in range(row.n_touched):
+        u, product = room.touched[k], 1.0
+        weight = leaves.joint * room.mass[u] + room.other[u]
+        for place in range(first, stop):
+            product *= leaves.says[answers[order[place]], u, order[place]]
+            if row.any_known:
+                room.both[place + 1] += weight * room.low_known[k] * product
+                room.only_known[place + 1] += weight * room.high_known[k] * (1.0 - product)
+            elif product == 0.0:
+                break
+            else:
+                room.both[place + 1] += weight * product
+    room.tree_product[:] = 1.0
+    for place in range(first, stop):
+        of_label = room.tree[answers[order[place]], order[place]]
+        for t in range(row.n_trees):
+            room.tree_product[t] *= of_label[t]
+        both, only_known = room.both[place + 1], room.only_known[place + 1]
+        if row.any_known:
+            right[place + 1] = _least_ratio(both, only_known, share, row.n_trees, room)
+        else:
+            right[place + 1] = both + share * room.tree_product[: row.n_trees].sum()
+
+
+@part
+def _heaviest_vectors(row: Row, leaves: Leaves, room: Room, heaviest: NDArray[np.int64]) -> int:
+    """The touched vectors with the greatest weights, as far as there is place; how many."""
+    n = 0
+    for k in range(row.n_touched):
+        if row.any_known and room.low_known[k] == 0.0:
+            continue
+        u = room.touched[k]
+        weight = (leaves.joint + leaves.product) * room.mass[u] + room.other[u]
+        place = n
+        while place > 0:
+            v = room.touched[heaviest[place - 1]]
+            if weight <= (leaves.joint + leaves.product) * room.mass[v] + room.other[v]:
+                break
+            if place < heaviest.shape[0]:
+                heaviest[place] = heaviest[place - 1]
+            place -= 1
+        if place < heaviest.shape[0]:
+            heaviest[place] = k
+            n = min(n + 1, heaviest.shape[0])
+    return n
+
+
+@part
+def _propose(
+    u: int,
+    likelier: NDArray[np.int8],
+    known: NDArray[np.int8],
+    leaves: Leaves,
+    answers: NDArray[np.int8],
+) -> None:
+    """The answers of vector u; what it does not know is as in ``likelier``."""
+    for j in range(known.shape[0]):
+        if known[j] >= 0:
+            answers[j] = known[j]
+        elif leaves.says[0, u, j] == 1.0 or leaves.says[1, u, j] == 1.0:
+            answers[j] = leaves.says[1, u, j] == 1.0
+        else:
+            answers[j] = likelier[j]
+
+
+@part
+def _vector_is_right(
+    answers: NDArray[np.int8],
+    order: NDArray[np.int64],
+    first: int,
+    stop: int,
+    row: Row,
+    leaves: Leaves,
+    room: Room,
+) -> float:
+    """Lower probability of all answers together with what is known, the least certain first."""
+    total = 0.0
+    for k in range(row.n_touched):
+        u = room.touched[k]
+        product = leaves.joint * room.mass[u] + room.other[u]
+        if row.any_known:
+            product *= room.low_known[k]
+        for place in range(stop - 1, first - 1, -1):
+            if product == 0.0:
+                break
+            product *= leaves.says[answers[order[place]], u, order[place]]
+        total += product
+    if row.n_trees == 0:
+        return total
+    room.tree_product[:] = leaves.product / row.n_trees
+    if row.any_known:
+        room.tree_product[:] *= room.tree_low_known
+    for place in range(first, stop):
+        of_label = room.tree[answers[order[place]], order[place]]
+        for t in range(row.n_trees):
+            room.tree_product[t] *= of_label[t]
+    return total + float(room.tree_product[: row.n_trees].sum())
+
+
+@part
+def _choose_answers(
+    known: NDArray[np.int8],
+    lower: NDArray[np.float64],
+    order: NDArray[np.int64],
+    first: int,
+    stop: int,
+    row: Row,
+    leaves: Leaves,
+    room: Room,
+    heaviest: NDArray[np.int64],
+    answers: NDArray[np.int8],
+) -> None:
+    """``answers`` (m,): the likeliest of the heaviest vectors and the likelier single answers."""
+    for j in range(known.shape[0]):
+        answers[j] = known[j] if known[j] >= 0 else lower[j, 1] >= lower[j, 0]
+    likelier, proposed = answers.copy(), answers.copy()
+    best = _vector_is_right(answers, order, first, stop, row, leaves, room)
+    for at in range(_heaviest_vectors(row, leaves, room, heaviest)):
+        _propose(room.touched[heaviest[at]], likelier, known, leaves, proposed)
+        p = _vector_is_right(proposed, order, first, stop, row, leaves, room)
+        if p > best:
+            best = p
+            answers[:] = proposed
+
+
+@part
+def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int64]) -> int:
+    """The corners of the least concave function above right[k], k = 0..stop; how many."""
+    n = 1
+    corners[0] = 0
+    for k in range(1, stop + 1):
+        right[k] = min(right[k], right[k - 1])
+        while n > 1:
+            a, b = corners[n - 2], corners[n - 1]
+            if (right[b] - right[k]) * (b - a) > (right[a] - right[b]) * (k - b):
+                break
+            n -= 1
+        corners[n] = k
+        n += 1
+    return n
+
+
+@part
+def _put_prices(
+    right: NDArray[np.float64],
+    order: NDArray[np.int64],
+    stop: int,
+    corners: NDArray[np.int64],
+    prices: NDArray[np.float64],
+) -> None:
+    """``prices`` (m,): the least reward for which each label is answered.
+
+    Answering k labels is worth right[k] + reward * k / m. As the reward grows, the best k goes from
+    corner to corner.
+    """
+    n_labels = prices.shape[0]
+    prices[:] = np.inf
+    least = 0.0
+    for at in range(1, _hull_corners(right, stop, corners)):
+        a, b = corners[at - 1], corners[at]
+        least = max(least, n_labels * (right[a] - right[b]) / (b - a))
+        for place in range(a, b):
+            prices[order[place]] = least
+
+
+@kernel
+def price_prefixes(
+    right: NDArray[np.float64],
+    order: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    prices: NDArray[np.float64],
+) -> None:
+    """``prices`` (n, m) from the probability ``right`` (n, m + 1) that the first k are right.
+
+    Labels stand in ``order`` (n, m); only the first ``stop`` can be answered.
+    """
+    corners = np.empty(order.shape[1] + 1, np.int64)
+    for i in range(order.shape[0]):
+        _put_prices(right[i], order[i], stop[i], corners, prices[i])
+
+
+@kernel
+def decide_rows(
+    nodes: NDArray[np.int32],
+    known: NDArray[np.int8],
+    others: OtherWeights,
+    leaves: Leaves,
+    s: float,
+    lower: NDArray[np.float64],
+    answers: NDArray[np.int8],
+    prices: NDArray[np.float64],
+) -> None:
+    """Bounds, the answer to each label (n, m), and the least reward for which it is given (n, m).
+
+    The answers are those of the likeliest vector; labels are withdrawn by the (lower) probability
+    of their answer, the least first.
+    """
+    n_labels = known.shape[1]
+    room = _make_room(nodes.shape[1], leaves)
+    heaviest = np.empty(_N_CANDIDATES - 1, np.int64)
+    corners = np.empty(n_labels + 1, np.int64)
+    right = np.empty(n_labels + 1)
+    certainty = np.empty(n_labels)
+    for i in range(nodes.shape[0]):
+        row = _gather(i, nodes[i], known[i], others, leaves, s, leaves.product > 0.0, room)
+        _bound_labels(known[i], row, leaves, room, lower[i])
+        first, stop = 0, 0
+        for j in range(n_labels):
+            is_known, answerable = known[i, j] >= 0, max(lower[i, j, 0], lower[i, j, 1]) > 0.0
+            first += is_known
+            stop += answerable
+            certainty[j] = 2.0 if is_known else max(lower[i, j, 0], lower[i, j, 1])
+        order = np.argsort(-certainty, kind="mergesort")
+        _choose_answers(
+            known[i], lower[i], order, first, stop, row, leaves, room, heaviest, answers[i]
+        )
+        for j in range(n_labels):
+            if known[i, j] < 0:
+                certainty[j] = lower[i, j, answers[i, j]]
+        for j in range(n_labels):  # what cannot be answered stays last
+            if max(lower[i, j, 0], lower[i, j, 1]) == 0.0:
+                certainty[j] = -1.0
+        order = np.argsort(-certainty, kind="mergesort")
+        _prefixes_right(answers[i], order, first, stop, row, leaves, room, right)
+        _put_prices(right, order, stop, corners, prices[i])
+        _clear(row, room)

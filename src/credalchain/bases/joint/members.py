@@ -1,0 +1,318 @@
+"""Other models that put weights on the label vectors of training rows."""
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.optimize import minimize_scalar
+from sklearn.base import BaseEstimator, clone
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import KFold
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+FloatArray = NDArray[np.float64]
+Numbers = NDArray[np.float32]
+
+_FLOOR = 0.02  # share of all vectors alike, so that no row's score is zero
+_LEAST_WEIGHT = 2e-3  # smaller weights of a row are given to the others
+
+
+class FittedMember(Protocol):
+    """Weights on label vectors for new rows.
+
+    ``held_out`` (n,) is the probability of each training row's own vector, by a model that was
+    not fitted on the row.
+    """
+
+    held_out: FloatArray
+
+    def weights(self, X: Numbers) -> Any:
+        """Sparse (n, K); rows add up to 1."""
+        ...
+
+
+class VectorMember(Protocol):
+    """An unfitted member."""
+
+    def fit_vectors(
+        self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
+    ) -> FittedMember | None:
+        """Learn which of ``n_vectors`` vectors a row has; None if there is nothing to learn."""
+        ...
+
+
+def on_vectors(p: FloatArray, classes: NDArray[np.int64], n_vectors: int) -> Any:
+    """Probabilities of some vectors (n, C) as sparse weights on all, (n, K).
+
+    Small ones are left out, which spares most of the work that follows.
+    """
+    p = np.where(p < np.minimum(_LEAST_WEIGHT, p.max(axis=1, keepdims=True)), 0.0, p)
+    p /= p.sum(axis=1, keepdims=True)
+    row, at = np.nonzero(p)
+    return sparse.csr_array((p[row, at], (row, classes[at])), shape=(len(p), n_vectors))
+
+
+class KernelPowerset(BaseEstimator):
+    """Label vectors as classes, learned by kernel least squares.
+
+    The probability of a vector is what is positive of a ridge regression on its indicator, raised
+    to a power, and normalised: least-squares probabilistic classification. Rows left out have a
+    closed form, by which the width of the Gaussian kernel and the power are chosen, so nothing is
+    fitted twice. Columns are standardised; a missing value is its column's mean.
+
+    Parameters
+    ----------
+    max_centres : int, default=2000
+        Rows that kernels stand on, drawn at random where there are more. Fitting takes time in
+        proportion to rows * max_centres ** 2.
+    max_vectors : int, default=300
+        The most frequent label vectors that are learned. Vectors that occur once never are.
+    ridge : float, default=1.0
+
+    References
+    ----------
+    M. Sugiyama, Superfast-trainable multi-class probabilistic classifier by least-squares
+    posterior fitting, IEICE Transactions on Information and Systems E93-D, 2010.
+    """
+
+    def __init__(
+        self, *, max_centres: int = 2000, max_vectors: int = 300, ridge: float = 1.0
+    ) -> None:
+        self.max_centres = max_centres
+        self.max_vectors = max_vectors
+        self.ridge = ridge
+
+    def fit_vectors(
+        self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
+    ) -> "FittedKernel | None":
+        """None where hardly any label vector occurs twice."""
+        classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
+        learned = place >= 0
+        if len(classes) < 2 or learned.mean() < _LEAST_SEEN:
+            return None
+        scale = _Scale.learn(X)
+        Z = scale.apply(X)
+        centres = Z
+        if len(Z) > self.max_centres:
+            centres = Z[np.sort(rng.choice(len(Z), self.max_centres, replace=False))]
+        targets = np.zeros((len(Z), len(classes)), dtype=np.float32)
+        targets[np.flatnonzero(learned), place[learned]] = 1.0
+        distances = _squared_distances(Z, centres)
+        middle = float(np.median(distances[:: max(1, len(Z) // 500)])) or 1.0
+        least = np.inf
+        for width in _WIDTHS:
+            gamma = width / middle
+            coefficients, left_out = _ridge(
+                np.exp(-np.float32(gamma) * distances), centres, gamma, targets, self.ridge
+            )
+            loss, power = _best_power(left_out, place)
+            if loss < least:
+                least = loss
+                prior = targets.mean(axis=0) / targets.mean(axis=0).sum()
+                fitted = FittedKernel(
+                    scale, centres, gamma, coefficients, power, prior, classes, n_vectors
+                )
+                p = fitted.normalised(left_out)
+                fitted.held_out = np.where(learned, p[np.arange(len(p)), np.maximum(place, 0)], 0.0)
+        return fitted
+
+
+_WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
+_LEAST_SEEN = 0.1  # of the rows must have a vector that another row has
+
+
+def frequent_vectors(
+    vector_of: NDArray[np.int32], n_vectors: int, at_most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The most frequent vectors that occur at least twice, and each row's place among them.
+
+    -1 for a row whose vector is not among them.
+    """
+    times = np.bincount(vector_of, minlength=n_vectors)
+    classes = np.sort(np.argsort(-times, kind="stable")[:at_most])
+    classes = classes[times[classes] > 1]
+    place = np.full(n_vectors, -1)
+    place[classes] = np.arange(len(classes))
+    return classes, place[vector_of]
+
+
+class _Scale:
+    """Columns with mean 0 and variance 1."""
+
+    def __init__(self, mean: Numbers, deviation: Numbers) -> None:
+        self.mean, self.deviation = mean, deviation
+
+    @classmethod
+    def learn(cls, X: Numbers) -> "_Scale":
+        missing = np.isnan(X)
+        n = np.maximum((~missing).sum(axis=0), 1)
+        mean = np.where(missing, 0.0, X).sum(axis=0, dtype=np.float64) / n
+        square = np.where(missing, 0.0, (X - mean) ** 2).sum(axis=0) / n
+        deviation = np.sqrt(np.where(square > 0, square, 1.0))
+        return cls(mean.astype(np.float32), deviation.astype(np.float32))
+
+    def apply(self, X: Numbers) -> Numbers:
+        Z = (X - self.mean) / self.deviation
+        return np.where(np.isnan(Z), np.float32(0), Z).astype(np.float32)
+
+
+def _squared_distances(A: Numbers, B: Numbers) -> Numbers:
+    lengths = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)
+    return np.asarray(np.maximum(lengths - 2 * (A @ B.T), 0), dtype=np.float32)
+
+
+def _ridge(
+    kernel: Numbers, centres: Numbers, gamma: float, targets: Numbers, ridge: float
+) -> tuple[Numbers, Numbers]:
+    """Coefficients (centres, classes), and what each row would get if it were left out."""
+    if len(centres) == len(kernel):
+        kernel[np.diag_indices_from(kernel)] += np.float32(ridge)
+        inverse = _inverse(kernel)
+        coefficients = inverse @ targets
+        return coefficients, targets - coefficients / np.diag(inverse)[:, None]
+    among = np.exp(-np.float32(gamma) * _squared_distances(centres, centres))
+    normal = kernel.T @ kernel + np.float32(ridge) * among
+    normal[np.diag_indices_from(normal)] += np.float32(1e-4 * np.trace(normal) / len(normal))
+    smoother = kernel @ _inverse(normal)
+    coefficients = smoother.T @ targets
+    own = np.minimum(np.einsum("ij,ij->i", smoother, kernel), 0.99)[:, None]
+    left_out = (kernel @ coefficients - own * targets) / (1 - own)
+    return np.asarray(coefficients, np.float32), np.asarray(left_out, np.float32)
+
+
+def _inverse(matrix: Numbers) -> Numbers:
+    """Of a symmetric positive definite matrix."""
+    factor, _ = linalg.lapack.spotrf(matrix, lower=1)
+    inverse, failed = linalg.lapack.spotri(factor, lower=1)
+    if failed:  # rounding made it singular
+        return np.asarray(linalg.pinvh(matrix.astype(np.float64)), dtype=np.float32)
+    lower = np.tril(inverse)
+    return np.asarray(lower + np.tril(inverse, -1).T, dtype=np.float32)
+
+
+def _best_power(scores: Numbers, place: NDArray[np.int64]) -> tuple[float, float]:
+    """Least log-loss of rows left out, and the power with which positive scores reach it."""
+    rows = np.flatnonzero(place >= 0)
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.maximum(scores[rows], 0)).astype(np.float64)
+    at = np.arange(len(rows)), place[rows]
+
+    def loss(power: float) -> float:
+        raised = np.exp(power * logs)
+        total = np.maximum(raised.sum(axis=1), np.finfo(float).tiny)
+        p = (1 - _FLOOR) * raised[at] / total + _FLOOR / scores.shape[1]
+        return float(-np.log(p).mean())
+
+    found = minimize_scalar(loss, bounds=(0.5, 5.0), method="bounded", options={"xatol": 0.02})
+    return float(found.fun), float(found.x)
+
+
+class FittedKernel:
+    """Kernels on centres, with coefficients for every label vector that was learned."""
+
+    held_out: FloatArray
+
+    def __init__(
+        self,
+        scale: _Scale,
+        centres: Numbers,
+        gamma: float,
+        coefficients: Numbers,
+        power: float,
+        prior: Numbers,
+        classes: NDArray[np.int64],
+        n_vectors: int,
+    ) -> None:
+        self.scale, self.centres, self.gamma = scale, centres, gamma
+        self.coefficients, self.power, self.prior = coefficients, power, prior
+        self.classes, self.n_vectors = classes, n_vectors
+
+    def weights(self, X: Numbers) -> Any:
+        distances = _squared_distances(self.scale.apply(X), self.centres)
+        np.exp(np.multiply(distances, -np.float32(self.gamma), out=distances), out=distances)
+        return on_vectors(
+            self.normalised(distances @ self.coefficients), self.classes, self.n_vectors
+        )
+
+    def normalised(self, scores: Numbers) -> FloatArray:
+        """Probabilities from scores; those of training where no score is positive."""
+        p = np.maximum(scores, 0).astype(np.float64) ** self.power
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p / np.where(total > 0, total, 1.0), self.prior)
+
+
+class LabelPowerset(BaseEstimator):
+    """Label vectors as the classes of any scikit-learn classifier with ``predict_proba``.
+
+    Parameters
+    ----------
+    estimator : classifier, default=None
+        None is logistic regression on standardised columns.
+    n_folds : int, default=3
+        For its share: how well it does on rows that it was not fitted on.
+    max_vectors : int, default=300
+        The most frequent label vectors that are learned. Vectors that occur once never are.
+
+    References
+    ----------
+    M. R. Boutell, J. Luo, X. Shen and C. M. Brown, Learning multi-label scene classification,
+    Pattern Recognition 37, 2004.
+    """
+
+    def __init__(self, estimator: Any = None, *, n_folds: int = 3, max_vectors: int = 300) -> None:
+        self.estimator = estimator
+        self.n_folds = n_folds
+        self.max_vectors = max_vectors
+
+    def fit_vectors(
+        self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
+    ) -> "FittedPowerset | None":
+        """None where hardly any label vector occurs twice."""
+        classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
+        rows = np.flatnonzero(place >= 0)
+        if len(classes) < 2 or len(rows) < _LEAST_SEEN * len(X) or len(rows) < self.n_folds:
+            return None
+        seed = rng.randint(2**31 - 1)
+        held_out = np.zeros(len(X))
+        for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(rows):
+            if len(np.unique(place[rows[train]])) < 2:
+                continue
+            fold = self._fit(X[rows[train]], place[rows[train]], seed)
+            p = np.zeros((len(test), len(classes)))
+            p[:, fold.classes_] = fold.predict_proba(X[rows[test]])
+            held_out[rows[test]] = p[np.arange(len(test)), place[rows[test]]]
+        fitted = FittedPowerset(self._fit(X[rows], place[rows], seed), classes, n_vectors)
+        fitted.held_out = held_out
+        return fitted
+
+    def _fit(self, X: Numbers, y: NDArray[np.int64], seed: int) -> Any:
+        learner = self.estimator
+        if learner is None:
+            learner = make_pipeline(
+                SimpleImputer(keep_empty_features=True),
+                StandardScaler(),
+                LogisticRegression(max_iter=200),
+            )
+        learner = clone(learner)
+        unseeded = [
+            name
+            for name, value in learner.get_params().items()
+            if name.split("__")[-1] == "random_state" and value is None
+        ]
+        return learner.set_params(**dict.fromkeys(unseeded, seed)).fit(X, y)
+
+
+class FittedPowerset:
+    """A classifier whose classes are label vectors."""
+
+    held_out: FloatArray
+
+    def __init__(self, classifier: Any, classes: NDArray[np.int64], n_vectors: int) -> None:
+        self.classifier, self.classes, self.n_vectors = classifier, classes, n_vectors
+
+    def weights(self, X: Numbers) -> Any:
+        p = np.asarray(self.classifier.predict_proba(X), dtype=np.float64)
+        return on_vectors(p, self.classes[self.classifier.classes_], self.n_vectors)

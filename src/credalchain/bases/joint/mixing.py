@@ -1,0 +1,71 @@
+"""How much each way to weigh label vectors counts: shares learned from rows held out."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.bases.protocol import Labels
+from credalchain.labels import MISSING
+
+FloatArray = NDArray[np.float64]
+
+_BACKGROUND = 0.02  # share of independent labels, so that no row's score is zero
+_MOST_OTHERS = 0.5  # share of all models other than the forest
+_STEPS = 300
+_CLOSE_ENOUGH = 1e-6
+
+
+def background(labels: Labels) -> FloatArray:
+    """The probability of each row's observed labels if labels were independent of all, (n,)."""
+    observed = labels != MISSING
+    ones = (labels == 1).sum(axis=0)
+    p = (ones + 1) / (observed.sum(axis=0) + 2)
+    factors = np.where(labels == 1, p, 1 - p)
+    return np.asarray(np.where(observed, factors, 1.0).prod(axis=1))
+
+
+def learn_shares(scores: FloatArray, labels: Labels, n_forest: int) -> FloatArray:
+    """Shares (C,) with the greatest mean logarithm of the mixed probability.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, C)
+        Probability that each of C ways gives to the labels of each row, held out; rows with NaN
+        are left out.
+    labels : ndarray of shape (n, m)
+    n_forest : int
+        The first so many ways are the forest's own; together they keep at least one half, since
+        held-out rows see only a third of its trees, which makes it look worse than it is.
+    """
+    usable = np.isfinite(scores).all(axis=1)
+    shares = np.full(scores.shape[1], 1 / scores.shape[1])
+    if not usable.any():
+        return _forest_only(scores.shape[1], n_forest)
+    floor = _BACKGROUND * background(labels[usable])[:, None]
+    mixed = (1 - _BACKGROUND) * scores[usable] + np.maximum(floor, np.finfo(float).tiny)
+    mixed /= mixed.max(axis=1, keepdims=True)
+    for _ in range(_STEPS):  # expectation-maximisation: the problem is concave
+        parts = mixed * shares
+        after = (parts / parts.sum(axis=1, keepdims=True)).mean(axis=0)
+        moved, shares = np.abs(after - shares).max(), after
+        if moved < _CLOSE_ENOUGH:
+            break
+    shares[shares < 1e-3] = 0.0
+    return _capped(shares / shares.sum(), n_forest)
+
+
+def _forest_only(n_ways: int, n_forest: int) -> FloatArray:
+    return np.where(np.arange(n_ways) < n_forest, 1 / n_forest, 0.0)
+
+
+def _capped(shares: FloatArray, n_forest: int) -> FloatArray:
+    """The others together count for one half at most."""
+    forest, others = shares[:n_forest].sum(), shares[n_forest:].sum()
+    if others <= _MOST_OTHERS:
+        return shares
+    if forest == 0:
+        shares = shares + _forest_only(len(shares), n_forest)
+        forest = shares[:n_forest].sum()
+    scale = np.where(
+        np.arange(len(shares)) < n_forest, (1 - _MOST_OTHERS) / forest, _MOST_OTHERS / others
+    )
+    return np.asarray(shares * scale)

@@ -1,0 +1,264 @@
+"""The fitted joint model: what it says about new rows."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from credalchain.bases.inputs import TableEncoder
+from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
+from credalchain.bases.joint.exact import exact_lower
+from credalchain.bases.joint.growing import find_leaves, no_weights
+from credalchain.bases.joint.members import FittedMember
+from credalchain.bases.protocol import Answer, Exactness, Labels, Request, decide, uniform_exactness
+from credalchain.bases.threads import for_each_chunk
+from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
+from credalchain.odds import log_odds
+
+FloatArray = NDArray[np.float64]
+
+_ROUNDING = 2.0**-40  # sums of weights are closer to the truth than this
+
+
+class JointAnswers(NamedTuple):
+    """The decision for whole rows.
+
+    ``lower`` (n, m, 2): lower probabilities of 0 and of 1; ``answers`` (n, m): those of the
+    likeliest label vector; ``prices`` (n, m): the least reward for which each is given.
+    """
+
+    lower: FloatArray
+    answers: Labels
+    prices: FloatArray
+
+    @property
+    def interval(self) -> FloatArray:
+        """Lower and upper probability of 1, (n, m, 2)."""
+        return _interval(self.lower)
+
+
+class JointModel:
+    """Trees whose leaves hold training rows, and other models of label vectors beside them.
+
+    ``members`` have ``shares``; those of the forest are in ``leaves``.
+    """
+
+    nested = True
+    serves_any_order = True
+    rows_at_once = 256
+
+    def __init__(
+        self,
+        trees: Trees,
+        leaves: Leaves,
+        encoder: TableEncoder,
+        members: Sequence[FittedMember | None] = (),
+        shares: Sequence[float] = (),
+    ) -> None:
+        self.trees, self.leaves, self.encoder = trees, leaves, encoder
+        self.members, self.shares = list(members), [float(share) for share in shares]
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.leaves.says.shape[2])
+
+    @property
+    def n_training_rows(self) -> int:
+        return len(self.leaves.vector_of)
+
+    def encode(self, X: Any) -> NDArray[np.float32]:
+        return self.encoder.encode(X, np.float32)
+
+    def text_columns(self) -> list[int]:
+        return list(self.encoder.words)
+
+    def never_observed(self) -> NDArray[np.bool_]:
+        return np.asarray(~self.leaves.says.any(axis=(0, 1)))
+
+    def infer(self, encoded: NDArray[np.float32], request: Request) -> Answer:
+        """Labels and bounds. There is no chain: strategy and order make no difference."""
+        from credalchain.bases.joint import kernels  # imports numba
+
+        n, m = encoded.shape[0], self.n_labels
+        known = _known(request.known, n, m)
+        lower = np.empty((len(request.values), n, m, 2))
+
+        def run(first: int, stop: int) -> None:
+            rows = slice(first, stop)
+            nodes, others = self.leaves_of(encoded[rows]), self.other_weights(encoded[rows])
+            for at, s in enumerate(request.values):
+                kernels.bound_labels(nodes, known[rows], others, self.leaves, s, lower[at, rows])
+
+        for_each_chunk(n, self.rows_at_once, request.n_jobs, run)
+        np.clip(lower, 0.0, 1.0, out=lower)
+        if request.precise:
+            lower = _precise(lower)
+        labels = self._decide(encoded, lower, known, request)
+        bounds = interval = None
+        if request.wants_bounds:
+            bounds = np.stack([log_odds(lower[..., 1]), -log_odds(lower[..., 0])], axis=-1)
+            bounds, interval = bounds[None], _interval(lower)[None]
+        exactness = uniform_exactness(Exactness.EXACT, (1, *labels.shape))
+        return Answer(labels[None], bounds, exactness, interval)
+
+    def decide(
+        self, encoded: NDArray[np.float32], *, s: float, known: Labels | None, n_jobs: int = 1
+    ) -> JointAnswers:
+        """Which labels to answer, for all rewards at once."""
+        from credalchain.bases.joint import kernels  # imports numba
+
+        n, m = encoded.shape[0], self.n_labels
+        told = _known(known, n, m)
+        lower, prices = np.empty((n, m, 2)), np.empty((n, m))
+        answers = np.empty((n, m), dtype=np.int8)
+
+        def run(first: int, stop: int) -> None:
+            rows = slice(first, stop)
+            kernels.decide_rows(
+                self.leaves_of(encoded[rows]),
+                told[rows],
+                self.other_weights(encoded[rows]),
+                self.leaves,
+                s,
+                lower[rows],
+                answers[rows],
+                prices[rows],
+            )
+
+        for_each_chunk(n, self.rows_at_once, n_jobs, run)
+        return JointAnswers(np.clip(lower, 0.0, 1.0, out=lower), answers, prices)
+
+    def bound_events(
+        self,
+        encoded: NDArray[np.float32],
+        events: Labels,
+        *,
+        s: float,
+        known: Labels | None,
+        n_jobs: int = 1,
+    ) -> FloatArray:
+        """Lower and upper probability (n, 2) that labels have the values in ``events`` (n, m)."""
+        from credalchain.bases.joint import kernels  # imports numba
+
+        n = encoded.shape[0]
+        told = _known(known, n, self.n_labels)
+        impossible = ((told != MISSING) & (events != MISSING) & (told != events)).any(axis=1)
+        asked = np.where(told == MISSING, events, np.int8(MISSING))
+        bounds = np.empty((n, 2))
+
+        def run(first: int, stop: int) -> None:
+            rows = slice(first, stop)
+            nodes, others = self.leaves_of(encoded[rows]), self.other_weights(encoded[rows])
+            kernels.bound_events(
+                nodes, told[rows], asked[rows], others, self.leaves, s, bounds[rows]
+            )
+
+        for_each_chunk(n, self.rows_at_once, n_jobs, run)
+        bounds[(asked == MISSING).all(axis=1)] = (1.0, 0.0)
+        bounds[impossible] = (0.0, 1.0)
+        np.clip(bounds, 0.0, 1.0, out=bounds)
+        return np.stack([bounds[:, 0], np.maximum(1.0 - bounds[:, 1], bounds[:, 0])], axis=1)
+
+    def row_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
+        """Weights of the leaves on training rows, sparse (n, training rows), and the rest (n,)."""
+        nodes, leaves = self.leaves_of(encoded), self.leaves
+        n, n_trees = nodes.shape
+        first, stop = leaves.first[nodes].ravel(), leaves.first[nodes + 1].ravel()
+        sizes = stop - first
+        starts = np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
+        entries = starts + np.arange(sizes.sum())
+        leaf = np.repeat(np.arange(n * n_trees), sizes)
+        times = leaves.times[entries].astype(np.float64)
+        n_rows = np.bincount(leaf, times, minlength=n * n_trees) + s
+        weights = times / n_rows[leaf] / n_trees
+        shape = (n, self.n_training_rows)
+        rest = (s / n_rows / n_trees).reshape(n, n_trees).sum(axis=1)
+        return sparse.csr_array((weights, (leaf // n_trees, leaves.row[entries])), shape), rest
+
+    def vector_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
+        """Weights on label vectors, sparse (n, K), those of other members included; the rest."""
+        by_row, rest = self.row_weights(encoded, s=s)
+        leaves, n_rows = self.leaves, self.n_training_rows
+        ones = (np.ones(n_rows), (np.arange(n_rows), leaves.vector_of))
+        shape = (n_rows, leaves.says.shape[1])
+        weights = (leaves.joint + leaves.product) * (by_row @ sparse.csr_array(ones, shape))
+        others = self.other_weights(encoded)
+        more = sparse.csr_array((others.weight, others.vector, others.first), weights.shape)
+        return sparse.csr_array(weights + sparse.diags_array(1 - rest) @ more), rest
+
+    def leaves_of(self, encoded: NDArray[np.float32]) -> NDArray[np.int32]:
+        """The leaf of each row in each tree, (n, trees)."""
+        return find_leaves(encoded, self.trees)
+
+    def other_weights(self, encoded: NDArray[np.float32]) -> OtherWeights:
+        """What the other members say about these rows."""
+        n = len(encoded)
+        counting = [
+            (share, member)
+            for share, member in zip(self.shares, self.members, strict=True)
+            if share > 0 and member is not None
+        ]
+        if not counting:
+            return no_weights(n)
+        numbers = self.encoder.indicators(encoded)
+        parts = [sparse.csr_array(share * member.weights(numbers)) for share, member in counting]
+        total = sparse.csr_array(sum(parts[1:], start=parts[0]))
+        return OtherWeights(
+            total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data
+        )
+
+    def _decide(
+        self,
+        encoded: NDArray[np.float32],
+        lower: FloatArray,
+        known: Labels,
+        request: Request,
+    ) -> Labels:
+        """Labels (values, n, m) from lower probabilities; ties are settled in fractions."""
+        t = request.thresholds
+        below, above = lower[..., 1] - t, (1.0 - lower[..., 0]) - t
+        signs = [np.sign(gap).astype(np.int8) for gap in (below, above)]
+        undecided = request.forced_labels() == UNDECIDED
+        near = np.minimum(np.abs(below), np.abs(above)) <= _ROUNDING
+        for at, i, j in np.argwhere(near & undecided).tolist():
+            exact = self._exact_bounds(encoded[i : i + 1], j, known[i], request, at)
+            for sign, bound in zip(signs, exact, strict=True):
+                sign[at, i, j] = (bound > t[j]) - (bound < t[j])
+        labels = decide(*signs, precise=request.precise)
+        return np.where(undecided, labels, request.forced_labels()).astype(np.int8)
+
+    def _exact_bounds(
+        self, row: NDArray[np.float32], j: int, known: Labels, request: Request, at: int
+    ) -> tuple[Any, Any]:
+        nodes, others = self.leaves_of(row)[0], self.other_weights(row)
+        weights = dict(zip(others.vector.tolist(), others.weight.tolist(), strict=True))
+        zero, one = (
+            exact_lower(
+                nodes, weights, self.leaves, s=request.values[at], event={j: value}, known=known
+            )
+            for value in (0, 1)
+        )
+        if request.precise and zero + one > 0:
+            one = one / (zero + one)
+            zero = 1 - one
+        return one, 1 - zero
+
+
+def _known(known: Labels | None, n: int, m: int) -> Labels:
+    nothing = np.broadcast_to(np.int8(MISSING), (n, m))
+    return np.ascontiguousarray(nothing if known is None else known, dtype=np.int8)
+
+
+def _interval(lower: FloatArray) -> FloatArray:
+    return np.stack([lower[..., 1], np.maximum(1.0 - lower[..., 0], lower[..., 1])], axis=-1)
+
+
+def _precise(lower: FloatArray) -> FloatArray:
+    """Lower probabilities that add up to 1: labels that may be either count for neither side."""
+    total = lower.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, lower / np.where(total > 0, total, 1.0), 0.5)
+
+
+assert ABSTAIN == MISSING  # both are -1, as kernels have it

@@ -1,0 +1,98 @@
+"""Classifiers over a base: what is learned, label by label, is the base's."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length
+
+from credalchain.bases.naive import NaiveCredal
+from credalchain.bases.protocol import Labels
+from credalchain.estimators.base import CredalClassifier
+from credalchain.preprocessing import read_table
+
+
+def _supports_partial_fit(classifier: Any) -> bool:
+    """A base may say that it does not."""
+    return bool(getattr(classifier.base, "supports_partial_fit", True))
+
+
+class ChainedClassifier(CredalClassifier):
+    """Fitting of a base; subclasses say in which order labels are chained."""
+
+    base: Any
+
+    @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]
+    def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Any:
+        """Add rows to what was learned; the first call also learns the bins.
+
+        Equals ``fit`` on all rows together where the bins would be the same (always with
+        codes or a frozen discretizer). A label may be observed only in later calls.
+
+        Parameters
+        ----------
+        X, Y : as in ``fit``
+        classes : array-like of two values, optional
+            Only for a vector ``Y``, at the first call: all its values, if that call may not
+            show both.
+        """
+        if not hasattr(self, "model_"):
+            self._fit_first(X, Y, classes)
+            return self
+        X = read_table(self, X, reset=False)
+        labels = self.targets_.encode(Y)
+        check_consistent_length(X, labels)
+        if not hasattr(self.model_, "update"):
+            raise AttributeError(f"the base {self.base!r} cannot learn from more rows.")
+        self.model_ = self.model_.update(X, labels)
+        return self
+
+    def _learn(self, X: Any, labels: Labels) -> Any:
+        """A fitted model; subclasses with more than one chain override this."""
+        rng = check_random_state(self.random_state)
+        self.order_ = self._choose_order(labels.shape[1], rng)
+        return self.unfitted_base().fit_chain(X, labels, self.order_, chained=self.chained, rng=rng)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: Any,
+        *,
+        discretizer: Any = None,
+        label_names: Iterable[str] | None = None,
+        **params: Any,
+    ) -> Any:
+        """A fitted classifier from counts made elsewhere.
+
+        Parameters
+        ----------
+        counts : ChainCounts
+            For instance the counts of all rows minus those of a fold.
+        discretizer : fitted Discretizer, optional
+            Turns input into the codes that were counted; None if the input is codes.
+        label_names : iterable of str, optional
+        **params
+            Parameters of the classifier.
+        """
+        base = cls(**params).unfitted_base()
+        if not hasattr(base, "from_counts"):
+            raise TypeError(f"base {base!r} does not learn from counts.")
+        model = base.from_counts(counts, discretizer)
+        self = cls.from_model(
+            model, n_features=model.counts.n_features, label_names=label_names, **params
+        )
+        if hasattr(discretizer, "feature_names_in_"):
+            self.feature_names_in_ = discretizer.feature_names_in_
+        return self
+
+    def unfitted_base(self) -> Any:
+        """A copy of the base, the default one if there is none."""
+        if self.base is None:
+            return NaiveCredal()
+        if not hasattr(self.base, "fit_chain"):
+            raise TypeError(
+                f"base must be None or have fit_chain, like NaiveCredal(), got {self.base!r}."
+            )
+        return clone(self.base)

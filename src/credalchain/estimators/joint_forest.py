@@ -1,0 +1,279 @@
+"""CredalJointForest: one forest for all labels, whose leaves keep whole label vectors."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+from sklearn.utils import check_random_state
+
+from credalchain.bases.inputs import TableEncoder
+from credalchain.bases.joint.growing import default_forest, fill_missing, grow, out_of_bag_scores
+from credalchain.bases.joint.members import KernelPowerset
+from credalchain.bases.joint.mixing import learn_shares
+from credalchain.bases.joint.model import JointModel
+from credalchain.bases.protocol import Labels, Request
+from credalchain.estimators.base import CredalClassifier
+from credalchain.labels import MISSING, as_labels
+from credalchain.progress import Progress
+from credalchain.validation import check_choice, check_s, check_whole
+
+MISSING_READINGS = ("ignorable", "conservative")
+
+
+class CredalJointForest(CredalClassifier):
+    """A forest that gives bounds for any event about all labels of a row.
+
+    Trees split on all labels at once, and their leaves keep the training rows: label vectors. For
+    a row x whose leaf in tree t holds N training rows, an event A about the labels that is true of
+    N(A) of them has the lower probability N(A) / (N + s) and the upper one (N(A) + s) / (N + s):
+    the imprecise Dirichlet model on whole label vectors, averaged over the trees. There is no
+    order of labels. Single labels, known labels (``known=``, by the generalised Bayes rule) and
+    sets of answers (:class:`JointDecision`) follow from it exactly.
+
+    Two things are added where held-out rows say that they help. With many labels most vectors
+    are rare, so the vectors of a leaf are mixed with the product of its single labels, which
+    leaves the bounds of single labels as they are. And other models of label vectors may be
+    members. All shares are learned by log-score, out of bag, without fitting anything again.
+
+    Parameters
+    ----------
+    forest : ExtraTreesRegressor or RandomForestRegressor, default=None
+        Unfitted, with ``bootstrap=True``. None means ``ExtraTreesRegressor(n_estimators=200,
+        min_samples_leaf=2, max_features=0.3, bootstrap=True)``. (On labels 0 and 1 the squared
+        error is the Gini impurity, so this is a classifier's forest.)
+    members : sequence of members, default=None
+        Other models of label vectors, such as ``KernelPowerset()`` or ``LabelPowerset(
+        LogisticRegression())``. None means ``[KernelPowerset()]``, ``()`` the forest alone.
+        Together they get at most one half. They are not used if more than half of the training
+        rows have missing labels.
+    missing : {"ignorable", "conservative"}, default="ignorable"
+        What a label that is missing in a training row counts as: its probability in rows that
+        are alike, or "it may be either", which is honest where labels are not missing at random.
+    s : float, default=0.5
+        Imprecision: 0 is precise, larger is more cautious. Read when predicting.
+    threshold : float or array-like of shape (n_labels,), default=0.5
+        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+    n_jobs : int, default=None
+        Threads, as in joblib.
+    verbose : int, default=0
+        1 shows how far fitting has come.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    shares_ : dict
+        How much the leaves' vectors ("joint"), their products ("product") and each member count.
+    model_, classes_, label_names_, n_labels_, n_features_in_, feature_names_in_, nested_
+        As in :class:`CredalChainClassifier`.
+
+    References
+    ----------
+    P. Walley, Inferences from multinomial data: learning about a bag of marbles, Journal of the
+    Royal Statistical Society B 58, 1996 (the imprecise Dirichlet model).
+
+    D. Kocev, C. Vens, J. Struyf and S. Dzeroski, Ensembles of multi-objective decision trees,
+    ECML 2007 (trees on all labels at once).
+
+    Examples
+    --------
+    >>> from credalchain import CredalJointForest
+    >>> X = [[0.1], [0.2], [0.3], [0.7], [0.8], [0.9]] * 5
+    >>> Y = [[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 0]] * 5
+    >>> forest = CredalJointForest(s=0.1, random_state=0).fit(X, Y)
+    >>> forest.predict_partial([[0.15], [0.8]])
+    array([[0, 0],
+           [1, 1]], dtype=int8)
+    """
+
+    chained = True  # one label's answer speaks of the others
+
+    def __init__(
+        self,
+        forest: Any = None,
+        *,
+        members: Any = None,
+        missing: str = "ignorable",
+        s: float = 0.5,
+        threshold: Any = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: Any = None,
+    ) -> None:
+        self.forest = forest
+        self.members = members
+        self.missing = missing
+        self.s = s
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @property
+    def nested_(self) -> bool:
+        """True: every weight falls with s, and what is left open grows."""
+        return True
+
+    @property
+    def shares_(self) -> dict[str, float]:
+        names = [type(member).__name__ for member in self._unfitted_members()]
+        model = self.model_
+        return {
+            "joint": model.leaves.joint,
+            "product": model.leaves.product,
+            **dict(zip(names, model.shares, strict=False)),
+        }
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_choice("missing", self.missing, MISSING_READINGS)
+        check_whole("verbose", self.verbose, at_least=0)
+        self.unfitted_forest()
+        self._unfitted_members()
+
+    def unfitted_forest(self) -> Any:
+        """The forest to be fitted, the default one if there is none."""
+        forest = default_forest() if self.forest is None else self.forest
+        if not isinstance(forest, (ExtraTreesRegressor, RandomForestRegressor)):
+            raise ValueError(
+                "forest must be None, an ExtraTreesRegressor or a RandomForestRegressor (labels 0 "
+                f"and 1 are numbers to it), got {forest!r}."
+            )
+        if not forest.bootstrap:
+            raise ValueError(
+                "forest must have bootstrap=True, because shares are learned from the rows that "
+                f"a tree has not seen; got {forest!r}."
+            )
+        return forest
+
+    def _unfitted_members(self) -> list[Any]:
+        members = [KernelPowerset()] if self.members is None else self.members
+        try:
+            members = list(members)
+        except TypeError:
+            raise TypeError(f"members must be None or a sequence, got {self.members!r}.") from None
+        for member in members:
+            if not hasattr(member, "fit_vectors"):
+                raise TypeError(
+                    f"members must have fit_vectors, like KernelPowerset(), got {member!r}."
+                )
+        return members
+
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> None:
+        return None
+
+    def _learn(self, X: Any, labels: Labels) -> JointModel:
+        self.order_ = None
+        rng = check_random_state(self.random_state)
+        seed = rng.randint(2**31 - 1)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        encoder = TableEncoder.learn(X, one_hot=False)
+        numbers = encoder.encode(X, np.float32)
+        forest = self.unfitted_forest()
+        grown = grow(
+            forest,
+            numbers,
+            labels,
+            fill_missing(forest, numbers, labels, n_jobs=n_jobs, seed=seed),
+            conservative=self.missing == "conservative",
+            n_jobs=n_jobs,
+            seed=seed,
+            progress=Progress("trees", shown=self.verbose > 0),
+        )
+        scores = [out_of_bag_scores(grown, labels, n_jobs)]
+        members = self._fit_members(
+            encoder.indicators(numbers), grown.leaves.vector_of, labels, rng
+        )
+        scores += [
+            np.zeros((len(labels), 1)) if m is None else m.held_out[:, None] for m in members
+        ]
+        shares = learn_shares(np.hstack(scores), labels, n_forest=2)
+        leaves = grown.leaves._replace(joint=float(shares[0]), product=float(shares[1]))
+        return JointModel(grown.trees, leaves, encoder, members, shares[2:].tolist())
+
+    def _fit_members(
+        self, X: NDArray[np.float32], vector_of: Any, labels: Labels, rng: Any
+    ) -> list[Any]:
+        complete = (labels != MISSING).all(axis=1)
+        unfitted = self._unfitted_members()
+        if complete.mean() < 0.5:
+            return [None] * len(unfitted)
+        fitted = []
+        for member in unfitted:
+            one = member.fit_vectors(
+                X[complete], vector_of[complete], int(vector_of.max()) + 1, rng
+            )
+            if one is not None and not complete.all():
+                held_out = np.full(len(labels), np.nan)
+                held_out[complete] = one.held_out
+                one.held_out = held_out
+            fitted.append(one)
+        return fitted
+
+    def request(self, encoded: Any, *, strategy: Any = None, **options: Any) -> Request:
+        """What ``model_.infer`` is asked; a joint model has no strategy."""
+        if strategy is not None:
+            raise ValueError("CredalJointForest has no chain, so strategy must be None.")
+        return super().request(encoded, **options)
+
+    def event_interval(
+        self, X: Any, event: Any, *, s: float | None = None, known: Any = None
+    ) -> NDArray[np.float64]:
+        """Lower and upper probability of an event about the labels, (n, 2).
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n, n_features)
+        event : array-like of shape (m,) or (n, m), or callable
+            Labels that are to be 0 or 1, and -1 for those that may be anything. Or a function
+            that takes label vectors (k, m) and says of which the event is true, (k,): it is
+            measured by the leaves' own vectors, and needs training labels without gaps.
+        s : float, optional
+            In place of the parameter ``s``.
+        known : array-like of shape (n, m), optional
+            Labels that were answered already, -1 elsewhere.
+        """
+        encoded = self.encode(X)
+        value = check_s(self.s if s is None else s)
+        n, m = encoded.shape[0], self.n_labels_
+        given = self.targets_.encode_known(known, n)
+        if callable(event):
+            return self._callable_event(encoded, event, value, given)
+        asked = as_labels(np.atleast_2d(event), name="event", require_zero=False)
+        if asked.shape not in ((1, m), (n, m)):
+            raise ValueError(
+                f"event must be a function, or have shape {(m,)} or {(n, m)}: one value per label, "
+                f"got {asked.shape}."
+            )
+        events = np.ascontiguousarray(np.broadcast_to(asked, (n, m)))
+        n_jobs = effective_n_jobs(self.n_jobs)
+        found = self.model_.bound_events(encoded, events, s=value, known=given, n_jobs=n_jobs)
+        return np.asarray(found)
+
+    def _callable_event(
+        self, encoded: Any, event: Callable[[Labels], Any], s: float, known: Labels | None
+    ) -> NDArray[np.float64]:
+        leaves = self.model_.leaves
+        if not (leaves.says.max(axis=0) == 1).all():
+            raise ValueError("a function as event needs training rows without missing labels.")
+        vectors = leaves.says[1].astype(np.int8)
+        is_true = np.asarray(event(vectors))
+        if is_true.dtype != bool or is_true.shape != (len(vectors),):
+            raise ValueError(
+                f"event must give True or False for each of {len(vectors)} label vectors, got "
+                f"{is_true.dtype} of shape {is_true.shape}."
+            )
+        weights, rest = self.model_.vector_weights(encoded, s=s)
+        weights = weights.toarray()
+        if known is not None:
+            agrees = ((known[:, None] == MISSING) | (known[:, None] == vectors)).all(axis=2)
+            weights = weights * agrees
+        yes, no = weights @ is_true, weights @ ~is_true
+        if known is None:
+            return np.stack([yes, np.minimum(yes + rest, 1.0)], axis=1)
+        total = yes + no + rest
+        safe = np.where(total > 0, total, 1.0)
+        lower, upper = yes / safe, np.where(total > 0, (yes + rest) / safe, 1.0)
+        return np.stack([lower, np.minimum(upper, 1.0)], axis=1)
