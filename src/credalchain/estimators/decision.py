@@ -294,11 +294,11 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         answerable = lower.max(axis=-1) > 0
         order = np.lexsort((-certainty, ~answerable, ~is_known)).astype(np.int64)
         if draws is None:
-            right = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
+            right: FloatArray = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
         else:
             agree = np.take_along_axis(draws == answers, order[None], axis=2)
             right = np.logical_and.accumulate(agree, axis=2).mean(axis=0)
-        right = np.asarray(np.hstack([np.ones((len(right), 1)), right]), dtype=np.float64)
+        right = np.hstack([np.ones((len(right), 1)), right])
         prices = np.empty(answers.shape)
         price_prefixes(right, order, answerable.sum(axis=1), prices)
         return _Decided(interval, lower, answers, prices, exactness)

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.growing import default_forest, fill_missing, grow, out_of_bag_scores
-from credalchain.bases.joint.members import KernelPowerset
+from credalchain.bases.joint.members import FittedMember, KernelPowerset
 from credalchain.bases.joint.mixing import learn_shares
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.protocol import Labels, Request
@@ -41,8 +41,8 @@ class CredalJointForest(CredalClassifier):
     Parameters
     ----------
     forest : ExtraTreesRegressor or RandomForestRegressor, default=None
-        Unfitted, with ``bootstrap=True``. None means ``ExtraTreesRegressor(n_estimators=200,
-        min_samples_leaf=2, max_features=0.3, bootstrap=True)``. (On labels 0 and 1 the squared
+        Unfitted, with ``bootstrap=True``. None means ``ExtraTreesRegressor(n_estimators=300,
+        min_samples_leaf=2, max_features=0.4, bootstrap=True)``. (On labels 0 and 1 the squared
         error is the Gini impurity, so this is a classifier's forest.)
     members : sequence of members, default=None
         Other models of label vectors, such as ``KernelPowerset()`` or ``LabelPowerset(
@@ -118,13 +118,11 @@ class CredalJointForest(CredalClassifier):
 
     @property
     def shares_(self) -> dict[str, float]:
-        names = [type(member).__name__ for member in self._unfitted_members()]
         model = self.model_
-        return {
-            "joint": model.leaves.joint,
-            "product": model.leaves.product,
-            **dict(zip(names, model.shares, strict=False)),
-        }
+        shares = {"joint": model.leaves.joint, "product": model.leaves.product}
+        for member, share in zip(model.members, model.shares, strict=True):
+            shares[member.name] = shares.get(member.name, 0.0) + share
+        return shares
 
     def check_parameters(self) -> None:
         super().check_parameters()
@@ -183,33 +181,34 @@ class CredalJointForest(CredalClassifier):
             progress=Progress("trees", shown=self.verbose > 0),
         )
         scores = [out_of_bag_scores(grown, labels, n_jobs)]
-        members = self._fit_members(
-            encoder.indicators(numbers), grown.leaves.vector_of, labels, rng
-        )
-        scores += [
-            np.zeros((len(labels), 1)) if m is None else m.held_out[:, None] for m in members
-        ]
+        fitted = self._fit_members(encoder.indicators(numbers), grown.leaves.vector_of, labels, rng)
+        scores += [held_out[:, None] for _, held_out in fitted]
         shares = learn_shares(np.hstack(scores), labels, n_forest=2)
         leaves = grown.leaves._replace(joint=float(shares[0]), product=float(shares[1]))
-        return JointModel(grown.trees, leaves, encoder, members, shares[2:].tolist())
+        useful = [
+            (member, share)
+            for (member, _), share in zip(fitted, shares[2:].tolist(), strict=True)
+            if share > 0
+        ]
+        return JointModel(
+            grown.trees, leaves, encoder, [one for one, _ in useful], [one for _, one in useful]
+        )
 
     def _fit_members(
         self, X: NDArray[np.float32], vector_of: Any, labels: Labels, rng: Any
-    ) -> list[Any]:
+    ) -> list[tuple[FittedMember, NDArray[np.float64]]]:
+        """Each with the probability of the training rows' labels, held out; NaN where unknown."""
         complete = (labels != MISSING).all(axis=1)
-        unfitted = self._unfitted_members()
         if complete.mean() < 0.5:
-            return [None] * len(unfitted)
-        fitted = []
-        for member in unfitted:
-            one = member.fit_vectors(
-                X[complete], vector_of[complete], int(vector_of.max()) + 1, rng
-            )
-            if one is not None and not complete.all():
-                held_out = np.full(len(labels), np.nan)
-                held_out[complete] = one.held_out
-                one.held_out = held_out
-            fitted.append(one)
+            return []
+        n_vectors, fitted = int(vector_of.max()) + 1, []
+        for member in self._unfitted_members():
+            found = member.fit_vectors(X[complete], vector_of[complete], n_vectors, rng)
+            if found is None:  # nothing to learn
+                continue
+            held_out = np.full(len(labels), np.nan)
+            held_out[complete] = found[1]
+            fitted.append((found[0], held_out))
         return fitted
 
     def request(self, encoded: Any, *, strategy: Any = None, **options: Any) -> Request:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from credalchain.bases.ensemble import EnsembleModel
+from credalchain.bases.joint.codec import PARTS as JOINT_PARTS
 from credalchain.bases.naive.formulas import DENOMINATORS, PRIORS
 from credalchain.bases.registry import BASES, SHARED_PARTS
 from credalchain.estimators.decision import JointDecision
@@ -40,6 +41,7 @@ TRUSTED_TYPES = sorted(
         JointDecision,
         Strategy,
         Targets,
+        *JOINT_PARTS,
         *SHARED_PARTS,
         *(part for base in BASES.values() for part in (base.estimator, base.model, *base.parts)),
         *filter(None, _FUNCTIONS),

@@ -11,12 +11,15 @@ from sklearn.utils import check_random_state
 
 from credalchain._version import __version__
 from credalchain.bases.ensemble import EnsembleModel
+from credalchain.bases.joint import codec as joint_codec
+from credalchain.bases.joint.model import JointModel
 from credalchain.bases.registry import BASES, base_of
 from credalchain.estimators.base import CredalClassifier
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.ensemble import CredalChainEnsemble
+from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.estimators.targets import Targets
 from credalchain.labels import is_missing
 from credalchain.persistence.archive import FORMAT, SCHEMA
@@ -35,7 +38,12 @@ from credalchain.validation import check_n_jobs, check_whole
 
 CLASSIFIERS = {
     cls.__name__: cls
-    for cls in (CredalChainClassifier, CredalBinaryRelevanceClassifier, CredalChainEnsemble)
+    for cls in (
+        CredalChainClassifier,
+        CredalBinaryRelevanceClassifier,
+        CredalChainEnsemble,
+        CredalJointForest,
+    )
 }
 _OLDEST_SCHEMA = {"naive": 1}  # what readers of that time understand
 
@@ -55,12 +63,14 @@ def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
             f"got {classifier!r}."
         )
     classifier.check_parameters()  # what could not be loaded is not saved
-    base = classifier.unfitted_base()
-    if isinstance(model, EnsembleModel):
-        content, arrays = _describe_ensemble(base, model)
+    if isinstance(model, JointModel):
+        described = joint_codec.describe(classifier.forest, classifier.members, model)
+        content, arrays, schema = {"joint_model": described[0]}, described[1], SCHEMA
+    elif isinstance(model, EnsembleModel):
+        content, arrays = _describe_ensemble(classifier.unfitted_base(), model)
         schema = SCHEMA
     else:
-        content, arrays = _describe_model(base, model)
+        content, arrays = _describe_model(classifier.unfitted_base(), model)
         schema = _OLDEST_SCHEMA.get(content["base"]["kind"], SCHEMA)
         if classifier.order_ is not None:
             arrays["order"] = classifier.order_
@@ -129,7 +139,8 @@ def _describe_ensemble(
 def _plain_parameters(classifier: Any) -> Description:
     """Parameters as JSON has them."""
     parameters = classifier.get_params(deep=False)
-    del parameters["base"]
+    for name in ("base", "forest", "members"):  # described with the model
+        parameters.pop(name, None)
     strategy = parameters.get("strategy")
     if isinstance(strategy, Strategy):
         if STRATEGIES.get(strategy.name) is not strategy:
@@ -158,10 +169,14 @@ def restore(description: Description, arrays: Arrays) -> Any:
         return _restore_decision(description, arrays)
     if "models" in description:
         return _restore_ensemble(description, arrays)
+    if "joint_model" in description:
+        forest, members, model, n_features = joint_codec.restore(description["joint_model"], arrays)
+        unfitted = {"forest": forest, "members": members}
+        return _restore_classifier(description, unfitted, model, n_features)
     orders = {"order": arrays["order"]} if "order" in arrays else {}
     rest = {name: values for name, values in arrays.items() if name not in orders}
     base, model, n_features = _restore_model(description, rest)
-    classifier = _restore_classifier(description, base, model, n_features)
+    classifier = _restore_classifier(description, {"base": base}, model, n_features)
     if classifier.order_ is not None:
         classifier.order_ = permutation(array(orders, "order", "iu"), model.n_labels)
     return classifier
@@ -175,6 +190,8 @@ def _restore_decision(description: Description, arrays: Arrays) -> JointDecision
         raise ModelFileError(f"exponent must be a positive number, got {exponent!r}")
     if decision.joint == "sampled" and decision.estimator_.order_ is None:
         raise ModelFileError("joint='sampled' draws along a fixed order of the labels only")
+    if decision.joint == "sampled" and isinstance(decision.estimator_.model_, JointModel):
+        raise ModelFileError("joint='sampled' draws from chains, and a joint forest has none")
     check_n_jobs(decision.n_jobs)
     check_random_state(decision.random_state)
     decision.exponent_ = exponent
@@ -224,19 +241,22 @@ def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
         raise ModelFileError("every chain of an ensemble needs an order and a model")
     checked = np.array([permutation(order, first.n_labels) for order in orders])
     model = EnsembleModel([restored[at][1] for at in chains], checked)
-    ensemble = _restore_classifier(description, base, model, n_features)
+    ensemble = _restore_classifier(description, {"base": base}, model, n_features)
     check_whole("n_chains", ensemble.n_chains)
     return ensemble
 
 
-def _restore_classifier(description: Description, base: Any, model: Any, counted: int) -> Any:
+def _restore_classifier(
+    description: Description, unfitted: Description, model: Any, counted: int
+) -> Any:
+    """``unfitted`` are the parameters that were described with the model."""
     cls = _classifier_class(description["classifier"], model)
     n_features = whole(description["n_features"], "n_features", at_least=1)
     if n_features != counted:
         raise ModelFileError(f"{n_features} features are declared and {counted} were learned")
     n_labels = whole(model.n_labels, "the number of labels", at_least=1)
     label_names = names(description["label_names"], n_labels, "label_names")
-    parameters = {**description["parameters"], "base": base}
+    parameters = {**description["parameters"], **unfitted}
     classifier = cls.from_model(model, n_features=n_features, label_names=label_names, **parameters)
     if description["feature_names"] is not None:
         columns = names(description["feature_names"], n_features, "feature_names")
@@ -254,7 +274,8 @@ def _classifier_class(kind: Any, model: Any) -> type[CredalClassifier]:
     if not isinstance(kind, str) or kind not in CLASSIFIERS:
         raise ModelFileError(f"classifier must be one of {', '.join(CLASSIFIERS)}, got {kind!r}")
     cls = CLASSIFIERS[kind]
-    if (cls is CredalChainEnsemble) != isinstance(model, EnsembleModel):
+    kinds = ((CredalChainEnsemble, EnsembleModel), (CredalJointForest, JointModel))
+    if any((cls is one) != isinstance(model, its_model) for one, its_model in kinds):
         raise ModelFileError(f"{kind} cannot have a model of the kind {type(model).__name__}")
     return cls
 

@@ -1,5 +1,6 @@
 """Forests in files: the nodes of all trees of all labels, one after the other."""
 
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -37,15 +38,7 @@ def describe(
     base: CredalForest, model: ForestChainModel
 ) -> tuple[Description, dict[str, NDArray[Any]]]:
     """The base's parameters and the nodes."""
-    learner: Any = None
-    if base.forest is not None:
-        if type(base.forest) not in _FORESTS.values():
-            raise ValueError(f"a forest of a class of your own cannot be saved: {base.forest!r}.")
-        params = base.forest.get_params()
-        if not isinstance(params["random_state"], (Integral, type(None))):
-            params["random_state"] = None
-        params = {name: as_json(value) for name, value in params.items()}
-        learner = {"class": type(base.forest).__name__, "parameters": params}
+    learner = describe_forest(base.forest, _FORESTS)
     empty = [np.empty((0, 2) if name == "counts" else 0, t) for name, (_, t) in _NODES.items()]
     grown = [forest for forest in model.forests if forest is not None]
     arrays = {
@@ -67,12 +60,7 @@ def describe(
 
 def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, ForestChainModel, int]:
     """The base, its model and the number of features."""
-    learner = description["base"]["forest"]
-    if learner is not None:
-        if learner["class"] not in _FORESTS:
-            raise ModelFileError(f"unknown class of forests {learner['class']!r}")
-        learner = _FORESTS[learner["class"]](**learner["parameters"])
-        learner._validate_params()  # as scikit-learn does in fit
+    learner = restore_forest(description["base"]["forest"], _FORESTS)
     encoder, n_features = TableEncoder.restore(description["numbers"], one_hot=False)
     nodes = {
         name: np.ascontiguousarray(array(arrays, f"forest_{name}", kind), dtype=dtype)
@@ -103,23 +91,52 @@ def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, For
     return CredalForest(learner), ForestChainModel(forests, encoder), encoder.n_columns
 
 
-def _check(forest: PackedForest, n_features: int, n_labels: int) -> None:
-    """That every walk ends, in a leaf with something in it, and looks at what is there."""
-    n = len(forest.feature)
+def describe_forest(forest: Any, known: Mapping[str, type]) -> Description | None:
+    """An unfitted forest of scikit-learn, one of ``known`` classes, by name and parameters."""
+    if forest is None:
+        return None
+    if type(forest) not in known.values():
+        raise ValueError(f"a forest of a class of your own cannot be saved: {forest!r}.")
+    params = forest.get_params()
+    if not isinstance(params["random_state"], (Integral, type(None))):
+        params["random_state"] = None
+    params = {name: as_json(value) for name, value in params.items()}
+    return {"class": type(forest).__name__, "parameters": params}
+
+
+def restore_forest(description: Any, known: Mapping[str, type]) -> Any:
+    """The forest that :func:`describe_forest` described."""
+    if description is None:
+        return None
+    if description["class"] not in known:
+        raise ModelFileError(f"unknown class of forests {description['class']!r}")
+    forest: Any = known[description["class"]](**description["parameters"])
+    forest._validate_params()  # as scikit-learn does in fit
+    return forest
+
+
+def check_nodes(nodes: Any, n_features: int, first_feature: int = 0) -> None:
+    """That every walk through trees ends, and looks at columns that are there."""
+    n = len(nodes.feature)
     here = np.arange(n)
-    splits = forest.feature != LEAF
-    children = np.stack([forest.left, forest.right])[:, splits]
-    if len(forest.roots) == 0 or not ((forest.roots >= 0) & (forest.roots < n)).all():
+    splits = nodes.feature != LEAF
+    children = np.stack([nodes.left, nodes.right])[:, splits]
+    if len(nodes.roots) == 0 or not ((nodes.roots >= 0) & (nodes.roots < n)).all():
         raise ModelFileError("the roots of the trees must be nodes")
     if not ((children > here[splits]) & (children < n)).all():
         raise ModelFileError("a node's branches must come after it")
-    if len(np.unique(np.append(children, forest.roots))) < children.size + len(forest.roots):
+    if len(np.unique(np.append(children, nodes.roots))) < children.size + len(nodes.roots):
         raise ModelFileError("a node must have one way that leads to it")
-    looks_at = forest.feature[splits]
-    if not ((looks_at >= -n_labels) & (looks_at < n_features)).all():
+    looks_at = nodes.feature[splits]
+    if not ((looks_at >= first_feature) & (looks_at < n_features)).all():
         raise ModelFileError("the trees split on a column that is not there")
-    if np.isnan(forest.threshold[splits]).any():
+    if np.isnan(nodes.threshold[splits]).any():
         raise ModelFileError("a split needs a number")
+
+
+def _check(forest: PackedForest, n_features: int, n_labels: int) -> None:
+    """That every walk ends, in a leaf with something in it, and looks at what is there."""
+    check_nodes(forest, n_features, -n_labels)
     counts = forest.counts
     if not (((counts >= 0) & (counts <= _MOST_ROWS)).all() and counts.any(axis=1).all()):
         raise ModelFileError(f"a node must hold more than 0 rows and at most {_MOST_ROWS}")

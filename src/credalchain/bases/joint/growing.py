@@ -36,7 +36,7 @@ class Grown(NamedTuple):
 def default_forest() -> ExtraTreesRegressor:
     """What was found best on data that no study of ours uses."""
     return ExtraTreesRegressor(
-        n_estimators=200, min_samples_leaf=2, max_features=0.3, bootstrap=True
+        n_estimators=300, min_samples_leaf=2, max_features=0.4, bootstrap=True
     )
 
 
@@ -136,8 +136,8 @@ def label_vectors(
     vector_of[~complete] = len(distinct) + np.arange((~complete).sum())
     one = np.vstack([distinct == 1, targets[~complete]])
     says = np.stack([1.0 - one, one])
-    never = missing.all(axis=0)
-    may_be_either = never[None] | (missing[~complete] & conservative)
+    never: NDArray[np.bool_] = np.asarray(missing.all(axis=0))
+    may_be_either = never | (missing[~complete] & conservative)
     says[:, len(distinct) :][:, may_be_either] = 0.0
     return vector_of, np.ascontiguousarray(says, dtype=np.float64)
 

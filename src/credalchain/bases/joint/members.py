@@ -1,5 +1,6 @@
 """Other models that put weights on the label vectors of training rows."""
 
+from numbers import Real
 from typing import Any, Protocol
 
 import numpy as np
@@ -13,6 +14,8 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from credalchain.validation import check_whole
+
 FloatArray = NDArray[np.float64]
 Numbers = NDArray[np.float32]
 
@@ -21,13 +24,9 @@ _LEAST_WEIGHT = 2e-3  # smaller weights of a row are given to the others
 
 
 class FittedMember(Protocol):
-    """Weights on label vectors for new rows.
+    """Weights on label vectors for new rows; ``name`` is for people."""
 
-    ``held_out`` (n,) is the probability of each training row's own vector, by a model that was
-    not fitted on the row.
-    """
-
-    held_out: FloatArray
+    name: str
 
     def weights(self, X: Numbers) -> Any:
         """Sparse (n, K); rows add up to 1."""
@@ -39,8 +38,12 @@ class VectorMember(Protocol):
 
     def fit_vectors(
         self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
-    ) -> FittedMember | None:
-        """Learn which of ``n_vectors`` vectors a row has; None if there is nothing to learn."""
+    ) -> tuple[FittedMember, FloatArray] | None:
+        """Learn which of ``n_vectors`` vectors a row has; None if there is nothing to learn.
+
+        Also the probability of each training row's own vector (n,), by a model that was not
+        fitted on the row.
+        """
         ...
 
 
@@ -85,15 +88,23 @@ class KernelPowerset(BaseEstimator):
         self.max_vectors = max_vectors
         self.ridge = ridge
 
+    def check_parameters(self) -> None:
+        check_whole("max_centres", self.max_centres, at_least=2)
+        check_whole("max_vectors", self.max_vectors, at_least=2)
+        is_number = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool)
+        if not is_number or not 0 < self.ridge < np.inf:
+            raise ValueError(f"ridge must be a positive number, got {self.ridge!r}.")
+
     def fit_vectors(
         self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
-    ) -> "FittedKernel | None":
+    ) -> tuple["FittedKernel", FloatArray] | None:
         """None where hardly any label vector occurs twice."""
+        self.check_parameters()
         classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
         learned = place >= 0
         if len(classes) < 2 or learned.mean() < _LEAST_SEEN:
             return None
-        scale = _Scale.learn(X)
+        scale = Scale.learn(X)
         Z = scale.apply(X)
         centres = Z
         if len(Z) > self.max_centres:
@@ -116,8 +127,8 @@ class KernelPowerset(BaseEstimator):
                     scale, centres, gamma, coefficients, power, prior, classes, n_vectors
                 )
                 p = fitted.normalised(left_out)
-                fitted.held_out = np.where(learned, p[np.arange(len(p)), np.maximum(place, 0)], 0.0)
-        return fitted
+                held_out = np.where(learned, p[np.arange(len(p)), np.maximum(place, 0)], 0.0)
+        return fitted, held_out
 
 
 _WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
@@ -139,14 +150,14 @@ def frequent_vectors(
     return classes, place[vector_of]
 
 
-class _Scale:
+class Scale:
     """Columns with mean 0 and variance 1."""
 
     def __init__(self, mean: Numbers, deviation: Numbers) -> None:
         self.mean, self.deviation = mean, deviation
 
     @classmethod
-    def learn(cls, X: Numbers) -> "_Scale":
+    def learn(cls, X: Numbers) -> "Scale":
         missing = np.isnan(X)
         n = np.maximum((~missing).sum(axis=0), 1)
         mean = np.where(missing, 0.0, X).sum(axis=0, dtype=np.float64) / n
@@ -213,11 +224,11 @@ def _best_power(scores: Numbers, place: NDArray[np.int64]) -> tuple[float, float
 class FittedKernel:
     """Kernels on centres, with coefficients for every label vector that was learned."""
 
-    held_out: FloatArray
+    name = "kernel"
 
     def __init__(
         self,
-        scale: _Scale,
+        scale: Scale,
         centres: Numbers,
         gamma: float,
         coefficients: Numbers,
@@ -267,10 +278,15 @@ class LabelPowerset(BaseEstimator):
         self.n_folds = n_folds
         self.max_vectors = max_vectors
 
+    def check_parameters(self) -> None:
+        check_whole("n_folds", self.n_folds, at_least=2)
+        check_whole("max_vectors", self.max_vectors, at_least=2)
+
     def fit_vectors(
         self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
-    ) -> "FittedPowerset | None":
+    ) -> tuple["FittedPowerset", FloatArray] | None:
         """None where hardly any label vector occurs twice."""
+        self.check_parameters()
         classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
         rows = np.flatnonzero(place >= 0)
         if len(classes) < 2 or len(rows) < _LEAST_SEEN * len(X) or len(rows) < self.n_folds:
@@ -285,8 +301,7 @@ class LabelPowerset(BaseEstimator):
             p[:, fold.classes_] = fold.predict_proba(X[rows[test]])
             held_out[rows[test]] = p[np.arange(len(test)), place[rows[test]]]
         fitted = FittedPowerset(self._fit(X[rows], place[rows], seed), classes, n_vectors)
-        fitted.held_out = held_out
-        return fitted
+        return fitted, held_out
 
     def _fit(self, X: Numbers, y: NDArray[np.int64], seed: int) -> Any:
         learner = self.estimator
@@ -308,7 +323,7 @@ class LabelPowerset(BaseEstimator):
 class FittedPowerset:
     """A classifier whose classes are label vectors."""
 
-    held_out: FloatArray
+    name = "powerset"
 
     def __init__(self, classifier: Any, classes: NDArray[np.int64], n_vectors: int) -> None:
         self.classifier, self.classes, self.n_vectors = classifier, classes, n_vectors

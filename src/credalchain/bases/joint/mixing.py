@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import minimize
 
 from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING
@@ -10,8 +11,7 @@ FloatArray = NDArray[np.float64]
 
 _BACKGROUND = 0.02  # share of independent labels, so that no row's score is zero
 _MOST_OTHERS = 0.5  # share of all models other than the forest
-_STEPS = 300
-_CLOSE_ENOUGH = 1e-6
+_LEAST = 1e-3  # a smaller share is none
 
 
 def background(labels: Labels) -> FloatArray:
@@ -43,13 +43,21 @@ def learn_shares(scores: FloatArray, labels: Labels, n_forest: int) -> FloatArra
     floor = _BACKGROUND * background(labels[usable])[:, None]
     mixed = (1 - _BACKGROUND) * scores[usable] + np.maximum(floor, np.finfo(float).tiny)
     mixed /= mixed.max(axis=1, keepdims=True)
-    for _ in range(_STEPS):  # expectation-maximisation: the problem is concave
-        parts = mixed * shares
-        after = (parts / parts.sum(axis=1, keepdims=True)).mean(axis=0)
-        moved, shares = np.abs(after - shares).max(), after
-        if moved < _CLOSE_ENOUGH:
-            break
-    shares[shares < 1e-3] = 0.0
+
+    def loss(shares: FloatArray) -> tuple[float, FloatArray]:
+        total = np.maximum(mixed @ shares, np.finfo(float).tiny)
+        return -float(np.log(total).mean()), -(mixed / total[:, None]).mean(axis=0)
+
+    found = minimize(  # it is convex, with a few unknowns
+        loss,
+        shares,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * len(shares),
+        constraints={"type": "eq", "fun": lambda shares: shares.sum() - 1.0},
+    )
+    shares = np.asarray(found.x)
+    shares = np.where(shares < _LEAST, 0.0, shares)
     return _capped(shares / shares.sum(), n_forest)
 
 

@@ -54,7 +54,7 @@ class JointModel:
         trees: Trees,
         leaves: Leaves,
         encoder: TableEncoder,
-        members: Sequence[FittedMember | None] = (),
+        members: Sequence[FittedMember] = (),
         shares: Sequence[float] = (),
     ) -> None:
         self.trees, self.leaves, self.encoder = trees, leaves, encoder
@@ -195,15 +195,13 @@ class JointModel:
     def other_weights(self, encoded: NDArray[np.float32]) -> OtherWeights:
         """What the other members say about these rows."""
         n = len(encoded)
-        counting = [
-            (share, member)
-            for share, member in zip(self.shares, self.members, strict=True)
-            if share > 0 and member is not None
-        ]
-        if not counting:
+        if not self.members:
             return no_weights(n)
         numbers = self.encoder.indicators(encoded)
-        parts = [sparse.csr_array(share * member.weights(numbers)) for share, member in counting]
+        parts = [
+            sparse.csr_array(share * member.weights(numbers))
+            for share, member in zip(self.shares, self.members, strict=True)
+        ]
         total = sparse.csr_array(sum(parts[1:], start=parts[0]))
         return OtherWeights(
             total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data

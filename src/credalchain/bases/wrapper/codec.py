@@ -1,11 +1,5 @@
-"""Wrapped classifiers in files: skops holds what is scikit-learn's, JSON what is ours.
+"""Wrapped classifiers in files: skops holds what is scikit-learn's, JSON what is ours."""
 
-skops restores types by name from lists it trusts, and runs nothing else. What it does not trust
-is refused when saving, and again when loading.
-"""
-
-import io
-import zipfile
 from typing import Any
 
 import numpy as np
@@ -23,7 +17,6 @@ from credalchain.bases.wrapper.sets import (
     venn_abers,
 )
 from credalchain.labels import ABSTAIN
-from credalchain.persistence.archive import check_size
 from credalchain.persistence.checks import (
     Arrays,
     Description,
@@ -31,6 +24,7 @@ from credalchain.persistence.checks import (
     array,
     as_json,
 )
+from credalchain.persistence.skops_bytes import from_bytes, to_bytes
 
 ARRAYS = ("skops",)
 PARTS = (Bagged, Constant, Contaminated, VennAbersCalibrated)
@@ -49,13 +43,12 @@ def describe(
         "labels": [_as_list(one) for one in model.models],
         "before": [earlier.tolist() for earlier in model.before],
     }
-    blob = _skops().dumps(content)
-    _refuse_untrusted(blob)
+    blob = to_bytes(content)
     description = {
         "base": {"kind": "wrapper", **{name: as_json(value) for name, value in options.items()}},
         "numbers": model.encoder.describe(),
     }
-    return description, {"skops": np.frombuffer(blob, np.uint8)}
+    return description, {"skops": blob}
 
 
 def restore(
@@ -64,9 +57,7 @@ def restore(
     """The base, its model and the number of features."""
     options = {key: value for key, value in description["base"].items() if key != "kind"}
     options["quantiles"] = tuple(options["quantiles"])
-    blob = array(arrays, "skops", "u", ndim=1).tobytes()
-    check_size(zipfile.ZipFile(io.BytesIO(blob)))
-    content = _skops().loads(blob, trusted=[])
+    content = from_bytes(array(arrays, "skops", "u", ndim=1))
     base = CredalWrapper(content["estimator"], **options)
     base._check()
     encoder, _ = TableEncoder.restore(description["numbers"], one_hot=True)
@@ -82,15 +73,7 @@ def check_can_be_saved(estimator: Any) -> None:
     """Fit a copy to a few made-up rows, to see before a long fit whether skops takes the result."""
     if estimator is not None:
         fitted = clone(estimator).fit(np.eye(20), np.arange(20) % 2)
-        _refuse_untrusted(_skops().dumps(fitted))
-
-
-def _refuse_untrusted(blob: bytes) -> None:
-    strange = _skops().get_untrusted_types(data=blob)
-    if strange:
-        raise ValueError(
-            f"a classifier cannot be saved if it holds types that skops does not trust: {strange}."
-        )
+        to_bytes(fitted)
 
 
 def _check_before(before: list[NDArray[np.int64]], n_labels: int) -> None:
@@ -174,11 +157,3 @@ def _from_plain(fitted: Any) -> Any:
     if not (0 <= p <= 1 and 0 <= doubt <= 1):
         raise ModelFileError(f"a probability must lie between 0 and 1, got {p} and {doubt}")
     return Constant(p, doubt)
-
-
-def _skops() -> Any:
-    try:
-        import skops.io
-    except ImportError as error:
-        raise ImportError("a CredalWrapper in a file needs a package: pip install skops") from error
-    return skops.io

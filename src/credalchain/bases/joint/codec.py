@@ -1,0 +1,251 @@
+"""Joint forests in files: nodes, the rows of their leaves, label vectors, and members."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
+
+from credalchain.bases.forest.codec import check_nodes, describe_forest, restore_forest
+from credalchain.bases.forest.packed import LEAF
+from credalchain.bases.inputs import TableEncoder
+from credalchain.bases.joint.arrays import Leaves, Trees
+from credalchain.bases.joint.members import (
+    FittedKernel,
+    FittedPowerset,
+    KernelPowerset,
+    LabelPowerset,
+    Scale,
+)
+from credalchain.bases.joint.model import JointModel
+from credalchain.persistence.checks import (
+    Arrays,
+    Description,
+    ModelFileError,
+    array,
+    as_json,
+)
+from credalchain.persistence.skops_bytes import from_bytes, to_bytes
+
+PARTS = (
+    JointModel,
+    Trees,
+    Leaves,
+    Scale,
+    FittedKernel,
+    FittedPowerset,
+    KernelPowerset,
+    LabelPowerset,
+)
+_FORESTS = {cls.__name__: cls for cls in (ExtraTreesRegressor, RandomForestRegressor)}
+_TREES = {
+    "feature": ("i", np.int32),
+    "threshold": ("f", np.float64),
+    "left": ("i", np.int32),
+    "right": ("i", np.int32),
+    "missing_left": ("b", np.bool_),
+    "roots": ("i", np.int32),
+}
+_LEAVES = {
+    "first": ("iu", np.int64),
+    "row": ("i", np.int32),
+    "times": ("u", np.uint16),
+    "vector_of": ("i", np.int32),
+}
+_KERNEL = ("mean", "deviation", "centres", "coefficients", "prior", "classes")
+
+
+def describe(
+    forest: Any, members: Sequence[Any] | None, model: JointModel
+) -> tuple[Description, dict[str, NDArray[Any]]]:
+    """Of the unfitted forest and members, and the model that was learned."""
+    arrays: dict[str, Any] = {name: getattr(model.trees, name) for name in _TREES}
+    arrays |= {name: getattr(model.leaves, name) for name in _LEAVES}
+    arrays["says"] = model.leaves.says
+    fitted = []
+    for at, member in enumerate(model.members):
+        content, its_arrays = _describe_member(member)
+        fitted.append({**content, "share": model.shares[at]})
+        arrays |= {f"{at}.{name}": values for name, values in its_arrays.items()}
+    description = {
+        "forest": describe_forest(forest, _FORESTS),
+        "members": None if members is None else [_describe_unfitted(one) for one in members],
+        "fitted_members": fitted,
+        "joint": model.leaves.joint,
+        "product": model.leaves.product,
+        "numbers": model.encoder.describe(),
+    }
+    return description, arrays
+
+
+def _describe_unfitted(member: Any) -> Description:
+    if type(member) is KernelPowerset:
+        params = {name: as_json(value) for name, value in member.get_params().items()}
+        return {"kind": "kernel", "parameters": params}
+    if type(member) is LabelPowerset:
+        params = member.get_params(deep=False)
+        blob = to_bytes(params.pop("estimator"))
+        params = {name: as_json(value) for name, value in params.items()}
+        return {"kind": "powerset", "parameters": params, "estimator": blob.tobytes().hex()}
+    raise ValueError(
+        f"a member of a class of your own cannot be saved, because it is code: {member!r}."
+    )
+
+
+def _describe_member(member: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
+    if isinstance(member, FittedKernel):
+        arrays: dict[str, NDArray[Any]] = {
+            "mean": member.scale.mean,
+            "deviation": member.scale.deviation,
+            "centres": member.centres,
+            "coefficients": member.coefficients,
+            "prior": member.prior,
+            "classes": member.classes,
+        }
+        return {"kind": "kernel", "gamma": member.gamma, "power": member.power}, arrays
+    if isinstance(member, FittedPowerset):
+        return {"kind": "powerset"}, {
+            "classes": member.classes,
+            "skops": to_bytes(member.classifier),
+        }
+    raise ValueError(
+        f"a member of a class of your own cannot be saved, because it is code: {member!r}."
+    )
+
+
+def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointModel, int]:
+    """The unfitted forest and members, the model, and the number of features."""
+    forest = restore_forest(description["forest"], _FORESTS)
+    unfitted = description["members"]
+    members = None if unfitted is None else [_restore_unfitted(one) for one in unfitted]
+    encoder, _ = TableEncoder.restore(description["numbers"], one_hot=False)
+    trees = Trees(**{name: _typed(arrays, name, *kind) for name, kind in _TREES.items()})
+    joint, product = (_share(description[name], name) for name in ("joint", "product"))
+    says = np.ascontiguousarray(array(arrays, "says", "f", ndim=3), dtype=np.float64)
+    flat = {name: _typed(arrays, name, *kind) for name, kind in _LEAVES.items()}
+    leaves = Leaves(**flat, says=says, joint=joint, product=product)
+    if any(len(getattr(trees, name)) != len(trees.feature) for name in list(_TREES)[:5]):
+        raise ModelFileError("the nodes of the trees must be as many in every array")
+    check_nodes(trees, encoder.n_columns)
+    _check_leaves(trees, leaves)
+    n_columns = encoder.indicators(np.zeros((1, encoder.n_columns), np.float32)).shape[1]
+    fitted, shares, used = [], [], {*_TREES, *_LEAVES, "says"}
+    for at, one in enumerate(description["fitted_members"]):
+        prefix = f"{at}."
+        own = {
+            name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)
+        }
+        used |= {prefix + name for name in own}
+        fitted.append(_restore_member(one, own, n_columns, says.shape[1]))
+        shares.append(_share(one["share"], "share"))
+    if abs(joint + product + sum(shares) - 1) > 1e-9:
+        raise ModelFileError("the shares of the members must add up to 1")
+    others = sorted(set(arrays) - used)
+    if others:
+        raise ModelFileError(f"it holds other things: {', '.join(others)}")
+    return forest, members, JointModel(trees, leaves, encoder, fitted, shares), encoder.n_columns
+
+
+def _typed(arrays: Arrays, name: str, kind: str, dtype: Any) -> NDArray[Any]:
+    found = array(arrays, name, kind, ndim=1)
+    if found.dtype != dtype:
+        raise ModelFileError(f"the array {name} has dtype {found.dtype}, not {np.dtype(dtype)}")
+    return np.ascontiguousarray(found)
+
+
+def _share(value: Any, name: str) -> float:
+    if not (isinstance(value, float) and 0 <= value <= 1):
+        raise ModelFileError(f"{name} must be a number from 0 to 1, got {value!r}")
+    return value
+
+
+def _check_leaves(trees: Trees, leaves: Leaves) -> None:
+    """That every leaf holds training rows, which have label vectors."""
+    n_nodes, sizes = len(trees.feature), np.diff(leaves.first)
+    n_entries, (two, n_vectors, n_labels) = len(leaves.row), leaves.says.shape
+    if len(leaves.first) != n_nodes + 1 or leaves.first[0] != 0 or leaves.first[-1] != n_entries:
+        raise ModelFileError("the leaves must hold all rows that are there")
+    if (sizes < 0).any() or (sizes[trees.feature == LEAF] == 0).any():
+        raise ModelFileError("a leaf must hold training rows")
+    if len(leaves.times) != n_entries or not (leaves.times > 0).all():
+        raise ModelFileError("a training row must be in its leaf at least once")
+    if not ((leaves.row >= 0) & (leaves.row < len(leaves.vector_of))).all():
+        raise ModelFileError("the rows of a leaf must be training rows")
+    if not ((leaves.vector_of >= 0) & (leaves.vector_of < n_vectors)).all():
+        raise ModelFileError("a training row must have a label vector")
+    inside = ((leaves.says >= 0) & (leaves.says <= 1)).all()
+    if two != 2 or n_labels == 0 or not inside or (leaves.says.sum(axis=0) > 1 + 1e-9).any():
+        raise ModelFileError("what label vectors say must be probabilities")
+
+
+def _restore_unfitted(description: Any) -> Any:
+    if description["kind"] == "kernel":
+        member: Any = KernelPowerset(**description["parameters"])
+    elif description["kind"] == "powerset":
+        blob = np.frombuffer(bytes.fromhex(description["estimator"]), np.uint8)
+        member = LabelPowerset(from_bytes(blob), **description["parameters"])
+    else:
+        raise ModelFileError(f"unknown kind of member {description['kind']!r}")
+    member.check_parameters()
+    return member
+
+
+def _restore_member(description: Any, arrays: Arrays, n_columns: int, n_vectors: int) -> Any:
+    classes = array(arrays, "classes", "i", ndim=1).astype(np.int64)
+    if len(classes) < 2 or (np.diff(classes) <= 0).any() or classes[0] < 0:
+        raise ModelFileError("the classes of a member must increase")
+    if classes[-1] >= n_vectors:
+        raise ModelFileError("the classes of a member must be label vectors")
+    if description["kind"] == "kernel":
+        return _restore_kernel(description, arrays, classes, n_columns, n_vectors)
+    if description["kind"] != "powerset":
+        raise ModelFileError(f"unknown kind of member {description['kind']!r}")
+    _only(arrays, ("classes", "skops"))
+    fitted = FittedPowerset(from_bytes(array(arrays, "skops", "u", ndim=1)), classes, n_vectors)
+    weights = fitted.weights(np.zeros((1, n_columns), dtype=np.float32))
+    if weights.shape != (1, n_vectors) or abs(weights.sum() - 1) > 1e-6:
+        raise ModelFileError("a member must have probabilities of label vectors")
+    return fitted
+
+
+def _restore_kernel(
+    description: Any, arrays: Arrays, classes: Any, n_columns: int, n_vectors: int
+) -> FittedKernel:
+    _only(arrays, _KERNEL)
+    parts = {
+        name: np.ascontiguousarray(array(arrays, name, "f"), dtype=np.float32)
+        for name in _KERNEL
+        if name != "classes"
+    }
+    gamma, power = description["gamma"], description["power"]
+    for name, value in (("gamma", gamma), ("power", power)):
+        if not (isinstance(value, float) and 0 < value < 1e30):
+            raise ModelFileError(f"{name} must be a positive number, got {value!r}")
+    n_centres, n_classes = len(parts["centres"]), len(classes)
+    shapes = {
+        "mean": (n_columns,),
+        "deviation": (n_columns,),
+        "centres": (n_centres, n_columns),
+        "coefficients": (n_centres, n_classes),
+        "prior": (n_classes,),
+    }
+    for name, shape in shapes.items():
+        values = parts[name]
+        if values.shape != shape or not (np.abs(values) < 1e15).all():
+            raise ModelFileError(f"{name} must be numbers of shape {shape}, got {values.shape}")
+    prior = parts["prior"]
+    if not (prior > 0).all() or abs(float(prior.sum()) - 1) > 1e-3:
+        raise ModelFileError("the prior of a member must be probabilities")
+    if not (parts["deviation"] > 1e-30).all():
+        raise ModelFileError("the deviation of a column must be positive")
+    scale = Scale(parts["mean"], parts["deviation"])
+    return FittedKernel(
+        scale, parts["centres"], gamma, parts["coefficients"], power, prior, classes, n_vectors
+    )
+
+
+def _only(arrays: Arrays, names: Sequence[str]) -> None:
+    others = sorted(set(arrays) - set(names))
+    if others:
+        raise ModelFileError(f"it holds other things: {', '.join(others)}")
