@@ -294,7 +294,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         answerable = lower.max(axis=-1) > 0
         order = np.lexsort((-certainty, ~answerable, ~is_known)).astype(np.int64)
         if draws is None:
-            right: FloatArray = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
+            right: NDArray[Any] = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
         else:
             agree = np.take_along_axis(draws == answers, order[None], axis=2)
             right = np.logical_and.accumulate(agree, axis=2).mean(axis=0)

@@ -10,9 +10,16 @@ from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils import check_random_state
 
 from credalchain.bases.inputs import TableEncoder
-from credalchain.bases.joint.growing import default_forest, fill_missing, grow, out_of_bag_scores
+from credalchain.bases.joint.arrays import Leaves
+from credalchain.bases.joint.growing import (
+    default_forest,
+    fill_missing,
+    grow,
+    may_be_either,
+    out_of_bag_scores,
+)
 from credalchain.bases.joint.members import FittedMember, KernelPowerset
-from credalchain.bases.joint.mixing import learn_shares
+from credalchain.bases.joint.mixing import learn_shares, score_weights
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.protocol import Labels, Request
 from credalchain.estimators.base import CredalClassifier
@@ -20,7 +27,8 @@ from credalchain.labels import MISSING, as_labels
 from credalchain.progress import Progress
 from credalchain.validation import check_choice, check_s, check_whole
 
-MISSING_READINGS = ("ignorable", "conservative")
+_READINGS = ("ignorable", "conservative")  # of missing labels
+_LEAST_COMPLETE = 0.5  # of the rows, for members to be used
 
 
 class CredalJointForest(CredalClassifier):
@@ -47,8 +55,8 @@ class CredalJointForest(CredalClassifier):
     members : sequence of members, default=None
         Other models of label vectors, such as ``KernelPowerset()`` or ``LabelPowerset(
         LogisticRegression())``. None means ``[KernelPowerset()]``, ``()`` the forest alone.
-        Together they get at most one half. They are not used if more than half of the training
-        rows have missing labels.
+        Together they get at most one half. They learn from rows without missing labels, and are
+        not used if these are less than half of the rows.
     missing : {"ignorable", "conservative"}, default="ignorable"
         What a label that is missing in a training row counts as: its probability in rows that
         are alike, or "it may be either", which is honest where labels are not missing at random.
@@ -126,7 +134,7 @@ class CredalJointForest(CredalClassifier):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        check_choice("missing", self.missing, MISSING_READINGS)
+        check_choice("missing", self.missing, _READINGS)
         check_whole("verbose", self.verbose, at_least=0)
         self.unfitted_forest()
         self._unfitted_members()
@@ -175,16 +183,17 @@ class CredalJointForest(CredalClassifier):
             numbers,
             labels,
             fill_missing(forest, numbers, labels, n_jobs=n_jobs, seed=seed),
-            conservative=self.missing == "conservative",
             n_jobs=n_jobs,
             seed=seed,
             progress=Progress("trees", shown=self.verbose > 0),
         )
         scores = [out_of_bag_scores(grown, labels, n_jobs)]
-        fitted = self._fit_members(encoder.indicators(numbers), grown.leaves.vector_of, labels, rng)
-        scores += [held_out[:, None] for _, held_out in fitted]
+        fitted = self._fit_members(encoder.indicators(numbers), grown.leaves, labels, rng)
+        scores += [held_out for _, held_out in fitted]
         shares = learn_shares(np.hstack(scores), labels, n_forest=2)
         leaves = grown.leaves._replace(joint=float(shares[0]), product=float(shares[1]))
+        if self.missing == "conservative":
+            leaves = may_be_either(leaves, labels)
         useful = [
             (member, share)
             for (member, _), share in zip(fitted, shares[2:].tolist(), strict=True)
@@ -195,20 +204,20 @@ class CredalJointForest(CredalClassifier):
         )
 
     def _fit_members(
-        self, X: NDArray[np.float32], vector_of: Any, labels: Labels, rng: Any
+        self, X: NDArray[np.float32], leaves: Leaves, labels: Labels, rng: Any
     ) -> list[tuple[FittedMember, NDArray[np.float64]]]:
-        """Each with the probability of the training rows' labels, held out; NaN where unknown."""
+        """Each with the probability of training rows' labels (n, 1), held out; NaN: not learned."""
         complete = (labels != MISSING).all(axis=1)
-        if complete.mean() < 0.5:
+        if complete.mean() < _LEAST_COMPLETE:
             return []
-        n_vectors, fitted = int(vector_of.max()) + 1, []
+        n_vectors, fitted = leaves.says.shape[1], []
         for member in self._unfitted_members():
-            found = member.fit_vectors(X[complete], vector_of[complete], n_vectors, rng)
+            found = member.fit_vectors(X[complete], leaves.vector_of[complete], n_vectors, rng)
             if found is None:  # nothing to learn
                 continue
-            held_out = np.full(len(labels), np.nan)
-            held_out[complete] = found[1]
-            fitted.append((found[0], held_out))
+            scores = np.full((len(labels), 1), np.nan)
+            scores[complete] = score_weights(found[1], leaves.says, labels[complete])
+            fitted.append((found[0], scores))
         return fitted
 
     def request(self, encoded: Any, *, strategy: Any = None, **options: Any) -> Request:

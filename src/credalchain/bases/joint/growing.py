@@ -19,7 +19,7 @@ Progress = Callable[[int, int], None]
 
 _TREES_AT_ONCE = 20  # between two reports of progress, and two chances to be interrupted
 _ROWS_AT_ONCE = 512
-_ROUNDS = 2  # of filling labels that are missing
+_ROUNDS = 3  # of filling labels that are missing
 
 
 class Grown(NamedTuple):
@@ -46,7 +46,6 @@ def grow(
     labels: Labels,
     targets: FloatArray,
     *,
-    conservative: bool,
     n_jobs: int,
     seed: int,
     progress: Progress,
@@ -68,7 +67,7 @@ def grow(
     for tree, drawn in enumerate(forest.estimators_samples_):
         times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
     nodes = find_leaves(X, trees, n_jobs)
-    leaves = _filled(nodes, times, len(trees.feature), labels, targets, conservative)
+    leaves = _filled(nodes, times, len(trees.feature), *label_vectors(labels, targets))
     return Grown(trees, leaves, np.where(times > 0, np.int32(-1), nodes))
 
 
@@ -106,9 +105,8 @@ def _filled(
     nodes: NDArray[np.int32],
     times: NDArray[np.uint16],
     n_nodes: int,
-    labels: Labels,
-    targets: FloatArray,
-    conservative: bool,
+    vector_of: NDArray[np.int32],
+    says: FloatArray,
 ) -> Leaves:
     from credalchain.bases.joint import kernels  # imports numba
 
@@ -116,30 +114,33 @@ def _filled(
     begins = np.cumsum(sizes) - sizes
     row, row_times = np.empty(sizes.sum(), np.int32), np.empty(sizes.sum(), np.uint16)
     kernels.fill_leaves(nodes, times, begins.copy(), row, row_times)
-    vector_of, says = label_vectors(labels, targets, conservative=conservative)
     return Leaves(np.append(begins, sizes.sum()), row, row_times, vector_of, says, 1.0, 0.0)
 
 
-def label_vectors(
-    labels: Labels, targets: FloatArray, *, conservative: bool
-) -> tuple[NDArray[np.int32], FloatArray]:
+def label_vectors(labels: Labels, targets: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
     """The vector of every row, and what the vectors say, (2, K, m).
 
-    Complete vectors come first. A row with a missing label has a vector of its own; a label that
+    Complete vectors come first. A row with a missing label has a vector of its own. A label that
     nobody observed may be either.
     """
     missing = labels == MISSING
-    complete = ~missing.any(axis=1)
-    distinct, which = np.unique(labels[complete], axis=0, return_inverse=True)
+    gaps = missing.any(axis=1)
+    distinct, which = np.unique(labels[~gaps], axis=0, return_inverse=True)
     vector_of = np.empty(len(labels), dtype=np.int32)
-    vector_of[complete] = which.reshape(-1)
-    vector_of[~complete] = len(distinct) + np.arange((~complete).sum())
-    one = np.vstack([distinct == 1, targets[~complete]])
+    vector_of[~gaps] = which.reshape(-1)
+    vector_of[gaps] = len(distinct) + np.arange(gaps.sum())
+    one = np.vstack([distinct, targets[gaps]]).astype(np.float64)
     says = np.stack([1.0 - one, one])
-    never: NDArray[np.bool_] = np.asarray(missing.all(axis=0))
-    may_be_either = never | (missing[~complete] & conservative)
-    says[:, len(distinct) :][:, may_be_either] = 0.0
-    return vector_of, np.ascontiguousarray(says, dtype=np.float64)
+    says[:, :, np.flatnonzero(missing.all(axis=0))] = 0.0
+    return vector_of, says
+
+
+def may_be_either(leaves: Leaves, labels: Labels) -> Leaves:
+    """The same leaves, where a missing label gives nothing to either value."""
+    rows, columns = np.nonzero(labels == MISSING)
+    says = leaves.says.copy()
+    says[:, leaves.vector_of[rows], columns] = 0.0
+    return leaves._replace(says=says)
 
 
 def no_weights(n_rows: int) -> OtherWeights:
@@ -168,15 +169,13 @@ def fill_missing(
             X,
             labels,
             targets,
-            conservative=False,
             n_jobs=n_jobs,
             seed=(seed + round_number + 1) % 2**31,
             progress=_silent,
         )
         p = out_of_bag_labels(grown, n_jobs)
-        asked = (grown.out_of_bag >= 0).any(axis=1)
-        refilled = missing & asked[:, None] & (~missing).any(axis=0)
-        targets = np.where(refilled, p, targets)
+        asked = np.any(grown.out_of_bag >= 0, axis=1, keepdims=True)
+        targets = np.where(missing & asked, p, targets)
     return targets
 
 

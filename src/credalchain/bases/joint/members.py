@@ -38,11 +38,11 @@ class VectorMember(Protocol):
 
     def fit_vectors(
         self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
-    ) -> tuple[FittedMember, FloatArray] | None:
+    ) -> tuple[FittedMember, Any] | None:
         """Learn which of ``n_vectors`` vectors a row has; None if there is nothing to learn.
 
-        Also the probability of each training row's own vector (n,), by a model that was not
-        fitted on the row.
+        Also weights for the training rows, sparse (n, K), each by a model that was not fitted on
+        the row.
         """
         ...
 
@@ -97,7 +97,7 @@ class KernelPowerset(BaseEstimator):
 
     def fit_vectors(
         self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
-    ) -> tuple["FittedKernel", FloatArray] | None:
+    ) -> tuple["FittedKernel", Any] | None:
         """None where hardly any label vector occurs twice."""
         self.check_parameters()
         classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
@@ -126,9 +126,8 @@ class KernelPowerset(BaseEstimator):
                 fitted = FittedKernel(
                     scale, centres, gamma, coefficients, power, prior, classes, n_vectors
                 )
-                p = fitted.normalised(left_out)
-                held_out = np.where(learned, p[np.arange(len(p)), np.maximum(place, 0)], 0.0)
-        return fitted, held_out
+                held_out = fitted.normalised(left_out)
+        return fitted, on_vectors(held_out, classes, n_vectors)
 
 
 _WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
@@ -284,7 +283,7 @@ class LabelPowerset(BaseEstimator):
 
     def fit_vectors(
         self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
-    ) -> tuple["FittedPowerset", FloatArray] | None:
+    ) -> tuple["FittedPowerset", Any] | None:
         """None where hardly any label vector occurs twice."""
         self.check_parameters()
         classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
@@ -292,16 +291,15 @@ class LabelPowerset(BaseEstimator):
         if len(classes) < 2 or len(rows) < _LEAST_SEEN * len(X) or len(rows) < self.n_folds:
             return None
         seed = rng.randint(2**31 - 1)
-        held_out = np.zeros(len(X))
+        held_out = np.full((len(X), len(classes)), 1 / len(classes))
         for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(rows):
             if len(np.unique(place[rows[train]])) < 2:
                 continue
             fold = self._fit(X[rows[train]], place[rows[train]], seed)
-            p = np.zeros((len(test), len(classes)))
-            p[:, fold.classes_] = fold.predict_proba(X[rows[test]])
-            held_out[rows[test]] = p[np.arange(len(test)), place[rows[test]]]
+            held_out[rows[test]] = 0.0
+            held_out[np.ix_(rows[test], fold.classes_)] = fold.predict_proba(X[rows[test]])
         fitted = FittedPowerset(self._fit(X[rows], place[rows], seed), classes, n_vectors)
-        return fitted, held_out
+        return fitted, on_vectors(held_out, classes, n_vectors)
 
     def _fit(self, X: Numbers, y: NDArray[np.int64], seed: int) -> Any:
         learner = self.estimator

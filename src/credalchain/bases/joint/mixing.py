@@ -1,5 +1,7 @@
 """How much each way to weigh label vectors counts: shares learned from rows held out."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize
@@ -11,6 +13,7 @@ FloatArray = NDArray[np.float64]
 
 _BACKGROUND = 0.02  # share of independent labels, so that no row's score is zero
 _MOST_OTHERS = 0.5  # share of all models other than the forest
+_AT_ONCE = 2**16
 _LEAST = 1e-3  # a smaller share is none
 
 
@@ -21,6 +24,20 @@ def background(labels: Labels) -> FloatArray:
     p = (ones + 1) / (observed.sum(axis=0) + 2)
     factors = np.where(labels == 1, p, 1 - p)
     return np.asarray(np.where(observed, factors, 1.0).prod(axis=1))
+
+
+def score_weights(weights: Any, says: FloatArray, labels: Labels) -> FloatArray:
+    """Probability of each row's observed labels (n, 1) by sparse weights on vectors, (n, K)."""
+    weights = weights.tocoo()
+    row, vector = weights.row, weights.col
+    scores = np.zeros((len(labels), 1))
+    for first in range(0, len(row), _AT_ONCE):
+        part = slice(first, first + _AT_ONCE)
+        truth = labels[row[part]]
+        p = np.where(truth == 1, says[1, vector[part]], says[0, vector[part]])
+        p = np.where(truth == MISSING, 1.0, p).prod(axis=1) * weights.data[part]
+        np.add.at(scores[:, 0], row[part], p)
+    return scores
 
 
 def learn_shares(scores: FloatArray, labels: Labels, n_forest: int) -> FloatArray:
