@@ -3,7 +3,7 @@
 from credalchain.experiments.run import run_study
 from credalchain.experiments.store import Store
 from credalchain.experiments.study import Study, StudyError, load_study
-from credalchain.experiments.summary import at_completeness, summarize
+from credalchain.experiments.summary import at_completeness, spread_at_completeness, summarize
 
 __all__ = [
     "Store",
@@ -12,5 +12,6 @@ __all__ = [
     "at_completeness",
     "load_study",
     "run_study",
+    "spread_at_completeness",
     "summarize",
 ]

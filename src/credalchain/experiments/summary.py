@@ -1,5 +1,7 @@
 """From records to the numbers that tables and figures show."""
 
+from typing import Any
+
 import numpy as np
 import pandas as pd
 
@@ -30,7 +32,7 @@ def summarize(results: pd.DataFrame) -> pd.DataFrame:
 
 
 def at_completeness(
-    summary: pd.DataFrame, shares: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9)
+    summary: pd.DataFrame, shares: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9, 1.0)
 ) -> pd.DataFrame:
     """Mean set-accuracy of each method where it answers the same share of labels.
 
@@ -45,3 +47,12 @@ def at_completeness(
         found = np.interp(shares, answered, right, left=np.nan, right=np.nan)
         rows.append((*key, *found))
     return pd.DataFrame(rows, columns=[*curves, *shares])
+
+
+def spread_at_completeness(results: pd.DataFrame, **options: Any) -> pd.DataFrame:
+    """Standard deviation of :func:`at_completeness` over the repetitions; NaN if there is one."""
+    tables = [
+        at_completeness(summarize(part), **options) for _, part in results.groupby("repetition")
+    ]
+    curves = [key for key in KEYS if key != "s"]
+    return pd.concat(tables).groupby(curves, sort=False).std().reset_index()

@@ -31,7 +31,7 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
         **{measure: measure_table(summary, measure) for measure in study.measures},
     }
     if {"set_accuracy", "completeness"} <= set(study.measures):
-        tables["set_accuracy_at_equal_completeness"] = equal_completeness_table(summary)
+        tables["set_accuracy_at_equal_completeness"] = equal_completeness_table(summary, results)
     files, taken = [], set[str]()
     for name, table in {"summary": summary, **tables}.items():
         name = _unused(name, taken)

@@ -2,7 +2,7 @@
 
 import pandas as pd
 
-from credalchain.experiments.summary import KEYS, at_completeness
+from credalchain.experiments.summary import KEYS, at_completeness, spread_at_completeness
 
 
 def dataset_table(facts: list[dict[str, object]]) -> pd.DataFrame:
@@ -25,11 +25,12 @@ def measure_table(summary: pd.DataFrame, measure: str) -> pd.DataFrame:
     return wide.reset_index()
 
 
-def equal_completeness_table(summary: pd.DataFrame) -> pd.DataFrame:
-    """Set-accuracy in percent where methods answer the same share of labels."""
-    table = at_completeness(summary)
+def equal_completeness_table(summary: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+    """Set-accuracy in percent, "mean ± spread", where methods answer the same share of labels."""
+    table, spread = at_completeness(summary), spread_at_completeness(results)
     shares = [column for column in table.columns if not isinstance(column, str)]
     words = table[shares].map(lambda p: "" if pd.isna(p) else f"{100 * p:.1f}")
+    words += spread[shares].map(lambda p: "" if pd.isna(p) else f" ± {100 * p:.1f}")
     words.columns = [f"{100 * share:.0f} % answered" for share in shares]
     missing = (100 * table["missing"]).map("{:.10g} %".format)
     return table.drop(columns=shares).assign(missing=missing).join(words)
