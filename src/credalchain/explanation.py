@@ -9,11 +9,14 @@ from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.ensemble import EnsembleModel
+from credalchain.bases.joint.model import JointModel
+from credalchain.bases.joint.similar import Condition, similar_rows
 from credalchain.bases.protocol import Answer, Request
 from credalchain.estimators.decision import JointDecision
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, as_labels
 from credalchain.text import visible
 
+_MOST_SIMILAR = 10
 _WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
 
 
@@ -73,6 +76,34 @@ class Question:
 
 
 @dataclass(frozen=True)
+class SimilarRow:
+    """A training row that weighs in the answers of a joint forest.
+
+    Attributes
+    ----------
+    row : int
+        Its number in the training data, from 0.
+    weight : float
+        Its share of all weight that the forest's leaves give to training rows.
+    labels : tuple of (str, int)
+        Its labels that were observed: name and 0 or 1.
+    in_common : tuple of str
+        What the trees that put both rows into one leaf asked of them, the most asked first.
+    """
+
+    row: int
+    weight: float
+    labels: tuple[tuple[str, int], ...]
+    in_common: tuple[str, ...]
+
+    def __str__(self) -> str:
+        yes = [visible(name) for name, y in self.labels if y == 1]
+        words = f"training row {self.row}, weight {self.weight:.3f}: {', '.join(yes) or 'no label'}"
+        shared = ", ".join(map(visible, self.in_common[:3]))
+        return f"{words} (both: {shared})" if shared else words
+
+
+@dataclass(frozen=True)
 class Explanation:
     """Why a row got its answers.
 
@@ -83,11 +114,14 @@ class Explanation:
         For every open label and both answers, the other labels that this answer would settle.
     setting : str
         How cautiously it was decided, such as "s = 2, branching".
+    similar : tuple of SimilarRow
+        For a joint forest, the training rows that weigh most.
     """
 
     steps: tuple[Step, ...]
     questions: tuple[Question, ...]
     setting: str
+    similar: tuple[SimilarRow, ...] = ()
 
     def to_frame(self) -> Any:
         """A pandas data frame with one row per reason (and per label: the row "all")."""
@@ -110,7 +144,7 @@ class Explanation:
             for reason in step.reasons[:3]:
                 words = " ".join(filter(None, (reason.name, reason.value)))
                 lines.append(f"    {reason.lower:+.2f} to {reason.upper:+.2f}  {visible(words)}")
-        return "\n".join([*lines, *self.questions_in_words()])
+        return "\n".join([*lines, *map(str, self.similar[:5]), *self.questions_in_words()])
 
     def questions_in_words(self) -> list[str]:
         """One line for each answer that would settle something."""
@@ -136,7 +170,8 @@ def explain(
     Parameters
     ----------
     classifier : fitted classifier of this package, or a JointDecision over one
-        Reasons are there for models that are sums of log-odds; bounds and answers for all.
+        Reasons are there for models that are sums of log-odds, similar training rows for joint
+        forests; bounds and answers for all.
     x : one row: a vector, a table or data frame with a single row
     s, strategy, reward : optional
         In place of the classifier's parameters.
@@ -180,14 +215,17 @@ def explain(
     (value,), (chosen,) = request.values, request.strategies
 
     def after(rows: Any, known: Any) -> Any:
-        return classifier.infer(rows, s=value, strategy=chosen, known=known).labels
+        return classifier.infer(rows, s=value, strategy=strategy, known=known).labels
 
     questions = []
     if request.chained:  # else no answer says anything about another label
         names = classifier.label_names_
         questions = _questions(names, table, given, answer.labels[0, 0, 0], after)
-    setting = f"s = {value:g}, {chosen.name}"
-    return Explanation(tuple(steps), tuple(questions), setting)
+    setting = f"s = {value:g}"
+    if request.order is not None or answer.visited is not None:
+        setting += f", {chosen.name}"
+    similar = _similar(classifier, encoded, given)
+    return Explanation(tuple(steps), tuple(questions), setting, similar)
 
 
 def _explain_decision(
@@ -216,7 +254,43 @@ def _explain_decision(
         return decision.infer(rows, reward=value, known=known).labels
 
     questions = _questions(names, table, given, prediction.labels[0], after)
-    return Explanation(tuple(steps), tuple(questions), f"decided jointly, reward = {value:g}")
+    setting = f"decided jointly, reward = {value:g}"
+    inner = decision.estimator_
+    similar = _similar(inner, inner.encode(table), given)
+    return Explanation(tuple(steps), tuple(questions), setting, similar)
+
+
+def _similar(classifier: Any, encoded: Any, known: Any) -> tuple[SimilarRow, ...]:
+    """The training rows that weigh most, where there are such."""
+    model = classifier.model_
+    if not isinstance(model, JointModel):
+        return ()
+    labels = classifier.label_names_.tolist()
+    return tuple(
+        SimilarRow(
+            found.number,
+            found.weight,
+            tuple((name, int(y)) for name, y in zip(labels, found.labels, strict=True) if y >= 0),
+            tuple(_condition_in_words(classifier, one) for one in found.in_common),
+        )
+        for found in similar_rows(model, encoded, known=known[0], at_most=_MOST_SIMILAR)
+    )
+
+
+def _condition_in_words(classifier: Any, condition: Condition) -> str:
+    name = _feature_name(classifier, condition.feature)
+    words = classifier.model_.encoder.words.get(condition.feature)
+    if condition.is_missing:
+        return f"{name} is missing"
+    if words is not None:
+        keys = words.keys.tolist()
+        fitting = [
+            key for code, key in enumerate(keys) if condition.lower < code <= condition.upper
+        ]
+        return f"{name} is {' or '.join(map(str, fitting))}"
+    low = "" if condition.lower == -np.inf else f"{condition.lower:.4g} < "
+    high = "" if condition.upper == np.inf else f" <= {condition.upper:.4g}"
+    return f"{low}{name}{high}"
 
 
 def _one_row(x: Any) -> Any:
@@ -277,10 +351,14 @@ def _visited(model: Any, request: Request, answer: Answer) -> list[int]:
     return list(request.order.tolist())
 
 
+def _feature_name(classifier: Any, number: int) -> str:
+    names = getattr(classifier, "feature_names_in_", None)
+    return f"feature{number}" if names is None else str(names[number])
+
+
 def _reason(classifier: Any, part: Any) -> Reason:
     if part.source == "feature":
-        names = getattr(classifier, "feature_names_in_", None)
-        name = f"feature{part.number}" if names is None else str(names[part.number])
+        name = _feature_name(classifier, part.number)
     elif part.source == "label":
         name = str(classifier.label_names_[part.number])
     else:
@@ -311,4 +389,4 @@ def _repeat(table: Any, times: int) -> Any:
     return table[[0] * times]
 
 
-__all__ = ["Explanation", "Question", "Reason", "Step", "explain"]
+__all__ = ["Explanation", "Question", "Reason", "SimilarRow", "Step", "explain"]

@@ -25,7 +25,7 @@ def explain(
     model: o.ModelFile,
     data: o.Data,
     row: Annotated[int, typer.Option(help="Which row of DATA, counted from 0.")] = 0,
-    top: Annotated[int, typer.Option(min=0, help="Reasons shown per label.")] = 3,
+    top: Annotated[int, typer.Option(min=0, help="Reasons, or training rows, shown.")] = 3,
     picture: Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")] = "",
     s: Annotated[float | None, typer.Option("--s", help="In place of the model's s.")] = None,
     reward: Annotated[float | None, typer.Option(help="In place of a joint model's.")] = None,
@@ -70,11 +70,26 @@ def _print(explanation: Explanation, top: int) -> None:
         )
     if has_reasons:
         console.print(f"{explanation.setting}; reasons in log-odds")
+    elif explanation.similar:
+        console.print(f"{explanation.setting}; by similar training rows, below")
     else:
         console.print(f"{explanation.setting}; not a sum of reasons")
     console.print(table)
+    if explanation.similar:
+        console.print(_similar_rows(explanation, top))
     for words in explanation.questions_in_words():
         console.print(words)
+
+
+def _similar_rows(explanation: Explanation, top: int) -> Table:
+    table = Table("training row", "weight", "its labels", "in common")
+    for similar in explanation.similar[: max(top, 1)]:
+        yes = [visible(name) for name, y in similar.labels if y == 1]
+        shared = [visible(words) for words in similar.in_common[:3]]
+        table.add_row(
+            str(similar.row), f"{similar.weight:.3f}", ", ".join(yes) or "none", "\n".join(shared)
+        )
+    return table
 
 
 def _bar(step: Step) -> str:

@@ -22,8 +22,8 @@ def fit(
 ) -> None:
     """Learn from a table with labels and write a model file.
 
-    Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`, or, slower and
-    better, the same with `--method recommended`
+    Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`, or, better,
+    the same with `--method recommended`
     """
     classifier = o.build_classifier(options)
     X, Y = read_labelled(data, labels or [], ignore)
@@ -31,7 +31,7 @@ def fit(
         raise ValueError("--out -: a model goes to a file, not to stdout.")
     if options.base == "wrapper":
         check_can_be_saved(o.wrapped_estimator(options.estimator))
-    if options.is_joint:
+    if options.method == "joint":
         note(f"fitting {Y.shape[1]} labels several times over; this takes a while")
     classifier.fit(X, Y)
     save_model(classifier, out)

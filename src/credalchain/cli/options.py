@@ -1,6 +1,7 @@
 """Options that several commands share, and the classifier they describe."""
 
 import inspect
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields
 from functools import wraps
@@ -49,8 +50,8 @@ class ClassifierOptions:
     method: str = _option(
         "chain",
         "chain; relevance: labels do not speak to each other; ensemble: several chains, averaged; "
-        "joint: an ensemble that decides about all labels of a row together; recommended: that, "
-        "over forests, as measured in the documentation.",
+        "joint: an ensemble that decides about all labels of a row together; recommended: one "
+        "forest for all labels, which decides about them together: the strongest.",
     )
     base: str = _option(
         "naive",
@@ -65,7 +66,7 @@ class ClassifierOptions:
     trees: int = _option(100, "Trees of each forest.", "base forest", min=1)
     chains: int = _option(10, "Chains of an ensemble.", "method ensemble or joint", min=1)
     reward: float = _option(
-        0.5, "joint: what answering every label is worth.", "method joint or recommended"
+        0.5, "What answering every label is worth.", "method joint or recommended"
     )
     s: float = _option(
         2.0, "Caution: 0 answers everything.", "method chain or relevance or ensemble"
@@ -151,7 +152,12 @@ def build_classifier(options: ClassifierOptions) -> Any:
     """The classifier that the options describe, unfitted."""
     options.check()
     if options.method == "recommended":
-        return JointDecision(reward=options.reward, n_jobs=options.jobs, random_state=options.seed)
+        return JointDecision(
+            reward=options.reward,
+            n_jobs=options.jobs,
+            verbose=int(sys.stderr.isatty()),  # a bar
+            random_state=options.seed,
+        )
     base = _build_base(options)
     common: dict[str, Any] = {
         "s": options.s,

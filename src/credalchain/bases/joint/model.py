@@ -77,6 +77,9 @@ class JointModel:
     def never_observed(self) -> NDArray[np.bool_]:
         return np.asarray(~self.leaves.says.any(axis=(0, 1)))
 
+    def contributions(self, *_: Any, **__: Any) -> None:
+        """None: bounds are not a sum over observations; training rows explain them."""
+
     def infer(self, encoded: NDArray[np.float32], request: Request) -> Answer:
         """Labels and bounds. There is no chain: strategy and order make no difference."""
         from credalchain.bases.joint import kernels  # imports numba

@@ -1,0 +1,93 @@
+"""The training rows that weigh most in what a joint forest says, and why they are thought alike."""
+
+from collections import defaultdict
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.bases.forest.packed import LEAF
+from credalchain.bases.joint.arrays import Trees
+from credalchain.bases.joint.model import JointModel
+from credalchain.bases.protocol import Labels
+from credalchain.labels import MISSING
+
+
+class Condition(NamedTuple):
+    """lower < feature <= upper, or it is missing: true of both rows, tested by ``n_trees``."""
+
+    feature: int
+    lower: float
+    upper: float
+    is_missing: bool
+    n_trees: int
+
+
+class TrainingRow(NamedTuple):
+    """A training row by number, its share of the forest's weight, its labels, what it shares."""
+
+    number: int
+    weight: float
+    labels: Labels
+    in_common: list[Condition]
+
+
+def similar_rows(
+    model: JointModel, x: NDArray[np.float32], *, known: Labels, at_most: int
+) -> list[TrainingRow]:
+    """For one encoded row (1, p), the heaviest first, without those that contradict ``known``."""
+    weights, _ = model.row_weights(x, s=0.0)
+    leaves = model.leaves
+    numbers, shares = weights.indices, weights.data
+    vectors = leaves.says[:, leaves.vector_of[numbers]]  # (2, rows, m)
+    for j in np.flatnonzero(known != MISSING).tolist():
+        shares = shares * vectors[known[j], :, j]
+    heaviest = np.lexsort((numbers, -shares))[:at_most]
+    total = shares.sum()
+    nodes = model.leaves_of(x)[0]
+    found = []
+    for at in heaviest.tolist():
+        if shares[at] <= 0:
+            break
+        number = int(numbers[at])
+        labels = np.where(vectors[:, at].max(axis=0) == 1, vectors[1, at] == 1, MISSING).astype(
+            np.int8
+        )
+        shared = [
+            tree
+            for tree, node in enumerate(nodes.tolist())
+            if number in leaves.row[leaves.first[node] : leaves.first[node + 1]]
+        ]
+        conditions = _conditions(model.trees, x[0], shared)
+        found.append(TrainingRow(number, float(shares[at] / total), labels, conditions))
+    return found
+
+
+def _conditions(trees: Trees, x: NDArray[np.float32], shared: list[int]) -> list[Condition]:
+    """What the paths of some trees ask about a row, one condition a column, most asked first."""
+    bounds: dict[int, list[float]] = defaultdict(lambda: [-np.inf, np.inf])
+    asked_by: dict[int, set[int]] = defaultdict(set)
+    for tree in shared:
+        node = int(trees.roots[tree])
+        while trees.feature[node] != LEAF:
+            column, threshold = int(trees.feature[node]), float(trees.threshold[node])
+            asked_by[column].add(tree)
+            is_missing = np.isnan(x[column])
+            to_left = trees.missing_left[node] if is_missing else x[column] <= threshold
+            low, high = bounds[column]
+            if not is_missing:
+                bounds[column] = (
+                    [low, min(high, threshold)] if to_left else [max(low, threshold), high]
+                )
+            node = int(trees.left[node] if to_left else trees.right[node])
+    most = sorted(asked_by, key=lambda column: (-len(asked_by[column]), column))
+    return [
+        Condition(
+            column,
+            bounds[column][0],
+            bounds[column][1],
+            bool(np.isnan(x[column])),
+            len(asked_by[column]),
+        )
+        for column in most
+    ]
