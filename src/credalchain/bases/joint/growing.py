@@ -153,8 +153,8 @@ def fill_missing(
 ) -> FloatArray:
     """Labels as numbers, with a probability where they are missing.
 
-    It comes from the rows that are alike: out of bag, from smaller forests that are grown on
-    labels filled before; the first on the labels' means.
+    It comes from rows that are alike and have the row's other labels: out of bag, from smaller
+    forests that are grown on labels filled before; the first on the labels' means.
     """
     missing = labels == MISSING
     observed = np.maximum((~missing).sum(axis=0), 1)
@@ -173,9 +173,8 @@ def fill_missing(
             seed=(seed + round_number + 1) % 2**31,
             progress=_silent,
         )
-        p = out_of_bag_labels(grown, n_jobs)
-        asked = np.any(grown.out_of_bag >= 0, axis=1, keepdims=True)
-        targets = np.where(missing & asked, p, targets)
+        p = out_of_bag_labels(grown, labels, n_jobs)
+        targets = np.where(missing & np.isfinite(p), p, targets)
     return targets
 
 
@@ -183,27 +182,25 @@ def _silent(done: int, total: int) -> None:
     """For who does not want to see progress."""
 
 
-def out_of_bag_labels(grown: Grown, n_jobs: int) -> FloatArray:
-    """P(Y_j = 1) of every training row, (n, m), from the trees that were not grown on it."""
+def out_of_bag_labels(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
+    """P(Y_j = 1) of every training row given its observed labels, (n, m).
+
+    From the trees that were not grown on it; NaN where they say nothing.
+    """
     from credalchain.bases.joint import kernels  # imports numba
 
-    n, m = len(grown.out_of_bag), grown.leaves.says.shape[2]
-    lower = np.empty((n, m, 2))
-    nothing = np.full((n, m), MISSING, dtype=np.int8)
+    lower = np.empty((*labels.shape, 2))
 
     def run(first: int, stop: int) -> None:
         rows = slice(first, stop)
+        others = no_weights(stop - first)
         kernels.bound_labels(
-            grown.out_of_bag[rows],
-            nothing[rows],
-            no_weights(stop - first),
-            grown.leaves,
-            0.0,
-            lower[rows],
+            grown.out_of_bag[rows], labels[rows], others, grown.leaves, 0.0, lower[rows]
         )
 
-    for_each_chunk(n, _ROWS_AT_ONCE, n_jobs, run)
-    return np.clip(lower[..., 1], 0.0, 1.0)
+    for_each_chunk(len(labels), _ROWS_AT_ONCE, n_jobs, run)
+    total = lower.sum(axis=-1)
+    return np.where(total > 0, lower[..., 1] / np.where(total > 0, total, 1.0), np.nan)
 
 
 def out_of_bag_scores(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
