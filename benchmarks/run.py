@@ -3,9 +3,9 @@
     python benchmarks/run.py [--quick] [--only PART ...]
 
 Parts: sklearn (fit, infer and predict_path against scikit-learn), probe (the machine's own speed),
-fresh (first calls, one row at a time), forest (chains of forests), scale (large data), study (the
-paper's study against NumPy). Results go to benchmarks/results: results.json, table.md, ratios.png
-and scaling.png.
+fresh (first calls, one row at a time), forest (chains of forests), joint (the recommended model
+against scikit-learn's forest), scale (large data), study (the paper's study against NumPy). Results
+go to benchmarks/results: results.json, table.md, ratios.png and scaling.png.
 """
 
 import argparse
@@ -17,6 +17,7 @@ from typing import Any
 import against_sklearn
 import forests
 import fresh
+import joint_forests
 import numpy as np
 import probe
 import report
@@ -29,7 +30,7 @@ from timing import Comparison
 import credalchain
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("sklearn", "probe", "fresh", "forest", "scale", "study")
+PARTS = ("sklearn", "probe", "fresh", "forest", "joint", "scale", "study")
 
 
 def main() -> None:
@@ -105,6 +106,19 @@ def run_forest(quick: bool) -> dict[str, Any]:
     found["one fold"] = {name: forests.one_fold(name) for name in names}
     for name, fold in found["one fold"].items():
         print(f"   {name}: fit {fold['fit']:.1f} s, predict {fold['predict']:.1f} s", flush=True)
+    return found
+
+
+def run_joint(quick: bool) -> dict[str, Any]:
+    names = ("emotions", "yeast") if quick else (*DENSE, *TEXT)
+    found = {}
+    for name in names:
+        found[name] = joint_forests.compare(name)
+        times = [
+            f"{work} {found[name][work]['ours'] / found[name][work]['theirs']:.1f}"
+            for work in joint_forests.MOST
+        ]
+        print(f"   {name:9} times as long as scikit-learn's: {', '.join(times)}", flush=True)
     return found
 
 
