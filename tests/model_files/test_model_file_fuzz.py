@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 import skops.io
 from scipy import sparse
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.naive_bayes import GaussianNB
 
 from credalchain import (
@@ -18,10 +18,13 @@ from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
     CredalForest,
+    CredalJointForest,
     CredalLogistic,
     CredalWrapper,
     Discretizer,
     JointDecision,
+    KernelPowerset,
+    LabelPowerset,
     NaiveCredal,
     explain,
     load_model,
@@ -50,6 +53,7 @@ Y = rng.integers(0, 2, (N, 3)).astype(float)
 GAPS = np.where(rng.random(Y.shape) < 0.2, np.nan, Y)
 SPARSE = sparse.csr_array(np.maximum(NUMBERS, 0))
 TREES = ExtraTreesClassifier(n_estimators=3, max_depth=3)
+GROVE = ExtraTreesRegressor(n_estimators=3, max_depth=3, bootstrap=True)
 
 KINDS = {
     "naive, words and bins": (CredalChainClassifier(), FRAME, GAPS),
@@ -97,6 +101,15 @@ KINDS = {
         NUMBERS,
         GAPS,
     ),
+    "joint forest": (CredalJointForest(GROVE, missing="conservative"), FRAME, GAPS),
+    "joint forest, members": (
+        JointDecision(
+            CredalJointForest(GROVE, members=[KernelPowerset(), LabelPowerset(GaussianNB())])
+        ),
+        NUMBERS,
+        Y,
+    ),
+    "joint forest, kernel": (JointDecision(CredalJointForest(GROVE)), FRAME, Y),
     "joint, sampled": (
         JointDecision(CredalChainClassifier(CredalForest(TREES)), joint="sampled", n_samples=5),
         NUMBERS,

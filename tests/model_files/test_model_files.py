@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy import sparse
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestClassifier
 from sklearn.frozen import FrozenEstimator
 from sklearn.naive_bayes import GaussianNB
 
@@ -23,10 +23,13 @@ from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
     CredalForest,
+    CredalJointForest,
     CredalLogistic,
     CredalWrapper,
     Discretizer,
     JointDecision,
+    KernelPowerset,
+    LabelPowerset,
     LocalBase,
     NaiveCredal,
     Strategy,
@@ -83,6 +86,8 @@ MODELS = {
     ),
 }
 SMALL = ExtraTreesClassifier(n_estimators=7, max_depth=4, random_state=np.random.RandomState(0))
+GROVE = ExtraTreesRegressor(n_estimators=7, max_depth=4, bootstrap=True)
+COMPLETE = np.nan_to_num(np.asarray(LABELS, dtype=float))
 OTHERS = {
     "forest": lambda: CredalChainClassifier(CredalForest(SMALL), s=0.5, random_state=0).fit(
         FRAME.drop(columns="empty"), LABELS
@@ -107,6 +112,14 @@ OTHERS = {
     "forests": lambda: CredalChainEnsemble(CredalForest(SMALL), n_chains=3, n_jobs=2).fit(
         FRAME.drop(columns="empty"), LABELS
     ),
+    "joint forest": lambda: CredalJointForest(GROVE, missing="conservative", random_state=0).fit(
+        FRAME, LABELS
+    ),
+    "members": lambda: JointDecision(
+        CredalJointForest(GROVE, members=[KernelPowerset(), LabelPowerset(GaussianNB())]),
+        random_state=0,
+    ).fit(NUMBERS, COMPLETE),
+    "recommended": lambda: JointDecision(random_state=0).fit(FRAME, COMPLETE),
     "joint": lambda: JointDecision(
         CredalChainEnsemble(CredalForest(SMALL), n_chains=2, random_state=0), reward=0.7
     ).fit(NUMBERS, LABELS),
@@ -115,6 +128,8 @@ INPUT = {
     "forest": FRAME.drop(columns="empty"),
     "forests": FRAME.drop(columns="empty"),
     "ensemble": FRAME,
+    "joint forest": FRAME,
+    "recommended": FRAME,
     "logistic": FRAME[["city", "member", "grade"]],
     "mixed frame": FRAME,
     "codes": CODES,

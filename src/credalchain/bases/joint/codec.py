@@ -162,10 +162,12 @@ def _share(value: Any, name: str) -> float:
 
 def _check_leaves(trees: Trees, leaves: Leaves) -> None:
     """That every leaf holds training rows, which have label vectors."""
-    n_nodes, sizes = len(trees.feature), np.diff(leaves.first)
+    n_nodes = len(trees.feature)
     n_entries, (two, n_vectors, n_labels) = len(leaves.row), leaves.says.shape
-    if len(leaves.first) != n_nodes + 1 or leaves.first[0] != 0 or leaves.first[-1] != n_entries:
+    inside = ((leaves.first >= 0) & (leaves.first <= n_entries)).all()
+    if len(leaves.first) != n_nodes + 1 or not inside or leaves.first[-1] != n_entries:
         raise ModelFileError("the leaves must hold all rows that are there")
+    sizes = np.diff(leaves.first)
     if (sizes < 0).any() or (sizes[trees.feature == LEAF] == 0).any():
         raise ModelFileError("a leaf must hold training rows")
     if len(leaves.times) != n_entries or not (leaves.times > 0).all():
@@ -193,10 +195,10 @@ def _restore_unfitted(description: Any) -> Any:
 
 def _restore_member(description: Any, arrays: Arrays, n_columns: int, n_vectors: int) -> Any:
     classes = array(arrays, "classes", "i", ndim=1).astype(np.int64)
-    if len(classes) < 2 or (np.diff(classes) <= 0).any() or classes[0] < 0:
-        raise ModelFileError("the classes of a member must increase")
-    if classes[-1] >= n_vectors:
+    if not ((classes >= 0) & (classes < n_vectors)).all():
         raise ModelFileError("the classes of a member must be label vectors")
+    if len(classes) < 2 or (np.diff(classes) <= 0).any():
+        raise ModelFileError("the classes of a member must increase")
     if description["kind"] == "kernel":
         return _restore_kernel(description, arrays, classes, n_columns, n_vectors)
     if description["kind"] != "powerset":
