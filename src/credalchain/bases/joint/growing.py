@@ -18,6 +18,8 @@ FloatArray = NDArray[np.float64]
 Progress = Callable[[int, int], None]
 
 _TREES_AT_ONCE = 20  # between two reports of progress, and two chances to be interrupted
+_MOST_OUTPUTS = 64
+_MOST_BYTES = 2**28  # of scikit-learn's trees that are grown together
 _ROWS_AT_ONCE = 512
 _ROUNDS = 3  # of filling labels that are missing
 
@@ -53,29 +55,63 @@ def grow(
     """Grow scikit-learn's forest on ``targets`` (n, m) in [0, 1], and sort the rows into leaves.
 
     The squared error of labels 0 and 1 is half their Gini impurity, so the trees are those of a
-    classifier; and labels may be probabilities, where they were missing.
+    classifier; and labels may be probabilities, where they were missing. Many labels are summed
+    up at random for growing.
+
+    References
+    ----------
+    A. Joly, P. Geurts and L. Wehenkel, Random forests with random projections of the output
+    space for high dimensional multi-label classification, ECML PKDD 2014.
     """
-    forest = clone(forest).set_params(warm_start=True, random_state=seed, n_jobs=n_jobs)
+    rng = np.random.RandomState(seed)
     n_trees = forest.n_estimators
-    y = targets[:, 0] if targets.shape[1] == 1 else targets
-    for grown in range(0, n_trees, _TREES_AT_ONCE):
-        progress(grown, n_trees)
-        forest.set_params(n_estimators=min(grown + _TREES_AT_ONCE, n_trees)).fit(X, y)
-    progress(n_trees, n_trees)
-    trees = _packed(forest.estimators_)
+    at_once = _trees_at_once(*targets.shape)
     times = np.empty((len(X), n_trees), dtype=np.uint16)
-    for tree, drawn in enumerate(forest.estimators_samples_):
-        times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
+    packed = []
+    for grown in range(0, n_trees, at_once):
+        progress(grown, n_trees)
+        some = clone(forest).set_params(
+            n_estimators=min(at_once, n_trees - grown),
+            random_state=rng.randint(2**31 - 1),
+            n_jobs=n_jobs,
+            warm_start=False,
+        )
+        some.fit(X, _outputs(targets, rng))
+        for tree, drawn in enumerate(some.estimators_samples_, start=grown):
+            times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
+        packed += [_nodes_of(tree.tree_) for tree in some.estimators_]
+    progress(n_trees, n_trees)
+    trees = _packed(packed)
     nodes = find_leaves(X, trees, n_jobs)
     leaves = _filled(nodes, times, len(trees.feature), *label_vectors(labels, targets))
     return Grown(trees, leaves, np.where(times > 0, np.int32(-1), nodes))
 
 
-def _packed(estimators: list[Any]) -> Trees:
-    trees = [estimator.tree_ for estimator in estimators]
-    sizes = np.array([tree.node_count for tree in trees])
+def _trees_at_once(n_rows: int, n_labels: int) -> int:
+    """So that what scikit-learn keeps in the nodes, a number for each label, stays small."""
+    bytes_of_a_tree = 16 * n_rows * min(n_labels, _MOST_OUTPUTS)
+    return int(np.clip(_MOST_BYTES // bytes_of_a_tree, 1, _TREES_AT_ONCE))
+
+
+def _outputs(targets: FloatArray, rng: np.random.RandomState) -> FloatArray:
+    """What trees are grown on: the labels, or random sums of them if there are many.
+
+    Distances between rows, and so variances in nodes, stay about the same.
+    """
+    n_labels = targets.shape[1]
+    if n_labels > _MOST_OUTPUTS:
+        return np.asarray(targets @ rng.normal(size=(n_labels, _MOST_OUTPUTS)))
+    return targets[:, 0] if n_labels == 1 else targets
+
+
+def _nodes_of(tree: Any) -> NDArray[Any]:
+    return np.array(tree.__getstate__()["nodes"])
+
+
+def _packed(trees: list[NDArray[Any]]) -> Trees:
+    sizes = np.array([len(nodes) for nodes in trees])
     roots = np.cumsum(sizes) - sizes
-    nodes = np.concatenate([tree.__getstate__()["nodes"] for tree in trees])
+    nodes = np.concatenate(trees)
     shift = np.repeat(roots, sizes)
     is_leaf = nodes["left_child"] < 0
     return Trees(
