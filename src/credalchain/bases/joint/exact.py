@@ -99,15 +99,15 @@ def _least_ratio(
     trees: list[tuple[Fraction, Fraction, Fraction]],
 ) -> Fraction:
     """As in the kernel of this name: the least P(asked | given)."""
-    least = Fraction(1)
+    least: Fraction | None = None
     while True:
         top, bottom = both, both + only_known
         for p, low, high in trees:
-            p_known = high if p < least else low
+            p_known = high if least is None or p < least else low
             top += share * p * p_known
             bottom += share * p_known
         if bottom == 0:
-            return Fraction(0)
-        if top / bottom >= least:
+            return Fraction(0) if least is None else least
+        if least is not None and top / bottom >= least:
             return least
         least = top / bottom

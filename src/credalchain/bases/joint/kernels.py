@@ -205,9 +205,10 @@ def _least_ratio(both: float, only_known: float, share: float, n_trees: int, roo
     ``both`` is the lower probability, in the vectors, of A together with what is known, and
     ``only_known`` the upper one of what is known without A: one distribution attains both. In a
     tree P(A), ``tree_product``, and P(known) are free of each other: P(known) is as large as it
-    can be where P(A) is below the ratio, elsewhere as small (Dinkelbach's method).
+    can be where P(A) is below the ratio, elsewhere as small (Dinkelbach's method). Where that makes
+    P(known) zero, nothing is below the ratio before.
     """
-    least = 1.0
+    least = np.inf
     while True:
         top, bottom = both, both + only_known
         for t in range(n_trees):
@@ -216,7 +217,7 @@ def _least_ratio(both: float, only_known: float, share: float, n_trees: int, roo
             top += share * room.tree_product[t] * p_known
             bottom += share * p_known
         if bottom <= 0.0:
-            return 0.0  # what is known was impossible
+            return 0.0 if least == np.inf else least  # 0: what is known was impossible
         if top / bottom >= least:
             return least
         least = top / bottom
