@@ -1,5 +1,6 @@
 """Weights on label vectors: bounds, decisions and shares, against enumeration in fractions."""
 
+import itertools
 from dataclasses import replace
 
 import numpy as np
@@ -99,7 +100,7 @@ def test_a_larger_s_only_widens_bounds(seed):
         bounds = [ask(s) for s in values]
         if replace(case, s=0.0).bounds(lambda v: True, matches(known)) == (0, 1):
             bounds = bounds[1:]  # what is known is impossible at s = 0, which gives [0, 1]
-        for narrow, wide in zip(bounds[:-1], bounds[1:], strict=True):
+        for narrow, wide in itertools.pairwise(bounds):
             assert (wide[:, 0] <= narrow[:, 0] + 1e-12).all()
             assert (wide[:, 1] >= narrow[:, 1] - 1e-12).all()
 

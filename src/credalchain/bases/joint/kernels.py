@@ -137,14 +137,13 @@ def _gather(
             if room.mass[u] == 0.0:
                 room.touched[n_touched] = u
                 n_touched += 1
-            weight = leaves.times[at] / (n_rows + s)
-            room.mass[u] += weight / n_asked
+            room.mass[u] += leaves.times[at] / (n_rows + s) / n_asked
             if products:
                 for value in range(2):
                     for j in range(known.shape[0]):
-                        room.leaf[value, j] += weight * leaves.says[value, u, j]
-        if products:
-            room.tree[:, :, tree] = room.leaf
+                        room.leaf[value, j] += leaves.times[at] * leaves.says[value, u, j]
+        if products:  # whole numbers until here, so that what is certain is exactly 1
+            room.tree[:, :, tree] = room.leaf / (n_rows + s)
         rest += s / (n_rows + s) / n_asked
         tree += 1
     for at in range(others.first[i], others.first[i + 1]):
