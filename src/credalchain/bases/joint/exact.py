@@ -51,14 +51,16 @@ def exact_lower(
     for u, given_weight in others.items():
         weights[u] = weights.get(u, Fraction(0)) + Fraction(given_weight) * (1 - rest)
     both = only_known = Fraction(0)
+    possible = rest * (1 - product) > 0
     for u, weight in weights.items():
         p = _lower(u, asked, leaves)
         both += weight * _lower(u, given, leaves) * p
         only_known += weight * _upper(u, given, leaves) * (1 - p)
+        possible |= weight * _upper(u, given, leaves) > 0
     if not given:
         return both + product * sum((p for p, _, _ in products), Fraction(0)) / max(len(trees), 1)
     only_known += rest * (1 - product)
-    return _least_ratio(both, only_known, product / max(len(trees), 1), products)
+    return _least_ratio(both, only_known, product / max(len(trees), 1), products, possible)
 
 
 def _lower(u: int, event: Event, leaves: Leaves) -> Fraction:
@@ -97,6 +99,7 @@ def _least_ratio(
     only_known: Fraction,
     share: Fraction,
     trees: list[tuple[Fraction, Fraction, Fraction]],
+    possible: bool,
 ) -> Fraction:
     """As in the kernel of this name: the least P(asked | given)."""
     least: Fraction | None = None
@@ -107,7 +110,7 @@ def _least_ratio(
             top += share * p * p_known
             bottom += share * p_known
         if bottom == 0:
-            return Fraction(0) if least is None else least
+            return Fraction(possible) if least is None else least
         if least is not None and top / bottom >= least:
             return least
         least = top / bottom

@@ -43,12 +43,16 @@ class Room(NamedTuple):
 
 
 class Row(NamedTuple):
-    """How much of the room one row uses; ``n_trees`` is 0 where products do not count."""
+    """How much of the room one row uses; ``n_trees`` is 0 where products do not count.
+
+    ``possible``: the vectors allow for what is known.
+    """
 
     n_touched: int
     n_trees: int
     rest: float
     any_known: bool
+    possible: bool
 
 
 @kernel
@@ -152,12 +156,15 @@ def _gather(
             room.touched[n_touched] = u
             n_touched += 1
         room.other[u] += others.weight[at] * (1.0 - rest)  # they leave as much open as leaves do
-    row = Row(n_touched, tree if products else 0, rest, bool((known >= 0).any()))
-    if row.any_known:
+    possible = rest * (1.0 - leaves.product) > 0.0
+    any_known = bool((known >= 0).any())
+    if any_known:
         for k in range(n_touched):
-            room.low_known[k], room.high_known[k] = _bounds_in_vector(
-                known, room.touched[k], leaves
-            )
+            u = room.touched[k]
+            room.low_known[k], room.high_known[k] = _bounds_in_vector(known, u, leaves)
+            possible |= (leaves.joint * room.mass[u] + room.other[u]) * room.high_known[k] > 0.0
+    row = Row(n_touched, tree if products else 0, rest, any_known, possible)
+    if any_known:
         _bounds_in_trees(known, row, room, room.tree_low_known, room.tree_high_known)
     return row
 
@@ -198,25 +205,26 @@ def _clear(row: Row, room: Room) -> None:
 
 
 @part
-def _least_ratio(both: float, only_known: float, share: float, n_trees: int, room: Room) -> float:
+def _least_ratio(both: float, only_known: float, share: float, row: Row, room: Room) -> float:
     """The least P(A | known) that is possible.
 
     ``both`` is the lower probability, in the vectors, of A together with what is known, and
     ``only_known`` the upper one of what is known without A: one distribution attains both. In a
     tree P(A), ``tree_product``, and P(known) are free of each other: P(known) is as large as it
     can be where P(A) is below the ratio, elsewhere as small (Dinkelbach's method). Where that makes
-    P(known) zero, nothing is below the ratio before.
+    P(known) zero, nothing is below the ratio before. Where P(known) is zero from the start and yet
+    possible, it is possible only together with A.
     """
     least = np.inf
     while True:
         top, bottom = both, both + only_known
-        for t in range(n_trees):
+        for t in range(row.n_trees):
             is_below = room.tree_product[t] < least
             p_known = room.tree_high_known[t] if is_below else room.tree_low_known[t]
             top += share * room.tree_product[t] * p_known
             bottom += share * p_known
         if bottom <= 0.0:
-            return 0.0 if least == np.inf else least  # 0: what is known was impossible
+            return min(least, 1.0) if row.possible or least < np.inf else 0.0
         if top / bottom >= least:
             return least
         least = top / bottom
@@ -258,7 +266,7 @@ def _bound_labels(
                 both += weight * room.low_known[k] * p
                 only_known += weight * room.high_known[k] * (1.0 - p)
             room.tree_product[: row.n_trees] = room.tree[value, j, : row.n_trees]
-            lower[j, value] = _least_ratio(both, only_known, share, row.n_trees, room)
+            lower[j, value] = _least_ratio(both, only_known, share, row, room)
 
 
 @kernel
@@ -312,7 +320,7 @@ def bound_events(
             if contrary:
                 room.tree_product[:] = 1.0 - room.tree_high
             if row.any_known:
-                bounds[i, contrary] = _least_ratio(both, only_known, share, row.n_trees, room)
+                bounds[i, contrary] = _least_ratio(both, only_known, share, row, room)
             else:
                 bounds[i, contrary] = both + share * room.tree_product[: row.n_trees].sum()
         _clear(row, room)
@@ -385,7 +393,7 @@ def _prefixes_right(
             room.tree_product[t] *= of_label[t]
         both, only_known = room.both[place + 1], room.only_known[place + 1]
         if row.any_known:
-            right[place + 1] = _least_ratio(both, only_known, share, row.n_trees, room)
+            right[place + 1] = _least_ratio(both, only_known, share, row, room)
         else:
             right[place + 1] = both + share * room.tree_product[: row.n_trees].sum()
 
