@@ -1,6 +1,7 @@
 """The fitted joint model: what it says about new rows."""
 
 from collections.abc import Sequence
+from fractions import Fraction
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -241,8 +242,8 @@ class JointModel:
             )
             for value in (0, 1)
         )
-        if request.precise and zero + one > 0:
-            one = one / (zero + one)
+        if request.precise:
+            one = one / (zero + one) if zero + one > 0 else Fraction(1, 2)
             zero = 1 - one
         return one, 1 - zero
 
