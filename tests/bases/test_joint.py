@@ -2,14 +2,17 @@
 
 import itertools
 from dataclasses import replace
+from fractions import Fraction
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from credalchain import JointDecision
 from credalchain.bases.joint.exact import exact_lower
-from joint_twin import S_VALUES, matches, random_case
+from credalchain.bases.joint.kernels import price_prefixes
+from joint_twin import S_VALUES, Case, matches, random_case
 from profiles import examples
 
 SEEDS = st.integers(0, 2**32 - 1)
@@ -180,13 +183,142 @@ def test_ties_are_decided_as_fractions_say(seed):
         assert labels[j] == expected
 
 
-@examples(100)
+@examples(150)
 @given(SEEDS)
 def test_precise_labels_answer_1_at_the_threshold(seed):
+    """What may be either counts for neither side; one half where nothing is left."""
     rng = np.random.default_rng(seed)
-    case = replace(random_case(rng, missing=False), s=0.0)
+    case = replace(random_case(rng), s=0.0)
     t = float(rng.choice([0.5, 0.5, 0.25, 0.75, 1 / 3]))
     model = case.forest(threshold=t)
-    for j, found in enumerate(model.predict([[0.0]])[0]):
-        p, _ = case.bounds(lambda v, j=j: v[j] == 1)
-        assert found == (p >= t)
+    found, p = model.predict([[0.0]])[0], model.predict_proba([[0.0]])[0]
+    for j in range(case.m):
+        lower, upper = case.bounds(lambda v, j=j: v[j] == 1)
+        total = lower + 1 - upper
+        expected = lower / total if total else Fraction(1, 2)
+        assert found[j] == (0 if case.never(j) else expected >= t)
+        assert p[j] == pytest.approx(0 if case.never(j) else float(expected), abs=1e-12)
+
+
+# -- the decision --------------------------------------------------------------------------------
+
+
+REWARDS = [0.0, 0.01, 0.1, 0.25, 0.5, 0.6, 0.75, 1.0, 1.5, 2.0, 3.0, 8.0, 1e9]
+
+
+def decided(case, known, *, bounds="credal", rewards=REWARDS):
+    """What the model decides, and the labels for every reward (rewards, m)."""
+    forest = case.forest()
+    decision = JointDecision.from_fitted(forest, bounds=bounds)
+    assert decision.nested_
+    path = decision.predict_path([[0.0]], rewards, known=known[None])[:, 0]
+    s = case.s if bounds == "credal" else 0.0
+    found = forest.model_.decide(np.zeros((1, 1), np.float32), s=s, known=known[None])
+    return found.lower[0], found.answers[0], path
+
+
+@examples(200)
+@given(SEEDS)
+def test_the_answers_are_those_of_the_likeliest_candidate(seed):
+    """The candidates are the vectors of all rows that weigh, and the likelier single answers."""
+    rng = np.random.default_rng(seed)
+    case = random_case(rng)
+    known = random_known(rng, case.m)
+    lower, answers, path = decided(case, known)
+    answerable = lower.max(axis=1) > 0
+    np.testing.assert_array_equal(path[-1], np.where(answerable, answers, -1))
+    likelier = np.where(known != -1, known, lower[:, 1] >= lower[:, 0])
+    candidates = [likelier]
+    for i, y in enumerate(case.Y):
+        weighs = case.row_weight(i) or any(i in tree for tree in case.trees)
+        told = [a if v is None else v for a, v in zip(likelier, y, strict=True)]
+        if weighs and matches(known)(told):
+            candidates.append(told)
+    best, chosen = (
+        max(case.given(np.where(answerable, v, -1))[0] for v in some)
+        for some in (candidates, [answers])
+    )
+    assert chosen >= best - Fraction(1, 10**12)
+    assert any((np.array(v) == answers)[answerable].all() for v in candidates)
+
+
+@examples(200)
+@given(SEEDS)
+def test_a_reward_answers_the_prefix_that_is_worth_most(seed):
+    """Known labels first, then those whose answer has the greatest lower probability."""
+    rng = np.random.default_rng(seed)
+    case = random_case(rng)
+    known = random_known(rng, case.m)
+    bounds = str(rng.choice(["credal", "precise"]))
+    lower, answers, path = decided(case, known, bounds=bounds)
+    if bounds == "precise":
+        case = replace(case, s=0.0)
+    certainty = np.where(known != -1, 2.0, lower[np.arange(case.m), answers])
+    order = np.argsort(-certainty, kind="stable")
+    n_answerable = int((lower.max(axis=1) > 0).sum())
+    n_known = int((known != -1).sum())
+    right = [Fraction(1)] * (n_known + 1)
+    for k in range(n_known + 1, n_answerable + 1):
+        some = np.full(case.m, -1)
+        some[order[:k]] = answers[order[:k]]
+        right.append(case.given(np.where(known == -1, some, -1), known)[0])
+    for reward, labels in zip(REWARDS, path, strict=True):
+        worth = [p + Fraction(reward) * k / case.m for k, p in enumerate(right)]
+        n_answered = int((labels != -1).sum())
+        expected = np.full(case.m, -1)
+        expected[order[:n_answered]] = answers[order[:n_answered]]
+        np.testing.assert_array_equal(labels, expected)
+        assert n_answered >= n_known
+        assert worth[n_answered] >= max(worth) - Fraction(1, 10**9) * (1 + int(reward))
+
+
+@examples(60)
+@given(SEEDS)
+def test_a_smaller_reward_only_withdraws_answers(seed):
+    rng = np.random.default_rng(seed)
+    case = random_case(rng)
+    known = random_known(rng, case.m)
+    rewards = np.sort(rng.choice([0, 1 / 3, 1, 2], 8) * rng.choice([0.5, 1, rng.random()], 8))
+    for bounds in ("credal", "precise"):
+        _, _, path = decided(case, known, bounds=bounds, rewards=rewards.tolist())
+        assert (path[:, known != -1] == known[known != -1]).all()
+        for fewer, more in itertools.pairwise(path):
+            assert ((fewer == -1) | (fewer == more)).all()
+
+
+def test_the_likeliest_vector_is_not_the_likelier_labels():
+    """Single labels say (1, 1) with 3/5 each, which no row has; (0, 1) and (1, 0) are likelier."""
+    case = Case([[1, 0], [0, 1], [1, 1]], [{0: 2, 1: 2, 2: 1}], 0.0)
+    for _, answers, path in [decided(case, np.array([-1, -1], np.int8))]:
+        assert answers.tolist() in ([1, 0], [0, 1])
+        assert sorted(path[-1].tolist()) == [0, 1]
+
+
+def test_a_tie_answers_more():
+    """One label is certain, the other right with 1/2: worth 1 + r/2 against 1/2 + r."""
+    case = Case([[1, 0], [1, 1]], [{0: 1, 1: 1}], 0.0)
+    rewards = [0.0, float(np.nextafter(1, 0)), 1.0]
+    path = decided(case, np.array([-1, -1], np.int8), rewards=rewards)[2]
+    assert path.tolist() == [[1, -1], [1, -1], [1, 1]]
+
+
+@examples(300)
+@given(SEEDS)
+def test_prices_are_where_the_best_prefix_grows(seed):
+    """Sequences with plateaus, in 64ths, so that ties are exact."""
+    rng = np.random.default_rng(seed)
+    m = int(rng.choice([1, 2, 4, 8]))
+    steps = rng.choice([0, 0, 1, 2, 3, 8, 16], size=m)
+    right = np.maximum(64 - np.concatenate([[0], np.cumsum(steps)]), 0) / 64
+    order, stop = rng.permutation(m), int(rng.integers(0, m + 1))
+    prices = np.empty((1, m))
+    price_prefixes(
+        right[None].copy(), order[None].astype(np.int64), np.array([stop], np.int64), prices
+    )
+    rewards = {0.0, 1e9, *(float(r) for r in rng.integers(0, 256, size=20) / 64)}
+    rewards |= {float(price) for price in prices[0] if price < np.inf}
+    for reward in rewards:
+        worth = [Fraction(right[k]) + Fraction(reward) * k / m for k in range(stop + 1)]
+        tied = [k for k, w in enumerate(worth) if w >= max(worth) - Fraction(1, 2**50)]
+        answered = set(np.flatnonzero(prices[0] <= reward).tolist())
+        assert answered == set(order[: max(tied)].tolist())
