@@ -72,8 +72,9 @@ def _conditions(trees: Trees, x: NDArray[np.float32], shared: list[int]) -> list
         while trees.feature[node] != LEAF:
             column, threshold = int(trees.feature[node]), float(trees.threshold[node])
             asked_by[column].add(tree)
-            is_missing = np.isnan(x[column])
-            to_left = trees.missing_left[node] if is_missing else x[column] <= threshold
+            value = float(x[column])  # NumPy would round the threshold to the value's 32 bits
+            is_missing = np.isnan(value)
+            to_left = trees.missing_left[node] if is_missing else value <= threshold
             low, high = bounds[column]
             if not is_missing:
                 bounds[column] = (
