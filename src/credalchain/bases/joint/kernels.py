@@ -14,6 +14,7 @@ from credalchain.bases.compiler import kernel, part
 from credalchain.bases.forest.packed import LEAF
 from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
 
+_ROUNDING = 2.0**-40  # what is certain is a sum of weights closer to 1 than this
 _N_CANDIDATES = 9  # label vectors among which the likeliest is looked for
 
 
@@ -505,7 +506,7 @@ def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int
     n = 1
     corners[0] = 0
     for k in range(1, stop + 1):
-        right[k] = min(right[k], right[k - 1])
+        right[k] = 1.0 if right[k] > 1.0 - _ROUNDING else min(right[k], right[k - 1])
         while n > 1:
             a, b = corners[n - 2], corners[n - 1]
             if (right[b] - right[k]) * (b - a) > (right[a] - right[b]) * (k - b):
