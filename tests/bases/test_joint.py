@@ -15,7 +15,8 @@ from sklearn.tree import DecisionTreeClassifier
 
 from credalchain import JointDecision, KernelPowerset, LabelPowerset
 from credalchain.bases.forest.packed import LEAF
-from credalchain.bases.joint.arrays import Trees
+from credalchain.bases.inputs import TableEncoder
+from credalchain.bases.joint.arrays import Leaves, Trees
 from credalchain.bases.joint.exact import exact_lower
 from credalchain.bases.joint.growing import (
     default_forest,
@@ -26,6 +27,8 @@ from credalchain.bases.joint.growing import (
 )
 from credalchain.bases.joint.kernels import price_prefixes
 from credalchain.bases.joint.mixing import learn_shares, score_weights
+from credalchain.bases.joint.model import JointModel
+from credalchain.bases.joint.similar import similar_rows
 from joint_twin import S_VALUES, Case, matches, random_case
 from profiles import examples
 
@@ -141,6 +144,38 @@ def test_an_event_and_its_contrary(seed):
     yes = model.event_interval([[0.0]], is_true)[0]
     no = model.event_interval([[0.0]], lambda vectors: ~is_true(vectors))[0]
     np.testing.assert_allclose(yes, 1 - no[::-1], atol=1e-12)
+
+
+def test_what_is_known_may_be_absent_from_all_leaves():
+    """Products have P(known) from 0 to 1/3: the other label does not depend on it."""
+    case = Case([[0, 1]], [{0: 1}], 0.5, 0.0, 1.0)
+    found = ask(case, np.array([1, -1], np.int8)).interval[0, 1]
+    np.testing.assert_allclose(found, [2 / 3, 1], atol=1e-12)
+
+
+@pytest.mark.parametrize(("joint", "product"), [(0.0, 1.0), (0.5, 0.5), (1.0, 0.0)])
+def test_what_is_known_may_be_impossible(joint, product):
+    """Ten times a tenth is not 1 in floating point."""
+    case = Case([[0, 1]] * 7 + [[0, 0]] * 3, [dict.fromkeys(range(10), 1)], 0.0, joint, product)
+    prediction = ask(case, np.array([1, -1], np.int8))
+    assert prediction.interval[0].tolist() == [[1, 1], [0, 1]]
+    assert prediction.labels[0].tolist() == [1, -1]
+    found = case.forest().event_interval([[0.0]], [-1, 1], known=[[1, -1]])
+    assert found.tolist() == [[0, 1]]
+
+
+def test_what_is_known_may_be_possible_only_together_with_an_event():
+    """The row may have the known label or not; if it has, the other label is 1."""
+    case = Case([[None, 1]], [{0: 3}], 0.0, conservative=True)
+    assert ask(case, np.array([0, -1], np.int8)).interval[0, 1].tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("threshold", [0.4, 0.5, 0.6])
+def test_nothing_is_said_about_a_label_that_is_observed_elsewhere(threshold):
+    case = Case([[None, 1], [1, 0]], [{0: 1}], 0.0, conservative=True)
+    model = case.forest(threshold=threshold)
+    assert model.predict_proba([[0.0]])[0, 0] == 0.5
+    assert model.predict([[0.0]])[0, 0] == (threshold <= 0.5)
 
 
 def test_events_that_are_decided_by_what_is_known():
@@ -389,6 +424,32 @@ def test_rows_reach_their_leaves(seed):
     X = rng.choice([-1, -0.5, 0, 0.1, 0.5, 1, np.nan], size=(9, 3)).astype(np.float32)
     expected = [[leaf_of(tree, x) for tree in literal] for x in X]
     np.testing.assert_array_equal(find_leaves(X, trees), expected)
+
+
+def test_conditions_are_those_of_the_path():
+    """A tenth in 32 bits is more than a tenth."""
+    one = np.array([[0.1]], np.float32)
+    trees = Trees(
+        np.array([0, LEAF, LEAF], np.int32),
+        np.array([0.1, 0.0, 0.0]),
+        np.array([1, 0, 0], np.int32),
+        np.array([2, 0, 0], np.int32),
+        np.zeros(3, bool),
+        np.zeros(1, np.int32),
+    )
+    leaves = Leaves(
+        np.array([0, 0, 1, 2]),
+        np.array([0, 1], np.int32),
+        np.ones(2, np.uint16),
+        np.array([0, 1], np.int32),
+        np.array([[[1.0], [0.0]], [[0.0], [1.0]]]),
+        1.0,
+        0.0,
+    )
+    model = JointModel(trees, leaves, TableEncoder(1, {}, False))
+    (row,) = similar_rows(model, one, known=np.array([-1]), at_most=5)
+    assert row.number == 1
+    assert row.in_common == [(0, 0.1, np.inf, False, 1)]
 
 
 def small_data(n=60, m=3, *, seed=0, nan=0.0, missing=0.0):

@@ -17,6 +17,7 @@ from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
     CredalForest,
+    CredalJointForest,
     Exactness,
     JointDecision,
     LocalChainModel,
@@ -360,11 +361,13 @@ def test_what_is_no_classifier_of_ours():
         JointDecision(CredalChainClassifier()).fit(X, Y).predict_path(X, 0.3)
 
 
-def test_the_default_is_an_ensemble_of_forests():
+def test_the_default_is_a_joint_forest():
     X, Y = data(60, 2)
-    model = JointDecision(calibration_folds=None).fit(X, Y)
-    assert isinstance(model.estimator_, CredalChainEnsemble)
-    assert isinstance(model.estimator_.base, CredalForest)
+    model = JointDecision(random_state=0).fit(X, Y)
+    assert isinstance(model.estimator_, CredalJointForest)
+    assert model.exponent_ == 1  # it learns out of bag how far it can be believed
+    again = JointDecision(random_state=0, n_jobs=2).fit(X, Y)
+    np.testing.assert_array_equal(again.predict_partial(X), model.predict_partial(X))
     assert clone(model).get_params()["estimator"] is None
 
 
@@ -388,7 +391,7 @@ def test_a_single_label():
         ({"reward": np.inf}, "positive and finite, got inf"),
         ({"reward": "much"}, "reward must be a number"),
         ({"bounds": "wide"}, "bounds must be one of 'precise', 'credal'"),
-        ({"joint": "exact"}, "joint must be one of 'independent', 'sampled'"),
+        ({"joint": "exact"}, "joint must be one of 'auto', 'independent', 'sampled'"),
         ({"joint": "sampled", "bounds": "credal"}, "draws from precise chains"),
         ({"n_samples": 0}, "n_samples must be a whole number"),
         ({"n_samples": 1.5}, "n_samples must be a whole number"),
