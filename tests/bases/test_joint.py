@@ -232,6 +232,30 @@ def test_ties_are_decided_as_fractions_say(seed):
         assert labels[j] == expected
 
 
+@pytest.mark.parametrize("s", [0, 1, 3])
+def test_bounds_of_exactly_one_half_that_floating_point_misses(s):
+    """Two trees: a and n + s - a of the n rows in their leaves have the label."""
+    found = []
+    for n in range(4, 14):
+        for a in range(s, n + 1):
+            ones = (a, n + s - a)
+            trees = [
+                {**dict.fromkeys(range(k), 1), **dict.fromkeys(range(n, 2 * n - k), 1)}
+                for k in ones
+            ]
+            case = Case([[1]] * n + [[0]] * n, trees, float(s))
+            assert case.given([1])[0] == Fraction(1, 2)
+            model = case.forest()
+            prediction = model.infer([[0.0]])
+            assert prediction.labels.tolist() == [[-1]]
+            found.append(prediction.interval[0, 0, 0])
+            contrary = replace(case, Y=case.Y[::-1]).forest()  # the upper bound is one half
+            assert contrary.infer([[0.0]]).labels.tolist() == [[-1]]
+            if s == 0:
+                assert model.predict([[0.0]]).tolist() == [[1]]
+    assert (np.array(found) != 0.5).any()
+
+
 @examples(150)
 @given(SEEDS)
 def test_precise_labels_answer_1_at_the_threshold(seed):
