@@ -474,6 +474,9 @@ def test_conditions_are_those_of_the_path():
     (row,) = similar_rows(model, one, known=np.array([-1]), at_most=5)
     assert row.number == 1
     assert row.in_common == [(0, 0.1, np.inf, False, 1)]
+    (row,) = similar_rows(model, one / 2, known=np.array([-1]), at_most=5)
+    assert row.number == 0
+    assert row.in_common == [(0, -np.inf, 0.1, False, 1)]
 
 
 def small_data(n=60, m=3, *, seed=0, nan=0.0, missing=0.0):
@@ -516,6 +519,34 @@ def test_leaves_hold_the_rows_that_scikit_learns_trees_were_grown_on(forest, nan
             rows = np.flatnonzero((nodes[:, t] == node) & (times > 0))
             assert held == {int(i): int(times[i]) for i in rows}
     np.testing.assert_array_equal(leaves.says[1, leaves.vector_of], Y)
+
+
+def test_conditions_are_the_narrowest_that_shared_trees_ask_for():
+    X, Y = small_data()
+    forest = RandomForestRegressor(n_estimators=6, max_depth=4)
+    grown, plain = grown_and_plain(forest, X, Y)
+    model = JointModel(grown.trees, grown.leaves, TableEncoder(4, {}, False))
+    x = X[:1] + np.float32(0.01)
+    found = similar_rows(model, x, known=np.full(3, -1), at_most=8)
+    assert len(found) == 8
+    for row in found:
+        asked, by = {}, {}
+        for t, tree in enumerate(plain.estimators_):
+            shared = tree.apply(x)[0] == tree.apply(X)[row.number]
+            if row.number not in plain.estimators_samples_[t] or not shared:
+                continue
+            inner = tree.tree_
+            for node in tree.decision_path(x).indices:
+                if inner.children_left[node] >= 0:
+                    column, at = int(inner.feature[node]), float(inner.threshold[node])
+                    by.setdefault(column, set()).add(t)
+                    asked.setdefault(column, ([-np.inf], [np.inf]))
+                    asked[column][int(x[0, column].item() <= at)].append(at)
+        expected = [
+            (column, max(above), min(below), False, len(by[column]))
+            for column, (above, below) in asked.items()
+        ]
+        assert row.in_common == sorted(expected, key=lambda one: (-one[4], one[0]))
 
 
 def out_of_bag_literally(plain, X, targets, labels, i):
