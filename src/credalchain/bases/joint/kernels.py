@@ -148,7 +148,9 @@ def _gather(
                     for j in range(known.shape[0]):
                         room.leaf[value, j] += leaves.times[at] * leaves.says[value, u, j]
         if products:  # whole numbers until here, so that what is certain is exactly 1
-            room.tree[:, :, tree] = room.leaf / (n_rows + s)
+            for value in range(2):
+                for j in range(known.shape[0]):
+                    room.tree[value, j, tree] = room.leaf[value, j] / (n_rows + s)
         rest += s / (n_rows + s) / n_asked
         tree += 1
     for at in range(others.first[i], others.first[i + 1]):
