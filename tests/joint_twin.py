@@ -127,10 +127,15 @@ class Case:
         """Independent parts of the credal set: each a weight and the distributions it may have."""
         m = self.m
         for i in range(len(self.Y)):
-            weight = self.row_weight(i)
-            if weight:
-                ways = itertools.product(*(self.may_be(i, j) for j in range(m)))
-                yield weight, [self.independent(way) for way in ways]
+            says = [self.may_be(i, j) for j in range(m)]
+            sure = self.independent([p[0] if len(p) == 1 else Fraction(1) for p in says])
+            for v, probability in sure.items():  # a subcube: labels that may be either are free
+                ways = itertools.product(
+                    *([y] if len(p) == 1 else p for y, p in zip(v, says, strict=True))
+                )
+                weight = self.row_weight(i) * probability
+                if weight:
+                    yield weight, [self.independent(way) for way in ways]
         rest = self.rest() * (1 - Fraction(self.product))
         if rest:
             yield rest, [self.independent(v) for v in self.vectors()]
