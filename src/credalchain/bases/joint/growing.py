@@ -63,7 +63,8 @@ def grow(
     A. Joly, P. Geurts and L. Wehenkel, Random forests with random projections of the output
     space for high dimensional multi-label classification, ECML PKDD 2014.
     """
-    rng = np.random.RandomState(seed)
+    rng = np.random.RandomState(seed)  # goes on from part to part: trees are those of one fit
+    sums = np.random.RandomState(seed)
     n_trees = forest.n_estimators
     at_once = _trees_at_once(*targets.shape)
     times = np.empty((len(X), n_trees), dtype=np.uint16)
@@ -72,11 +73,11 @@ def grow(
         progress(grown, n_trees)
         some = clone(forest).set_params(
             n_estimators=min(at_once, n_trees - grown),
-            random_state=rng.randint(2**31 - 1),
+            random_state=rng,
             n_jobs=n_jobs,
             warm_start=False,
         )
-        some.fit(X, _outputs(targets, rng))
+        some.fit(X, _outputs(targets, sums))
         for tree, drawn in enumerate(some.estimators_samples_, start=grown):
             times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
         packed += [_nodes_of(tree.tree_) for tree in some.estimators_]
