@@ -231,12 +231,13 @@ def explain(
 def _explain_decision(
     decision: JointDecision, table: Any, reward: float | None, known: Any
 ) -> Explanation:
-    """Labels in the order in which they were taken into the answer: the surest first."""
+    """Labels in the order in which they are taken into the answer: the surest answer first."""
     names, value = decision.label_names_, decision.reward if reward is None else reward
     given = _one_known(known, len(names))
     prediction = decision.infer(table, reward=value, known=given)
     lower, upper = prediction.log_odds[0].T
-    surest = np.argsort(-np.maximum(lower, -upper), kind="stable")
+    decided = decision.decide(table, known=given)
+    surest = np.argsort(-decided.certainty[0], kind="stable")
     steps = [
         Step(
             str(names[j]),

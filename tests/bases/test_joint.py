@@ -638,7 +638,6 @@ def test_a_useless_member_gets_nothing_and_a_good_one_at_most_one_half():
     np.testing.assert_allclose(one, [0.5, 0.5])
 
 
-@pytest.mark.xfail(reason="the bound on others rescales the optimum without it, see _capped")
 def test_shares_under_the_bound_on_others_are_the_best_of_those_allowed():
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 2, size=(80, 2)).astype(np.int8)

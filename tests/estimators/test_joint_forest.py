@@ -566,10 +566,7 @@ def test_known_labels_exclude_rows_that_contradict_them():
             assert one.weight == pytest.approx(shares[one.row] / shares[agrees].sum())
 
 
-FILLED = pytest.mark.xfail(reason="a label filled with exactly 0 or 1 looks like an observed one")
-
-
-@pytest.mark.parametrize("reading", ["conservative", pytest.param("ignorable", marks=FILLED)])
+@pytest.mark.parametrize("reading", ["conservative", "ignorable"])
 def test_missing_labels_are_not_shown_as_observed(reading):
     X, Y = data(missing=0.2)
     model = joint_forest(missing=reading).fit(X, Y)
@@ -612,7 +609,6 @@ def test_values_missing_in_both_rows_are_called_so():
     assert any(one.in_common for one in similar)
 
 
-@pytest.mark.xfail(reason="conditions are made from one row; a missing value can share its leaf")
 def test_what_is_missing_in_one_row_only_is_not_said_of_both():
     rng = np.random.default_rng(0)
     X, Y = data()
@@ -625,7 +621,6 @@ def test_what_is_missing_in_one_row_only_is_not_said_of_both():
                 assert np.isnan(X[one.row, column]) == np.isnan(X[i, column]), words
 
 
-@pytest.mark.xfail(reason="steps are in the order of the likelier answers, not of those given")
 def test_a_decision_is_explained_in_the_order_in_which_labels_were_taken():
     """P(1) is .6, .55 and .15, the likeliest vector 0, 1, 0: its answers have .4, .55 and .85."""
     rows = [[0, 1, 0], [1, 0, 0], [1, 0, 1], [1, 1, 0]]
@@ -639,3 +634,28 @@ def test_a_decision_is_explained_in_the_order_in_which_labels_were_taken():
 def test_chains_have_no_similar_rows():
     X, Y = data()
     assert explain(CredalChainClassifier().fit(X, Y), X[0]).similar == ()
+
+
+def test_an_answer_to_a_label_that_was_never_observed_says_nothing_about_others():
+    X, Y = data()
+    Y = Y.astype(float)
+    Y[:, 1] = np.nan
+    with pytest.warns(UserWarning, match="never observed"):
+        model = joint_forest().fit(X, Y)
+    known = np.full((len(X), Y.shape[1]), -1)
+    known[:, 1] = 1
+    others = [j for j in range(Y.shape[1]) if j != 1]
+    told, untold = model.infer(X, known=known), model.infer(X)
+    np.testing.assert_array_equal(told.interval[:, others], untold.interval[:, others])
+    assert (told.labels[:, 1] == 1).all()
+    decision = JointDecision.from_fitted(model)
+    labels = decision.predict_path(X, [0.0, 5.0], known=known)
+    assert (labels[:, :, 1] == 1).all()
+    assert (labels[1][:, others] != -1).all()
+
+
+def test_label_vectors_are_not_drawn_from_a_joint_forest():
+    X, Y = data()
+    decision = JointDecision.from_fitted(joint_forest().fit(X, Y), joint="sampled")
+    with pytest.raises(ValueError, match="a joint forest has none"):
+        decision.predict_partial(X)

@@ -205,9 +205,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_is_fitted(self, "estimator_")
         if not self._has_joint_model():
             return np.asarray(self.estimator_.predict(X))
-        answers = np.where(
-            self.estimator_.model_.never_observed(), 0, self._decided(X, None).answers
-        )
+        answers = np.where(self.estimator_.model_.never_observed(), 0, self.decide(X).answers)
         return np.asarray(self.estimator_.targets_.decode(answers))
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -226,7 +224,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         known : array-like of shape (n, m), optional
             Labels that were answered already, -1 elsewhere.
         """
-        decided = self._decided(X, known)
+        decided = self.decide(X, known=known)
         labels = decided.labels([self.reward if reward is None else reward])
         shape = (1, 1, *decided.answers.shape)
         bounds = np.stack([log_odds(decided.lower[..., 1]), -log_odds(decided.lower[..., 0])], -1)
@@ -246,7 +244,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         """Partial predictions for many rewards: int8, (n_values, n, m)."""
         if not np.iterable(values):
             raise ValueError(f"values must be several rewards, got {values!r}.")
-        return self._decided(X, known).labels(values)
+        return self.decide(X, known=known).labels(values)
 
     def score(self, X: Any, y: Any) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
@@ -258,10 +256,13 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.read_labels(Y))
 
-    def _decided(self, X: Any, known: Any) -> "_Decided":
+    def decide(self, X: Any, *, known: Any = None) -> "Decided":
+        """What to answer for every reward: the answer to each label, and its price."""
         check_is_fitted(self, "estimator_")
         self._check()
         estimator = self.estimator_
+        if self.joint == "sampled" and self._has_joint_model():
+            raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
         if self.joint != "auto" or not self._has_joint_model():
             return self._decide_by_labels(X, known)
         encoded = estimator.encode(X)
@@ -272,9 +273,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             n_jobs=effective_n_jobs(estimator.n_jobs),
         )
         exactness = uniform_exactness(Exactness.EXACT, found.answers.shape)
-        return _Decided(found.interval, found.lower, found.answers, found.prices, exactness)
+        return Decided(found.interval, found.lower, found.answers, found.prices, exactness)
 
-    def _decide_by_labels(self, X: Any, known: Any) -> "_Decided":
+    def _decide_by_labels(self, X: Any, known: Any) -> "Decided":
         """From the probabilities of single labels, or from label vectors drawn from chains."""
         from credalchain.bases.joint.kernels import price_prefixes  # imports numba
 
@@ -301,7 +302,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         right = np.hstack([np.ones((len(right), 1)), right])
         prices = np.empty(answers.shape)
         price_prefixes(right, order, answerable.sum(axis=1), prices)
-        return _Decided(interval, lower, answers, prices, exactness)
+        return Decided(interval, lower, answers, prices, exactness)
 
     def _label_bounds(
         self, X: Any, known: Any
@@ -346,12 +347,22 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
 
 @dataclass(frozen=True)
-class _Decided:
+class Decided:
     """What to answer, for all rewards.
 
-    Lower and upper P(1), lower P(0) and P(1), (n, m, 2) each; answers and prices (n, m).
-
     An answer is given for every reward that reaches its price, so a smaller reward gives fewer.
+
+    Attributes
+    ----------
+    interval : ndarray of shape (n, m, 2)
+        Lower and upper P(1).
+    lower : ndarray of shape (n, m, 2)
+        Lower P(0) and lower P(1).
+    answers : ndarray of int8, shape (n, m)
+    prices : ndarray of shape (n, m)
+        The least reward for which each answer is given; infinite if nothing can be said.
+    exactness : ndarray of int8, shape (n, m)
+        Positions in ``list(Exactness)``.
     """
 
     interval: FloatArray
@@ -359,6 +370,11 @@ class _Decided:
     answers: Labels
     prices: FloatArray
     exactness: Ranks
+
+    @property
+    def certainty(self) -> FloatArray:
+        """The lower probability of each answer, (n, m)."""
+        return np.take_along_axis(self.lower, self.answers[..., None], axis=-1)[..., 0]
 
     def labels(self, rewards: Iterable[float]) -> Labels:
         """(rewards, n, m), with ABSTAIN where the reward is below the price."""

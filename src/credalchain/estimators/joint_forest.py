@@ -200,7 +200,12 @@ class CredalJointForest(CredalClassifier):
             if share > 0
         ]
         return JointModel(
-            grown.trees, leaves, encoder, [one for one, _ in useful], [one for _, one in useful]
+            grown.trees,
+            leaves,
+            encoder,
+            [member for member, _ in useful],
+            [share for _, share in useful],
+            np.stack(np.nonzero(np.isnan(numbers))),
         )
 
     def _fit_members(

@@ -63,6 +63,7 @@ def describe(
     arrays: dict[str, Any] = {name: getattr(model.trees, name) for name in _TREES}
     arrays |= {name: getattr(model.leaves, name) for name in _LEAVES}
     arrays["says"] = model.leaves.says
+    arrays["gaps"] = model.gaps
     fitted = []
     for at, member in enumerate(model.members):
         content, its_arrays = _describe_member(member)
@@ -130,7 +131,7 @@ def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointMo
     check_nodes(trees, encoder.n_columns)
     _check_leaves(trees, leaves)
     n_columns = encoder.indicators(np.zeros((1, encoder.n_columns), np.float32)).shape[1]
-    fitted, shares, used = [], [], {*_TREES, *_LEAVES, "says"}
+    fitted, shares, used = [], [], {*_TREES, *_LEAVES, "says", "gaps"}
     for at, one in enumerate(description["fitted_members"]):
         prefix = f"{at}."
         own = {
@@ -144,7 +145,20 @@ def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointMo
     others = sorted(set(arrays) - used)
     if others:
         raise ModelFileError(f"it holds other things: {', '.join(others)}")
-    return forest, members, JointModel(trees, leaves, encoder, fitted, shares), encoder.n_columns
+    gaps = _restore_gaps(arrays, (len(leaves.vector_of), encoder.n_columns))
+    model = JointModel(trees, leaves, encoder, fitted, shares, gaps)
+    return forest, members, model, encoder.n_columns
+
+
+def _restore_gaps(arrays: Arrays, shape: tuple[int, int]) -> NDArray[np.int64]:
+    gaps = array(arrays, "gaps", "i", ndim=2).astype(np.int64)
+    if len(gaps) != 2 or not all(
+        ((places >= 0) & (places < n)).all() for places, n in zip(gaps, shape, strict=True)
+    ):
+        raise ModelFileError("features can be missing in training rows and columns only")
+    if (np.diff(gaps[0]) < 0).any():
+        raise ModelFileError("missing features must be sorted by row")
+    return gaps
 
 
 def _typed(arrays: Arrays, name: str, kind: str, dtype: Any) -> NDArray[Any]:

@@ -54,9 +54,9 @@ def learn_shares(scores: FloatArray, labels: Labels, n_forest: int) -> FloatArra
         held-out rows see only a third of its trees, which makes it look worse than it is.
     """
     usable = np.isfinite(scores).all(axis=1)
-    shares = np.full(scores.shape[1], 1 / scores.shape[1])
+    shares = _forest_only(scores.shape[1], n_forest)
     if not usable.any():
-        return _forest_only(scores.shape[1], n_forest)
+        return shares
     floor = _BACKGROUND * background(labels[usable])[:, None]
     mixed = (1 - _BACKGROUND) * scores[usable] + np.maximum(floor, np.finfo(float).tiny)
     mixed /= mixed.max(axis=1, keepdims=True)
@@ -71,26 +71,16 @@ def learn_shares(scores: FloatArray, labels: Labels, n_forest: int) -> FloatArra
         jac=True,
         method="SLSQP",
         bounds=[(0.0, 1.0)] * len(shares),
-        constraints={"type": "eq", "fun": lambda shares: shares.sum() - 1.0},
+        constraints=[
+            {"type": "eq", "fun": lambda shares: shares.sum() - 1.0},
+            {"type": "ineq", "fun": lambda shares: _MOST_OTHERS - shares[n_forest:].sum()},
+        ],
+        options={"ftol": 1e-9, "maxiter": 200},
     )
     shares = np.asarray(found.x)
     shares = np.where(shares < _LEAST, 0.0, shares)
-    return _capped(shares / shares.sum(), n_forest)
+    return np.asarray(shares / shares.sum())
 
 
 def _forest_only(n_ways: int, n_forest: int) -> FloatArray:
     return np.where(np.arange(n_ways) < n_forest, 1 / n_forest, 0.0)
-
-
-def _capped(shares: FloatArray, n_forest: int) -> FloatArray:
-    """The others together count for one half at most."""
-    forest, others = shares[:n_forest].sum(), shares[n_forest:].sum()
-    if others <= _MOST_OTHERS:
-        return shares
-    if forest == 0:
-        shares = shares + _forest_only(len(shares), n_forest)
-        forest = shares[:n_forest].sum()
-    scale = np.where(
-        np.arange(len(shares)) < n_forest, (1 - _MOST_OTHERS) / forest, _MOST_OTHERS / others
-    )
-    return np.asarray(shares * scale)

@@ -43,7 +43,8 @@ class JointAnswers(NamedTuple):
 class JointModel:
     """Trees whose leaves hold training rows, and other models of label vectors beside them.
 
-    ``members`` have ``shares``; those of the forest are in ``leaves``.
+    ``members`` have ``shares``; those of the forest are in ``leaves``. ``gaps`` (2, any
+    number) are the training rows and columns where features were missing, by row.
     """
 
     nested = True
@@ -57,8 +58,10 @@ class JointModel:
         encoder: TableEncoder,
         members: Sequence[FittedMember] = (),
         shares: Sequence[float] = (),
+        gaps: NDArray[np.int64] | None = None,
     ) -> None:
         self.trees, self.leaves, self.encoder = trees, leaves, encoder
+        self.gaps = np.empty((2, 0), dtype=np.int64) if gaps is None else gaps
         self.members, self.shares = list(members), [float(share) for share in shares]
 
     @property
@@ -86,7 +89,7 @@ class JointModel:
         from credalchain.bases.joint import kernels  # imports numba
 
         n, m = encoded.shape[0], self.n_labels
-        known = _known(request.known, n, m)
+        known = self._told(request.known, n)
         lower = np.empty((len(request.values), n, m, 2))
 
         def run(first: int, stop: int) -> None:
@@ -99,6 +102,7 @@ class JointModel:
         np.clip(lower, 0.0, 1.0, out=lower)
         if request.precise:
             lower = _precise(lower)
+        _put_known(lower, request.known)
         labels = self._decide(encoded, lower, known, request)
         bounds = interval = None
         if request.wants_bounds:
@@ -114,7 +118,7 @@ class JointModel:
         from credalchain.bases.joint import kernels  # imports numba
 
         n, m = encoded.shape[0], self.n_labels
-        told = _known(known, n, m)
+        told = self._told(known, n)
         lower, prices = np.empty((n, m, 2)), np.empty((n, m))
         answers = np.empty((n, m), dtype=np.int8)
 
@@ -132,7 +136,10 @@ class JointModel:
             )
 
         for_each_chunk(n, self.rows_at_once, n_jobs, run)
-        return JointAnswers(np.clip(lower, 0.0, 1.0, out=lower), answers, prices)
+        _put_known(np.clip(lower, 0.0, 1.0, out=lower), known)
+        if known is not None:
+            answers[known != MISSING], prices[known != MISSING] = known[known != MISSING], 0.0
+        return JointAnswers(lower, answers, prices)
 
     def bound_events(
         self,
@@ -147,9 +154,10 @@ class JointModel:
         from credalchain.bases.joint import kernels  # imports numba
 
         n = encoded.shape[0]
-        told = _known(known, n, self.n_labels)
-        impossible = ((told != MISSING) & (events != MISSING) & (told != events)).any(axis=1)
-        asked = np.where(told == MISSING, events, np.int8(MISSING))
+        told = self._told(known, n)
+        given = told if known is None else known
+        impossible = ((given != MISSING) & (events != MISSING) & (given != events)).any(axis=1)
+        asked = np.where(given == MISSING, events, np.int8(MISSING))
         bounds = np.empty((n, 2))
 
         def run(first: int, stop: int) -> None:
@@ -191,6 +199,13 @@ class JointModel:
         others = self.other_weights(encoded)
         more = sparse.csr_array((others.weight, others.vector, others.first), weights.shape)
         return sparse.csr_array(weights + sparse.diags_array(1 - rest) @ more), rest
+
+    def _told(self, known: Labels | None, n: int) -> Labels:
+        """What is known and says something: (n, m). Of a label never observed, nothing follows."""
+        told = np.full((n, self.n_labels), MISSING, dtype=np.int8)
+        if known is not None:
+            told[:] = np.where(self.never_observed(), np.int8(MISSING), known)
+        return told
 
     def leaves_of(self, encoded: NDArray[np.float32]) -> NDArray[np.int32]:
         """The leaf of each row in each tree, (n, trees)."""
@@ -248,9 +263,12 @@ class JointModel:
         return one, 1 - zero
 
 
-def _known(known: Labels | None, n: int, m: int) -> Labels:
-    nothing = np.broadcast_to(np.int8(MISSING), (n, m))
-    return np.ascontiguousarray(nothing if known is None else known, dtype=np.int8)
+def _put_known(lower: FloatArray, known: Labels | None) -> None:
+    """Lower probabilities (..., n, m, 2) of labels that are known."""
+    if known is not None:
+        for value in (0, 1):
+            lower[..., known == 1 - value, value] = 0.0
+            lower[..., known == value, value] = 1.0
 
 
 def _interval(lower: FloatArray) -> FloatArray:

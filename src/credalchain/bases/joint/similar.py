@@ -58,7 +58,13 @@ def similar_rows(
             for tree, node in enumerate(nodes.tolist())
             if number in leaves.row[leaves.first[node] : leaves.first[node + 1]]
         ]
-        conditions = _conditions(model.trees, x[0], shared)
+        first, stop = np.searchsorted(model.gaps[0], [number, number + 1])
+        was_missing = set(model.gaps[1, first:stop].tolist())
+        conditions = [
+            condition
+            for condition in _conditions(model.trees, x[0], shared)
+            if condition.is_missing == (condition.feature in was_missing)
+        ]
         found.append(TrainingRow(number, float(shares[at] / total), labels, conditions))
     return found
 
