@@ -14,6 +14,7 @@ from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.estimators.joint_forest import CredalJointForest
+from credalchain.estimators.members import SampledChains
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.sampling import sample_labels
 from credalchain.explanation import Explanation, explain
@@ -49,6 +50,7 @@ __all__ = [
     "LocalModel",
     "ModelFileError",
     "NaiveCredal",
+    "SampledChains",
     "Strategy",
     "Walk",
     "__version__",

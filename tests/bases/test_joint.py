@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier
 
-from credalchain import JointDecision, KernelPowerset, LabelPowerset
+from credalchain import JointDecision, KernelPowerset, LabelPowerset, SampledChains
 from credalchain.bases.forest.packed import LEAF
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves, Trees
@@ -669,9 +669,14 @@ def test_scores_of_weights():
 
 
 def vectors_of(Y):
-    """The number of each row's vector, and how many there are."""
+    """The number of each row's vector, and the vectors."""
     distinct, which = np.unique(Y, axis=0, return_inverse=True)
-    return which.reshape(-1).astype(np.int32), len(distinct)
+    return which.reshape(-1).astype(np.int32), distinct.astype(np.int8)
+
+
+def any_vectors(n):
+    """n different label vectors."""
+    return np.eye(n, dtype=np.int8)
 
 
 MEMBERS = [
@@ -679,6 +684,7 @@ MEMBERS = [
     KernelPowerset(max_centres=20),
     KernelPowerset(max_vectors=2),
     LabelPowerset(),
+    SampledChains(n_samples=20),
     LabelPowerset(DecisionTreeClassifier(max_depth=3), n_folds=2, max_vectors=4),
 ]
 
@@ -688,13 +694,16 @@ def test_weights_of_members_are_probabilities(member):
     X, Y = small_data(nan=0.1)
     if isinstance(getattr(member, "estimator", None), DecisionTreeClassifier):
         X = np.nan_to_num(X)
-    which, n_vectors = vectors_of(Y)
-    fitted, held_out = member.fit_vectors(X, which, n_vectors, np.random.RandomState(0))
+    which, vectors = vectors_of(Y)
+    n_vectors = len(vectors)
+    fitted, held_out = member.fit_vectors(X, which, vectors, np.random.RandomState(0))
     for weights in (held_out, fitted.weights(X[:7]), fitted.weights(100 * X[:7])):
         dense = weights.toarray()
         assert dense.shape[1] == n_vectors
         assert (dense >= 0).all()
         np.testing.assert_allclose(dense.sum(axis=1), 1, atol=1e-9)
+    if isinstance(member, SampledChains):  # draws may be any vector
+        return
     learned = np.flatnonzero(held_out.toarray().any(axis=0))
     assert (np.bincount(which)[learned] > 1).all()
     assert len(learned) <= member.max_vectors
@@ -706,8 +715,8 @@ def test_weights_of_members_are_probabilities(member):
 def test_members_have_nothing_to_learn_from_vectors_that_occur_once(member):
     X = np.zeros((6, 2), np.float32)
     rng = np.random.RandomState(0)
-    assert member.fit_vectors(X, np.arange(6, dtype=np.int32), 6, rng) is None
-    assert member.fit_vectors(X, np.zeros(6, np.int32), 1, rng) is None  # one vector
+    assert member.fit_vectors(X, np.arange(6, dtype=np.int32), any_vectors(6), rng) is None
+    assert member.fit_vectors(X, np.zeros(6, np.int32), any_vectors(1), rng) is None  # one vector
 
 
 def gaussian(A, B, gamma):
@@ -733,9 +742,10 @@ def left_out_literally(Z, centres, gamma, targets, ridge, jitter):
 @pytest.mark.parametrize("max_centres", [2000, 15])
 def test_rows_left_out_by_formula_are_rows_left_out(max_centres):
     X, Y = small_data(50, 2)
-    which, n_vectors = vectors_of(Y)
+    which, vectors = vectors_of(Y)
+    n_vectors = len(vectors)
     member = KernelPowerset(max_centres=max_centres, ridge=0.7)
-    fitted, held_out = member.fit_vectors(X, which, n_vectors, np.random.RandomState(0))
+    fitted, held_out = member.fit_vectors(X, which, vectors, np.random.RandomState(0))
     Z = (X - X.mean(axis=0)) / X.std(axis=0)
     targets = (which[:, None] == np.arange(n_vectors)).astype(float)
     centres = None if max_centres > len(X) else fitted.centres
@@ -756,7 +766,7 @@ def test_rows_left_out_by_formula_are_rows_left_out(max_centres):
 
 def test_kernels_on_rows_that_are_all_alike():
     X, which = np.ones((12, 3), np.float32), np.array([0, 1, 1] * 4, np.int32)
-    fitted, _ = KernelPowerset().fit_vectors(X, which, 2, np.random.RandomState(0))
+    fitted, _ = KernelPowerset().fit_vectors(X, which, any_vectors(2), np.random.RandomState(0))
     weights = fitted.weights(X[:1]).toarray()[0]
     assert weights[1] > weights[0] > 0
 
@@ -768,6 +778,7 @@ def test_kernels_on_rows_that_are_all_alike():
         (KernelPowerset(max_vectors=1.5), "max_vectors must be a whole number"),
         (KernelPowerset(ridge=0), "ridge must be a positive number, got 0"),
         (KernelPowerset(ridge=True), "ridge must be a positive number"),
+        (SampledChains(n_samples=0), "n_samples must be a whole number"),
         (LabelPowerset(n_folds=1), "n_folds must be a whole number"),
         (LabelPowerset(max_vectors=0), "max_vectors must be a whole number"),
     ],

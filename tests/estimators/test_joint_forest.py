@@ -158,7 +158,8 @@ def test_shares_are_shares(fitted):
 class Useless:
     """Weights that are wrong for every row."""
 
-    def fit_vectors(self, X, vector_of, n_vectors, rng):
+    def fit_vectors(self, X, vector_of, vectors, rng):
+        n_vectors = len(vectors)
         wrong = sparse.csr_array(
             (np.ones(len(X)), (np.arange(len(X)), (vector_of + 1) % n_vectors)),
             shape=(len(X), n_vectors),

@@ -53,10 +53,10 @@ class CredalJointForest(CredalClassifier):
         min_samples_leaf=2, max_features=0.4, bootstrap=True)``. (On labels 0 and 1 the squared
         error is the Gini impurity, so this is a classifier's forest.)
     members : sequence of members, default=None
-        Other models of label vectors, such as ``KernelPowerset()`` or ``LabelPowerset(
-        LogisticRegression())``. None means ``[KernelPowerset()]``, ``()`` the forest alone.
-        Together they get at most one half. They learn from rows without missing labels, and are
-        not used if these are less than half of the rows.
+        Other models of label vectors: ``KernelPowerset()``, ``LabelPowerset(any classifier)``,
+        ``SampledChains(any chain)``, or your own. None means ``[KernelPowerset()]``, ``()`` the
+        forest alone. Together they get at most one half. They learn from rows without missing
+        labels, and are not used if these are less than half of the rows.
     missing : {"ignorable", "conservative"}, default="ignorable"
         What a label that is missing in a training row counts as: its probability in rows that
         are alike, or "it may be either", which is honest where labels are not missing at random.
@@ -215,9 +215,11 @@ class CredalJointForest(CredalClassifier):
         complete = (labels != MISSING).all(axis=1)
         if complete.mean() < _LEAST_COMPLETE:
             return []
-        n_vectors, fitted = leaves.says.shape[1], []
+        is_observed = leaves.says.max(axis=0) == 1
+        vectors = np.where(is_observed, leaves.says[1] == 1, MISSING).astype(np.int8)
+        fitted = []
         for member in self._unfitted_members():
-            found = member.fit_vectors(X[complete], leaves.vector_of[complete], n_vectors, rng)
+            found = member.fit_vectors(X[complete], leaves.vector_of[complete], vectors, rng)
             if found is None:  # nothing to learn
                 continue
             scores = np.full((len(labels), 1), np.nan)

@@ -14,6 +14,7 @@ from sklearn.model_selection import KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from credalchain.bases.protocol import Labels
 from credalchain.validation import check_whole
 
 FloatArray = NDArray[np.float64]
@@ -37,12 +38,12 @@ class VectorMember(Protocol):
     """An unfitted member."""
 
     def fit_vectors(
-        self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
+        self, X: Numbers, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
     ) -> tuple[FittedMember, Any] | None:
-        """Learn which of ``n_vectors`` vectors a row has; None if there is nothing to learn.
+        """Learn which of the label ``vectors`` (K, m) a row has; None if there is nothing to learn.
 
-        Also weights for the training rows, sparse (n, K), each by a model that was not fitted on
-        the row.
+        Rows are complete; further vectors may hold -1 for a label that is missing. Also weights
+        for the training rows, sparse (n, K), each by a model that was not fitted on the row.
         """
         ...
 
@@ -96,10 +97,11 @@ class KernelPowerset(BaseEstimator):
             raise ValueError(f"ridge must be a positive number, got {self.ridge!r}.")
 
     def fit_vectors(
-        self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
+        self, X: Numbers, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
     ) -> tuple["FittedKernel", Any] | None:
         """None where hardly any label vector occurs twice."""
         self.check_parameters()
+        n_vectors = len(vectors)
         classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
         learned = place >= 0
         if len(classes) < 2 or learned.mean() < _LEAST_SEEN:
@@ -282,10 +284,11 @@ class LabelPowerset(BaseEstimator):
         check_whole("max_vectors", self.max_vectors, at_least=2)
 
     def fit_vectors(
-        self, X: Numbers, vector_of: NDArray[np.int32], n_vectors: int, rng: np.random.RandomState
+        self, X: Numbers, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
     ) -> tuple["FittedPowerset", Any] | None:
         """None where hardly any label vector occurs twice."""
         self.check_parameters()
+        n_vectors = len(vectors)
         classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
         rows = np.flatnonzero(place >= 0)
         if len(classes) < 2 or len(rows) < _LEAST_SEEN * len(X) or len(rows) < self.n_folds:

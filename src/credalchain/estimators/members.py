@@ -1,0 +1,93 @@
+"""Chains as members of a joint forest: their label vectors, drawn."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
+from sklearn.model_selection import KFold
+
+from credalchain.bases.joint.members import on_vectors
+from credalchain.bases.protocol import Labels
+from credalchain.estimators.ensemble import CredalChainEnsemble
+from credalchain.estimators.sampling import sample_labels
+from credalchain.validation import check_whole
+
+
+class SampledChains(BaseEstimator):
+    """Label vectors drawn from the precise chains of a classifier.
+
+    A vector weighs as much as it was drawn, among the vectors that training rows have.
+
+    Parameters
+    ----------
+    estimator : CredalChainClassifier or CredalChainEnsemble, default=None
+        With a fixed order. None means ``CredalChainEnsemble()``.
+    n_samples : int, default=100
+        Vectors drawn for each row.
+    n_folds : int, default=3
+        For its share: how well it does on rows that it was not fitted on.
+    """
+
+    def __init__(self, estimator: Any = None, *, n_samples: int = 100, n_folds: int = 3) -> None:
+        self.estimator = estimator
+        self.n_samples = n_samples
+        self.n_folds = n_folds
+
+    def check_parameters(self) -> None:
+        check_whole("n_samples", self.n_samples)
+        check_whole("n_folds", self.n_folds, at_least=2)
+
+    def fit_vectors(
+        self,
+        X: NDArray[np.float32],
+        vector_of: NDArray[np.int32],
+        vectors: Labels,
+        rng: np.random.RandomState,
+    ) -> tuple["DrawnVectors", Any] | None:
+        """None where there are too few rows to hold some out."""
+        self.check_parameters()
+        if len(X) < 2 * self.n_folds:
+            return None
+        seed = rng.randint(2**31 - 1)
+        labels = vectors[vector_of]
+        held_out = np.zeros((len(X), len(vectors)))
+        for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(X):
+            fold = self._fit(X[train], labels[train], vectors, seed)
+            held_out[test] = fold.probabilities(X[test])
+        every = np.arange(len(vectors))
+        return self._fit(X, labels, vectors, seed), on_vectors(held_out, every, len(vectors))
+
+    def _fit(
+        self, X: NDArray[np.float32], labels: Labels, vectors: Labels, seed: int
+    ) -> "DrawnVectors":
+        chains = CredalChainEnsemble() if self.estimator is None else clone(self.estimator)
+        fitted = chains.set_params(random_state=seed).fit(X, labels)
+        return DrawnVectors(fitted, vectors, self.n_samples, seed)
+
+
+class DrawnVectors:
+    """A fitted classifier, and the vectors that its draws are compared with."""
+
+    name = "chains"
+
+    def __init__(self, classifier: Any, vectors: Labels, n_samples: int, seed: int) -> None:
+        self.classifier, self.vectors = classifier, vectors
+        self.n_samples, self.seed = n_samples, seed
+
+    def weights(self, X: NDArray[np.float32]) -> Any:
+        every = np.arange(len(self.vectors))
+        return on_vectors(self.probabilities(X), every, len(self.vectors))
+
+    def probabilities(self, X: NDArray[np.float32]) -> NDArray[np.float64]:
+        """Of the vectors, (n, K); alike where none of them was drawn."""
+        draws = sample_labels(self.classifier, X, self.n_samples, self.seed)
+        places = {vector.tobytes(): at for at, vector in enumerate(self.vectors)}
+        times = np.zeros((len(X), len(self.vectors)))
+        for one in np.ascontiguousarray(draws):
+            for row, vector in enumerate(one):
+                at = places.get(vector.tobytes())
+                if at is not None:
+                    times[row, at] += 1
+        total = times.sum(axis=1, keepdims=True)
+        return np.where(total > 0, times / np.maximum(total, 1), 1 / len(self.vectors))
