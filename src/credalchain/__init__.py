@@ -22,6 +22,7 @@ from credalchain.labels import ABSTAIN, as_labels
 from credalchain.model_files import TRUSTED_TYPES, ModelFileError, load_model, save_model
 from credalchain.model_selection import cross_val_partial, partial_labels, partial_scorer, unwrap
 from credalchain.preprocessing import Discretizer
+from credalchain.promises.classifier import PromisedClassifier
 from credalchain.report import partial_report
 from credalchain.strategies import Strategy, branching, marginalization, tree_marginalization
 
@@ -50,6 +51,7 @@ __all__ = [
     "LocalModel",
     "ModelFileError",
     "NaiveCredal",
+    "PromisedClassifier",
     "SampledChains",
     "Strategy",
     "Walk",

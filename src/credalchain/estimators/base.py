@@ -42,6 +42,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     """Fitting and the predict methods; subclasses say what is learned."""
 
     caution_parameter = "s"  # the parameter that says how cautious
+    larger_is_more_cautious = True
     chained = True  # whether labels are told to the labels after them
 
     s: float

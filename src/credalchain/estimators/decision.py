@@ -102,6 +102,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     """
 
     caution_parameter = "reward"
+    larger_is_more_cautious = False
 
     def __init__(
         self,

@@ -1,0 +1,1 @@
+"""How cautious to be, chosen by a promise about errors."""

@@ -1,0 +1,97 @@
+"""Statistics behind promises: p-values and bounds for the mean of losses in [0, 1].
+
+A loss is one number for each row, because labels of one row depend on each other. Rows are taken
+to be exchangeable with those to come.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import stats
+
+FloatArray = NDArray[np.float64]
+
+_STAKES = np.geomspace(0.02, 0.8, 12)  # shares of what a gambler can lose at most
+_MOST_GROWTH = 600.0  # of a logarithm, below what overflows
+
+
+def conformal_bound(mean_loss: FloatArray, n: int) -> FloatArray:
+    """What the expected loss of a new row is at most, for losses that caution can only lower.
+
+    If the boldest value is taken for which this is at most a level, the expected loss is at most
+    that level.
+
+    References
+    ----------
+    A. N. Angelopoulos, S. Bates, A. Fisch, L. Lei and T. Schuster, Conformal risk control,
+    ICLR 2024.
+    """
+    return (n * mean_loss + 1.0) / (n + 1)
+
+
+def binomial_p_value(n_wrong: NDArray[np.int64], n: int, level: float) -> FloatArray:
+    """P-value of "the risk is above the level" for losses 0 and 1: exact."""
+    return np.asarray(stats.binom.cdf(n_wrong, n, level))
+
+
+def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: int, level: float) -> FloatArray:
+    """P-value of "the risk is above the level" for losses in [0, 1].
+
+    References
+    ----------
+    S. Bates, A. Angelopoulos, L. Lei, J. Malik and M. Jordan, Distribution-free, risk-controlling
+    prediction sets, Journal of the ACM 68, 2021.
+    """
+    below = np.minimum(mean_loss, level)
+    hoeffding = np.exp(-n * _relative_entropy(below, level))
+    bentkus = np.e * stats.binom.cdf(np.ceil(n * mean_loss - 1e-9), n, level)
+    return np.asarray(np.minimum(np.minimum(hoeffding, bentkus), 1.0))
+
+
+def betting_p_value(losses: FloatArray, level: float) -> FloatArray:
+    """P-value of "the risk is above the level" from losses (..., n) in [0, 1].
+
+    Bets that losses are below the level: much stronger than bounds that know the mean alone where
+    losses vary little, as those of ratios do.
+    """
+    stakes = _STAKES / (1 - level)
+    growth = [np.log1p(stake * (level - losses)).sum(axis=-1) for stake in stakes]
+    capital = np.exp(np.minimum(growth, _MOST_GROWTH)).mean(axis=0)
+    return np.asarray(np.minimum(1 / np.maximum(capital, 1e-300), 1.0))
+
+
+def p_value(losses: FloatArray, level: float) -> FloatArray:
+    """P-value of "the risk is above the level" by whichever of two tests says more, (...,)."""
+    n = losses.shape[-1]
+    both = hoeffding_bentkus_p_value(losses.mean(axis=-1), n, level), betting_p_value(losses, level)
+    return np.asarray(np.minimum(2 * np.minimum(*both), 1.0))
+
+
+def _relative_entropy(p: FloatArray, q: float) -> FloatArray:
+    """Of two coins."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        first = np.where(p > 0, p * np.log(p / q), 0.0)
+        second = np.where(p < 1, (1 - p) * np.log((1 - p) / (1 - q)), 0.0)
+    return first + second
+
+
+def fewest_rows(level: float, confidence: float | None) -> int:
+    """How many rows a promise needs, even if no row is wrong."""
+    if confidence is None:
+        return int(np.ceil(1 / level - 1e-9)) - 1
+    return int(np.ceil(np.log1p(-confidence) / np.log1p(-level) - 1e-9))
+
+
+def evidence_against(losses: FloatArray, level: float) -> FloatArray:
+    """What bets on losses above the level would have made of 1, after every row, (n,).
+
+    The mean of several gamblers who each bet a fixed share. If every loss has a mean of at most
+    the level, given the rows before it, this ever exceeds 1 / a with probability a at most.
+
+    References
+    ----------
+    I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables by betting,
+    Journal of the Royal Statistical Society B 86, 2024.
+    """
+    stakes = _STAKES / level
+    growth = np.cumsum(np.log1p(stakes[:, None] * (np.asarray(losses) - level)), axis=1)
+    return np.asarray(np.exp(np.minimum(growth, _MOST_GROWTH)).mean(axis=0))
