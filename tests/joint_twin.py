@@ -84,7 +84,7 @@ class Case:
             weights = np.zeros(says.shape[1])
             for row, weight in self.others.items():
                 weights[vector_of[row]] += weight
-            members, shares = [MadeUp(weights)], [1.0]
+            members, shares = [MadeUp(weights / weights.sum())], [weights.sum()]
             assert self.joint + self.product + share == 1
         return JointModel(trees, leaves, TableEncoder(1, {}, False), members, shares)
 

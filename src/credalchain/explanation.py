@@ -13,6 +13,7 @@ from credalchain.bases.joint.model import JointModel
 from credalchain.bases.joint.similar import Condition, similar_rows
 from credalchain.bases.protocol import Answer, Request
 from credalchain.estimators.decision import JointDecision
+from credalchain.estimators.targets import Targets
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, as_labels
 from credalchain.text import visible
 
@@ -84,21 +85,29 @@ class SimilarRow:
     row : int
         Its number in the training data, from 0.
     weight : float
-        Its share of all weight that the forest's leaves give to training rows.
+        Its share of all weight; other members of the forest have theirs besides.
     labels : tuple of (str, int)
         Its labels that were observed: name and 0 or 1.
     in_common : tuple of str
         What the trees that put both rows into one leaf asked of them, the most asked first.
+    unknown : tuple of str
+        Its labels that were missing.
     """
 
     row: int
     weight: float
     labels: tuple[tuple[str, int], ...]
     in_common: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def labels_in_words(self) -> str:
+        """The labels that are yes, and those that nobody knows."""
+        yes = [visible(name) for name, y in self.labels if y == 1]
+        return ", ".join([*yes, *(f"{visible(name)} unknown" for name in self.unknown)]) or "none"
 
     def __str__(self) -> str:
-        yes = [visible(name) for name, y in self.labels if y == 1]
-        words = f"training row {self.row}, weight {self.weight:.3f}: {', '.join(yes) or 'no label'}"
+        words = f"training row {self.row}, weight {self.weight:.3f}: {self.labels_in_words}"
         shared = ", ".join(map(visible, self.in_common[:3]))
         return f"{words} (both: {shared})" if shared else words
 
@@ -207,7 +216,7 @@ def explain(
         return _explain_decision(classifier, table, reward, known)
     if reward is not None:
         raise ValueError("reward is for a JointDecision; this classifier has s.")
-    given = _one_known(known, classifier.n_labels_)
+    given = _one_known(known, classifier.targets_)
     encoded = classifier.encode(table)
     request = classifier.request(encoded, s=s, strategy=strategy, known=given)
     answer = classifier.model_.infer(encoded, request)
@@ -233,7 +242,7 @@ def _explain_decision(
 ) -> Explanation:
     """Labels in the order in which they are taken into the answer: the surest answer first."""
     names, value = decision.label_names_, decision.reward if reward is None else reward
-    given = _one_known(known, len(names))
+    given = _one_known(known, decision.estimator_.targets_)
     prediction = decision.infer(table, reward=value, known=given)
     lower, upper = prediction.log_odds[0].T
     decided = decision.decide(table, known=given)
@@ -273,6 +282,7 @@ def _similar(classifier: Any, encoded: Any, known: Any) -> tuple[SimilarRow, ...
             found.weight,
             tuple((name, int(y)) for name, y in zip(labels, found.labels, strict=True) if y >= 0),
             tuple(_condition_in_words(classifier, one) for one in found.in_common),
+            tuple(name for name, y in zip(labels, found.labels, strict=True) if y < 0),
         )
         for found in similar_rows(model, encoded, known=known[0], at_most=_MOST_SIMILAR)
     )
@@ -306,9 +316,12 @@ def _one_row(x: Any) -> Any:
     return table
 
 
-def _one_known(known: Any, n_labels: int) -> Any:
+def _one_known(known: Any, targets: Targets) -> Any:
+    n_labels = targets.n_labels
     if known is None:
         return np.full((1, n_labels), MISSING, dtype=np.int8)
+    if hasattr(known, "columns"):  # by name
+        return targets.encode_known(known, 1)
     given = as_labels(known, name="known", require_zero=False).reshape(1, -1)
     if given.shape != (1, n_labels):
         raise ValueError(f"known must be {n_labels} values 0, 1 or -1, got {known!r}.")

@@ -13,7 +13,13 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.tree import DecisionTreeClassifier
 
-from credalchain import JointDecision, KernelPowerset, LabelPowerset, SampledChains
+from credalchain import (
+    CredalJointForest,
+    JointDecision,
+    KernelPowerset,
+    LabelPowerset,
+    SampledChains,
+)
 from credalchain.bases.forest.packed import LEAF
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves, Trees
@@ -786,4 +792,4 @@ def test_kernels_on_rows_that_are_all_alike():
 def test_wrong_parameters_of_members(member, message):
     X, Y = small_data()
     with pytest.raises(ValueError, match=message):
-        member.fit_vectors(X, *vectors_of(Y), np.random.RandomState(0))
+        CredalJointForest(members=[member]).fit(X, Y)

@@ -100,7 +100,8 @@ def test_every_base_from_fit_to_explain(place, name):
     shown = credalchain("explain", name, "new.csv", "--row", "2", *caution, cwd=place).stdout
     assert ("similar training rows" if name == "recommended" else "not a sum of reasons") in shown
     assert "rock" in shown
-    assert "label order" in credalchain("info", name, cwd=place).stdout
+    about = credalchain("info", name, cwd=place).stdout
+    assert ("share: joint" if name == "recommended" else "label order") in about
 
 
 def test_evaluate_along_the_reward(place):

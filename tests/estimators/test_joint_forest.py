@@ -18,9 +18,11 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 from credalchain import (
     CredalChainClassifier,
     CredalJointForest,
+    Exactness,
     JointDecision,
     KernelPowerset,
     LabelPowerset,
+    SampledChains,
     explain,
 )
 from joint_twin import Case
@@ -464,7 +466,7 @@ def test_decisions_of_a_fitted_forest_against_plain_loops(bounds):
         ({"forest": ExtraTreesClassifier()}, ValueError, "forest must be None, an ExtraTreesReg"),
         ({"forest": "trees"}, ValueError, "forest must be None"),
         ({"missing": "ignore"}, ValueError, "missing must be one of 'ignorable', 'conservative'"),
-        ({"members": 3}, TypeError, "members must be None or a sequence, got 3"),
+        ({"members": 3}, TypeError, "members must be None, a list or a tuple, got 3"),
         ({"members": [ExtraTreesClassifier()]}, TypeError, "members must have fit_vectors"),
         ({"members": [KernelPowerset(ridge=-1)]}, ValueError, "ridge must be a positive number"),
         ({"s": -1}, ValueError, "s must be a number"),
@@ -515,6 +517,11 @@ def test_progress_is_shown_on_stderr_if_asked_for(capfd):
 # -- why -----------------------------------------------------------------------------------------
 
 
+def model_share(model):
+    """Of the forest, members left out."""
+    return model.shares_["joint"] + model.shares_["product"]
+
+
 def is_true(words, row):
     """Whether a condition such as "0.3 < feature2 <= 0.5" holds of a row of numbers."""
     found = re.fullmatch(r"(?:(\S+) < )?feature(\d+)(?: <= (\S+))?", words)
@@ -539,6 +546,7 @@ def test_similar_rows_share_leaves_and_conditions(decide):
             at = slice(held.first[node], held.first[node + 1])
             assert (rows[held.row[at], t] == node).all()
             weights[held.row[at]] += held.times[at] / held.times[at].sum() / len(new[i])
+        weights *= model_share(model)
         similar = explain(classifier, X[60 + i]).similar
         assert len(similar) == min(10, np.count_nonzero(weights))
         found = [one.weight for one in similar]
@@ -564,7 +572,8 @@ def test_known_labels_exclude_rows_that_contradict_them():
         shares = model.model_.row_weights(X[:1].astype(np.float32), s=0.0)[0].toarray()[0]
         agrees = Y[:, 1] == y
         for one in similar:
-            assert one.weight == pytest.approx(shares[one.row] / shares[agrees].sum())
+            share = shares[one.row] / shares[agrees].sum()
+            assert one.weight == pytest.approx(model_share(model) * share)
 
 
 @pytest.mark.parametrize("reading", ["conservative", "ignorable"])
@@ -660,3 +669,68 @@ def test_label_vectors_are_not_drawn_from_a_joint_forest():
     decision = JointDecision.from_fitted(joint_forest().fit(X, Y), joint="sampled")
     with pytest.raises(ValueError, match="a joint forest has none"):
         decision.predict_partial(X)
+
+
+class Wrong(KernelPowerset):
+    """A member with something wrong about its weights."""
+
+    def __init__(self, damage=None):
+        super().__init__()
+        self.damage = damage
+
+    def fit_vectors(self, X, vector_of, vectors, rng):
+        fitted, held_out = super().fit_vectors(X, vector_of, vectors, rng)
+        return fitted, self.damage(held_out.toarray())
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [lambda w: w[:3], lambda w: 50 * w, lambda w: w - 0.5, lambda w: w * np.nan],
+    ids=["few rows", "too much", "negative", "no numbers"],
+)
+def test_members_that_give_no_probabilities_are_refused(damage):
+    X, Y = data()
+    with pytest.raises(ValueError, match="Wrong gave an array of shape"):
+        joint_forest(members=[Wrong(damage)]).fit(X, Y)
+    joint_forest(members=[Wrong(np.asarray)]).fit(X, Y)  # dense is fine
+
+
+def test_rows_of_sampled_chains_do_not_depend_on_each_other():
+    X, Y = data()
+    model = joint_forest(members=[SampledChains(n_samples=10)]).fit(X, Y)
+    assert "chains" in model.shares_
+    together = model.predict_interval(X[:5])
+    alone = np.vstack([model.predict_interval(X[i : i + 1]) for i in range(5)])
+    np.testing.assert_array_equal(together, alone)
+    assert set(model.infer(X).exactness) == {Exactness.APPROXIMATE}
+
+
+def test_events_and_known_labels_of_data_frames_go_by_name():
+    X, Y = data()
+    frame = pd.DataFrame(Y, columns=["p", "q", "r"])
+    model = joint_forest().fit(X, frame)
+    named = pd.DataFrame({"r": [1], "p": [0]})
+    np.testing.assert_array_equal(
+        model.event_interval(X, named), model.event_interval(X, [0, -1, 1])
+    )
+    steps = {step.label: step for step in explain(model, X[0], known=named).steps}
+    assert steps["r"].known
+    assert steps["p"].answer == 0
+    assert not steps["q"].known
+
+
+def test_events_that_are_certain_or_impossible():
+    X, Y = data()
+    model = joint_forest().fit(X, Y)
+    sure = model.event_interval(X[:2], lambda vectors: vectors.sum(axis=1) >= 0)
+    assert sure.tolist() == [[1, 1], [1, 1]]
+    never = model.event_interval(X[:2], lambda vectors: vectors.sum(axis=1) > 9)
+    assert never.tolist() == [[0, 0], [0, 0]]
+
+
+def test_names_of_rows_are_nothing_to_members():
+    """A text column with a value for every row does not become a column for every row."""
+    X, Y = data(n=150)
+    table = pd.DataFrame(X, columns=list("abcd")).assign(id=[f"row {i}" for i in range(len(X))])
+    model = joint_forest().fit(table, Y)
+    assert model.model_.members[0].centres.shape[1] <= X.shape[1] + 1

@@ -15,6 +15,7 @@ from credalchain.preprocessing import Categories, keys_of, named_columns
 
 Model = TypeVar("Model")
 
+_MOST_INDICATORS = 100
 _MOST_COLUMNS = 2**26  # so that a single row of them is no burden
 
 
@@ -67,15 +68,19 @@ class TableEncoder:
         return X.tocsr() if sparse.issparse(X) else self.encode(X)
 
     def indicators(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Encoded rows with a column of 0 and 1 for each category, for who adds columns up."""
+        """Encoded rows with a column of 0 and 1 for each category, for who adds columns up.
+
+        A column with very many categories, such as names of rows, is left out.
+        """
         if not self.words:
             return numbers
-        columns = [
-            (numbers[:, [i]] == np.arange(self.words[i].n_categories)).astype(numbers.dtype)
-            if i in self.words
-            else numbers[:, [i]]
-            for i in range(self.n_columns)
-        ]
+        columns = [np.zeros((len(numbers), 1), numbers.dtype)]  # there is one in any case
+        for i in range(self.n_columns):
+            if i not in self.words:
+                columns.append(numbers[:, [i]])
+            elif self.words[i].n_categories <= _MOST_INDICATORS:
+                codes = np.arange(self.words[i].n_categories)
+                columns.append((numbers[:, [i]] == codes).astype(numbers.dtype))
         return np.ascontiguousarray(np.hstack(columns))
 
     def describe(self) -> Description:

@@ -75,7 +75,7 @@ def _print(explanation: Explanation, top: int) -> None:
     else:
         console.print(f"{explanation.setting}; not a sum of reasons")
     console.print(table)
-    if explanation.similar:
+    if explanation.similar and top:
         console.print(_similar_rows(explanation, top))
     for words in explanation.questions_in_words():
         console.print(words)
@@ -83,11 +83,10 @@ def _print(explanation: Explanation, top: int) -> None:
 
 def _similar_rows(explanation: Explanation, top: int) -> Table:
     table = Table("training row", "weight", "its labels", "in common")
-    for similar in explanation.similar[: max(top, 1)]:
-        yes = [visible(name) for name, y in similar.labels if y == 1]
+    for similar in explanation.similar[:top]:
         shared = [visible(words) for words in similar.in_common[:3]]
         table.add_row(
-            str(similar.row), f"{similar.weight:.3f}", ", ".join(yes) or "none", "\n".join(shared)
+            str(similar.row), f"{similar.weight:.3f}", similar.labels_in_words, "\n".join(shared)
         )
     return table
 

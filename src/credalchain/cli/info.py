@@ -8,6 +8,7 @@ import typer
 from credalchain.cli import options as o
 from credalchain.cli.console import stdout
 from credalchain.cli.predict import inner_classifier
+from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.model_files import load_model, read_description
 from credalchain.text import visible
 
@@ -27,7 +28,7 @@ def info(
         return
     inner = inner_classifier(classifier)
     names = classifier.label_names_
-    content = about if "base" in about else about["models"][0]
+    content = about["models"][0] if "models" in about else about
     decision = about.get("decision", {})
     lines = [
         ("classifier", about["classifier"]),
@@ -36,26 +37,36 @@ def info(
         *([("training rows", content["n_rows"])] if "n_rows" in content else []),
         ("features", _few(about["feature_names"], about["n_features"])),
         ("labels", _few(about["label_names"], len(names))),
-        ("label order", _order(inner, names)),
+        *_order(inner, names),
         *about["parameters"].items(),
-        *_base(inner, content["base"]),
+        *_learned(inner, content),
     ]
     console = stdout()
     for name, value in lines:
         console.print(visible(f"{name:>22}  {value}"), soft_wrap=True)
 
 
-def _base(classifier: Any, about: dict[str, Any]) -> list[tuple[str, Any]]:
-    if about["kind"] != "naive":
+def _learned(classifier: Any, content: dict[str, Any]) -> list[tuple[str, Any]]:
+    if isinstance(classifier, CredalJointForest):
+        model = classifier.model_
+        return [
+            ("training rows", model.n_training_rows),
+            ("trees", len(model.trees.roots)),
+            *((f"share: {name}", f"{share:.3f}") for name, share in classifier.shares_.items()),
+        ]
+    base = content["base"]
+    if base["kind"] != "naive":
         return [("base", " ".join(repr(classifier.base).split()))]
-    return [(f"base: {name}", value) for name, value in about.items()]
+    return [(f"base: {name}", value) for name, value in base.items()]
 
 
-def _order(classifier: Any, names: Any) -> str:
+def _order(classifier: Any, names: Any) -> list[tuple[str, str]]:
+    if isinstance(classifier, CredalJointForest):
+        return []
     if hasattr(classifier, "orders_"):
-        return f"{len(classifier.orders_)} random ones"
+        return [("label order", f"{len(classifier.orders_)} random ones")]
     order = classifier.order_
-    return "dynamic" if order is None else " > ".join(names[order])
+    return [("label order", "dynamic" if order is None else " > ".join(names[order]))]
 
 
 def _few(names: list[str] | None, n: int, most: int = 8) -> str:

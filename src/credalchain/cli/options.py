@@ -11,11 +11,13 @@ import typer
 from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier
 
+from credalchain.bases.joint.growing import default_forest
 from credalchain.bases.registry import BASES
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.ensemble import CredalChainEnsemble
+from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.experiments.study import import_class
 from credalchain.preprocessing import Discretizer
 
@@ -63,7 +65,7 @@ class ClassifierOptions:
         "A classifier for --base wrapper, such as sklearn.naive_bayes.GaussianNB.",
         "base wrapper",
     )
-    trees: int = _option(100, "Trees of each forest.", "base forest", min=1)
+    trees: int = _option(100, "Trees of each forest (recommended: 300).", "base forest", min=1)
     chains: int = _option(10, "Chains of an ensemble.", "method ensemble or joint", min=1)
     reward: float = _option(
         0.5, "What answering every label is worth.", "method joint or recommended"
@@ -104,6 +106,8 @@ class ClassifierOptions:
         for option in fields(self):
             other, _, values = option.metadata["used with"].partition(" ")
             if not other or getattr(self, option.name) == option.default:
+                continue
+            if option.name == "trees" and self.method == "recommended":
                 continue
             chosen = getattr(self, other)
             if chosen not in values.split(" or "):
@@ -152,12 +156,7 @@ def build_classifier(options: ClassifierOptions) -> Any:
     """The classifier that the options describe, unfitted."""
     options.check()
     if options.method == "recommended":
-        return JointDecision(
-            reward=options.reward,
-            n_jobs=options.jobs,
-            verbose=int(sys.stderr.isatty()),  # a bar
-            random_state=options.seed,
-        )
+        return _build_recommended(options)
     base = _build_base(options)
     common: dict[str, Any] = {
         "s": options.s,
@@ -181,6 +180,19 @@ def build_classifier(options: ClassifierOptions) -> Any:
     if "," in order:
         order = [name.strip() for name in order.split(",")]
     return CredalChainClassifier(base, strategy=options.strategy, order=order, **common)
+
+
+def _build_recommended(options: ClassifierOptions) -> Any:
+    forest = None
+    if options.trees != ClassifierOptions.trees:
+        forest = default_forest().set_params(n_estimators=options.trees)
+    estimator = CredalJointForest(
+        forest,
+        n_jobs=options.jobs,
+        verbose=int(sys.stderr.isatty()),  # a bar
+        random_state=options.seed,
+    )
+    return JointDecision(estimator, reward=options.reward, random_state=options.seed)
 
 
 def _build_base(options: ClassifierOptions) -> Any:

@@ -43,9 +43,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     nothing can be said, stays open.
 
     Over a classifier that gives probabilities of single labels only, labels are treated as
-    independent: the answer to a label is the likelier one, and a prefix of the labels sorted by how
-    sure each is is the best of all sets. That is the Bayes rule for the generalised subset 0/1
-    loss.
+    independent: every label gets its likelier answer, and the best of all sets is a prefix of the
+    labels, sorted by the probability of their answers. That is the Bayes rule for the generalised
+    subset 0/1 loss.
 
     Parameters
     ----------
@@ -55,7 +55,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         What answering every label is worth, in certainty that all is right. 0 answers only what
         costs nothing; a large reward answers everything. Read when predicting.
     calibration_folds : int or None, default=3
-        Not used by a joint forest, which learns out of bag how far it can be believed. For other
+        Not used by a joint forest, whose shares are learned out of bag. For other
         classifiers all odds are raised to one power, learned by cross-validation with so many
         folds within the training rows: averages of models are too modest, others too sure. None
         trusts the estimator.
@@ -130,6 +130,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def fit(self, X: Any, Y: Any) -> "JointDecision":
         """Fit the estimator inside, and learn how far its probabilities can be believed."""
         self._check()
+        if self.joint == "sampled" and isinstance(self._unfitted(), CredalJointForest):
+            raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
         if sparse.issparse(X):
             X = X.tocsr()  # rows are taken out of it
         elif not hasattr(X, "columns"):
@@ -241,6 +243,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         """
         return np.asarray(self.predict_path(X, [self.reward], known=known)[0])
 
+    def predict_interval(self, X: Any) -> FloatArray:
+        """Lower and upper probability of each label: (n, m, 2). Equal with ``bounds="precise"``."""
+        return np.asarray(self.infer(X).interval)
+
     def predict_path(self, X: Any, values: Iterable[float], *, known: Any = None) -> Labels:
         """Partial predictions for many rewards: int8, (n_values, n, m)."""
         if not np.iterable(values):
@@ -273,7 +279,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             known=estimator.targets_.encode_known(known, encoded.shape[0]),
             n_jobs=effective_n_jobs(estimator.n_jobs),
         )
-        exactness = uniform_exactness(Exactness.EXACT, found.answers.shape)
+        exactness = uniform_exactness(estimator.model_.exactness, found.answers.shape)
         return Decided(found.interval, found.lower, found.answers, found.prices, exactness)
 
     def _decide_by_labels(self, X: Any, known: Any) -> "Decided":

@@ -1,5 +1,6 @@
 """CredalJointForest: one forest for all labels, whose leaves keep whole label vectors."""
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +19,7 @@ from credalchain.bases.joint.growing import (
     may_be_either,
     out_of_bag_scores,
 )
-from credalchain.bases.joint.members import FittedMember, KernelPowerset
+from credalchain.bases.joint.members import FittedMember, KernelPowerset, checked_weights
 from credalchain.bases.joint.mixing import learn_shares, score_weights
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.protocol import Labels, Request
@@ -28,6 +29,7 @@ from credalchain.progress import Progress
 from credalchain.validation import check_choice, check_s, check_whole
 
 _READINGS = ("ignorable", "conservative")  # of missing labels
+_FEW_LABELS = 12  # so few that all vectors can be listed
 _LEAST_COMPLETE = 0.5  # of the rows, for members to be used
 
 
@@ -51,7 +53,8 @@ class CredalJointForest(CredalClassifier):
     forest : ExtraTreesRegressor or RandomForestRegressor, default=None
         Unfitted, with ``bootstrap=True``. None means ``ExtraTreesRegressor(n_estimators=300,
         min_samples_leaf=2, max_features=0.4, bootstrap=True)``. (On labels 0 and 1 the squared
-        error is the Gini impurity, so this is a classifier's forest.)
+        error is the Gini impurity, so this is a classifier's forest.) Its ``random_state``,
+        ``n_jobs`` and ``warm_start`` are set from here.
     members : sequence of members, default=None
         Other models of label vectors: ``KernelPowerset()``, ``LabelPowerset(any classifier)``,
         ``SampledChains(any chain)``, or your own. None means ``[KernelPowerset()]``, ``()`` the
@@ -147,6 +150,7 @@ class CredalJointForest(CredalClassifier):
                 "forest must be None, an ExtraTreesRegressor or a RandomForestRegressor (labels 0 "
                 f"and 1 are numbers to it), got {forest!r}."
             )
+        check_whole("n_estimators of forest", forest.n_estimators)
         if not forest.bootstrap:
             raise ValueError(
                 "forest must have bootstrap=True, because shares are learned from the rows that "
@@ -156,16 +160,16 @@ class CredalJointForest(CredalClassifier):
 
     def _unfitted_members(self) -> list[Any]:
         members = [KernelPowerset()] if self.members is None else self.members
-        try:
-            members = list(members)
-        except TypeError:
-            raise TypeError(f"members must be None or a sequence, got {self.members!r}.") from None
+        if not isinstance(members, (list, tuple)):
+            raise TypeError(f"members must be None, a list or a tuple, got {members!r}.")
         for member in members:
-            if not hasattr(member, "fit_vectors"):
+            if not hasattr(member, "fit_vectors") or isinstance(member, type):
                 raise TypeError(
                     f"members must have fit_vectors, like KernelPowerset(), got {member!r}."
                 )
-        return members
+            if hasattr(member, "check_parameters"):
+                member.check_parameters()
+        return list(members)
 
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> None:
         return None
@@ -222,8 +226,14 @@ class CredalJointForest(CredalClassifier):
             found = member.fit_vectors(X[complete], leaves.vector_of[complete], vectors, rng)
             if found is None:  # nothing to learn
                 continue
+            if not isinstance(found, tuple) or len(found) != 2:
+                raise TypeError(
+                    f"fit_vectors of {type(member).__name__} must return a fitted member and "
+                    f"weights for the training rows, got {found!r}."
+                )
+            held_out = checked_weights(found[1], int(complete.sum()), len(vectors), member)
             scores = np.full((len(labels), 1), np.nan)
-            scores[complete] = score_weights(found[1], leaves.says, labels[complete])
+            scores[complete] = score_weights(held_out, leaves.says, labels[complete])
             fitted.append((found[0], scores))
         return fitted
 
@@ -256,7 +266,10 @@ class CredalJointForest(CredalClassifier):
         given = self.targets_.encode_known(known, n)
         if callable(event):
             return self._callable_event(encoded, event, value, given)
-        asked = as_labels(np.atleast_2d(event), name="event", require_zero=False)
+        if hasattr(event, "columns"):  # by name, as known labels are
+            asked: Any = self.targets_.encode_known(event, len(event))
+        else:
+            asked = as_labels(np.atleast_2d(event), name="event", require_zero=False)
         if asked.shape not in ((1, m), (n, m)):
             raise ValueError(
                 f"event must be a function, or have shape {(m,)} or {(n, m)}: one value per label, "
@@ -280,12 +293,18 @@ class CredalJointForest(CredalClassifier):
                 f"event must give True or False for each of {len(vectors)} label vectors, got "
                 f"{is_true.dtype} of shape {is_true.shape}."
             )
+        if vectors.shape[1] <= _FEW_LABELS:
+            everywhere = np.array(list(itertools.product((0, 1), repeat=vectors.shape[1])), np.int8)
+            truth = np.asarray(event(everywhere))
+            if truth.all() or not truth.any():  # certain, or impossible
+                return np.full((encoded.shape[0], 2), float(truth[0]))
         weights, rest = self.model_.vector_weights(encoded, s=s)
-        weights = weights.toarray()
         if known is not None:
-            agrees = ((known[:, None] == MISSING) | (known[:, None] == vectors)).all(axis=2)
-            weights = weights * agrees
-        yes, no = weights @ is_true, weights @ ~is_true
+            for i, told in enumerate(known):
+                row = slice(weights.indptr[i], weights.indptr[i + 1])
+                its_vectors = vectors[weights.indices[row]]
+                weights.data[row] *= ((told == MISSING) | (told == its_vectors)).all(axis=1)
+        yes, no = weights @ is_true.astype(float), weights @ (~is_true).astype(float)
         if known is None:
             return np.stack([yes, np.minimum(yes + rest, 1.0)], axis=1)
         total = yes + no + rest

@@ -9,6 +9,7 @@ from sklearn.model_selection import KFold
 
 from credalchain.bases.joint.members import on_vectors
 from credalchain.bases.protocol import Labels
+from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.estimators.sampling import sample_labels
 from credalchain.validation import check_whole
@@ -37,6 +38,12 @@ class SampledChains(BaseEstimator):
     def check_parameters(self) -> None:
         check_whole("n_samples", self.n_samples)
         check_whole("n_folds", self.n_folds, at_least=2)
+        chains = (CredalChainClassifier, CredalChainEnsemble, type(None))
+        if not isinstance(self.estimator, chains):
+            raise TypeError(
+                "estimator of SampledChains must be None, a CredalChainClassifier or a "
+                f"CredalChainEnsemble, got {self.estimator!r}."
+            )
 
     def fit_vectors(
         self,
@@ -46,7 +53,6 @@ class SampledChains(BaseEstimator):
         rng: np.random.RandomState,
     ) -> tuple["DrawnVectors", Any] | None:
         """None where there are too few rows to hold some out."""
-        self.check_parameters()
         if len(X) < 2 * self.n_folds:
             return None
         seed = rng.randint(2**31 - 1)
@@ -70,6 +76,7 @@ class DrawnVectors:
     """A fitted classifier, and the vectors that its draws are compared with."""
 
     name = "chains"
+    is_exact = False  # draws
 
     def __init__(self, classifier: Any, vectors: Labels, n_samples: int, seed: int) -> None:
         self.classifier, self.vectors = classifier, vectors
@@ -81,7 +88,7 @@ class DrawnVectors:
 
     def probabilities(self, X: NDArray[np.float32]) -> NDArray[np.float64]:
         """Of the vectors, (n, K); alike where none of them was drawn."""
-        draws = sample_labels(self.classifier, X, self.n_samples, self.seed)
+        draws = sample_labels(self.classifier, X, self.n_samples, self.seed, alike=True)
         places = {vector.tobytes(): at for at, vector in enumerate(self.vectors)}
         times = np.zeros((len(X), len(self.vectors)))
         for one in np.ascontiguousarray(draws):

@@ -19,6 +19,7 @@ def sample_labels(
     *,
     known: Any = None,
     exponent: float = 1.0,
+    alike: bool = False,
 ) -> Labels:
     """Label vectors drawn from the precise chains: int8, (n_samples, n, m).
 
@@ -35,6 +36,8 @@ def sample_labels(
         Labels that were answered already, -1 elsewhere. They are used as they are.
     exponent : float
         The odds of every label drawn are raised to this power, as a calibration wants it.
+    alike : bool
+        Use the same random numbers for all rows, so that a row's draws do not depend on the others.
     """
     rng = check_random_state(random_state)
     encoded = classifier.encode(X)
@@ -57,7 +60,8 @@ def sample_labels(
             y = samples[at, :, j]
             if not request.never_observed[j]:
                 lower, _ = walk.log_odds(j, rows)
-                y[:] = rng.random_sample(shape[0]) < probabilities(exponent * lower)
+                drawn = rng.random_sample(1 if alike else shape[0])
+                y[:] = drawn < probabilities(exponent * lower)
             y[forced[:, j] != UNDECIDED] = forced[forced[:, j] != UNDECIDED, j]
             if request.chained:
                 walk.set_label(j, y, rows)

@@ -404,11 +404,18 @@ def build_estimator(class_path: str, params: Mapping[str, Any], allow: Sequence[
     for name in _cache_folders(params):
         raise ValueError(f"{name} cannot be set in a study: its files would be unpickled")
     for name, value in params.items():
-        if isinstance(value, Mapping) and "class" in value:
-            inner = {key: one for key, one in value.items() if key != "class"}
-            value = build_estimator(value["class"], inner, allow)
-        built[name] = value
+        if isinstance(value, (list, tuple)):
+            built[name] = [_build_parameter(one, allow) for one in value]
+        else:
+            built[name] = _build_parameter(value, allow)
     return estimator_class(class_path, allow)(**built)
+
+
+def _build_parameter(value: Any, allow: Sequence[str]) -> Any:
+    if not (isinstance(value, Mapping) and "class" in value):
+        return value
+    inner = {key: one for key, one in value.items() if key != "class"}
+    return build_estimator(value["class"], inner, allow)
 
 
 def estimator_class(path: Any, allow: Sequence[str] = ()) -> Any:

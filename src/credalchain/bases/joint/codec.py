@@ -89,8 +89,13 @@ def _describe_unfitted(member: Any) -> Description:
         blob = to_bytes(params.pop("estimator"))
         params = {name: as_json(value) for name, value in params.items()}
         return {"kind": "powerset", "parameters": params, "estimator": blob.tobytes().hex()}
-    raise ValueError(
-        f"a member of a class of your own cannot be saved, because it is code: {member!r}."
+    raise ValueError(_cannot_be_saved(member))
+
+
+def _cannot_be_saved(member: Any) -> str:
+    return (
+        "a joint forest can be saved with the members KernelPowerset and LabelPowerset only, not "
+        f"with {type(member).__name__}."
     )
 
 
@@ -106,13 +111,11 @@ def _describe_member(member: Any) -> tuple[Description, dict[str, NDArray[Any]]]
         }
         return {"kind": "kernel", "gamma": member.gamma, "power": member.power}, arrays
     if isinstance(member, FittedPowerset):
-        return {"kind": "powerset"}, {
-            "classes": member.classes,
-            "skops": to_bytes(member.classifier),
-        }
-    raise ValueError(
-        f"a member of a class of your own cannot be saved, because it is code: {member!r}."
-    )
+        parts: dict[str, NDArray[Any]] = {"classes": member.classes}
+        if member.scale is not None:
+            parts |= {"mean": member.scale.mean, "deviation": member.scale.deviation}
+        return {"kind": "powerset"}, {**parts, "skops": to_bytes(member.classifier)}
+    raise ValueError(_cannot_be_saved(member))
 
 
 def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointModel, int]:
@@ -217,8 +220,16 @@ def _restore_member(description: Any, arrays: Arrays, n_columns: int, n_vectors:
         return _restore_kernel(description, arrays, classes, n_columns, n_vectors)
     if description["kind"] != "powerset":
         raise ModelFileError(f"unknown kind of member {description['kind']!r}")
-    _only(arrays, ("classes", "skops"))
-    fitted = FittedPowerset(from_bytes(array(arrays, "skops", "u", ndim=1)), classes, n_vectors)
+    _only(arrays, ("classes", "skops", "mean", "deviation"))
+    scale = None
+    if "mean" in arrays or "deviation" in arrays:
+        mean, deviation = (
+            np.ascontiguousarray(array(arrays, name, "f"), dtype=np.float32)
+            for name in ("mean", "deviation")
+        )
+        scale = _restore_scale(mean, deviation, n_columns)
+    classifier = from_bytes(array(arrays, "skops", "u", ndim=1))
+    fitted = FittedPowerset(classifier, classes, n_vectors, scale)
     weights = fitted.weights(np.zeros((1, n_columns), dtype=np.float32))
     if weights.shape != (1, n_vectors) or abs(weights.sum() - 1) > 1e-6:
         raise ModelFileError("a member must have probabilities of label vectors")
@@ -239,9 +250,8 @@ def _restore_kernel(
         if not (isinstance(value, float) and 0 < value < 1e30):
             raise ModelFileError(f"{name} must be a positive number, got {value!r}")
     n_centres, n_classes = len(parts["centres"]), len(classes)
+    scale = _restore_scale(parts["mean"], parts["deviation"], n_columns)
     shapes = {
-        "mean": (n_columns,),
-        "deviation": (n_columns,),
         "centres": (n_centres, n_columns),
         "coefficients": (n_centres, n_classes),
         "prior": (n_classes,),
@@ -253,12 +263,18 @@ def _restore_kernel(
     prior = parts["prior"]
     if not (prior > 0).all() or abs(float(prior.sum()) - 1) > 1e-3:
         raise ModelFileError("the prior of a member must be probabilities")
-    if not (parts["deviation"] > 1e-30).all():
-        raise ModelFileError("the deviation of a column must be positive")
-    scale = Scale(parts["mean"], parts["deviation"])
     return FittedKernel(
         scale, parts["centres"], gamma, parts["coefficients"], power, prior, classes, n_vectors
     )
+
+
+def _restore_scale(mean: Any, deviation: Any, n_columns: int) -> Scale:
+    for name, values in (("mean", mean), ("deviation", deviation)):
+        if values.shape != (n_columns,) or not (np.abs(values) < 1e15).all():
+            raise ModelFileError(f"{name} must be {n_columns} numbers, got {values.shape}")
+    if not (deviation > 1e-30).all():
+        raise ModelFileError("the deviation of a column must be positive")
+    return Scale(mean, deviation)
 
 
 def _only(arrays: Arrays, names: Sequence[str]) -> None:

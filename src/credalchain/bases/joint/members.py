@@ -8,11 +8,8 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator, clone
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import StandardScaler
 
 from credalchain.bases.protocol import Labels
 from credalchain.validation import check_whole
@@ -25,7 +22,11 @@ _LEAST_WEIGHT = 2e-3  # smaller weights of a row are given to the others
 
 
 class FittedMember(Protocol):
-    """Weights on label vectors for new rows; ``name`` is for people."""
+    """Weights on label vectors for new rows.
+
+    ``name`` is for people. A member whose weights are estimates by chance may say so with
+    ``is_exact = False``.
+    """
 
     name: str
 
@@ -48,6 +49,24 @@ class VectorMember(Protocol):
         ...
 
 
+def checked_weights(weights: Any, n: int, n_vectors: int, who: Any) -> Any:
+    """Weights of a member as a sparse matrix; what are no probabilities is refused."""
+    try:
+        found = sparse.csr_array(weights)
+    except (TypeError, ValueError):
+        found = sparse.csr_array((0, 0))
+    sums = np.asarray(found.sum(axis=1)).reshape(-1) if found.ndim == 2 else np.empty(0)
+    sound = found.shape == (n, n_vectors) and np.isfinite(found.data).all()
+    if not sound or (found.data < 0).any() or (np.abs(sums - 1) > 1e-6).any():
+        raise ValueError(
+            f"a member must give weights of shape {(n, n_vectors)} that are not negative and add "
+            f"up to 1 in every row, a row of X and a label vector each; {type(who).__name__} gave "
+            f"an array of shape {found.shape}, with rows that add up to "
+            f"{sums.min(initial=np.inf):.3g} at least and {sums.max(initial=-np.inf):.3g} at most."
+        )
+    return found
+
+
 def on_vectors(p: FloatArray, classes: NDArray[np.int64], n_vectors: int) -> Any:
     """Probabilities of some vectors (n, C) as sparse weights on all, (n, K).
 
@@ -62,8 +81,9 @@ def on_vectors(p: FloatArray, classes: NDArray[np.int64], n_vectors: int) -> Any
 class KernelPowerset(BaseEstimator):
     """Label vectors as classes, learned by kernel least squares.
 
-    The probability of a vector is what is positive of a ridge regression on its indicator, raised
-    to a power, and normalised: least-squares probabilistic classification. Rows left out have a
+    A ridge regression predicts for every vector whether a row has it. The positive part of that,
+    raised to a power and normalised, is its probability (least-squares probabilistic
+    classification). Rows left out have a
     closed form, by which the width of the Gaussian kernel and the power are chosen, so nothing is
     fitted twice. Columns are standardised; a missing value is its column's mean.
 
@@ -71,10 +91,11 @@ class KernelPowerset(BaseEstimator):
     ----------
     max_centres : int, default=2000
         Rows that kernels stand on, drawn at random where there are more. Fitting takes time in
-        proportion to rows * max_centres ** 2.
+        proportion to rows * max_centres ** 2, and a few arrays of rows * max_centres numbers.
     max_vectors : int, default=300
         The most frequent label vectors that are learned. Vectors that occur once never are.
     ridge : float, default=1.0
+        How much coefficients are held back.
 
     References
     ----------
@@ -100,7 +121,6 @@ class KernelPowerset(BaseEstimator):
         self, X: Numbers, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
     ) -> tuple["FittedKernel", Any] | None:
         """None where hardly any label vector occurs twice."""
-        self.check_parameters()
         n_vectors = len(vectors)
         classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
         learned = place >= 0
@@ -262,7 +282,7 @@ class LabelPowerset(BaseEstimator):
     Parameters
     ----------
     estimator : classifier, default=None
-        None is logistic regression on standardised columns.
+        None is logistic regression on standardised columns, a missing value their mean.
     n_folds : int, default=3
         For its share: how well it does on rows that it was not fitted on.
     max_vectors : int, default=300
@@ -282,18 +302,24 @@ class LabelPowerset(BaseEstimator):
     def check_parameters(self) -> None:
         check_whole("n_folds", self.n_folds, at_least=2)
         check_whole("max_vectors", self.max_vectors, at_least=2)
+        if self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
+            raise TypeError(
+                "estimator of LabelPowerset must be None or a classifier with predict_proba, got "
+                f"{self.estimator!r}."
+            )
 
     def fit_vectors(
         self, X: Numbers, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
     ) -> tuple["FittedPowerset", Any] | None:
         """None where hardly any label vector occurs twice."""
-        self.check_parameters()
         n_vectors = len(vectors)
         classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
         rows = np.flatnonzero(place >= 0)
         if len(classes) < 2 or len(rows) < _LEAST_SEEN * len(X) or len(rows) < self.n_folds:
             return None
         seed = rng.randint(2**31 - 1)
+        scale = Scale.learn(X) if self.estimator is None else None
+        X = X if scale is None else scale.apply(X)
         held_out = np.full((len(X), len(classes)), 1 / len(classes))
         for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(rows):
             if len(np.unique(place[rows[train]])) < 2:
@@ -301,18 +327,14 @@ class LabelPowerset(BaseEstimator):
             fold = self._fit(X[rows[train]], place[rows[train]], seed)
             held_out[rows[test]] = 0.0
             held_out[np.ix_(rows[test], fold.classes_)] = fold.predict_proba(X[rows[test]])
-        fitted = FittedPowerset(self._fit(X[rows], place[rows], seed), classes, n_vectors)
+        classifier = self._fit(X[rows], place[rows], seed)
+        fitted = FittedPowerset(classifier, classes, n_vectors, scale)
         return fitted, on_vectors(held_out, classes, n_vectors)
 
     def _fit(self, X: Numbers, y: NDArray[np.int64], seed: int) -> Any:
-        learner = self.estimator
-        if learner is None:
-            learner = make_pipeline(
-                SimpleImputer(keep_empty_features=True),
-                StandardScaler(),
-                LogisticRegression(max_iter=200),
-            )
-        learner = clone(learner)
+        learner = LogisticRegression(max_iter=200)
+        if self.estimator is not None:
+            learner = clone(self.estimator)
         unseeded = [
             name
             for name, value in learner.get_params().items()
@@ -326,9 +348,17 @@ class FittedPowerset:
 
     name = "powerset"
 
-    def __init__(self, classifier: Any, classes: NDArray[np.int64], n_vectors: int) -> None:
+    def __init__(
+        self,
+        classifier: Any,
+        classes: NDArray[np.int64],
+        n_vectors: int,
+        scale: Scale | None = None,
+    ) -> None:
         self.classifier, self.classes, self.n_vectors = classifier, classes, n_vectors
+        self.scale = scale
 
     def weights(self, X: Numbers) -> Any:
+        X = X if self.scale is None else self.scale.apply(X)
         p = np.asarray(self.classifier.predict_proba(X), dtype=np.float64)
         return on_vectors(p, self.classes[self.classifier.classes_], self.n_vectors)

@@ -12,7 +12,7 @@ from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
 from credalchain.bases.joint.exact import exact_lower
 from credalchain.bases.joint.growing import find_leaves, no_weights
-from credalchain.bases.joint.members import FittedMember
+from credalchain.bases.joint.members import FittedMember, checked_weights
 from credalchain.bases.protocol import Answer, Exactness, Labels, Request, decide, uniform_exactness
 from credalchain.bases.threads import for_each_chunk
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
@@ -72,6 +72,12 @@ class JointModel:
     def n_training_rows(self) -> int:
         return len(self.leaves.vector_of)
 
+    @property
+    def exactness(self) -> Exactness:
+        """How its bounds relate to those defined: the weights of a member may be estimates."""
+        are_exact = all(getattr(member, "is_exact", True) for member in self.members)
+        return Exactness.EXACT if are_exact else Exactness.APPROXIMATE
+
     def encode(self, X: Any) -> NDArray[np.float32]:
         return self.encoder.encode(X, np.float32)
 
@@ -108,7 +114,7 @@ class JointModel:
         if request.wants_bounds:
             bounds = np.stack([log_odds(lower[..., 1]), -log_odds(lower[..., 0])], axis=-1)
             bounds, interval = bounds[None], _interval(lower)[None]
-        exactness = uniform_exactness(Exactness.EXACT, (1, *labels.shape))
+        exactness = uniform_exactness(self.exactness, (1, *labels.shape))
         return Answer(labels[None], bounds, exactness, interval)
 
     def decide(
@@ -217,8 +223,9 @@ class JointModel:
         if not self.members:
             return no_weights(n)
         numbers = self.encoder.indicators(encoded)
+        n_vectors = self.leaves.says.shape[1]
         parts = [
-            sparse.csr_array(share * member.weights(numbers))
+            share * checked_weights(member.weights(numbers), n, n_vectors, member)
             for share, member in zip(self.shares, self.members, strict=True)
         ]
         total = sparse.csr_array(sum(parts[1:], start=parts[0]))

@@ -24,7 +24,7 @@ class Condition(NamedTuple):
 
 
 class TrainingRow(NamedTuple):
-    """A training row by number, its share of the forest's weight, its labels, what it shares."""
+    """A training row by number, its share of all weight, its labels, what it has in common."""
 
     number: int
     weight: float
@@ -65,7 +65,8 @@ def similar_rows(
             for condition in _conditions(model.trees, x[0], shared)
             if condition.is_missing == (condition.feature in was_missing)
         ]
-        found.append(TrainingRow(number, float(shares[at] / total), labels, conditions))
+        weight = (leaves.joint + leaves.product) * float(shares[at] / total)
+        found.append(TrainingRow(number, weight, labels, conditions))
     return found
 
 
