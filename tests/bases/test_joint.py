@@ -41,11 +41,12 @@ from profiles import examples
 SEEDS = st.integers(0, 2**32 - 1)
 
 
-def random_known(rng, m):
-    """Nothing, or some labels."""
+def random_known(rng, case):
+    """Nothing, or some labels; of one that was never observed nothing follows (tested apart)."""
     if rng.random() < 0.4:
-        return np.full(m, -1, dtype=np.int8)
-    return rng.choice([-1, -1, 0, 1], size=m).astype(np.int8)
+        return np.full(case.m, -1, dtype=np.int8)
+    known = rng.choice([-1, -1, 0, 1], size=case.m).astype(np.int8)
+    return np.where([case.never(j) for j in range(case.m)], np.int8(-1), known)
 
 
 def ask(case, known, **params):
@@ -61,7 +62,7 @@ def ask(case, known, **params):
 def test_bounds_of_labels_are_those_of_the_extreme_points(seed):
     rng = np.random.default_rng(seed)
     case = random_case(rng)
-    known = random_known(rng, case.m)
+    known = random_known(rng, case)
     found = ask(case, known).interval[0]
     for j in range(case.m):
         if known[j] != -1:
@@ -76,7 +77,7 @@ def test_bounds_of_labels_are_those_of_the_extreme_points(seed):
 def test_bounds_of_conjunctions_are_those_of_the_extreme_points(seed):
     rng = np.random.default_rng(seed)
     case = random_case(rng)
-    known = random_known(rng, case.m)
+    known = random_known(rng, case)
     event = rng.integers(-1, 2, size=case.m)
     event[rng.integers(case.m)] = rng.integers(2)
     event[known != -1] = -1
@@ -94,7 +95,7 @@ def test_bounds_of_callables_are_those_of_the_extreme_points(seed):
     """Of the leaves' own vectors, whatever the share of the products."""
     rng = np.random.default_rng(seed)
     case = random_case(rng, missing=False)
-    known = random_known(rng, case.m)
+    known = random_known(rng, case)
     possible = [v for v in case.vectors() if matches(known)(v)]
     if len(possible) < 2:
         return
@@ -116,7 +117,7 @@ def test_bounds_of_callables_are_those_of_the_extreme_points(seed):
 def test_a_larger_s_only_widens_bounds(seed):
     rng = np.random.default_rng(seed)
     case = random_case(rng)
-    known, model = random_known(rng, case.m), case.forest()
+    known, model = random_known(rng, case), case.forest()
     event = np.where(known == -1, rng.integers(0, 2, size=case.m), -1)
     values = sorted({*S_VALUES, 0.01, 7.5})
     for ask in (
@@ -203,7 +204,7 @@ def test_events_that_are_decided_by_what_is_known():
 def test_exact_lower_is_exact(seed):
     rng = np.random.default_rng(seed)
     case = random_case(rng)
-    known = random_known(rng, case.m)
+    known = random_known(rng, case)
     event = {int(j): int(rng.integers(2)) for j in range(case.m) if rng.random() < 0.6}
     event = {j: y for j, y in event.items() if known[j] in (-1, y)}
     model = case.model()
@@ -226,7 +227,7 @@ def test_exact_lower_is_exact(seed):
 def test_ties_are_decided_as_fractions_say(seed):
     rng = np.random.default_rng(seed)
     case = random_case(rng)
-    known = random_known(rng, case.m)
+    known = random_known(rng, case)
     t = float(rng.choice([0.5, 0.5, 0.25, 0.75, 1 / 3, 0.3]))
     labels = ask(case, known, threshold=t).labels[0]
     for j in range(case.m):
@@ -305,7 +306,7 @@ def test_the_answers_are_those_of_the_likeliest_candidate(seed):
     """
     rng = np.random.default_rng(seed)
     case = random_case(rng)
-    known = random_known(rng, case.m)
+    known = random_known(rng, case)
     lower, answers, path = decided(case, known)
     answerable = lower.max(axis=1) > 0
     np.testing.assert_array_equal(path[-1], np.where(answerable, answers, -1))
@@ -335,7 +336,7 @@ def test_a_reward_answers_the_prefix_that_is_worth_most(seed):
     """Known labels first, then those whose answer has the greatest lower probability."""
     rng = np.random.default_rng(seed)
     case = random_case(rng)
-    known = random_known(rng, case.m)
+    known = random_known(rng, case)
     bounds = str(rng.choice(["credal", "precise"]))
     lower, answers, path = decided(case, known, bounds=bounds)
     if bounds == "precise":
@@ -364,7 +365,7 @@ def test_a_reward_answers_the_prefix_that_is_worth_most(seed):
 def test_a_smaller_reward_only_withdraws_answers(seed):
     rng = np.random.default_rng(seed)
     case = random_case(rng)
-    known = random_known(rng, case.m)
+    known = random_known(rng, case)
     rewards = np.sort(rng.choice([0, 1 / 3, 1, 2], 8) * rng.choice([0.5, 1, rng.random()], 8))
     for bounds in ("credal", "precise"):
         _, _, path = decided(case, known, bounds=bounds, rewards=rewards.tolist())
