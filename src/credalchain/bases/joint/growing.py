@@ -173,6 +173,22 @@ def label_vectors(labels: Labels, targets: FloatArray) -> tuple[NDArray[np.int32
     return vector_of, says
 
 
+def merged_by_vector(leaves: Leaves) -> Leaves:
+    """Leaves that hold label vectors in place of rows, each with how often it is there."""
+    _, n_vectors, _ = leaves.says.shape
+    node = np.repeat(np.arange(len(leaves.first) - 1), np.diff(leaves.first))
+    keys = node * n_vectors + leaves.vector_of[leaves.row]
+    distinct, place = np.unique(keys, return_inverse=True)
+    times = np.bincount(place.reshape(-1), leaves.times, minlength=len(distinct))
+    few = times.max(initial=0) < 2**16
+    return leaves._replace(
+        first=np.searchsorted(distinct, np.arange(len(leaves.first)) * n_vectors).astype(np.int64),
+        row=(distinct % n_vectors).astype(np.int32),
+        times=times.astype(np.uint16 if few else np.uint32),
+        vector_of=np.arange(n_vectors, dtype=np.int32),
+    )
+
+
 def may_be_either(leaves: Leaves, labels: Labels) -> Leaves:
     """The same leaves, where a missing label gives nothing to either value."""
     rows, columns = np.nonzero(labels == MISSING)

@@ -136,13 +136,16 @@ def _gather(
         n_rows = 0.0
         for at in range(leaves.first[node], leaves.first[node + 1]):
             n_rows += leaves.times[at]
-        room.leaf[:] = 0.0
+        total = n_rows + s
+        weight, inverse = 1.0 / (total * n_asked), 1.0 / total
+        if products:
+            room.leaf[:] = 0.0
         for at in range(leaves.first[node], leaves.first[node + 1]):
             u = leaves.vector_of[leaves.row[at]]
             if room.mass[u] == 0.0:
                 room.touched[n_touched] = u
                 n_touched += 1
-            room.mass[u] += leaves.times[at] / (n_rows + s) / n_asked
+            room.mass[u] += leaves.times[at] * weight
             if products:
                 for value in range(2):
                     for j in range(known.shape[0]):
@@ -150,8 +153,9 @@ def _gather(
         if products:  # whole numbers until here, so that what is certain is exactly 1
             for value in range(2):
                 for j in range(known.shape[0]):
-                    room.tree[value, j, tree] = room.leaf[value, j] / (n_rows + s)
-        rest += s / (n_rows + s) / n_asked
+                    counted = room.leaf[value, j]
+                    room.tree[value, j, tree] = 1.0 if counted == total else counted * inverse
+        rest += s * weight
         tree += 1
     for at in range(others.first[i], others.first[i + 1]):
         u = others.vector[at]

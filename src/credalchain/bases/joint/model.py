@@ -11,7 +11,7 @@ from scipy import sparse
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
 from credalchain.bases.joint.exact import exact_lower
-from credalchain.bases.joint.growing import find_leaves, no_weights
+from credalchain.bases.joint.growing import find_leaves, merged_by_vector, no_weights
 from credalchain.bases.joint.members import FittedMember, checked_weights
 from credalchain.bases.protocol import Answer, Exactness, Labels, Request, decide, uniform_exactness
 from credalchain.bases.threads import for_each_chunk
@@ -61,6 +61,7 @@ class JointModel:
         gaps: NDArray[np.int64] | None = None,
     ) -> None:
         self.trees, self.leaves, self.encoder = trees, leaves, encoder
+        self._merged: tuple[Leaves, Leaves] | None = None
         self.gaps = np.empty((2, 0), dtype=np.int64) if gaps is None else gaps
         self.members, self.shares = list(members), [float(share) for share in shares]
 
@@ -96,13 +97,14 @@ class JointModel:
 
         n, m = encoded.shape[0], self.n_labels
         known = self._told(request.known, n)
+        leaves = self._merged_leaves()
         lower = np.empty((len(request.values), n, m, 2))
 
         def run(first: int, stop: int) -> None:
             rows = slice(first, stop)
             nodes, others = self.leaves_of(encoded[rows]), self.other_weights(encoded[rows])
             for at, s in enumerate(request.values):
-                kernels.bound_labels(nodes, known[rows], others, self.leaves, s, lower[at, rows])
+                kernels.bound_labels(nodes, known[rows], others, leaves, s, lower[at, rows])
 
         for_each_chunk(n, self.rows_at_once, request.n_jobs, run)
         np.clip(lower, 0.0, 1.0, out=lower)
@@ -125,6 +127,7 @@ class JointModel:
 
         n, m = encoded.shape[0], self.n_labels
         told = self._told(known, n)
+        leaves = self._merged_leaves()
         lower, prices = np.empty((n, m, 2)), np.empty((n, m))
         answers = np.empty((n, m), dtype=np.int8)
 
@@ -134,7 +137,7 @@ class JointModel:
                 self.leaves_of(encoded[rows]),
                 told[rows],
                 self.other_weights(encoded[rows]),
-                self.leaves,
+                leaves,
                 s,
                 lower[rows],
                 answers[rows],
@@ -161,6 +164,7 @@ class JointModel:
 
         n = encoded.shape[0]
         told = self._told(known, n)
+        leaves = self._merged_leaves()
         given = told if known is None else known
         impossible = ((given != MISSING) & (events != MISSING) & (given != events)).any(axis=1)
         asked = np.where(given == MISSING, events, np.int8(MISSING))
@@ -169,9 +173,7 @@ class JointModel:
         def run(first: int, stop: int) -> None:
             rows = slice(first, stop)
             nodes, others = self.leaves_of(encoded[rows]), self.other_weights(encoded[rows])
-            kernels.bound_events(
-                nodes, told[rows], asked[rows], others, self.leaves, s, bounds[rows]
-            )
+            kernels.bound_events(nodes, told[rows], asked[rows], others, leaves, s, bounds[rows])
 
         for_each_chunk(n, self.rows_at_once, n_jobs, run)
         bounds[(asked == MISSING).all(axis=1)] = (1.0, 0.0)
@@ -205,6 +207,12 @@ class JointModel:
         others = self.other_weights(encoded)
         more = sparse.csr_array((others.weight, others.vector, others.first), weights.shape)
         return sparse.csr_array(weights + sparse.diags_array(1 - rest) @ more), rest
+
+    def _merged_leaves(self) -> Leaves:
+        """The same leaves with training rows of equal labels as one: less to add up."""
+        if self._merged is None or self._merged[0] is not self.leaves:
+            self._merged = self.leaves, merged_by_vector(self.leaves)
+        return self._merged[1]
 
     def _told(self, known: Labels | None, n: int) -> Labels:
         """What is known and says something: (n, m). Of a label never observed, nothing follows."""
