@@ -13,6 +13,7 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
+from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credalchain import (
@@ -734,3 +735,20 @@ def test_names_of_rows_are_nothing_to_members():
     table = pd.DataFrame(X, columns=list("abcd")).assign(id=[f"row {i}" for i in range(len(X))])
     model = joint_forest().fit(table, Y)
     assert model.model_.members[0].centres.shape[1] <= X.shape[1] + 1
+
+
+def test_missing_features_of_new_rows_and_a_classifier_that_refuses_them():
+    X, Y = data()
+    model = joint_forest(members=[LabelPowerset(GaussianNB())]).fit(X, Y)
+    assert "powerset" in model.shares_
+    gaps = X[:5].copy()
+    gaps[:, 0] = np.nan
+    filled = gaps.copy()
+    filled[:, 0] = X[:, 0].astype(np.float32).mean()
+    (member,) = model.model_.members
+    np.testing.assert_allclose(
+        member.weights(gaps.astype(np.float32)).toarray(),
+        member.weights(filled.astype(np.float32)).toarray(),
+        atol=1e-5,
+    )
+    assert np.isfinite(model.predict_interval(gaps)).all()

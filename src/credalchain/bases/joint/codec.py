@@ -114,7 +114,9 @@ def _describe_member(member: Any) -> tuple[Description, dict[str, NDArray[Any]]]
         parts: dict[str, NDArray[Any]] = {"classes": member.classes}
         if member.scale is not None:
             parts |= {"mean": member.scale.mean, "deviation": member.scale.deviation}
-        return {"kind": "powerset"}, {**parts, "skops": to_bytes(member.classifier)}
+        centred = member.scale is not None and member.scale.centred
+        description = {"kind": "powerset", "centred": centred}
+        return description, {**parts, "skops": to_bytes(member.classifier)}
     raise ValueError(_cannot_be_saved(member))
 
 
@@ -228,6 +230,7 @@ def _restore_member(description: Any, arrays: Arrays, n_columns: int, n_vectors:
             for name in ("mean", "deviation")
         )
         scale = _restore_scale(mean, deviation, n_columns)
+        scale.centred = description["centred"] is True
     classifier = from_bytes(array(arrays, "skops", "u", ndim=1))
     fitted = FittedPowerset(classifier, classes, n_vectors, scale)
     weights = fitted.weights(np.zeros((1, n_columns), dtype=np.float32))

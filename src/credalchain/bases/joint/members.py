@@ -10,6 +10,7 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator, clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import KFold
+from sklearn.utils import get_tags
 
 from credalchain.bases.protocol import Labels
 from credalchain.validation import check_whole
@@ -172,10 +173,10 @@ def frequent_vectors(
 
 
 class Scale:
-    """Columns with mean 0 and variance 1."""
+    """Columns with mean 0 and variance 1; or as they are, and missing values become the mean."""
 
-    def __init__(self, mean: Numbers, deviation: Numbers) -> None:
-        self.mean, self.deviation = mean, deviation
+    def __init__(self, mean: Numbers, deviation: Numbers, centred: bool = True) -> None:
+        self.mean, self.deviation, self.centred = mean, deviation, centred
 
     @classmethod
     def learn(cls, X: Numbers) -> "Scale":
@@ -187,6 +188,8 @@ class Scale:
         return cls(mean.astype(np.float32), deviation.astype(np.float32))
 
     def apply(self, X: Numbers) -> Numbers:
+        if not self.centred:
+            return np.where(np.isnan(X), self.mean, X).astype(np.float32)
         Z = (X - self.mean) / self.deviation
         return np.where(np.isnan(Z), np.float32(0), Z).astype(np.float32)
 
@@ -282,7 +285,8 @@ class LabelPowerset(BaseEstimator):
     Parameters
     ----------
     estimator : classifier, default=None
-        None is logistic regression on standardised columns, a missing value their mean.
+        None is logistic regression on standardised columns. Missing values become the mean of their
+        column, unless the classifier takes them.
     n_folds : int, default=3
         For its share: how well it does on rows that it was not fitted on.
     max_vectors : int, default=300
@@ -318,7 +322,11 @@ class LabelPowerset(BaseEstimator):
         if len(classes) < 2 or len(rows) < _LEAST_SEEN * len(X) or len(rows) < self.n_folds:
             return None
         seed = rng.randint(2**31 - 1)
-        scale = Scale.learn(X) if self.estimator is None else None
+        scale: Scale | None = Scale.learn(X)
+        if self.estimator is not None:  # it gets the columns as they are, without gaps if need be
+            takes_gaps = get_tags(self.estimator).input_tags.allow_nan
+            mean = Scale.learn(X).mean
+            scale = None if takes_gaps else Scale(mean, np.ones_like(mean), False)
         X = X if scale is None else scale.apply(X)
         held_out = np.full((len(X), len(classes)), 1 / len(classes))
         for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(rows):
