@@ -29,23 +29,13 @@ class PackedForest:
     def of(cls, forest: Any, n_features: int, earlier: NDArray[np.int64]) -> "PackedForest":
         """From scikit-learn's forest over the features and then the labels ``earlier``."""
         trees = [tree.tree_ for tree in forest.estimators_]
-        sizes = np.array([tree.node_count for tree in trees])
-        roots = np.cumsum(sizes) - sizes
-        nodes = np.concatenate([tree.__getstate__()["nodes"] for tree in trees])
-        shift = np.repeat(roots, sizes)
-        is_leaf = nodes["left_child"] < 0
-        column = nodes["feature"].astype(np.int64)
-        label = np.append(earlier, 0)[np.clip(column - n_features, 0, len(earlier))]
-        feature = np.where(column < n_features, column, -1 - label)
-        return cls(
-            np.where(is_leaf, LEAF, feature).astype(np.int32),
-            nodes["threshold"].copy(),
-            np.where(is_leaf, 0, nodes["left_child"] + shift).astype(np.int32),
-            np.where(is_leaf, 0, nodes["right_child"] + shift).astype(np.int32),
-            nodes["missing_go_to_left"].astype(bool),
-            _counts(trees, forest.classes_),
-            roots.astype(np.int32),
+        column, threshold, left, right, missing_left, roots = packed_nodes(
+            [nodes_of(tree) for tree in trees]
         )
+        label = np.append(earlier, 0)[np.clip(column - n_features, 0, len(earlier))]
+        feature = np.where((column < n_features) | (column == LEAF), column, -1 - label)
+        counts = _counts(trees, forest.classes_)
+        return cls(feature.astype(np.int32), threshold, left, right, missing_left, counts, roots)
 
     def bounds(
         self, X: NDArray[np.float32], rows: Rows, history: Labels, *, s: float, weighted: bool
@@ -98,6 +88,31 @@ class PackedForest:
             to_left = self.missing_left[node] if np.isnan(value) else value <= threshold
             node = int(self.left[node] if to_left else self.right[node])
         yield node
+
+
+def nodes_of(tree: Any) -> NDArray[Any]:
+    """The nodes of scikit-learn's tree, one record each."""
+    return np.array(tree.__getstate__()["nodes"])
+
+
+def packed_nodes(trees: list[NDArray[Any]]) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """Nodes of several trees one after the other.
+
+    Column (or LEAF), threshold, left, right and missing-left of every node; the trees' roots.
+    """
+    sizes = np.array([len(nodes) for nodes in trees])
+    roots = np.cumsum(sizes) - sizes
+    nodes = np.concatenate(trees)
+    shift = np.repeat(roots, sizes)
+    is_leaf = nodes["left_child"] < 0
+    return (
+        np.where(is_leaf, LEAF, nodes["feature"]).astype(np.int32),
+        nodes["threshold"].copy(),
+        np.where(is_leaf, 0, nodes["left_child"] + shift).astype(np.int32),
+        np.where(is_leaf, 0, nodes["right_child"] + shift).astype(np.int32),
+        nodes["missing_go_to_left"].astype(bool),
+        roots.astype(np.int32),
+    )
 
 
 def _counts(trees: list[Any], classes: NDArray[Any]) -> NDArray[np.float64]:

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor
 
-from credalchain.bases.forest.packed import LEAF
+from credalchain.bases.forest.packed import nodes_of, packed_nodes
 from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
 from credalchain.bases.protocol import Labels
 from credalchain.bases.threads import for_each_chunk
@@ -81,9 +81,9 @@ def grow(
         some.fit(X, _outputs(targets, sums))
         for tree, drawn in enumerate(some.estimators_samples_, start=grown):
             times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
-        packed += [_nodes_of(tree.tree_) for tree in some.estimators_]
+        packed += [nodes_of(tree.tree_) for tree in some.estimators_]
     progress(n_trees, n_trees)
-    trees = _packed(packed)
+    trees = Trees(*packed_nodes(packed))
     nodes = find_leaves(X, trees, n_jobs)
     leaves = _filled(nodes, times, len(trees.feature), *label_vectors(labels, targets))
     return Grown(trees, leaves, np.where(times > 0, np.int32(-1), nodes))
@@ -104,26 +104,6 @@ def _outputs(targets: FloatArray, rng: np.random.RandomState) -> FloatArray:
     if n_labels > _MOST_OUTPUTS:
         return np.asarray(targets @ rng.normal(size=(n_labels, _MOST_OUTPUTS)))
     return targets[:, 0] if n_labels == 1 else targets
-
-
-def _nodes_of(tree: Any) -> NDArray[Any]:
-    return np.array(tree.__getstate__()["nodes"])
-
-
-def _packed(trees: list[NDArray[Any]]) -> Trees:
-    sizes = np.array([len(nodes) for nodes in trees])
-    roots = np.cumsum(sizes) - sizes
-    nodes = np.concatenate(trees)
-    shift = np.repeat(roots, sizes)
-    is_leaf = nodes["left_child"] < 0
-    return Trees(
-        np.where(is_leaf, LEAF, nodes["feature"]).astype(np.int32),
-        nodes["threshold"].copy(),
-        np.where(is_leaf, 0, nodes["left_child"] + shift).astype(np.int32),
-        np.where(is_leaf, 0, nodes["right_child"] + shift).astype(np.int32),
-        nodes["missing_go_to_left"].astype(bool),
-        roots.astype(np.int32),
-    )
 
 
 def find_leaves(X: NDArray[np.float32], trees: Trees, n_jobs: int = 1) -> NDArray[np.int32]:

@@ -19,6 +19,8 @@ FloatArray = NDArray[np.float64]
 Numbers = NDArray[np.float32]
 
 _FLOOR = 0.02  # share of all vectors alike, so that no row's score is zero
+_WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
+_LEAST_SEEN = 0.1  # of the rows must have a vector that another row has
 _LEAST_WEIGHT = 2e-3  # smaller weights of a row are given to the others
 
 
@@ -151,10 +153,6 @@ class KernelPowerset(BaseEstimator):
                 )
                 held_out = fitted.normalised(left_out)
         return fitted, on_vectors(held_out, classes, n_vectors)
-
-
-_WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
-_LEAST_SEEN = 0.1  # of the rows must have a vector that another row has
 
 
 def frequent_vectors(
