@@ -31,6 +31,7 @@ from credalchain.model_selection import (
     training_targets,
 )
 from credalchain.preprocessing import Discretizer, ZeroAndBins
+from credalchain.seeds import seeded
 
 Rows = NDArray[np.int64]
 Labels = NDArray[np.int8]
@@ -269,9 +270,4 @@ class _EstimatorMethod:
         estimator = build_estimator(task.method.class_path, task.method.params, task.study.allow)
         seed = seed_of(task.study.seed, "estimator", task.dataset, task.repetition, fold)
         number = int(seed.generate_state(1)[0])
-        unseeded = [
-            name
-            for name, value in estimator.get_params().items()
-            if name.split("__")[-1] == "random_state" and value is None
-        ]
-        return estimator.set_params(**dict.fromkeys(unseeded, number))
+        return seeded(estimator, number)

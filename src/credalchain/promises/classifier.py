@@ -234,7 +234,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
             self.estimator_ = unfitted.fit(take_rows(X, train), take_rows(Y, train))
             seen = take_rows(X, train[:_MOST_LOOKED_AT])
             X, Y = take_rows(X, held_out), take_rows(Y, held_out)
-        for name in ("predict_path", "caution_parameter", "nested_"):
+        for name in ("predict_path", "caution_parameter", "larger_is_more_cautious", "nested_"):
             if not hasattr(self.estimator_, name):
                 raise TypeError(
                     f"estimator must have {name}, like JointDecision(), got {self.estimator!r}."
@@ -275,6 +275,8 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         if callable(name):
             return own_risk(name), float(level)
         check_choice("promise", name, tuple(RISKS))
+        if self.confidence is None and not RISKS[name].falls:
+            raise ValueError(_needs_confidence(name))
         return RISKS[name], float(level)
 
     def _split(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -309,10 +311,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
             falls = bool((np.diff(losses, axis=0) <= 0).all())
         if self.confidence is None:
             if not falls:
-                raise ValueError(
-                    f"{risk.name} may rise with caution, so nothing is known of it on average: "
-                    "pass a confidence, such as 0.9."
-                )
+                raise ValueError(_needs_confidence(risk.name))
             kept = conformal_bound(losses.mean(axis=1), len(truth)) <= level + _ROUNDING
         else:
             kept = self._tested(losses, risk, level, falls, tested)
@@ -435,6 +434,13 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
     @property
     def label_names_(self) -> NDArray[np.str_]:
         return np.asarray(self.estimator_.label_names_)
+
+
+def _needs_confidence(risk: str) -> str:
+    return (
+        f"{risk} may rise with caution, so nothing is known of it on average: pass a confidence, "
+        "such as 0.9."
+    )
 
 
 def _is_share(value: Any) -> bool:

@@ -13,6 +13,7 @@ from sklearn.model_selection import KFold
 from sklearn.utils import get_tags
 
 from credalchain.bases.protocol import Labels
+from credalchain.seeds import seeded
 from credalchain.validation import check_whole
 
 FloatArray = NDArray[np.float64]
@@ -341,12 +342,7 @@ class LabelPowerset(BaseEstimator):
         learner = LogisticRegression(max_iter=200)
         if self.estimator is not None:
             learner = clone(self.estimator)
-        unseeded = [
-            name
-            for name, value in learner.get_params().items()
-            if name.split("__")[-1] == "random_state" and value is None
-        ]
-        return learner.set_params(**dict.fromkeys(unseeded, seed)).fit(X, y)
+        return seeded(learner, seed).fit(X, y)
 
 
 class FittedPowerset:
