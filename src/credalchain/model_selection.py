@@ -18,7 +18,7 @@ from credalchain.metrics import MEASURES, Measure, tally
 Rows = NDArray[np.int64]
 
 
-def unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
+def unwrap(estimator: Any, X: Any = None) -> tuple[Any, Any]:
     """The estimator inside pipelines, searches and frozen estimators, and its own input.
 
     For what scikit-learn's meta-estimators do not forward: ``final, Z = unwrap(search, X)``,
@@ -27,7 +27,7 @@ def unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
     Parameters
     ----------
     estimator : fitted estimator, Pipeline or search object
-    X : its input
+    X : its input, default=None
 
     Returns
     -------
@@ -38,7 +38,7 @@ def unwrap(estimator: Any, X: Any) -> tuple[Any, Any]:
         if hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
         elif hasattr(estimator, "steps"):
-            if len(estimator.steps) > 1:
+            if X is not None and len(estimator.steps) > 1:
                 X = estimator[:-1].transform(X)
             estimator = estimator.steps[-1][1]
         elif type(estimator).__name__ == "FrozenEstimator":

@@ -783,8 +783,8 @@ def test_kernels_on_rows_that_are_all_alike():
     [
         (KernelPowerset(max_centres=1), "max_centres must be a whole number"),
         (KernelPowerset(max_vectors=1.5), "max_vectors must be a whole number"),
-        (KernelPowerset(ridge=0), "ridge must be a positive number, got 0"),
-        (KernelPowerset(ridge=True), "ridge must be a positive number"),
+        (KernelPowerset(ridge=0), "ridge must be None or a positive number, got 0"),
+        (KernelPowerset(ridge=True), "ridge must be None or a positive number"),
         (SampledChains(n_samples=0), "n_samples must be a whole number"),
         (LabelPowerset(n_folds=1), "n_folds must be a whole number"),
         (LabelPowerset(max_vectors=0), "max_vectors must be a whole number"),

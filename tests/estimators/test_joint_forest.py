@@ -469,7 +469,11 @@ def test_decisions_of_a_fitted_forest_against_plain_loops(bounds):
         ({"missing": "ignore"}, ValueError, "missing must be one of 'ignorable', 'conservative'"),
         ({"members": 3}, TypeError, "members must be None, a list or a tuple, got 3"),
         ({"members": [ExtraTreesClassifier()]}, TypeError, "members must have fit_vectors"),
-        ({"members": [KernelPowerset(ridge=-1)]}, ValueError, "ridge must be a positive number"),
+        (
+            {"members": [KernelPowerset(ridge=-1)]},
+            ValueError,
+            "ridge must be None or a positive number",
+        ),
         ({"s": -1}, ValueError, "s must be a number"),
         ({"threshold": 1.0}, ValueError, "threshold"),
         ({"verbose": -1}, ValueError, "verbose must be a whole number"),

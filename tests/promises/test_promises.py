@@ -4,16 +4,28 @@ import itertools
 from types import SimpleNamespace
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from sklearn.base import BaseEstimator
+from sklearn.model_selection import KFold, ShuffleSplit
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
-from credalchain import CredalChainClassifier, CredalJointForest, JointDecision, PromisedClassifier
+from credalchain import (
+    CredalChainClassifier,
+    CredalJointForest,
+    JointDecision,
+    PromisedClassifier,
+    partial_labels,
+)
 from credalchain.labels import as_labels
 from credalchain.promises.risks import RISKS
+from credalchain.promises.selection import Promise, sum_up, tally
 from credalchain.promises.statistics import (
+    bets_below,
     conformal_bound,
     evidence_against,
     fewest_rows,
@@ -30,7 +42,9 @@ class Score(BaseEstimator):
     caution_parameter = "s"
     larger_is_more_cautious = True
     nested_ = True
+    s = 0.0
     classes_ = np.tile([0, 1], (M, 1))
+    label_names_ = np.array([f"label{j}" for j in range(M)])
 
     def fit(self, X, Y):
         raise AssertionError("nothing to fit")
@@ -57,10 +71,10 @@ POPULATION = draw(np.random.default_rng(99), 100_000)
 
 def true_risk(name, promised):
     """In very many rows; a promise that answers nothing has no risk."""
-    if promised.value_ is None:
+    if np.isnan(promised.values_).all():
         return 0.0
     X, Y = POPULATION
-    answers = promised.estimator_.predict_path(X, [promised.value_])[0]
+    answers = promised.estimator_.predict_path(X, promised.values_[:1])[0]
     return float(RISKS[name].estimate(Y, answers))
 
 
@@ -72,9 +86,10 @@ def simulate(name, level, confidence, turns, n=100):
         promised = PromisedClassifier(
             Score(), {name: level}, confidence=confidence, calibration="prefit"
         ).fit(X, Y)
-        if promised.value_ not in cache:
-            cache[promised.value_] = true_risk(name, promised)
-        found.append((cache[promised.value_], promised.report_.completeness))
+        value = promised.values_[0]
+        if value not in cache:
+            cache[value] = true_risk(name, promised)
+        found.append((cache[value], promised.report_.completeness))
     return np.array(found).T
 
 
@@ -108,7 +123,9 @@ def test_caution_tuned_on_the_rows_themselves_breaks_the_promise():
         values = np.linspace(0, 4, 400)
         risks = RISKS["row_error"].estimate(Y, Score().predict_path(X, values))
         value = values[np.flatnonzero(risks <= level)[0]]
-        naive.append(true_risk("row_error", SimpleNamespace(value_=value, estimator_=Score())))
+        naive.append(
+            true_risk("row_error", SimpleNamespace(values_=np.array([value]), estimator_=Score()))
+        )
     kept, _ = simulate("row_error", level, None, turns, n=25)
     assert np.mean(naive) > level + 2 * np.std(naive) / np.sqrt(turns)
     assert kept.mean() <= level + 2 * kept.std() / np.sqrt(turns)
@@ -172,7 +189,8 @@ def test_nothing_is_answered_if_nothing_keeps_the_promise():
     promised = PromisedClassifier(
         Score(), {"selective_error": 0.05}, confidence=0.9, calibration="prefit"
     ).fit(X, Y)
-    assert promised.value_ is None
+    assert promised.report_.promises[0].value is None
+    assert np.isnan(promised.values_).all()
     assert (promised.predict_partial(X) == -1).all()
     assert "nothing is answered" in str(promised.report_)
 
@@ -199,7 +217,8 @@ def test_p_values_of_losses_are_valid():
         lambda shape: rng.beta(3, 7, shape),
         lambda shape: rng.choice([0.2, 0.25, 0.45], shape),
     ):
-        p = p_value(make((2000, 80)), 0.3)
+        losses = make((2000, 80))
+        p = p_value(losses.mean(axis=1), bets_below(losses, 0.3), 80, 0.3)
         for limit in (0.05, 0.2):
             assert (p <= limit).mean() <= limit + 2 * np.sqrt(limit * (1 - limit) / 2000)
 
@@ -241,7 +260,7 @@ def test_chains_and_joint_decisions(estimator):
     promised = PromisedClassifier(estimator, {"row_error": 0.2}, random_state=0).fit(X, Y)
     report = promised.report_
     assert report.n_rows == 90
-    assert report.estimate <= 0.2
+    assert report.promises[0].estimate <= 0.2
     assert report.parameter == estimator.caution_parameter
     assert 0 < report.completeness < 1
     labels = promised.predict_partial(X)
@@ -271,13 +290,13 @@ def test_a_risk_of_your_own():
     X, Y = draw(np.random.default_rng(0), 200)
     promised = PromisedClassifier(Score(), {many_wrong: 0.1}, calibration="prefit").fit(X, Y)
     rows = PromisedClassifier(Score(), {"row_error": 0.1}, calibration="prefit").fit(X, Y)
-    assert promised.value_ < rows.value_
+    assert promised.values_[0] < rows.values_[0]
 
     def rising(truth, answers):
         return (answers == -1).mean(axis=1)
 
-    with pytest.raises(ValueError, match="may rise with caution"):
-        PromisedClassifier(Score(), {rising: 0.1}, calibration="prefit").fit(X, Y)
+    nothing = PromisedClassifier(Score(), {rising: 0.1}, calibration="prefit").fit(X, Y)
+    assert np.isnan(nothing.values_).all()  # the most cautious value is the worst
     with pytest.raises(ValueError, match="must give a number from 0 to 1"):
         PromisedClassifier(Score(), {lambda t, a: 2.0: 0.1}, calibration="prefit").fit(X, Y)
 
@@ -288,15 +307,31 @@ def test_rows_with_missing_labels_do_not_calibrate():
     gaps[::2, 0] = np.nan
     promised = PromisedClassifier(Score(), {"row_error": 0.2}, calibration="prefit").fit(X, gaps)
     same = PromisedClassifier(Score(), {"row_error": 0.2}, calibration="prefit")
-    assert promised.value_ == same.fit(X[1::2], Y[1::2]).value_
-    assert promised.report_.n_rows == 100
+    np.testing.assert_array_equal(promised.values_, same.fit(X[1::2], Y[1::2]).values_)
+    assert promised.report_.promises[0].n_rows == 100
+    assert promised.report_.n_incomplete == 100
+    assert "100 rows with missing labels" in str(promised.report_)
 
 
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"promise": 0.1}, "promise must be a dict with one risk"),
-        ({"promise": {"row_error": 0.1, "selective_error": 0.1}}, "promise must be a dict"),
+        ({"promise": 0.1}, "promise must be a dict with risks"),
+        ({"promise": {}}, "promise must be a dict"),
+        ({"promise": {"row_error": {"nose": 0.1}}}, "'nose' is not one of the labels label0"),
+        (
+            {"promise": {"row_error": 0.1, "missed_positives": {0: 0.1}}},
+            "all for whole rows or all for single labels",
+        ),
+        ({"promise": {len: {0: 0.1}}}, "levels for single labels are for row_error"),
+        ({"method": "best"}, "method must be one of 'auto'"),
+        ({"method": "cross_fit"}, "does not go with calibration=0.3"),
+        ({"method": "learn_then_test"}, "needs a confidence"),
+        ({"method": "conformal", "confidence": 0.9}, "confidence must be None for method"),
+        ({"calibration": 20, "confidence": 0.9}, "no guarantee with confidence is known"),
+        ({"calibration": 5}, "need at least 9 folds"),
+        ({"calibration": 1}, "calibration must be a share of the rows"),
+        ({"values": [float("nan")]}, "values must be several numbers"),
         ({"promise": {"errors": 0.1}}, "promise must be one of 'row_error'"),
         ({"promise": {"row_error": 1.5}}, "level of a promise must lie between 0 and 1, got 1.5"),
         ({"confidence": 90}, "confidence must be None or between 0 and 1, got 90"),
@@ -309,3 +344,250 @@ def test_wrong_parameters(params, message):
     X, Y = real_data(100)
     with pytest.raises(ValueError, match=message):
         PromisedClassifier(CredalChainClassifier(random_state=0), **params).fit(X, Y)
+
+
+# -- promises about single labels ----------------------------------------------------------------
+
+
+def label_risk(name, X, Y, value, j):
+    """Literally: of the rows that count, the share that is bad."""
+    answers = Score().predict_path(X, [value])[0][:, j]
+    truth = Y[:, j]
+    counts = {
+        "row_error": np.ones(len(X), bool),
+        "selective_error": answers != -1,
+        "positive_error": answers == 1,
+        "missed_positives": truth == 1,
+    }[name]
+    wrong = (answers == 0) if name == "missed_positives" else (answers != -1) & (answers != truth)
+    return wrong[counts].sum(), counts.sum()
+
+
+@pytest.mark.parametrize("name", list(RISKS))
+def test_a_label_gets_the_boldest_value_that_its_own_rows_allow(name):
+    X, Y = draw(np.random.default_rng(3), 500)
+    levels = {"label1": 0.15, "label3": 0.25}
+    promised = PromisedClassifier(
+        Score(), {name: levels}, confidence=0.8, calibration="prefit", values=np.linspace(0, 4, 41)
+    ).fit(X, Y)
+    np.testing.assert_array_equal(promised.values_[[0, 2]], 0.0)  # as the estimator is set
+    assert promised.report_.not_promised == ("label0", "label2")
+    starts = [40] if name in ("row_error", "missed_positives") else [6, 13, 20, 26, 33]
+    for result, (label, level) in zip(promised.report_.promises, levels.items(), strict=True):
+        j = int(label[-1])
+        assert (result.label, result.level, result.confidence) == (label, level, 0.9)
+        kept = set()
+        for start in starts:
+            for at in range(start, -1, -1):
+                bad, n = label_risk(name, X, Y, at / 10, j)
+                if stats.binom.cdf(bad, n, level) > (1 - 0.9) / len(starts):
+                    break
+                kept.add(at)
+        assert result.value == pytest.approx(min(kept) / 10)
+        bad, n = label_risk(name, X, Y, result.value, j)
+        assert (result.n_rows, result.estimate) == (n, pytest.approx(bad / n))
+        assert promised.values_[j] == result.value
+    answers = promised.predict_partial(X)
+    for j, value in enumerate(promised.values_):
+        np.testing.assert_array_equal(answers[:, j], Score().predict_path(X, [value])[0][:, j])
+    assert "nothing is promised about: label0, label2" in str(promised.report_)
+    assert "split evenly over 2 promises" in str(promised.report_)
+
+
+def test_labels_keep_their_promises_together():
+    turns, level, confidence = 200, 0.1, 0.8
+    broken = 0
+    X_all, Y_all = POPULATION
+    risk = {}
+    for seed in range(turns):
+        X, Y = draw(np.random.default_rng(seed), 300)
+        promised = PromisedClassifier(
+            Score(),
+            {"selective_error": dict.fromkeys(range(M), level)},
+            confidence=confidence,
+            calibration="prefit",
+        ).fit(X, Y)
+        for j, value in enumerate(promised.values_):
+            if np.isfinite(value) and (j, value) not in risk:
+                bad, n = label_risk("selective_error", X_all, Y_all, value, j)
+                risk[j, value] = bad / max(n, 1)
+        broken += any(risk.get(pair, 0) > level for pair in enumerate(promised.values_))
+    assert broken / turns <= 1 - confidence + 2 * np.sqrt(confidence * (1 - confidence) / turns)
+    assert np.isfinite(promised.values_).any()
+
+
+def test_a_label_without_evidence_stays_open():
+    X, Y = draw(np.random.default_rng(0), 200)
+    Y[:, 2] = np.random.default_rng(1).integers(0, 2, 200)
+    promised = PromisedClassifier(
+        Score(), {"selective_error": {2: 0.02, 0: 0.3}}, confidence=0.9, calibration="prefit"
+    ).fit(X, Y)
+    assert np.isnan(promised.values_[2])
+    answers = promised.predict_partial(X)
+    assert (answers[:, 2] == -1).all()
+    assert (answers[:, 0] != -1).any()
+    assert "nothing is answered: even s =" in str(promised.report_)
+    check = promised.check(X, Y)
+    assert [test.verdict for test in check.tests] == ["too few rows to say", "holds so far"]
+    assert check.tests[0].n_rows == 0
+
+
+def test_several_promises_are_all_kept():
+    X, Y = draw(np.random.default_rng(0), 400)
+    values = {}
+    for promise in ({"row_error": 0.1}, {"missed_positives": 0.02}):
+        one = PromisedClassifier(Score(), promise, calibration="prefit").fit(X, Y)
+        values[tuple(promise)] = one.values_[0]
+    both = PromisedClassifier(
+        Score(), {"row_error": 0.1, "missed_positives": 0.02}, calibration="prefit"
+    ).fit(X, Y)
+    assert both.values_[0] == max(values.values())
+    assert len(both.check(X, Y).tests) == 2
+
+
+# -- estimators that are not nested, and functions of one's own -----------------------------------
+
+
+class Wobbling(Score):
+    """Answers most at s = 0.5: not nested."""
+
+    nested_ = False
+
+    def predict_path(self, X, values):
+        return super().predict_path(X, [abs(s - 0.5) for s in values])
+
+
+def test_promises_on_average_hold_for_predictions_that_are_not_nested():
+    """By the largest loss of all more cautious values."""
+    values = np.linspace(0, 4, 81)
+    X, Y = draw(np.random.default_rng(5), 200)
+    promised = PromisedClassifier(
+        Wobbling(), {"row_error": 0.2}, calibration="prefit", values=values
+    ).fit(X, Y)
+    path = Wobbling().predict_path(X, values)
+    wrong = ((path != -1) & (path != Y)).any(axis=2)
+    largest = np.array([wrong[at:].max(axis=0) for at in range(len(values))])
+    kept = (largest.sum(axis=1) + 1) / 201 <= 0.2
+    assert promised.values_[0] == values[np.flatnonzero(kept)[0]]
+    assert promised.values_[0] > 0.5
+
+
+# -- cross-validation ----------------------------------------------------------------------------
+
+
+def test_answers_by_agreement_of_fold_models():
+    X, Y = real_data(203)
+    promised = PromisedClassifier(
+        CredalChainClassifier(random_state=0),
+        {"row_error": 0.2},
+        calibration=10,
+        random_state=0,
+    ).fit(X, Y)
+    assert promised.report_.method == "cross_conformal"
+    assert "all fold models must agree" in str(promised.report_)
+    assert promised.report_.n_rows == 200  # folds of the same size
+    models = promised.estimator_.estimators
+    assert len(models) == 10
+    paths = np.array([model.predict_path(X, promised.values_[:1])[0] for model in models])
+    agree = (paths == paths[0]).all(axis=0)
+    expected = np.where(agree, paths[0], -1)
+    np.testing.assert_array_equal(promised.predict_partial(X), expected)
+    prediction = promised.infer(X)
+    np.testing.assert_array_equal(prediction.labels, expected)
+    bounds = np.array([model.infer(X, s=promised.values_[0]).interval for model in models])
+    np.testing.assert_allclose(prediction.lower, bounds[..., 0].min(axis=0))
+    np.testing.assert_allclose(prediction.upper, bounds[..., 1].max(axis=0))
+    assert promised.predict(X).shape == Y.shape
+    assert promised.predict_proba(X).shape == Y.shape
+
+
+def test_agreement_keeps_the_promise_on_average():
+    level, turns = 0.25, 60
+    risks = []
+    X_new, Y_new = real_data(4000)
+    for seed in range(turns):
+        rng = np.random.default_rng(seed)
+        rows = rng.choice(4000, 60, replace=False)
+        promised = PromisedClassifier(
+            CredalChainClassifier(order="given"),
+            {"row_error": level},
+            calibration=6,
+            values=np.geomspace(0.01, 100, 40),
+            random_state=seed,
+        ).fit(X_new[rows], Y_new[rows])
+        answers = promised.predict_partial(X_new)
+        risks.append(float(RISKS["row_error"].estimate(Y_new, answers)))
+    assert np.mean(risks) <= level
+    assert np.mean(risks) > 0
+
+
+def test_cross_fitting_says_that_it_guarantees_nothing():
+    X, Y = real_data(200)
+    promised = PromisedClassifier(
+        CredalChainClassifier(random_state=0),
+        {"selective_error": 0.2},
+        confidence=0.9,
+        method="cross_fit",
+        calibration=KFold(4),
+    ).fit(X, Y)
+    assert "no guarantee" in str(promised.report_)
+    assert promised.report_.n_rows == 200
+    assert isinstance(promised.estimator_, CredalChainClassifier)
+    with pytest.raises(ValueError, match="folds of the same size"):
+        PromisedClassifier(
+            CredalChainClassifier(), {"row_error": 0.4}, calibration=ShuffleSplit(4)
+        ).fit(X, Y)
+
+
+def test_pipelines_and_data_frames():
+    X, Y = real_data(200)
+    frame = pd.DataFrame(X, columns=["a", "b", "c"])
+    labels = pd.DataFrame(Y, columns=["x", "y", "z"])
+    chain = CredalChainClassifier(random_state=0)
+    inside = PromisedClassifier(
+        make_pipeline(StandardScaler(), chain), {"row_error": {"y": 0.2}}, random_state=0
+    ).fit(frame, labels)
+    outside = make_pipeline(
+        StandardScaler(), PromisedClassifier(chain, {"row_error": {"y": 0.2}}, random_state=0)
+    ).fit(frame, labels)
+    np.testing.assert_array_equal(inside.predict_partial(frame), partial_labels(outside, frame))
+    assert inside.infer(frame).label_names == ("x", "y", "z")
+    assert "for y" in str(inside.report_)
+
+
+def test_known_labels_are_answered():
+    X, Y = real_data(200)
+    promised = PromisedClassifier(
+        CredalChainClassifier(random_state=0), {"row_error": 0.3}, random_state=0
+    ).fit(X, Y)
+    known = np.full(Y.shape, -1)
+    known[:, 1] = Y[:, 1]
+    np.testing.assert_array_equal(promised.infer(X, known=known).labels[:, 1], Y[:, 1])
+    np.testing.assert_array_equal(
+        promised.predict_partial(X, known=known), promised.infer(X, known=known).labels
+    )
+
+
+def test_how_many_rows_half_the_level_would_need():
+    promised = PromisedClassifier(Score(), {"row_error": 0.2}, calibration="prefit")
+    promised.fit(*draw(np.random.default_rng(1), 100))
+    assert promised.report_.promises[0].rows_needed(0.1) == 9
+    assert "0.1, would need at least 9 calibration rows, even" in str(promised.report_)
+
+
+@given(st.integers(0, 10**6))
+def test_chunks_of_rows_add_up(seed):
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(-1, 2, (30, 3)).astype(np.int8)
+    path = rng.integers(-1, 2, (5, 30, 3)).astype(np.int8)
+    risk = RISKS[rng.choice(list(RISKS))]
+    promise = Promise(risk, 0.2, rng.choice([None, 0.9]), rng.choice([None, 1]))
+    whole = tally(promise, truth, path, False)
+    parts = [
+        tally(promise, truth[rows], path[:, rows], False)
+        for rows in np.split(np.arange(30), [7, 8, 20])
+    ]
+    for one, other in zip(vars(whole).values(), vars(sum_up(parts)).values(), strict=True):
+        assert (one is None) == (other is None)
+        if one is not None:
+            np.testing.assert_allclose(one, other)

@@ -17,7 +17,8 @@ from credalchain.bases.naive.formulas import DENOMINATORS, PRIORS
 from credalchain.bases.registry import BASES, SHARED_PARTS
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.targets import Targets
-from credalchain.model_files.classifiers import CLASSIFIERS, describe, restore
+from credalchain.model_files.classifiers import CLASSIFIERS
+from credalchain.model_files.promised import describe, restore
 from credalchain.persistence.archive import content_digest, read_archive, write_archive
 from credalchain.persistence.checks import ModelFileError
 from credalchain.strategies import STRATEGIES, Strategy
@@ -55,7 +56,7 @@ def save_model(classifier: Any, path: str | os.PathLike[str]) -> None:
 
     Parameters
     ----------
-    classifier : fitted classifier of this package, or a JointDecision over one
+    classifier : fitted classifier of this package, a JointDecision or PromisedClassifier over one
         With a base of this package and a strategy that has a name.
     path : path
     """

@@ -59,8 +59,8 @@ def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
     model = getattr(classifier, "model_", None)
     if kind not in CLASSIFIERS or model is None:
         raise ValueError(
-            f"only fitted {', '.join(CLASSIFIERS)} and JointDecision can be saved, "
-            f"got {classifier!r}."
+            f"only fitted {', '.join(CLASSIFIERS)}, JointDecision and PromisedClassifier can be "
+            f"saved, got {classifier!r}."
         )
     classifier.check_parameters()  # what could not be loaded is not saved
     if isinstance(model, JointModel):

@@ -18,7 +18,7 @@ from credalchain.persistence.checks import Arrays, Description, ModelFileError
 FORMAT = "credalchain model"
 SCHEMA = 2
 _MOST_BYTES = 8 * 2**30
-_MEMBER = re.compile(r"(\d{1,4}\.)?[a-z][a-z_]{0,63}\.npy")  # the JSON text, and arrays
+_MEMBER = re.compile(r"(\d{1,4}\.){0,2}[a-z][a-z_]{0,63}\.npy")  # the JSON text, and arrays
 
 
 def write_archive(path: Path, description: Description, arrays: dict[str, NDArray[Any]]) -> None:

@@ -1,151 +1,54 @@
 """PromisedClassifier: caution chosen so that a promise about errors is kept."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from numbers import Real
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import repeat
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse, stats
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain.estimators.base import CautiousTagsMixin
 from credalchain.estimators.decision import JointDecision
+from credalchain.estimators.folds import fitted_folds
+from credalchain.estimators.targets import Targets
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
-from credalchain.promises.risks import RISKS, Risk, own_risk
-from credalchain.promises.statistics import (
-    binomial_p_value,
-    conformal_bound,
-    evidence_against,
-    fewest_rows,
-    p_value,
+from credalchain.model_selection import unwrap
+from credalchain.promises.agreement import AgreeingClassifiers
+from credalchain.promises.reading import check_rows, is_share, read_method, read_promises
+from credalchain.promises.report import (
+    PromiseCheck,
+    PromiseReport,
+    PromiseResult,
+    PromiseTest,
 )
-from credalchain.validation import check_choice
+from credalchain.promises.risks import Labels
+from credalchain.promises.selection import (
+    Promise,
+    Tally,
+    interval,
+    kept_by_agreement,
+    kept_values,
+    spread_starts,
+    sum_up,
+    tally,
+)
+from credalchain.promises.statistics import evidence_against, fewest_rows
 
 FloatArray = NDArray[np.float64]
-Labels = NDArray[np.int8]
 
-_S = np.append(0.0, np.geomspace(1e-3, 1e3, 240))  # fixed before any row is seen, as are
-_REWARDS = np.append(np.geomspace(100.0, 0.01, 2000), 0.0)
-_MOST_LOOKED_AT = 500  # training rows, to see which values differ
-_N_TESTS = 25  # of values, for risks that may rise with caution
-_MOST_CELLS = 2**26  # of a path of predictions
-_ROUNDING = 1e-12
-
-
-@dataclass(frozen=True)
-class PromiseReport:
-    """What was promised, what was found, and what holds.
-
-    Attributes
-    ----------
-    risk : str
-    level : float
-        The risk promised at most.
-    confidence : float or None
-        None: the promise holds on average over calibration rows.
-    method : str
-        "conformal" or "learn then test".
-    value : float or None
-        Of the caution parameter; None: nothing is answered.
-    parameter : str
-    n_rows : int
-        Calibration rows.
-    estimate : float
-        The risk in the calibration rows, at this value.
-    interval : tuple of float
-        In which the risk lies with 95 % confidence (Clopper and Pearson, or Hoeffding).
-    completeness : float
-        Share of labels answered in the calibration rows.
-    """
-
-    risk: str
-    level: float
-    confidence: float | None
-    method: str
-    value: float | None
-    parameter: str
-    n_rows: int
-    estimate: float
-    interval: tuple[float, float]
-    completeness: float
-
-    def __str__(self) -> str:
-        words = RISKS[self.risk].words if self.risk in RISKS else self.risk
-        lines = [f"promised: {words} at most {self.level:.3g}"]
-        if self.confidence is None:
-            lines.append("  on average over calibration rows, if rows are exchangeable (conformal)")
-        else:
-            lines.append(
-                f"  with confidence {self.confidence:.3g}, if rows are exchangeable ({self.method})"
-            )
-        if self.value is None:
-            lines.append(
-                f"no {self.parameter} keeps it with {self.n_rows} rows: nothing is answered"
-            )
-            return "\n".join(lines)
-        low, high = self.interval
-        lines.append(
-            f"chosen: {self.parameter} = {self.value:.4g}, which answers "
-            f"{self.completeness:.1%} of the labels"
-        )
-        lines.append(
-            f"in {self.n_rows} calibration rows: {self.estimate:.3f} "
-            f"(between {low:.3f} and {high:.3f} with 95 % confidence)"
-        )
-        return "\n".join(lines)
-
-
-@dataclass(frozen=True, eq=False)
-class PromiseCheck:
-    """Whether a promise still holds.
-
-    Attributes
-    ----------
-    risk : str
-    level : float
-    confidence : float
-    estimate : float
-        The risk in the rows looked at.
-    evidence : ndarray of shape (n,)
-        Against the promise, after every row: what a gambler who bets on errors would have made of
-        1. If the promise holds, it ever reaches 1 / a with probability a at most.
-    """
-
-    risk: str
-    level: float
-    confidence: float
-    estimate: float
-    evidence: FloatArray
-
-    @property
-    def broken_at(self) -> int | None:
-        """The row after which the promise counts as broken, from 1; None if it does not."""
-        over = np.flatnonzero(self.evidence >= 1 / (1 - self.confidence))
-        return int(over[0]) + 1 if len(over) else None
-
-    @property
-    def verdict(self) -> str:
-        """One of "broken", "holds so far", "too few rows to say"."""
-        if self.broken_at is not None:
-            return "broken"
-        n = len(self.evidence)
-        all_wrong = evidence_against(np.ones(n), self.level)
-        could_tell = n > 0 and all_wrong[-1] >= 1 / (1 - self.confidence)
-        return "holds so far" if could_tell else "too few rows to say"
-
-    def __str__(self) -> str:
-        words = RISKS[self.risk].words if self.risk in RISKS else self.risk
-        after = "" if self.broken_at is None else f" (seen after row {self.broken_at})"
-        return (
-            f"{self.verdict}{after}: {words} {self.estimate:.3f} in {len(self.evidence)} rows, "
-            f"{self.level:.3g} promised; judged with confidence {self.confidence:g}"
-        )
+_S = np.append(0.0, np.geomspace(1e-3, 1e6, 361))
+_REWARDS = np.append(np.geomspace(100.0, 0.01, 1000), 0.0)
+_MOST_LOOKED_AT = 500  # training rows, to see where tests may begin
+_MOST_CELLS = 2**24  # of a path of predictions
 
 
 class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -156,21 +59,33 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
     Parameters
     ----------
-    estimator : classifier of this package, default=None
-        Anything with ``predict_path`` and ``caution_parameter``. None means ``JointDecision()``.
-    promise : dict with one entry, default=None
+    estimator : classifier of this package or a pipeline that ends in one, default=None
+        Anything with ``predict_path``, ``caution_parameter``, ``larger_is_more_cautious`` and
+        ``nested_``. None means ``JointDecision()``.
+    promise : dict, default=None
         A risk and the most it may be: "row_error" (rows with a wrong answer), "selective_error"
         (wrong answers among the answers), "positive_error" (wrong among the answers yes) or
-        "missed_positives" (the share of a row's labels that is answered no); or a function of
-        (truth, answers) that gives each row a loss from 0 to 1. None means {"row_error": 0.1}.
+        "missed_positives" (a row's positive labels that are answered no); or a function of
+        (truth, answers) that gives each row a loss from 0 to 1. In place of a number, a dict of
+        labels and numbers: each of these labels then has a caution of its own. Several
+        risks are all kept. None means {"row_error": 0.1}.
     confidence : float, default=None
-        None: the risk is at most the level in expectation over calibration rows and new rows,
-        which is known for risks that more caution can only lower (conformal risk control). A
-        number: with this probability over the calibration rows, the risk is at most the level
-        (learn then test).
-    calibration : float or "prefit", default=0.3
-        The share of the rows that is kept for calibration; or all of them, and the estimator
-        is fitted already.
+        None: the risk is at most the level in expectation over calibration rows and new rows. A
+        number: with this probability over the calibration rows, all promises are kept;
+        several promises share what may go wrong.
+    method : {"auto", "conformal", "learn_then_test", "cross_conformal", "cross_fit"}, \
+default="auto"
+        How the promise is kept. "conformal" is for promises without confidence,
+        "learn_then_test" for those with one. With a cross-validation, "cross_conformal" answers
+        where all fold models agree, which is known to keep promises on average; it needs at
+        least 1 / level - 1 folds. "cross_fit" chooses by cross-validation and
+        fits again to all rows, without any guarantee. "auto" takes the one that has a guarantee.
+    calibration : float, "prefit", int or cross-validation splitter, default=0.3
+        The share of the rows that is kept for calibration; "prefit" if all rows are for
+        calibration, since the estimator is fitted already; or the folds of a cross-validation.
+    values : array-like, default=None
+        Of the caution parameter, to choose from. They must not depend on the calibration rows.
+        None means s from 0 to 1e6, or rewards from 100 to 0.
     random_state : int, RandomState or None, default=None
         Chooses the calibration rows.
 
@@ -178,8 +93,9 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
     ----------
     estimator_ : the fitted estimator
     report_ : PromiseReport
-    value_ : float or None
-        The value of the estimator's caution parameter; None if nothing is answered.
+        What was chosen, what was found, and what holds.
+    values_ : ndarray of shape (n_labels,)
+        The value of the estimator's caution parameter for each label; NaN: it is never answered.
 
     References
     ----------
@@ -188,6 +104,9 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
     A. N. Angelopoulos, S. Bates, E. J. Candes, M. I. Jordan and L. Lei, Learn then test:
     calibrating predictive algorithms to achieve risk control, Annals of Applied Statistics, 2025.
+
+    K. M. Cohen, S. Park, O. Simeone and S. Shamai, Cross-validation conformal risk control,
+    IEEE International Symposium on Information Theory, 2024.
 
     Examples
     --------
@@ -198,7 +117,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
     >>> Y = (X + 0.5 * rng.normal(size=X.shape) > 0).astype(int)
     >>> chain = CredalChainClassifier(random_state=0)
     >>> promised = PromisedClassifier(chain, {"row_error": 0.2}, random_state=0).fit(X, Y)
-    >>> promised.report_.estimate <= 0.2
+    >>> promised.report_.promises[0].estimate <= 0.2
     True
     """
 
@@ -208,176 +127,265 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         promise: Any = None,
         *,
         confidence: float | None = None,
+        method: str = "auto",
         calibration: Any = 0.3,
+        values: Any = None,
         random_state: Any = None,
     ) -> None:
         self.estimator = estimator
         self.promise = promise
         self.confidence = confidence
+        self.method = method
         self.calibration = calibration
+        self.values = values
         self.random_state = random_state
+
+    # -- fitting ---------------------------------------------------------------------------
 
     def fit(self, X: Any, Y: Any) -> "PromisedClassifier":
         """Fit the estimator to some of the rows, and choose its caution on the others."""
-        risk, level = self._promised()
+        targets, labels = Targets.learn(Y)
+        promises = read_promises(self.promise, self.confidence, targets.names.tolist())
+        method = read_method(self.method, self.calibration, self.confidence, promises)
         if sparse.issparse(X):
             X = X.tocsr()  # rows are taken out of it
+        if method in ("cross_conformal", "cross_fit"):
+            return self._fit_folds(X, Y, labels, promises, method)
+        starts = None
         if isinstance(self.calibration, str):
-            check_choice("calibration", self.calibration, ("prefit",))
-            self._check_rows(X.shape[0] if hasattr(X, "shape") else len(X), risk, level)
-            self.estimator_, seen = self.estimator, None
+            check_rows(labels, promises)
+            self.estimator_ = self.estimator
             check_is_fitted(self.estimator_)
         else:
-            train, held_out = self._split(X.shape[0] if hasattr(X, "shape") else len(X))
-            self._check_rows(len(held_out), risk, level)
-            unfitted = JointDecision() if self.estimator is None else clone(self.estimator)
-            self.estimator_ = unfitted.fit(take_rows(X, train), take_rows(Y, train))
-            seen = take_rows(X, train[:_MOST_LOOKED_AT])
-            X, Y = take_rows(X, held_out), take_rows(Y, held_out)
+            train, held_out = self._split(len(labels))
+            check_rows(labels[held_out], promises)
+            self.estimator_ = self._unfitted().fit(take_rows(X, train), take_rows(Y, train))
+            X, Y, seen = (
+                take_rows(X, held_out),
+                take_rows(Y, held_out),
+                take_rows(X, train[:_MOST_LOOKED_AT]),
+            )
+            values = self._values()
+            starts = spread_starts(_answered(self._path(self.estimator_, seen, values)))
+        self._check_estimator()
+        truth = self.read_labels(Y)
+        found, answered = self._tallies(self.estimator_, X, truth, promises)
+        if starts is None:  # no rows to look at but those that test
+            starts = np.linspace(0, len(answered) - 1, 7).astype(np.int64)[1:-1]
+        kept = [
+            kept_values(promise, one, starts) for promise, one in zip(promises, found, strict=True)
+        ]
+        self._choose(promises, found, kept, answered, truth, method)
+        return self
+
+    def _fit_folds(
+        self, X: Any, Y: Any, labels: Labels, promises: list[Promise], method: str
+    ) -> "PromisedClassifier":
+        """Choose by cross-validation."""
+        splits, n = self._folds(len(labels), promises, method)
+        rows = np.sort(check_random_state(self.random_state).permutation(len(labels))[:n])
+        X, Y, truth = take_rows(X, rows), take_rows(Y, rows), labels[rows]
+        fitted, by_fold, answered = [], [], []
+        for fold in fitted_folds(repeat(self._unfitted()), X, Y, splits):
+            fitted.append(fold.estimator)
+            self.estimator_ = fold.estimator
+            self._check_estimator()
+            found, its_answered = self._tallies(fold.estimator, fold.X, truth[fold.rows], promises)
+            by_fold.append(found)
+            answered.append(its_answered * len(fold.rows) / n)
+        total = [sum_up(one) for one in zip(*by_fold, strict=True)]
+        completeness = np.sum(answered, axis=0)
+        if method == "cross_conformal":
+            self.estimator_ = AgreeingClassifiers(fitted)
+            kept = [
+                kept_by_agreement(promise, [one[at] for one in by_fold])
+                for at, promise in enumerate(promises)
+            ]
+        else:
+            starts = spread_starts(completeness.mean(axis=1))
+            kept = [
+                kept_values(promise, one, starts)
+                for promise, one in zip(promises, total, strict=True)
+            ]
+            self.estimator_ = self._unfitted().fit(X, Y)
+        self._choose(promises, total, kept, completeness, truth, method)
+        return self
+
+    def _folds(
+        self, n: int, promises: list[Promise], method: str
+    ) -> tuple[list[tuple[Any, Any]], int]:
+        """Splits, and how many rows they are of: for agreement, folds are of the same size."""
+        splitter = self.calibration
+        if isinstance(splitter, Integral):
+            splitter = KFold(int(splitter), shuffle=True, random_state=_seed(self.random_state))
+        n_folds = splitter.get_n_splits()
+        if method == "cross_fit":
+            return list(splitter.split(np.zeros((n, 1)))), n
+        needed = max(fewest_rows(promise.level, None) for promise in promises)
+        if n_folds < needed or n < n_folds:
+            raise ValueError(
+                f"calibration: answers by agreement of fold models need at least {needed} folds "
+                f"for a level of {min(promise.level for promise in promises):g}, and as many rows, "
+                f"got {n_folds} folds and {n} rows."
+            )
+        n -= n % n_folds
+        splits = list(splitter.split(np.zeros((n, 1))))
+        tested = np.concatenate([test for _, test in splits])
+        if {len(test) for _, test in splits} != {n // n_folds} or len(np.unique(tested)) < n:
+            raise ValueError(
+                "calibration: answers by agreement of fold models need folds of the same size "
+                f"that hold every row once, as KFold gives them, got {self.calibration!r}."
+            )
+        return splits, n
+
+    def _unfitted(self) -> Any:
+        if self.estimator is None:
+            return JointDecision(random_state=_seed(self.random_state))
+        return clone(self.estimator)
+
+    def _check_estimator(self) -> None:
+        final, _ = unwrap(self.estimator_)
         for name in ("predict_path", "caution_parameter", "larger_is_more_cautious", "nested_"):
-            if not hasattr(self.estimator_, name):
+            if not hasattr(final, name):
                 raise TypeError(
                     f"estimator must have {name}, like JointDecision(), got {self.estimator!r}."
                 )
-        tested = self._spread_values(seen)
-        self._calibrate(X, self.estimator_.read_labels(Y), risk, level, tested)
-        return self
-
-    def _spread_values(self, seen: Any) -> NDArray[np.int64]:
-        """A few places among the values that answer different shares of labels.
-
-        Seen in training rows, so that the calibration rows have no part in it; without such rows,
-        evenly spread.
-        """
-        values = self._values()
-        if seen is None:
-            return np.arange(0, len(values), -(-len(values) // _N_TESTS))
-        answered = np.array(
-            [(one != ABSTAIN).mean() for one in self.estimator_.predict_path(seen, values)]
-        )
-        wanted = np.linspace(1, 0, _N_TESTS, endpoint=False)
-        return np.unique([np.abs(answered - share).argmin() for share in wanted])
-
-    def _promised(self) -> tuple[Risk, float]:
-        promise = {"row_error": 0.1} if self.promise is None else self.promise
-        if not isinstance(promise, Mapping) or len(promise) != 1:
-            raise ValueError(
-                f"promise must be a dict with one risk and its level, like {{'row_error': 0.1}}, "
-                f"got {promise!r}."
-            )
-        ((name, level),) = promise.items()
-        if not _is_share(level):
-            raise ValueError(f"the level of a promise must lie between 0 and 1, got {level!r}.")
-        if self.confidence is not None and not _is_share(self.confidence):
-            raise ValueError(
-                f"confidence must be None or between 0 and 1, got {self.confidence!r}."
-            )
-        if callable(name):
-            return own_risk(name), float(level)
-        check_choice("promise", name, tuple(RISKS))
-        if self.confidence is None and not RISKS[name].falls:
-            raise ValueError(_needs_confidence(name))
-        return RISKS[name], float(level)
 
     def _split(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        if not _is_share(self.calibration):
-            raise ValueError(
-                "calibration must be a share of the rows between 0 and 1, or 'prefit', "
-                f"got {self.calibration!r}."
-            )
         shuffled = check_random_state(self.random_state).permutation(n)
         n_held_out = int(np.ceil(self.calibration * n))
         return np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])
 
-    def _check_rows(self, n: int, risk: Risk, level: float) -> None:
-        needed = fewest_rows(level, self.confidence)
-        if n < needed:
-            how = "" if self.confidence is None else f" with confidence {self.confidence:g}"
-            raise ValueError(
-                f"the promise {risk.name} at most {level:g}{how} needs at least {needed} rows for "
-                f"calibration, got {n}: even without an error, fewer could not show it."
-            )
-
-    def _calibrate(self, X: Any, truth: Labels, risk: Risk, level: float, tested: Any) -> None:
-        """``tested`` are the values that are tried if the risk may rise with caution."""
-        complete = (truth != MISSING).all(axis=1)
-        if not complete.all():
-            X, truth = take_rows(X, np.flatnonzero(complete)), truth[complete]
-            self._check_rows(len(truth), risk, level)
-        values = self._values()
-        losses, estimates, answered = self._along(X, truth, risk, level, values)
-        falls = risk.falls and self.estimator_.nested_
-        if not falls and risk.name not in RISKS:  # a function: does caution only lower its losses?
-            falls = bool((np.diff(losses, axis=0) <= 0).all())
-        if self.confidence is None:
-            if not falls:
-                raise ValueError(_needs_confidence(risk.name))
-            kept = conformal_bound(losses.mean(axis=1), len(truth)) <= level + _ROUNDING
-        else:
-            kept = self._tested(losses, risk, level, falls, tested)
-        bold = np.flatnonzero(kept)
-        chosen = int(bold[0]) if len(bold) else None
-        self.value_ = None if chosen is None else float(values[chosen])
-        estimate = 0.0 if chosen is None else float(estimates[chosen])
-        self.report_ = PromiseReport(
-            risk.name,
-            level,
-            self.confidence,
-            "conformal" if self.confidence is None else "learn then test",
-            self.value_,
-            self.estimator_.caution_parameter,
-            len(truth),
-            estimate,
-            _interval(estimate, len(truth), risk),
-            0.0 if chosen is None else float(answered[chosen]),
-        )
+    # -- choosing --------------------------------------------------------------------------
 
     def _values(self) -> FloatArray:
         """From bold to cautious."""
-        return _S if self.estimator_.larger_is_more_cautious else _REWARDS
+        final, _ = unwrap(self.estimator_)
+        rising = final.larger_is_more_cautious
+        if self.values is None:
+            return _S if rising else _REWARDS
+        values = np.unique(np.asarray(self.values, dtype=np.float64))
+        if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
+            raise ValueError(f"values must be several numbers, got {self.values!r}.")
+        return values if rising else values[::-1]
 
-    def _along(
-        self, X: Any, truth: Labels, risk: Risk, level: float, values: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Losses (values, n), the risk and the share of labels answered at each value."""
-        n, m = truth.shape
-        losses = np.empty((len(values), n))
-        bad, every, answered = (np.zeros(len(values)) for _ in range(3))
-        at_once = max(1, _MOST_CELLS // (len(values) * m))
-        for first in range(0, n, at_once):
-            rows = np.arange(first, min(first + at_once, n))
-            path = np.asarray(self.estimator_.predict_path(take_rows(X, rows), values))
-            losses[:, rows] = risk.losses(truth[rows], path, level)
-            part, total = risk.counts(truth[rows], path)
-            bad += np.sum(part, axis=-1)
-            every += len(rows) if total is None else np.sum(total, axis=-1)
-            answered += (path != ABSTAIN).mean(axis=2).sum(axis=1)
-        return losses, bad / np.where(every > 0, every, 1.0), answered / n
+    def _path(self, estimator: Any, X: Any, values: Any) -> Labels:
+        final, Z = unwrap(estimator, X)
+        return np.asarray(final.predict_path(Z, values))
 
-    def _tested(
-        self, losses: FloatArray, risk: Risk, level: float, falls: bool, tested: Any
-    ) -> Any:
-        """Which values keep the promise, with all tests together right with the confidence."""
-        assert self.confidence is not None
-        n, doubt = losses.shape[1], 1 - self.confidence
-        if risk.is_yes_or_no:
-            p = binomial_p_value(np.rint(losses.sum(axis=1)).astype(np.int64), n, level)
-        else:
-            p = p_value(losses, level)
-        if falls:  # from the cautious end, until one fails
-            return np.logical_and.accumulate((p <= doubt)[::-1])[::-1]
-        kept = np.zeros(len(p), dtype=bool)
-        ordered = tested[np.argsort(p[tested], kind="stable")]
-        limits = doubt / np.arange(len(ordered), 0, -1)  # Holm
-        kept[ordered] = np.logical_and.accumulate(p[ordered] <= limits)
-        return kept
+    def _tallies(
+        self, estimator: Any, X: Any, truth: Labels, promises: list[Promise]
+    ) -> tuple[list[Tally], FloatArray]:
+        """Losses at every value, for each promise, and the share of each label answered, (V, m)."""
+        final, _ = unwrap(estimator)
+        values, nested = self._values(), bool(final.nested_)
+        tallies, answered = [], np.zeros((len(values), truth.shape[1]))
+        for rows in _chunks(len(truth), max(1, _MOST_CELLS // (len(values) * truth.shape[1]))):
+            path = self._path(estimator, take_rows(X, rows), values)
+            tallies.append([tally(promise, truth[rows], path, nested) for promise in promises])
+            answered += (path != ABSTAIN).sum(axis=1)
+        return [sum_up(one) for one in zip(*tallies, strict=True)], answered / len(truth)
 
-    def predict_partial(self, X: Any) -> Labels:
-        """Labels 1, 0, or -1 where the promise does not allow an answer: int8, (n, m)."""
+    def _choose(
+        self,
+        promises: list[Promise],
+        found: list[Tally],
+        kept: list[NDArray[np.bool_]],
+        answered: FloatArray,
+        truth: Labels,
+        method: str,
+    ) -> None:
+        """Take the boldest value that keeps all promises, about rows or about each label."""
+        values, names = self._values(), self.label_names_.tolist()
+        final, _ = unwrap(self.estimator_)
+        own = float(getattr(final, final.caution_parameter, np.nan))
+        places = np.full(len(names), np.abs(values - own).argmin())
+        self.values_ = np.full(len(names), own)  # where nothing is promised
+        for label in {promise.label for promise in promises}:
+            its = [
+                one for promise, one in zip(promises, kept, strict=True) if promise.label == label
+            ]
+            bold = np.flatnonzero(np.logical_and.reduce(its))
+            columns = _columns(label)
+            places[columns] = bold[0] if len(bold) else -1
+            self.values_[columns] = values[bold[0]] if len(bold) else np.nan
+        results = [
+            self._result(promise, one, values, places, answered)
+            for promise, one in zip(promises, found, strict=True)
+        ]
+        about = {result.label for result in results}
+        bought = np.where(places < 0, 0.0, answered[places, np.arange(len(names))])
+        self.report_ = PromiseReport(
+            method,
+            self.confidence,
+            final.caution_parameter,
+            len(truth),
+            int((truth == MISSING).any(axis=1).sum()),
+            float(bought.mean()),
+            tuple(results),
+            () if None in about else tuple(name for name in names if name not in about),
+        )
+
+    def _result(
+        self,
+        promise: Promise,
+        found: Tally,
+        values: FloatArray,
+        places: NDArray[np.int64],
+        answered: FloatArray,
+    ) -> PromiseResult:
+        columns = _columns(promise.label)
+        name = None if promise.label is None else str(self.label_names_[promise.label])
+        about = (promise.risk.name, promise.level, name, promise.confidence)
+        completeness = answered[:, columns].mean(axis=1)
+        at = int(places[columns][0])
+        if at >= 0:
+            return PromiseResult(
+                *about,
+                float(values[at]),
+                int(found.n[at]),
+                float(found.risk[at]),
+                interval(promise, found, at),
+                float(completeness[at]),
+            )
+        parameter = unwrap(self.estimator_)[0].caution_parameter
+        answering = np.flatnonzero((completeness > 0) & (found.n > 0))
+        if len(answering) == 0:
+            reason = f"no {parameter} answers anything in the calibration rows"
+            return PromiseResult(*about, None, 0, 0.0, (0.0, 0.0), 0.0, reason)
+        last = answering[-1]
+        reason = (
+            f"even {parameter} = {values[last]:.4g}, which answers {completeness[last]:.1%}, has "
+            f"a risk of {found.risk[last]:.3f} in {int(found.n[last])} calibration rows: too much, "
+            "or too few rows to promise it"
+        )
+        return PromiseResult(*about, None, int(found.n[last]), 0.0, (0.0, 0.0), 0.0, reason)
+
+    # -- predicting ------------------------------------------------------------------------
+
+    def predict_partial(self, X: Any, *, known: Any = None) -> Labels:
+        """Labels 1, 0, or -1 where the promise does not allow an answer: int8, (n, m).
+
+        ``known`` (n, m) are labels that were answered already, -1 elsewhere; the promise is about
+        rows without them.
+        """
         check_is_fitted(self, "report_")
-        value = self._values()[-1] if self.value_ is None else self.value_
-        labels = np.asarray(self.estimator_.predict_path(X, [value])[0])
-        return np.full_like(labels, ABSTAIN) if self.value_ is None else labels
+        if known is not None:
+            return np.asarray(self.infer(X, known=known).labels)
+        return self._by_label(self._path(self.estimator_, X, self._used()))
+
+    def _used(self) -> FloatArray:
+        """The distinct values of all labels; any one if no label is answered."""
+        used = np.unique(self.values_[np.isfinite(self.values_)])
+        return used if len(used) else self._values()[-1:]
+
+    def _by_label(self, path: NDArray[Any]) -> NDArray[Any]:
+        """Each label's column from answers (values, n, m) at the value it has; open without one."""
+        never = ~np.isfinite(self.values_)
+        places = np.where(never, 0, np.searchsorted(self._used(), np.where(never, 0, self.values_)))
+        labels = np.stack([path[at, :, j] for j, at in enumerate(places)], axis=1)
+        labels[:, never] = ABSTAIN
+        return labels
 
     def infer(self, X: Any, *, known: Any = None) -> Any:
         """Labels and bounds, a :class:`CredalPrediction`.
@@ -385,12 +393,25 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         ``known`` are labels that were answered already; the promise is about rows without them.
         """
         check_is_fitted(self, "report_")
-        value = self._values()[-1] if self.value_ is None else self.value_
-        parameter = {self.estimator_.caution_parameter: value}
-        prediction = self.estimator_.infer(X, known=known, **parameter)
-        if self.value_ is not None:
-            return prediction
-        return replace(prediction, labels=np.full_like(prediction.labels, ABSTAIN))
+        final, Z = unwrap(self.estimator_, X)
+        found = [
+            final.infer(Z, known=known, **{final.caution_parameter: value})
+            for value in self._used().tolist()
+        ]
+        labels = self._by_label(np.stack([one.labels for one in found]))
+        if known is not None:  # what is known is answered in any case
+            given = np.asarray(final.targets_.encode_known(known, len(labels)))
+            labels = np.where(given != MISSING, given, labels)
+        if len(found) == 1:
+            return replace(found[0], labels=labels)
+        places = np.searchsorted(self._used(), np.nan_to_num(self.values_, nan=self._used()[0]))
+        columns = list(enumerate(places.tolist()))
+        return replace(
+            found[0],
+            labels=labels,
+            log_odds=np.stack([found[at].log_odds[:, j] for j, at in columns], axis=1),
+            given_interval=np.stack([found[at].interval[:, j] for j, at in columns], axis=1),
+        )
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The estimator's own: every label answered, nothing promised."""
@@ -404,11 +425,12 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
     def read_labels(self, Y: Any) -> Labels:
         """True labels of new rows, in the form of ``predict_partial``."""
-        check_is_fitted(self, "report_")
-        return np.asarray(self.estimator_.read_labels(Y))
+        check_is_fitted(self, "estimator_")
+        return np.asarray(unwrap(self.estimator_)[0].read_labels(Y))
 
     def score(self, X: Any, y: Any) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
+        check_is_fitted(self, "report_")
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
     def check(self, X: Any, Y: Any, *, confidence: float = 0.95) -> PromiseCheck:
@@ -418,40 +440,72 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         that holds is at most 1 - ``confidence``.
         """
         check_is_fitted(self, "report_")
-        risk, level = self._promised()
+        if not is_share(confidence):
+            raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
         truth, answers = self.read_labels(Y), self.predict_partial(X)
-        complete = (truth != MISSING).all(axis=1)
-        truth, answers = truth[complete], answers[complete]
-        evidence = evidence_against(risk.losses(truth, answers, level), level)
-        estimate = float(risk.estimate(truth, answers)) if len(truth) else 0.0
-        return PromiseCheck(risk.name, level, confidence, estimate, evidence)
+        promises = read_promises(self.promise, self.confidence, self.label_names_.tolist())
+        share = 1 - (1 - confidence) / len(promises)
+        tests = []
+        for promise in promises:
+            losses, rows, estimate = _counting_losses(promise, truth, answers)
+            evidence = evidence_against(losses, promise.level)
+            name = None if promise.label is None else str(self.label_names_[promise.label])
+            tests.append(
+                PromiseTest(promise.risk.name, promise.level, name, share, estimate, evidence, rows)
+            )
+        return PromiseCheck(confidence, tuple(tests))
+
+    @property
+    def n_features_in_(self) -> int:
+        """The estimator's own."""
+        return int(self.estimator_.n_features_in_)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """The estimator's own, where columns had names."""
+        return np.asarray(self.estimator_.feature_names_in_)
 
     @property
     def classes_(self) -> NDArray[Any]:
         """The estimator's own."""
-        return np.asarray(self.estimator_.classes_)
+        return np.asarray(unwrap(self.estimator_)[0].classes_)
 
     @property
     def label_names_(self) -> NDArray[np.str_]:
-        return np.asarray(self.estimator_.label_names_)
+        return np.asarray(unwrap(self.estimator_)[0].label_names_)
 
 
-def _needs_confidence(risk: str) -> str:
-    return (
-        f"{risk} may rise with caution, so nothing is known of it on average: pass a confidence, "
-        "such as 0.9."
-    )
+def _counting_losses(
+    promise: Promise, truth: Labels, answers: Labels
+) -> tuple[FloatArray, NDArray[np.int64], float]:
+    """Losses of the rows that count, which rows these are, and the risk in them."""
+    if promise.label is None:
+        rows = np.flatnonzero((truth != MISSING).all(axis=1))
+        truth, answers = truth[rows], answers[rows]
+        estimate = float(promise.risk.estimate(truth, answers)) if len(rows) else 0.0
+        return promise.risk.losses(truth, answers, promise.level), rows, estimate
+    assert promise.risk.count_labels is not None
+    bad, every = promise.risk.count_labels(truth, answers)
+    rows = np.flatnonzero(every[:, promise.label])
+    losses = bad[rows, promise.label].astype(np.float64)
+    return losses, rows, float(losses.mean()) if len(rows) else 0.0
 
 
-def _is_share(value: Any) -> bool:
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    return is_number and bool(0 < value < 1)
+def _columns(label: int | None) -> slice:
+    """Of the labels that a promise is about."""
+    return slice(None) if label is None else slice(label, label + 1)
 
 
-def _interval(estimate: float, n: int, risk: Risk) -> tuple[float, float]:
-    """95 % confidence, without the choice of the value taken into account."""
-    if risk.is_yes_or_no:
-        found = stats.binomtest(round(estimate * n), n).proportion_ci(0.95)
-        return float(found.low), float(found.high)
-    width = float(np.sqrt(np.log(2 / 0.05) / (2 * n)))
-    return max(0.0, estimate - width), min(1.0, estimate + width)
+def _seed(random_state: Any) -> Any:
+    """A seed is passed on; a generator is left to what it was given for."""
+    return random_state if isinstance(random_state, Integral) else None
+
+
+def _answered(path: Labels) -> FloatArray:
+    """Share of labels answered at every value, (V,)."""
+    return np.asarray((path != ABSTAIN).mean(axis=(1, 2)))
+
+
+def _chunks(n: int, at_once: int) -> Iterator[NDArray[np.int64]]:
+    for first in range(0, max(n, 1), at_once):
+        yield np.arange(first, min(first + at_once, n))

@@ -4,6 +4,8 @@ A loss is one number for each row, because labels of one row depend on each othe
 to be exchangeable with those to come.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
@@ -14,7 +16,7 @@ _STAKES = np.geomspace(0.02, 0.8, 12)  # shares of what a gambler can lose at mo
 _MOST_GROWTH = 600.0  # of a logarithm, below what overflows
 
 
-def conformal_bound(mean_loss: FloatArray, n: int) -> FloatArray:
+def conformal_bound(mean_loss: FloatArray, n: Any) -> FloatArray:
     """What the expected loss of a new row is at most, for losses that caution can only lower.
 
     If the boldest value is taken for which this is at most a level, the expected loss is at most
@@ -25,10 +27,10 @@ def conformal_bound(mean_loss: FloatArray, n: int) -> FloatArray:
     A. N. Angelopoulos, S. Bates, A. Fisch, L. Lei and T. Schuster, Conformal risk control,
     ICLR 2024.
     """
-    return (n * mean_loss + 1.0) / (n + 1)
+    return np.asarray((n * mean_loss + 1.0) / (n + 1))
 
 
-def binomial_p_value(n_wrong: NDArray[np.int64], n: int, level: float) -> FloatArray:
+def binomial_p_value(n_wrong: NDArray[np.int64], n: Any, level: float) -> FloatArray:
     """P-value of "the risk is above the level" for losses 0 and 1: exact."""
     return np.asarray(stats.binom.cdf(n_wrong, n, level))
 
@@ -47,22 +49,28 @@ def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: int, level: float) -> Fl
     return np.asarray(np.minimum(np.minimum(hoeffding, bentkus), 1.0))
 
 
-def betting_p_value(losses: FloatArray, level: float) -> FloatArray:
-    """P-value of "the risk is above the level" from losses (..., n) in [0, 1].
+def bets_below(losses: FloatArray, level: float) -> FloatArray:
+    """Logarithm of what bets on losses (..., n) below the level make of 1, (stakes, ...).
 
-    Bets that losses are below the level: much stronger than bounds that know the mean alone where
-    losses vary little, as those of ratios do.
+    It adds up over rows.
     """
     stakes = _STAKES / (1 - level)
-    growth = [np.log1p(stake * (level - losses)).sum(axis=-1) for stake in stakes]
+    return np.array([np.log1p(stake * (level - losses)).sum(axis=-1) for stake in stakes])
+
+
+def betting_p_value(growth: FloatArray) -> FloatArray:
+    """P-value of "the risk is above the level" from :func:`bets_below`.
+
+    Much stronger than bounds that know the mean alone where losses vary little, as those of
+    ratios do.
+    """
     capital = np.exp(np.minimum(growth, _MOST_GROWTH)).mean(axis=0)
     return np.asarray(np.minimum(1 / np.maximum(capital, 1e-300), 1.0))
 
 
-def p_value(losses: FloatArray, level: float) -> FloatArray:
+def p_value(mean_loss: FloatArray, growth: FloatArray, n: int, level: float) -> FloatArray:
     """P-value of "the risk is above the level" by whichever of two tests says more, (...,)."""
-    n = losses.shape[-1]
-    both = hoeffding_bentkus_p_value(losses.mean(axis=-1), n, level), betting_p_value(losses, level)
+    both = hoeffding_bentkus_p_value(mean_loss, n, level), betting_p_value(growth)
     return np.asarray(np.minimum(2 * np.minimum(*both), 1.0))
 
 
@@ -79,6 +87,25 @@ def fewest_rows(level: float, confidence: float | None) -> int:
     if confidence is None:
         return int(np.ceil(1 / level - 1e-9)) - 1
     return int(np.ceil(np.log1p(-confidence) / np.log1p(-level) - 1e-9))
+
+
+def interval_of_share(n_bad: float, n: float) -> tuple[float, float]:
+    """In which a share lies with 95 % confidence, from independent rows (Clopper and Pearson)."""
+    if n == 0:
+        return 0.0, 1.0
+    found = stats.binomtest(round(n_bad), round(n)).proportion_ci(0.95)
+    return float(found.low), float(found.high)
+
+
+def interval_of_ratio(bad: float, every: float, n: int) -> tuple[float, float]:
+    """In which E[bad] / E[every] lies with 95 % confidence, from sums over ``n`` rows.
+
+    Hoeffding's inequality for bad - ratio * every, whose range has length 1.
+    """
+    if every == 0:
+        return 0.0, 1.0
+    width = n * float(np.sqrt(np.log(2 / 0.05) / (2 * n)))
+    return max(0.0, (bad - width) / every), min(1.0, (bad + width) / every)
 
 
 def evidence_against(losses: FloatArray, level: float) -> FloatArray:

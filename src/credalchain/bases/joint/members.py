@@ -1,7 +1,8 @@
 """Other models that put weights on the label vectors of training rows."""
 
 from numbers import Real
-from typing import Any, Protocol
+from operator import attrgetter
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +22,7 @@ Numbers = NDArray[np.float32]
 
 _FLOOR = 0.02  # share of all vectors alike, so that no row's score is zero
 _WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
+_RIDGES = (1.0, 0.3, 3.0)  # the first with all widths, the others with the best
 _LEAST_SEEN = 0.1  # of the rows must have a vector that another row has
 _LEAST_WEIGHT = 2e-3  # smaller weights of a row are given to the others
 
@@ -87,9 +89,9 @@ class KernelPowerset(BaseEstimator):
 
     A ridge regression predicts for every vector whether a row has it. The positive part of that,
     raised to a power and normalised, is its probability (least-squares probabilistic
-    classification). Rows left out have a
-    closed form, by which the width of the Gaussian kernel and the power are chosen, so nothing is
-    fitted twice. Columns are standardised; a missing value is its column's mean.
+    classification). Rows left out have a closed form, by which the width of the Gaussian kernel,
+    the ridge and the power are chosen. Columns are standardised; a missing value is its column's
+    mean.
 
     Parameters
     ----------
@@ -98,8 +100,8 @@ class KernelPowerset(BaseEstimator):
         proportion to rows * max_centres ** 2, and a few arrays of rows * max_centres numbers.
     max_vectors : int, default=300
         The most frequent label vectors that are learned. Vectors that occur once never are.
-    ridge : float, default=1.0
-        How much coefficients are held back.
+    ridge : float, default=None
+        How much coefficients are held back. None chooses among 0.3, 1 and 3.
 
     References
     ----------
@@ -108,7 +110,7 @@ class KernelPowerset(BaseEstimator):
     """
 
     def __init__(
-        self, *, max_centres: int = 2000, max_vectors: int = 300, ridge: float = 1.0
+        self, *, max_centres: int = 2000, max_vectors: int = 300, ridge: float | None = None
     ) -> None:
         self.max_centres = max_centres
         self.max_vectors = max_vectors
@@ -118,8 +120,8 @@ class KernelPowerset(BaseEstimator):
         check_whole("max_centres", self.max_centres, at_least=2)
         check_whole("max_vectors", self.max_vectors, at_least=2)
         is_number = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool)
-        if not is_number or not 0 < self.ridge < np.inf:
-            raise ValueError(f"ridge must be a positive number, got {self.ridge!r}.")
+        if self.ridge is not None and not (is_number and 0 < self.ridge < np.inf):
+            raise ValueError(f"ridge must be None or a positive number, got {self.ridge!r}.")
 
     def fit_vectors(
         self, X: Numbers, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
@@ -139,20 +141,19 @@ class KernelPowerset(BaseEstimator):
         targets[np.flatnonzero(learned), place[learned]] = 1.0
         distances = _squared_distances(Z, centres)
         middle = float(np.median(distances[:: max(1, len(Z) // 500)])) or 1.0
-        least = np.inf
-        for width in _WIDTHS:
-            gamma = width / middle
-            coefficients, left_out = _ridge(
-                np.exp(-np.float32(gamma) * distances), centres, gamma, targets, self.ridge
-            )
-            loss, power = _best_power(left_out, place)
-            if loss < least:
-                least = loss
-                prior = targets.mean(axis=0) / targets.mean(axis=0).sum()
-                fitted = FittedKernel(
-                    scale, centres, gamma, coefficients, power, prior, classes, n_vectors
-                )
-                held_out = fitted.normalised(left_out)
+        prior = targets.mean(axis=0) / targets.mean(axis=0).sum()
+        ridges = _RIDGES if self.ridge is None else (self.ridge,)
+        best = min(
+            (_try(distances, centres, targets, place, w / middle, ridges[0]) for w in _WIDTHS),
+            key=attrgetter("loss"),
+        )
+        for ridge in ridges[1:]:
+            other = _try(distances, centres, targets, place, best.gamma, ridge)
+            best = min(best, other, key=attrgetter("loss"))
+        fitted = FittedKernel(
+            scale, centres, best.gamma, best.coefficients, best.power, prior, classes, n_vectors
+        )
+        held_out = fitted.normalised(best.left_out)
         return fitted, on_vectors(held_out, classes, n_vectors)
 
 
@@ -215,6 +216,30 @@ def _ridge(
     own = np.minimum(np.einsum("ij,ij->i", smoother, kernel), 0.99)[:, None]
     left_out = (kernel @ coefficients - own * targets) / (1 - own)
     return np.asarray(coefficients, np.float32), np.asarray(left_out, np.float32)
+
+
+class _Tried(NamedTuple):
+    """A kernel machine with one width and ridge, and how well it does on rows left out."""
+
+    loss: float
+    gamma: float
+    power: float
+    coefficients: Numbers
+    left_out: Numbers
+
+
+def _try(
+    distances: Numbers,
+    centres: Numbers,
+    targets: Numbers,
+    place: NDArray[np.int64],
+    gamma: float,
+    ridge: float,
+) -> _Tried:
+    kernel = np.exp(-np.float32(gamma) * distances)
+    coefficients, left_out = _ridge(kernel, centres, gamma, targets, ridge)
+    loss, power = _best_power(left_out, place)
+    return _Tried(loss, gamma, power, coefficients, left_out)
 
 
 def _inverse(matrix: Numbers) -> Numbers:

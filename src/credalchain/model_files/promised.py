@@ -1,0 +1,171 @@
+"""Classifiers with a promise in files: what was promised and found, around the classifiers."""
+
+from collections.abc import Mapping
+from dataclasses import asdict
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._version import __version__
+from credalchain.model_files import classifiers
+from credalchain.persistence.archive import FORMAT, SCHEMA
+from credalchain.persistence.checks import Arrays, Description, ModelFileError, as_json, whole
+from credalchain.promises.agreement import AgreeingClassifiers
+from credalchain.promises.classifier import PromisedClassifier
+from credalchain.promises.reading import read_promises
+from credalchain.promises.report import GUARANTEES, PromiseReport, PromiseResult
+from credalchain.promises.risks import RISKS
+from credalchain.validation import check_s
+
+_MOST_MODELS = 1000
+
+
+def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
+    """Everything that :func:`restore` needs."""
+    if not isinstance(classifier, PromisedClassifier):
+        return classifiers.describe(classifier)
+    if not hasattr(classifier, "report_"):
+        raise ValueError(f"only a fitted PromisedClassifier can be saved, got {classifier!r}.")
+    promise = {
+        "parameters": _parameters(classifier),
+        "values": [float(one) if np.isfinite(one) else None for one in classifier.values_],
+        "report": as_plain(asdict(classifier.report_)),
+    }
+    inner = classifier.estimator_
+    if not isinstance(inner, AgreeingClassifiers):
+        description, arrays = classifiers.describe(inner)
+        return {**description, "schema": SCHEMA, "promise": promise}, arrays
+    described, arrays = [], {}
+    for place, one in enumerate(inner.estimators):
+        description, its_arrays = classifiers.describe(one)
+        described.append(description)
+        arrays.update({f"{place}.{name}": values for name, values in its_arrays.items()})
+    return {
+        "format": FORMAT,
+        "schema": SCHEMA,
+        "package": __version__,
+        "promise": promise,
+        "estimators": described,
+    }, arrays
+
+
+def _parameters(classifier: PromisedClassifier) -> Description:
+    promise = {"row_error": 0.1} if classifier.promise is None else classifier.promise
+    if any(callable(risk) for risk in promise):
+        raise ValueError(
+            "a promise about a function of your own cannot be saved, because it is code."
+        )
+    names = classifier.label_names_.tolist()
+    by_name = {
+        risk: {_name(label, names): as_json(one) for label, one in level.items()}
+        if isinstance(level, Mapping)
+        else as_json(level)
+        for risk, level in promise.items()
+    }
+    calibration, seed = classifier.calibration, classifier.random_state
+    if hasattr(calibration, "get_n_splits"):
+        calibration = calibration.get_n_splits()
+    return {
+        "promise": by_name,
+        "confidence": as_json(classifier.confidence),
+        "method": classifier.method,
+        "calibration": as_json(calibration),
+        "values": None if classifier.values is None else as_json(np.asarray(classifier.values)),
+        "random_state": int(seed) if isinstance(seed, Integral) else None,
+    }
+
+
+def _name(label: Any, names: list[str]) -> str:
+    return label if isinstance(label, str) else names[label]
+
+
+def as_plain(value: Any) -> Any:
+    """Nested tuples, dicts and numbers as JSON has them."""
+    if isinstance(value, dict):
+        return {key: as_plain(one) for key, one in value.items()}
+    if isinstance(value, (tuple, list)):
+        return [as_plain(one) for one in value]
+    return as_json(value)
+
+
+def restore(description: Description, arrays: Arrays) -> Any:
+    """The classifier that :func:`describe` described."""
+    if "promise" not in description:
+        return classifiers.restore(description, arrays)
+    promise = description["promise"]
+    rest = {key: value for key, value in description.items() if key != "promise"}
+    if "estimators" in rest:
+        estimator: Any = AgreeingClassifiers(_restore_all(rest["estimators"], arrays))
+        shapes = {
+            (tuple(one.label_names_), one.n_features_in_, type(one)) for one in estimator.estimators
+        }
+        if len(shapes) != 1:
+            raise ModelFileError("the models that must agree have different labels or columns")
+    else:
+        estimator = classifiers.restore(rest, arrays)
+    classifier = PromisedClassifier(estimator, **promise["parameters"])
+    names = estimator.label_names_.tolist()
+    promises = read_promises(classifier.promise, classifier.confidence, names)
+    values = promise["values"]
+    if len(values) != len(names) or not all(one is None or _is_number(one) for one in values):
+        raise ModelFileError(f"values must be a number or null for each label, got {values!r}")
+    classifier.estimator_ = estimator
+    classifier.values_ = np.array([np.nan if one is None else one for one in values], dtype=float)
+    classifier.report_ = _restore_report(promise["report"], names)
+    if len(classifier.report_.promises) != len(promises):
+        raise ModelFileError("the report is not about what is promised")
+    if classifier.report_.parameter != estimator.caution_parameter:
+        raise ModelFileError("the report is not about this estimator")
+    if estimator.caution_parameter == "s":
+        for value in values:
+            check_s(0.0 if value is None else value)
+    return classifier
+
+
+def _restore_all(descriptions: Any, arrays: Arrays) -> list[Any]:
+    if not isinstance(descriptions, list) or not 1 <= len(descriptions) <= _MOST_MODELS:
+        raise ModelFileError("estimators must be several models")
+    known = {f"{place}." for place in range(len(descriptions))}
+    others = [name for name in arrays if name.partition(".")[0] + "." not in known]
+    if others:
+        raise ModelFileError(f"it holds other things: {', '.join(sorted(others))}")
+    restored = []
+    for place, description in enumerate(descriptions):
+        prefix = f"{place}."
+        own = {
+            name.removeprefix(prefix): values
+            for name, values in arrays.items()
+            if name.startswith(prefix)
+        }
+        restored.append(classifiers.restore(description, own))
+    return restored
+
+
+def _restore_report(report: Any, names: list[str]) -> PromiseReport:
+    results = []
+    for one in report["promises"]:
+        numbers = [one["level"], one["estimate"], one["completeness"], *one["interval"]]
+        optional = [one["confidence"], one["value"]]
+        sound = all(map(_is_number, numbers)) and len(one["interval"]) == 2
+        sound &= all(value is None or _is_number(value) for value in optional)
+        sound &= one["risk"] in RISKS and (one["label"] is None or one["label"] in names)
+        if not sound or not isinstance(one["reason"], str):
+            raise ModelFileError(f"a promise is not sound: {one!r}")
+        whole(one["n_rows"], "n_rows")
+        results.append(PromiseResult(**{**one, "interval": tuple(one["interval"])}))
+    sound = report["method"] in GUARANTEES and isinstance(report["parameter"], str)
+    sound &= report["confidence"] is None or _is_number(report["confidence"])
+    sound &= _is_number(report["completeness"])
+    if not sound or not all(name in names for name in report["not_promised"]):
+        raise ModelFileError("the report of a promise is not sound")
+    for name in ("n_rows", "n_incomplete"):
+        whole(report[name], name)
+    lists = {"promises": tuple(results), "not_promised": tuple(report["not_promised"])}
+    return PromiseReport(**{**report, **lists})
+
+
+def _is_number(value: Any) -> bool:
+    is_real = isinstance(value, Real) and not isinstance(value, bool)
+    return is_real and bool(0 <= value < np.inf)

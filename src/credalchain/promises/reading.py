@@ -1,0 +1,132 @@
+"""Reading what is promised, and how it is to be kept, before anything is fitted."""
+
+from collections.abc import Mapping
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+from credalchain.labels import MISSING
+from credalchain.promises.risks import RISKS, Labels, Risk, own_risk
+from credalchain.promises.selection import Promise
+from credalchain.promises.statistics import fewest_rows
+from credalchain.validation import check_choice
+
+METHODS = ("auto", "conformal", "learn_then_test", "cross_conformal", "cross_fit")
+
+
+def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promise]:
+    """The promises, about rows or about columns of labels; confidence is split over them."""
+    given = {"row_error": 0.1} if promise is None else promise
+    if not isinstance(given, Mapping) or not given:
+        raise ValueError(
+            "promise must be a dict with risks and their levels, like {'row_error': 0.1}, "
+            f"got {given!r}."
+        )
+    if confidence is not None and not is_share(confidence):
+        raise ValueError(f"confidence must be None or between 0 and 1, got {confidence!r}.")
+    entries: list[tuple[Risk, Any, int | None]] = []
+    for name, level in given.items():
+        if not callable(name):
+            check_choice("promise", name, tuple(RISKS))
+        risk = own_risk(name) if callable(name) else RISKS[name]
+        if not isinstance(level, Mapping):
+            entries.append((risk, level, None))
+            continue
+        if risk.count_labels is None or not level:
+            raise ValueError(
+                f"promise: levels for single labels are for {', '.join(RISKS)}, got {level!r} "
+                f"for {risk.name}."
+            )
+        entries += [(risk, its, _place(label, names)) for label, its in level.items()]
+    if len({label is None for _, _, label in entries}) > 1:
+        raise ValueError(
+            f"promise: levels must be all for whole rows or all for single labels, got {given!r}."
+        )
+    for _, level, _ in entries:
+        if not is_share(level):
+            raise ValueError(f"the level of a promise must lie between 0 and 1, got {level!r}.")
+    share = None if confidence is None else 1 - (1 - confidence) / len(entries)
+    return [Promise(risk, float(level), share, label) for risk, level, label in entries]
+
+
+def read_method(method: Any, calibration: Any, confidence: Any, promises: list[Promise]) -> str:
+    """How the promises are to be kept; refuses what has no guarantee and did not ask for none."""
+    check_choice("method", method, METHODS)
+    if isinstance(calibration, str):
+        check_choice("calibration", calibration, ("prefit",))
+    whole = isinstance(calibration, Integral) and not isinstance(calibration, bool)
+    in_folds = (whole and calibration >= 2) or hasattr(calibration, "get_n_splits")
+    if not (in_folds or isinstance(calibration, str) or is_share(calibration)):
+        raise ValueError(
+            "calibration must be a share of the rows between 0 and 1, 'prefit', a number of "
+            f"folds or a splitter such as KFold(20), got {calibration!r}."
+        )
+    usual = "conformal" if confidence is None else "learn_then_test"
+    if in_folds:
+        usual = "cross_conformal" if confidence is None else "cross_fit"
+    chosen = usual if method == "auto" else method
+    if chosen.startswith("cross") != in_folds:
+        raise ValueError(
+            f"method {chosen!r} does not go with calibration={calibration!r}: methods "
+            "that begin with cross take a number of folds or a splitter, the others a share "
+            "of the rows or 'prefit'."
+        )
+    if in_folds and confidence is not None and method == "auto":
+        raise ValueError(
+            "confidence: no guarantee with confidence is known for cross-validation; keep "
+            "rows apart (calibration=0.3), or take method='cross_fit' without guarantee."
+        )
+    if chosen in ("conformal", "cross_conformal") and confidence is not None:
+        raise ValueError(
+            f"confidence must be None for method {chosen!r}, which keeps promises on average."
+        )
+    if chosen == "learn_then_test" and confidence is None:
+        raise ValueError("method 'learn_then_test' needs a confidence, such as 0.9.")
+    for promise in promises:
+        if confidence is None and promise.is_ratio:
+            raise ValueError(
+                f"{promise.risk.name} may rise with caution, so nothing is known of it on "
+                "average: pass a confidence, such as 0.9."
+            )
+        no_agreement = promise.label is not None or not promise.risk.falls
+        if chosen == "cross_conformal" and no_agreement:
+            raise ValueError(
+                "method 'cross_conformal' is for row_error and missed_positives of whole "
+                f"rows, got {promise.risk.name}."
+            )
+    return chosen
+
+
+def check_rows(truth: Labels, promises: list[Promise]) -> None:
+    """Refuse too few rows, before anything is fitted."""
+    observed = truth != MISSING
+    for promise in promises:
+        column = slice(None) if promise.label is None else [promise.label]
+        n = int(observed[:, column].all(axis=1).sum())
+        needed = fewest_rows(promise.level, promise.confidence)
+        if n < needed:
+            how = ""
+            if promise.confidence is not None:
+                how = f" with confidence {promise.confidence:g}"
+            without = "" if observed.all() else " without missing labels"
+            raise ValueError(
+                f"the promise {promise.risk.name} at most {promise.level:g}{how} needs at "
+                f"least {needed} rows for calibration{without}, got {n}: even if all were "
+                "right, fewer could not show it."
+            )
+
+
+def _place(label: Any, names: list[str]) -> int:
+    """The column of a label, which is given by its name or its number."""
+    if isinstance(label, str) and label in names:
+        return names.index(label)
+    if isinstance(label, (int, np.integer)) and label in range(len(names)):
+        return int(label)
+    raise ValueError(f"promise: {label!r} is not one of the labels {', '.join(names)}.")
+
+
+def is_share(value: Any) -> bool:
+    """A number between 0 and 1."""
+    is_number = isinstance(value, Real) and not isinstance(value, (bool, Integral))
+    return is_number and bool(0 < value < 1)

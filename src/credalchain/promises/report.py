@@ -1,0 +1,243 @@
+"""What was promised, what was found, and whether it still holds: for people."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.promises.risks import RISKS
+from credalchain.promises.statistics import evidence_against, fewest_rows
+
+FloatArray = NDArray[np.float64]
+
+GUARANTEES = {
+    "conformal": "on average over calibration rows (conformal risk control)",
+    "learn_then_test": "with confidence {confidence:.4g} (learn then test)",
+    "cross_conformal": "on average over training rows, because all fold models must agree "
+    "(cross-validation conformal risk control)",
+    "cross_fit": "no guarantee: chosen by cross-validation, then fitted again to all rows",
+}
+"""What is known of the answers, by method."""
+
+
+@dataclass(frozen=True)
+class PromiseResult:
+    """One promise, and what the calibration rows say of it.
+
+    Attributes
+    ----------
+    risk : str
+    level : float
+        The risk promised at most.
+    label : str or None
+        The label it is about; None: whole rows.
+    confidence : float or None
+        None: it holds on average. Several promises share what may go wrong, so this may be more
+        than was asked for.
+    value : float or None
+        Of the caution parameter; None: nothing is answered.
+    n_rows : int
+        Calibration rows that count: those without missing labels; for a label, those where it
+        was observed, answered, answered yes or true, as the risk says.
+    estimate : float
+        The risk in these rows, at this value.
+    interval : tuple of float
+        In which the risk lies with 95 % confidence (Clopper and Pearson, or Hoeffding).
+    completeness : float
+        Share of labels (or of this label's rows) answered in the calibration rows.
+    reason : str
+        Why nothing is answered; empty if something is.
+    """
+
+    risk: str
+    level: float
+    label: str | None
+    confidence: float | None
+    value: float | None
+    n_rows: int
+    estimate: float
+    interval: tuple[float, float]
+    completeness: float
+    reason: str = ""
+
+    def rows_needed(self, level: float) -> int:
+        """Calibration rows without which ``level`` cannot be promised, even if none is wrong."""
+        return fewest_rows(level, self.confidence)
+
+    def lines(self, parameter: str, unit: str = "calibration rows") -> list[str]:
+        """In words. ``unit`` is what a promise needs more of to be tighter."""
+        lines = [f"promised: {promise_words(self.risk, self.label)}: at most {self.level:.4g}"]
+        if self.value is None:
+            return [*lines, f"  nothing is answered: {self.reason}"]
+        low, high = self.interval
+        half = self.level / 2
+        return [
+            *lines,
+            f"  chosen: {parameter} = {self.value:.4g}, which answers {self.completeness:.1%}",
+            f"  in {self.n_rows} calibration rows: {self.estimate:.3f} "
+            f"(between {low:.3f} and {high:.3f} with 95 % confidence)",
+            f"  half the level, {half:.4g}, would need at least {self.rows_needed(half)} {unit}, "
+            "even without an error",
+        ]
+
+
+def promise_words(risk: str, label: str | None) -> str:
+    """What the risk is the share of."""
+    if risk not in RISKS:
+        return risk
+    known = RISKS[risk]
+    return known.words if label is None else f"{known.label_words}, for {label}"
+
+
+@dataclass(frozen=True)
+class PromiseReport:
+    """What was promised, what was found, and what holds.
+
+    Attributes
+    ----------
+    method : {"conformal", "learn_then_test", "cross_conformal", "cross_fit"}
+    confidence : float or None
+        That all promises are kept; None: each is kept on average.
+    parameter : str
+        The name of the caution parameter.
+    n_rows : int
+        Calibration rows.
+    n_incomplete : int
+        Calibration rows with missing labels, which say nothing about promises on whole rows.
+    completeness : float
+        Share of labels answered in the calibration rows.
+    promises : tuple of PromiseResult
+    not_promised : tuple of str
+        Labels about which nothing is promised, where promises are about single labels. They are
+        answered as the estimator does by itself.
+    """
+
+    method: str
+    confidence: float | None
+    parameter: str
+    n_rows: int
+    n_incomplete: int
+    completeness: float
+    promises: tuple[PromiseResult, ...]
+    not_promised: tuple[str, ...] = ()
+
+    @property
+    def guarantee(self) -> str:
+        """What holds, and what it rests on."""
+        words = GUARANTEES[self.method].format(confidence=self.confidence)
+        if len(self.promises) > 1 and self.confidence is not None:
+            words += f", split evenly over {len(self.promises)} promises"
+        if self.method != "cross_fit":
+            words += ", if new rows are like these (exchangeable)"
+        if self.n_incomplete:
+            words += (
+                f" and labels are missing at random: {self.n_incomplete} rows with missing labels "
+                "were left out where they say nothing"
+            )
+        return words
+
+    def __str__(self) -> str:
+        agree = self.method == "cross_conformal"
+        unit = "folds" if agree else "calibration rows"
+        lines = [line for one in self.promises for line in one.lines(self.parameter, unit)]
+        lines.append(f"guarantee: {self.guarantee}")
+        if self.not_promised:
+            lines.append(f"nothing is promised about: {', '.join(self.not_promised)}")
+        whose = " by one fold model, and fewer where all must agree" if agree else ""
+        lines.append(
+            f"together: {self.completeness:.1%} of the labels answered in {self.n_rows} "
+            f"calibration rows{whose}"
+        )
+        return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False)
+class PromiseTest:
+    """Whether one promise still holds.
+
+    Attributes
+    ----------
+    risk, level, label
+        As in :class:`PromiseResult`.
+    confidence : float
+        That it is not called broken if it holds.
+    estimate : float
+        The risk in the rows looked at.
+    n_rows : int
+        Rows that count.
+    evidence : ndarray of shape (n_rows,)
+        Against the promise, after every row: what a gambler who bets on errors would have made of
+        1. If the promise holds, it ever reaches 1 / a with probability a at most.
+    rows : ndarray of shape (n_rows,)
+        Which of the rows looked at these are, counted from 0.
+    """
+
+    risk: str
+    level: float
+    label: str | None
+    confidence: float
+    estimate: float
+    evidence: FloatArray
+    rows: NDArray[np.int64]
+
+    @property
+    def n_rows(self) -> int:
+        return len(self.evidence)
+
+    @property
+    def broken_at(self) -> int | None:
+        """The row after which the promise counts as broken, from 1; None if it does not."""
+        over = np.flatnonzero(self.evidence >= 1 / (1 - self.confidence))
+        return int(self.rows[over[0]]) + 1 if len(over) else None
+
+    @property
+    def verdict(self) -> str:
+        """One of "broken", "holds so far", "too few rows to say"."""
+        if self.broken_at is not None:
+            return "broken"
+        if self.n_rows == 0:
+            return "too few rows to say"
+        worst = evidence_against(np.ones(self.n_rows), self.level)
+        could_tell = worst[-1] >= 1 / (1 - self.confidence)
+        return "holds so far" if could_tell else "too few rows to say"
+
+    def __str__(self) -> str:
+        after = "" if self.broken_at is None else f" (seen after row {self.broken_at})"
+        return (
+            f"{self.verdict}{after}: {promise_words(self.risk, self.label)}: {self.estimate:.3f} "
+            f"in {self.n_rows} rows, at most {self.level:.4g} promised"
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class PromiseCheck:
+    """Whether promises still hold.
+
+    Attributes
+    ----------
+    confidence : float
+        That none of them is called broken if all hold.
+    tests : tuple of PromiseTest
+        One for each promise.
+    """
+
+    confidence: float
+    tests: tuple[PromiseTest, ...]
+
+    @property
+    def verdict(self) -> str:
+        """The worst of all: "broken", "too few rows to say", or "holds so far"."""
+        found = {test.verdict for test in self.tests}
+        return next(
+            word for word in ("broken", "too few rows to say", "holds so far") if word in found
+        )
+
+    @property
+    def broken_at(self) -> int | None:
+        """The first row after which one of them counts as broken, from 1; None if none does."""
+        found = [test.broken_at for test in self.tests if test.broken_at is not None]
+        return min(found, default=None)
+
+    def __str__(self) -> str:
+        lines = [str(test) for test in self.tests]
+        return "\n".join([*lines, f"judged with confidence {self.confidence:g}"])

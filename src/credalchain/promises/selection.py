@@ -1,0 +1,191 @@
+"""Which values of caution keep a promise, judged by rows held out.
+
+Values run from bold to cautious. Every promise is judged by a :class:`Tally`, sums over rows that
+can be added up chunk by chunk.
+"""
+
+import operator
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import reduce
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.labels import MISSING
+from credalchain.promises.risks import Labels, Risk, shifted
+from credalchain.promises.statistics import (
+    bets_below,
+    binomial_p_value,
+    conformal_bound,
+    interval_of_ratio,
+    interval_of_share,
+    p_value,
+)
+
+FloatArray = NDArray[np.float64]
+
+_ROUNDING = 1e-12
+_N_STARTS = 5  # of sequences of tests, for ratios
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A risk of whole rows, or of one label (its column), that is to be at most ``level``.
+
+    ``confidence`` is None for a promise on average.
+    """
+
+    risk: Risk
+    level: float
+    confidence: float | None = None
+    label: int | None = None
+
+    @property
+    def is_ratio(self) -> bool:
+        """Whether the risk is a share of what is answered, and may rise with caution."""
+        return self.risk.is_ratio if self.label is None else self.risk.label_is_ratio
+
+    @property
+    def counts_rows(self) -> bool:
+        """Whether every row that counts is right or wrong, so that their number is binomial."""
+        return self.label is not None or self.risk.row_is_wrong_or_not
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Sums over rows, at every value of caution, (V,) each.
+
+    Attributes
+    ----------
+    n : ndarray
+        Rows that count.
+    loss : ndarray
+        Their losses, which have a mean of at most the level if the promise is kept.
+    bad, every : ndarray
+        Their quotient is the risk.
+    growth : ndarray of shape (stakes, V) or None
+        Of bets; None where they are not needed.
+    """
+
+    n: FloatArray
+    loss: FloatArray
+    bad: FloatArray
+    every: FloatArray
+    growth: FloatArray | None
+
+    def __add__(self, other: "Tally") -> "Tally":
+        both = self.growth is not None and other.growth is not None
+        growth = np.add(self.growth, other.growth) if both else None  # type: ignore[arg-type]
+        return Tally(
+            self.n + other.n,
+            self.loss + other.loss,
+            self.bad + other.bad,
+            self.every + other.every,
+            growth,
+        )
+
+    @property
+    def risk(self) -> FloatArray:
+        """Of these rows; 0 where nothing counts."""
+        return np.asarray(self.bad / np.where(self.every > 0, self.every, 1.0))
+
+
+def tally(promise: Promise, truth: Labels, path: Labels, nested: bool) -> Tally:
+    """Sums over rows with the labels ``truth`` (n, m) and the answers ``path`` (V, n, m).
+
+    For a promise on average, a loss that may rise with caution is replaced by the largest of all
+    more cautious values.
+    """
+    n_values = len(path)
+    if promise.label is not None:
+        assert promise.risk.count_labels is not None
+        column = slice(promise.label, promise.label + 1)
+        bad, every = promise.risk.count_labels(truth[:, column], path[:, :, column])
+        bad, every = bad[..., 0], every[..., 0]
+        if promise.confidence is None and not nested:
+            bad = np.maximum.accumulate(bad[::-1])[::-1]
+        n_bad, n_every = (np.asarray(np.sum(one, axis=-1), np.float64) for one in (bad, every))
+        return Tally(n_every, n_bad, n_bad, n_every, None)
+    complete = (truth != MISSING).all(axis=1)
+    bad, every = promise.risk.count_rows(truth[complete], path[:, complete])
+    losses = shifted(bad, every, promise.level)
+    if promise.confidence is None and not (nested and promise.risk.falls):
+        losses = np.maximum.accumulate(losses[::-1])[::-1]
+    needs_bets = promise.confidence is not None and not promise.counts_rows
+    n = np.full(n_values, float(complete.sum()))
+    return Tally(
+        n,
+        losses.sum(axis=-1),
+        np.asarray(np.sum(bad, axis=-1), np.float64),
+        n if every is None else np.asarray(np.sum(every, axis=-1), np.float64),
+        bets_below(losses, promise.level) if needs_bets else None,
+    )
+
+
+def kept_values(promise: Promise, found: Tally, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """At which values the promise is kept, (V,).
+
+    Parameters
+    ----------
+    promise : Promise
+    found : Tally
+    starts : ndarray of int
+        Where sequences of tests begin, for risks that may rise with caution.
+
+    Notes
+    -----
+    On average: conformal risk control. With confidence: learn then test; values are tested one
+    after the other towards the bold end, until one fails. For risks that only fall there is one
+    such sequence, from the most cautious value. Where nothing is answered there is no evidence
+    about a ratio, so there are several, which share what may go wrong.
+    """
+    n = np.maximum(found.n, 1.0)
+    if promise.confidence is None:
+        kept = conformal_bound(found.loss / n, n) <= promise.level + _ROUNDING
+        return np.asarray(kept & (found.n > 0))
+    if promise.counts_rows:
+        p = binomial_p_value(np.rint(found.bad).astype(np.int64), found.n, promise.level)
+    else:
+        assert found.growth is not None
+        p = p_value(found.loss / n, found.growth, int(found.n[0]), promise.level)
+    places = starts if promise.is_ratio else np.array([len(p) - 1])
+    passed = p <= (1 - promise.confidence) / len(places)
+    kept = np.zeros(len(p), dtype=bool)
+    for start in places:
+        run = np.logical_and.accumulate(passed[start::-1])
+        kept[start::-1] |= run
+    return kept
+
+
+def kept_by_agreement(promise: Promise, folds: list[Tally]) -> NDArray[np.bool_]:
+    """At which values the promise is kept on average by answers that all fold models share.
+
+    ``folds`` holds the losses of each fold's rows by the model that was not fitted on them.
+
+    References
+    ----------
+    K. M. Cohen, S. Park, O. Simeone and S. Shamai, Cross-validation conformal risk control,
+    IEEE International Symposium on Information Theory, 2024.
+    """
+    mean = np.mean([one.loss / np.maximum(one.n, 1.0) for one in folds], axis=0)
+    return np.asarray(conformal_bound(mean, len(folds)) <= promise.level + _ROUNDING)
+
+
+def spread_starts(answered: FloatArray) -> NDArray[np.int64]:
+    """Where sequences of tests begin: places that answer different shares of the labels."""
+    shares = (np.arange(_N_STARTS) + 0.5) / _N_STARTS * answered.max(initial=0.0)
+    return np.unique([np.abs(answered - share).argmin() for share in shares])
+
+
+def interval(promise: Promise, found: Tally, at: int) -> tuple[float, float]:
+    """95 % confidence for the risk at one value, without the choice of it taken into account."""
+    bad, every = float(found.bad[at]), float(found.every[at])
+    if promise.counts_rows:
+        return interval_of_share(bad, every)
+    return interval_of_ratio(bad, every, int(found.n[at]))
+
+
+def sum_up(tallies: Iterable[Tally]) -> Tally:
+    """Of chunks of rows."""
+    return reduce(operator.add, tallies)
