@@ -23,6 +23,8 @@ from credalchain.model_files import TRUSTED_TYPES, ModelFileError, load_model, s
 from credalchain.model_selection import cross_val_partial, partial_labels, partial_scorer, unwrap
 from credalchain.preprocessing import Discretizer
 from credalchain.promises.classifier import PromisedClassifier
+from credalchain.promises.curve import PromiseCurve, promise_curve
+from credalchain.promises.report import PromiseCheck, PromiseReport
 from credalchain.report import partial_report
 from credalchain.strategies import Strategy, branching, marginalization, tree_marginalization
 
@@ -51,6 +53,9 @@ __all__ = [
     "LocalModel",
     "ModelFileError",
     "NaiveCredal",
+    "PromiseCheck",
+    "PromiseCurve",
+    "PromiseReport",
     "PromisedClassifier",
     "SampledChains",
     "Strategy",
@@ -65,6 +70,7 @@ __all__ = [
     "partial_labels",
     "partial_report",
     "partial_scorer",
+    "promise_curve",
     "sample_labels",
     "save_model",
     "tree_marginalization",

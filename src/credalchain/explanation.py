@@ -1,7 +1,7 @@
 """Why a row got its answers: bounds, contributions, and what would settle what is open."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,8 @@ from credalchain.bases.protocol import Answer, Request
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.targets import Targets
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, as_labels
+from credalchain.model_selection import unwrap
+from credalchain.promises.classifier import PromisedClassifier
 from credalchain.text import visible
 
 _MOST_SIMILAR = 10
@@ -178,7 +180,7 @@ def explain(
 
     Parameters
     ----------
-    classifier : fitted classifier of this package, or a JointDecision over one
+    classifier : fitted classifier of this package, or a pipeline that ends in one
         Reasons are there for models that are sums of log-odds, similar training rows for joint
         forests; bounds and answers for all.
     x : one row: a vector, a table or data frame with a single row
@@ -210,6 +212,11 @@ def explain(
     """
     check_is_fitted(classifier)
     table = _one_row(x)
+    if isinstance(classifier, PromisedClassifier):
+        if s is not None or strategy is not None or reward is not None:
+            raise ValueError("s, strategy and reward are chosen by what was promised.")
+        return _explain_promised(classifier, table, known)
+    classifier, table = unwrap(classifier, table)
     if isinstance(classifier, JointDecision):
         if s is not None or strategy is not None:
             raise ValueError("a joint decision has a reward in place of s and strategy.")
@@ -242,7 +249,7 @@ def _explain_decision(
 ) -> Explanation:
     """Labels in the order in which they are taken into the answer: the surest answer first."""
     names, value = decision.label_names_, decision.reward if reward is None else reward
-    given = _one_known(known, decision.estimator_.targets_)
+    given = _one_known(known, decision.targets_)
     prediction = decision.infer(table, reward=value, known=given)
     lower, upper = prediction.log_odds[0].T
     decided = decision.decide(table, known=given)
@@ -267,6 +274,44 @@ def _explain_decision(
     setting = f"decided jointly, reward = {value:g}"
     inner = decision.estimator_
     similar = _similar(inner, inner.encode(table), given)
+    return Explanation(tuple(steps), tuple(questions), setting, similar)
+
+
+def _explain_promised(promised: PromisedClassifier, table: Any, known: Any) -> Explanation:
+    """As the estimator inside is explained at the chosen caution, with the promised answers."""
+    inner = promised.estimator_
+    several = getattr(inner, "estimators", [inner])
+    names = promised.label_names_.tolist()
+    values = dict(zip(names, promised.values_.tolist(), strict=True))
+    chosen = sorted({value for value in values.values() if value == value}) or [0.0]
+    parameter = promised.report_.parameter
+    by_value = {
+        value: explain(several[0], table, known=known, **{parameter: value}) for value in chosen
+    }
+    given = _one_known(known, unwrap(several[0])[0].targets_)
+    prediction = promised.infer(table, known=given)
+    steps = []
+    for step in by_value[chosen[0]].steps:
+        j, value = names.index(step.label), values[step.label]
+        own = {one.label: one for one in by_value[value if value == value else chosen[0]].steps}
+        lower, upper = prediction.log_odds[0, j].tolist()
+        steps.append(
+            replace(
+                own[step.label],
+                answer=int(prediction.labels[0, j]),
+                lower_log_odds=lower,
+                upper_log_odds=upper,
+            )
+        )
+
+    def after(rows: Any, known: Any) -> Any:
+        return promised.infer(rows, known=known).labels
+
+    questions = _questions(names, table, given, prediction.labels[0], after)
+    setting = f"promised, {parameter} = {', '.join(f'{value:.4g}' for value in chosen)}"
+    if len(several) > 1:
+        setting += f"; where {len(several)} models agree, reasons are those of the first"
+    similar = by_value[chosen[0]].similar
     return Explanation(tuple(steps), tuple(questions), setting, similar)
 
 

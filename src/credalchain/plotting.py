@@ -10,6 +10,8 @@ from credalchain.estimators.prediction import CredalPrediction
 from credalchain.explanation import Explanation, Step
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 from credalchain.metrics import completeness_curve
+from credalchain.promises.curve import PromiseCurve
+from credalchain.promises.report import promise_words
 from credalchain.text import for_figure
 
 if TYPE_CHECKING:
@@ -337,3 +339,76 @@ def _dress_explanation(chain: Any, bars: Any, reasons: list[Any], explanation: E
             ax.axhline(at + 0.5, color="#00000018", lw=0.8)
         for side in ("top", "right", "left"):
             ax.spines[side].set_visible(False)
+
+
+def plot_promise_curve(curve: PromiseCurve, *, level: float | None = None, ax: Any = None) -> Any:
+    """Draw risk and completeness along the caution parameter, with what can be promised.
+
+    Parameters
+    ----------
+    curve : PromiseCurve
+        From :func:`promise_curve`.
+    level : float, optional
+        The promise to draw in, one of the curve's levels. By default the one nearest to 0.1 that
+        can be kept.
+    ax : matplotlib axes, optional
+
+    Returns
+    -------
+    matplotlib axes
+    """
+    ax = _new_axes(7.0, 4.5) if ax is None else ax
+    shown = _where_it_changes(curve.completeness)
+    x, labels = np.arange(shown.sum()), curve.values[shown]
+    for values, colour, word in (
+        (curve.completeness[shown], YES_COLOUR, "answered"),
+        (curve.risks[shown], NO_COLOUR, promise_words(curve.risk, None)),
+    ):
+        ax.plot(x, values, color=colour, linewidth=2, label=for_figure(word, 60))
+    places = np.unique(np.linspace(0, len(x) - 1, min(7, len(x))).astype(int))
+    ax.set_xticks(x[places], [f"{labels[at]:.3g}" for at in places])
+    ax.set_xlabel(f"{curve.parameter}, from bold to cautious")
+    ax.set_ylabel("share")
+    ax.set_ylim(-0.02, 1.02)
+    pairs = zip(curve.levels, curve.bought, strict=True)
+    kept = [(one, place) for one, place in pairs if place is not None]
+    if level is not None:
+        kept = [pair for pair in kept if np.isclose(pair[0], level)]
+    if kept:
+        _draw_promise(ax, curve, x, shown, *min(kept, key=lambda pair: abs(pair[0] - 0.1)))
+    elif level is not None:
+        ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
+        ax.set_title(f"at most {level:g} cannot be promised with {curve.n_rows} rows", fontsize=10)
+    ax.legend(frameon=False, loc="upper right")
+    return ax
+
+
+def _where_it_changes(completeness: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Values between the last that answers as much as possible and the first that answers least."""
+    shown = np.zeros(len(completeness), dtype=bool)
+    last = np.flatnonzero(completeness >= completeness.max() - 1e-9)[-1]
+    first = np.flatnonzero(completeness <= completeness.min() + 1e-9)[0]
+    shown[min(last, first) : max(last, first) + 1] = True
+    return shown
+
+
+def _draw_promise(
+    ax: Any,
+    curve: PromiseCurve,
+    x: NDArray[np.int64],
+    shown: NDArray[np.bool_],
+    level: float,
+    place: int,
+) -> None:
+    at = int(np.clip(place - np.flatnonzero(shown)[0], 0, len(x) - 1))
+    ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
+    ax.axvline(at, color=OPEN_COLOUR, linestyle=":", linewidth=1)
+    answered = float(curve.completeness[place])
+    ax.plot([at], [answered], "o", color=YES_COLOUR)
+    ax.plot([at], [float(curve.risks[place])], "o", color=NO_COLOUR)
+    how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
+    ax.set_title(
+        f"promised: at most {level:g} {how} -> {curve.parameter} = {curve.values[place]:.3g}, "
+        f"{answered:.0%} answered",
+        fontsize=10,
+    )

@@ -16,6 +16,7 @@ from credalchain.cli.explain import explain
 from credalchain.cli.fit import fit
 from credalchain.cli.info import info
 from credalchain.cli.predict import predict
+from credalchain.cli.promise import check, tune
 from credalchain.cli.study import report
 from credalchain.cli.study import run as run_command
 from credalchain.text import visible
@@ -33,7 +34,18 @@ app = typer.Typer(
         "sentence on stderr says what); 2 the command itself was not understood; 130 interrupted."
     ),
 )
-for command in (fit, predict, evaluate, explain, info, run_command, report, demo):
+for command in (
+    fit,
+    predict,
+    evaluate,
+    tune,
+    check,
+    explain,
+    info,
+    run_command,
+    report,
+    demo,
+):
     app.command(no_args_is_help=command is not demo)(command)
 app.add_typer(data, name="data")
 

@@ -1,6 +1,5 @@
 """``credalchain explain``."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -10,6 +9,7 @@ from rich.text import Text
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
 from credalchain.cli.predict import choices, features_for, text_columns
+from credalchain.cli.promise import check_picture
 from credalchain.cli.tables import read_table
 from credalchain.explanation import Explanation, Step
 from credalchain.explanation import explain as explain_row
@@ -35,6 +35,8 @@ def explain(
 
     Example: `credalchain explain songs.model new.csv --row 3 --picture why.png`
     """
+    if picture:
+        check_picture(picture)
     classifier = load_model(model)
     frame, _ = read_table(data, text_columns=text_columns(classifier))
     if not 0 <= row < len(frame):
@@ -106,9 +108,7 @@ def _bar(step: Step) -> str:
 def _draw(explanation: Explanation, top: int, picture: str) -> None:
     from credalchain.plotting import plot_explanation
 
-    path = Path(picture)
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"--picture {picture}: the name must end in .png, .svg or .pdf.")
+    path = check_picture(picture)
     figure = plot_explanation(explanation, top=top)
     with replacing(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=130)

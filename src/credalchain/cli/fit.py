@@ -7,8 +7,10 @@ import typer
 from credalchain.bases.wrapper.codec import check_can_be_saved
 from credalchain.cli import options as o
 from credalchain.cli.console import note
+from credalchain.cli.promise import read_promise
 from credalchain.cli.tables import read_labelled
 from credalchain.model_files import save_model
+from credalchain.promises.classifier import PromisedClassifier
 
 
 @o.with_classifier_options
@@ -17,15 +19,40 @@ def fit(
     out: Annotated[str, typer.Option(help="Where the model goes.")],
     labels: o.Labels = None,
     ignore: o.Ignore = "",
+    promise: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="What errors may be at most, such as row-error=0.1 (one row in ten has a wrong "
+            "answer), or selective-error:toxic=0.01 for one label; caution is chosen to keep it. "
+            "May be repeated; see tune."
+        ),
+    ] = None,
+    confidence: Annotated[
+        float | None,
+        typer.Option(help="That the promise is kept; without, it is kept on average."),
+    ] = None,
+    calibration: Annotated[
+        float, typer.Option(help="Share of the rows that is kept apart for the promise.")
+    ] = 0.3,
     *,
     options: o.ClassifierOptions,
 ) -> None:
     """Learn from a table with labels and write a model file.
 
     Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`, or, better,
-    the same with `--method recommended`
+    the same with `--method recommended --promise row-error=0.1`
     """
     classifier = o.build_classifier(options)
+    if promise:
+        classifier = PromisedClassifier(
+            classifier,
+            read_promise(promise),
+            confidence=confidence,
+            calibration=calibration,
+            random_state=options.seed,
+        )
+    elif confidence is not None:
+        raise ValueError("--confidence is for --promise.")
     X, Y = read_labelled(data, labels or [], ignore)
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
@@ -35,4 +62,7 @@ def fit(
         note(f"fitting {Y.shape[1]} labels several times over; this takes a while")
     classifier.fit(X, Y)
     save_model(classifier, out)
+    if promise:
+        for line in str(classifier.report_).splitlines():
+            note(line)
     note(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels -> {out}")

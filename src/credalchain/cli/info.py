@@ -10,6 +10,7 @@ from credalchain.cli.console import stdout
 from credalchain.cli.predict import inner_classifier
 from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.model_files import load_model, read_description
+from credalchain.promises.classifier import PromisedClassifier
 from credalchain.text import visible
 
 
@@ -26,6 +27,9 @@ def info(
     if as_json:
         print(json.dumps(about, indent=2))
         return
+    promised = str(classifier.report_) if isinstance(classifier, PromisedClassifier) else ""
+    agreeing = len(about.get("estimators", ()))
+    about = about["estimators"][0] if agreeing else about
     inner = inner_classifier(classifier)
     names = classifier.label_names_
     content = about["models"][0] if "models" in about else about
@@ -40,10 +44,13 @@ def info(
         *_order(inner, names),
         *about["parameters"].items(),
         *_learned(inner, content),
+        *([("models that must agree", agreeing)] if agreeing else []),
     ]
     console = stdout()
     for name, value in lines:
         console.print(visible(f"{name:>22}  {value}"), soft_wrap=True)
+    for line in promised.splitlines():
+        console.print(visible(line), soft_wrap=True)
 
 
 def _learned(classifier: Any, content: dict[str, Any]) -> list[tuple[str, Any]]:

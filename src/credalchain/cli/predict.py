@@ -18,6 +18,7 @@ from credalchain.cli.tables import (
 )
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.model_files import load_model
+from credalchain.promises.classifier import PromisedClassifier
 
 
 def predict(
@@ -41,11 +42,9 @@ def predict(
     """
     classifier = load_model(model)
     inner = inner_classifier(classifier).set_params(n_jobs=jobs)
-    if threshold is not None and classifier.caution_parameter == "reward":
-        raise ValueError("--threshold: this model decides jointly; use --reward.")
+    chosen = choices(classifier, s=s, strategy=strategy, reward=reward, threshold=threshold)
     if threshold is not None:
         inner.set_params(threshold=o.numbers(threshold, "--threshold"))
-    chosen = choices(classifier, s=s, strategy=strategy, reward=reward)
     frame, _ = read_table(data, text_columns=text_columns(classifier))
     features = features_for(classifier, frame, data)
     labels = classifier.label_names_.tolist()
@@ -63,21 +62,36 @@ def predict(
 
 
 def inner_classifier(classifier: Any) -> Any:
-    """The chains below a joint decision, or the classifier itself."""
-    return getattr(classifier, "estimator_", classifier)
+    """The classifier that was fitted, below promises and joint decisions; one of several alike."""
+    while not hasattr(classifier, "model_"):
+        several = getattr(classifier, "estimators", None)
+        classifier = classifier.estimator_ if several is None else several[0]
+    return classifier
 
 
 def choices(
-    classifier: Any, *, s: float | None, strategy: str | None, reward: float | None
+    classifier: Any,
+    *,
+    s: float | None,
+    strategy: str | None,
+    reward: float | None,
+    threshold: str | None = None,
 ) -> dict[str, Any]:
     """What ``infer`` is to use in place of the model's own; refuses what it does not have."""
-    joint = classifier.caution_parameter == "reward"
-    for name, value in (("--s", s), ("--strategy", strategy)):
-        if joint and value is not None:
-            raise ValueError(f"{name}: this model decides jointly; use --reward.")
-    if reward is not None and not joint:
+    given = {"--s": s, "--strategy": strategy, "--reward": reward, "--threshold": threshold}
+    set_here = [name for name, value in given.items() if value is not None]
+    if isinstance(classifier, PromisedClassifier):
+        if set_here:
+            raise ValueError(f"{set_here[0]}: this model keeps a promise, which chose its caution.")
+        return {}
+    if classifier.caution_parameter == "reward":
+        for name in set_here:
+            if name != "--reward":
+                raise ValueError(f"{name}: this model decides jointly; use --reward.")
+        return {"reward": reward}
+    if reward is not None:
         raise ValueError("--reward: this model decides label by label; use --s.")
-    return {"reward": reward} if joint else {"s": s, "strategy": strategy}
+    return {"s": s, "strategy": strategy}
 
 
 def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:

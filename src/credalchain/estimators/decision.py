@@ -22,6 +22,7 @@ from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.sampling import sample_labels
+from credalchain.estimators.targets import Targets
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
 from credalchain.odds import log_odds, probabilities
@@ -202,6 +203,12 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     @property
     def label_names_(self) -> NDArray[np.str_]:
         return np.asarray(self.estimator_.label_names_)
+
+    @property
+    def targets_(self) -> Targets:
+        """How labels are read: the estimator's own."""
+        found: Targets = self.estimator_.targets_
+        return found
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Every label answered: by the likeliest label vector, or the estimator's ``predict``."""

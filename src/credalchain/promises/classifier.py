@@ -1,7 +1,8 @@
 """PromisedClassifier: caution chosen so that a promise about errors is kept."""
 
-from collections.abc import Iterator
+import operator
 from dataclasses import replace
+from functools import reduce
 from itertools import repeat
 from numbers import Integral
 from typing import Any
@@ -23,7 +24,18 @@ from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
 from credalchain.promises.agreement import AgreeingClassifiers
-from credalchain.promises.reading import check_rows, is_share, read_method, read_promises
+from credalchain.promises.calibration import (
+    HeldOut,
+    Judged,
+    all_held_out,
+    answers_along,
+    caution_values,
+    columns_of,
+    hold_out,
+    judge,
+    tallies_along,
+)
+from credalchain.promises.reading import is_share, read_method, read_promises
 from credalchain.promises.report import (
     PromiseCheck,
     PromiseReport,
@@ -37,18 +49,11 @@ from credalchain.promises.selection import (
     interval,
     kept_by_agreement,
     kept_values,
-    spread_starts,
-    sum_up,
-    tally,
+    nearest_to_kept,
 )
-from credalchain.promises.statistics import evidence_against, fewest_rows
+from credalchain.promises.statistics import evidence_against, fewest_rows, rows_to_show
 
 FloatArray = NDArray[np.float64]
-
-_S = np.append(0.0, np.geomspace(1e-3, 1e6, 361))
-_REWARDS = np.append(np.geomspace(100.0, 0.01, 1000), 0.0)
-_MOST_LOOKED_AT = 500  # training rows, to see where tests may begin
-_MOST_CELLS = 2**24  # of a path of predictions
 
 
 class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -151,31 +156,28 @@ default="auto"
             X = X.tocsr()  # rows are taken out of it
         if method in ("cross_conformal", "cross_fit"):
             return self._fit_folds(X, Y, labels, promises, method)
-        starts = None
         if isinstance(self.calibration, str):
-            check_rows(labels, promises)
-            self.estimator_ = self.estimator
-            check_is_fitted(self.estimator_)
-        else:
-            train, held_out = self._split(len(labels))
-            check_rows(labels[held_out], promises)
-            self.estimator_ = self._unfitted().fit(take_rows(X, train), take_rows(Y, train))
-            X, Y, seen = (
-                take_rows(X, held_out),
-                take_rows(Y, held_out),
-                take_rows(X, train[:_MOST_LOOKED_AT]),
+            held = all_held_out(
+                self.estimator,
+                X,
+                Y,
+                labels,
+                promises,
+                values=self.values,
+                random_state=self.random_state,
             )
-            values = self._values()
-            starts = spread_starts(_answered(self._path(self.estimator_, seen, values)))
-        self._check_estimator()
-        truth = self.read_labels(Y)
-        found, answered = self._tallies(self.estimator_, X, truth, promises)
-        if starts is None:  # no rows to look at but those that test
-            starts = np.linspace(0, len(answered) - 1, 7).astype(np.int64)[1:-1]
-        kept = [
-            kept_values(promise, one, starts) for promise, one in zip(promises, found, strict=True)
-        ]
-        self._choose(promises, found, kept, answered, truth, method)
+        else:
+            held = hold_out(
+                self._unfitted(),
+                X,
+                Y,
+                labels,
+                promises,
+                share=self.calibration,
+                values=self.values,
+                random_state=self.random_state,
+            )
+        self._choose(held.estimator, promises, judge(held, promises), held.truth, method)
         return self
 
     def _fit_folds(
@@ -187,28 +189,28 @@ default="auto"
         X, Y, truth = take_rows(X, rows), take_rows(Y, rows), labels[rows]
         fitted, by_fold, answered = [], [], []
         for fold in fitted_folds(repeat(self._unfitted()), X, Y, splits):
+            values = caution_values(fold.estimator, self.values)
+            everyone = np.arange(len(fold.rows))
+            held = HeldOut(fold.estimator, fold.X, truth[fold.rows], values, everyone < 0)
+            found, its_answered = tallies_along(held, everyone, promises)
             fitted.append(fold.estimator)
-            self.estimator_ = fold.estimator
-            self._check_estimator()
-            found, its_answered = self._tallies(fold.estimator, fold.X, truth[fold.rows], promises)
             by_fold.append(found)
-            answered.append(its_answered * len(fold.rows) / n)
-        total = [sum_up(one) for one in zip(*by_fold, strict=True)]
-        completeness = np.sum(answered, axis=0)
-        if method == "cross_conformal":
-            self.estimator_ = AgreeingClassifiers(fitted)
-            kept = [
-                kept_by_agreement(promise, [one[at] for one in by_fold])
-                for at, promise in enumerate(promises)
-            ]
-        else:
-            starts = spread_starts(completeness.mean(axis=1))
-            kept = [
-                kept_values(promise, one, starts)
-                for promise, one in zip(promises, total, strict=True)
-            ]
-            self.estimator_ = self._unfitted().fit(X, Y)
-        self._choose(promises, total, kept, completeness, truth, method)
+            answered.append(its_answered)
+        share = np.sum(answered, axis=0) / n
+        kept, total = [], []
+        for at, promise in enumerate(promises):
+            folds = [one[at] for one in by_fold]
+            total.append(reduce(operator.add, folds))
+            if method == "cross_conformal":
+                kept.append(kept_by_agreement(promise, folds))
+            else:
+                completeness = share[:, columns_of(promise.label)].sum(axis=1)
+                start = nearest_to_kept(promise, total[at], completeness)
+                kept.append(kept_values(promise, total[at], start if promise.is_ratio else None))
+        estimator: Any = AgreeingClassifiers(fitted)
+        if method == "cross_fit":
+            estimator = self._unfitted().fit(X, Y)
+        self._choose(estimator, promises, Judged(total, kept, share), truth, method)
         return self
 
     def _folds(
@@ -243,78 +245,39 @@ default="auto"
             return JointDecision(random_state=_seed(self.random_state))
         return clone(self.estimator)
 
-    def _check_estimator(self) -> None:
-        final, _ = unwrap(self.estimator_)
-        for name in ("predict_path", "caution_parameter", "larger_is_more_cautious", "nested_"):
-            if not hasattr(final, name):
-                raise TypeError(
-                    f"estimator must have {name}, like JointDecision(), got {self.estimator!r}."
-                )
-
-    def _split(self, n: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        shuffled = check_random_state(self.random_state).permutation(n)
-        n_held_out = int(np.ceil(self.calibration * n))
-        return np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])
-
     # -- choosing --------------------------------------------------------------------------
-
-    def _values(self) -> FloatArray:
-        """From bold to cautious."""
-        final, _ = unwrap(self.estimator_)
-        rising = final.larger_is_more_cautious
-        if self.values is None:
-            return _S if rising else _REWARDS
-        values = np.unique(np.asarray(self.values, dtype=np.float64))
-        if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
-            raise ValueError(f"values must be several numbers, got {self.values!r}.")
-        return values if rising else values[::-1]
-
-    def _path(self, estimator: Any, X: Any, values: Any) -> Labels:
-        final, Z = unwrap(estimator, X)
-        return np.asarray(final.predict_path(Z, values))
-
-    def _tallies(
-        self, estimator: Any, X: Any, truth: Labels, promises: list[Promise]
-    ) -> tuple[list[Tally], FloatArray]:
-        """Losses at every value, for each promise, and the share of each label answered, (V, m)."""
-        final, _ = unwrap(estimator)
-        values, nested = self._values(), bool(final.nested_)
-        tallies, answered = [], np.zeros((len(values), truth.shape[1]))
-        for rows in _chunks(len(truth), max(1, _MOST_CELLS // (len(values) * truth.shape[1]))):
-            path = self._path(estimator, take_rows(X, rows), values)
-            tallies.append([tally(promise, truth[rows], path, nested) for promise in promises])
-            answered += (path != ABSTAIN).sum(axis=1)
-        return [sum_up(one) for one in zip(*tallies, strict=True)], answered / len(truth)
 
     def _choose(
         self,
+        estimator: Any,
         promises: list[Promise],
-        found: list[Tally],
-        kept: list[NDArray[np.bool_]],
-        answered: FloatArray,
+        judged: Judged,
         truth: Labels,
         method: str,
     ) -> None:
         """Take the boldest value that keeps all promises, about rows or about each label."""
-        values, names = self._values(), self.label_names_.tolist()
-        final, _ = unwrap(self.estimator_)
+        self.estimator_ = estimator
+        values, names = caution_values(estimator, self.values), self.label_names_.tolist()
+        final, _ = unwrap(estimator)
         own = float(getattr(final, final.caution_parameter, np.nan))
         places = np.full(len(names), np.abs(values - own).argmin())
         self.values_ = np.full(len(names), own)  # where nothing is promised
         for label in {promise.label for promise in promises}:
             its = [
-                one for promise, one in zip(promises, kept, strict=True) if promise.label == label
+                one
+                for promise, one in zip(promises, judged.kept, strict=True)
+                if promise.label == label
             ]
             bold = np.flatnonzero(np.logical_and.reduce(its))
-            columns = _columns(label)
+            columns = columns_of(label)
             places[columns] = bold[0] if len(bold) else -1
             self.values_[columns] = values[bold[0]] if len(bold) else np.nan
         results = [
-            self._result(promise, one, values, places, answered)
-            for promise, one in zip(promises, found, strict=True)
+            self._result(promise, one, values, places, judged.answered)
+            for promise, one in zip(promises, judged.tallies, strict=True)
         ]
         about = {result.label for result in results}
-        bought = np.where(places < 0, 0.0, answered[places, np.arange(len(names))])
+        bought = np.where(places < 0, 0.0, judged.answered[places, np.arange(len(names))])
         self.report_ = PromiseReport(
             method,
             self.confidence,
@@ -334,7 +297,7 @@ default="auto"
         places: NDArray[np.int64],
         answered: FloatArray,
     ) -> PromiseResult:
-        columns = _columns(promise.label)
+        columns = columns_of(promise.label)
         name = None if promise.label is None else str(self.label_names_[promise.label])
         about = (promise.risk.name, promise.level, name, promise.confidence)
         completeness = answered[:, columns].mean(axis=1)
@@ -349,17 +312,21 @@ default="auto"
                 float(completeness[at]),
             )
         parameter = unwrap(self.estimator_)[0].caution_parameter
-        answering = np.flatnonzero((completeness > 0) & (found.n > 0))
-        if len(answering) == 0:
+        nearest = nearest_to_kept(promise, found, completeness)
+        if nearest is None:
             reason = f"no {parameter} answers anything in the calibration rows"
             return PromiseResult(*about, None, 0, 0.0, (0.0, 0.0), 0.0, reason)
-        last = answering[-1]
+        n, risk = int(found.n[nearest]), float(found.risk[nearest])
+        more = rows_to_show(promise.level, promise.confidence, risk)
         reason = (
-            f"even {parameter} = {values[last]:.4g}, which answers {completeness[last]:.1%}, has "
-            f"a risk of {found.risk[last]:.3f} in {int(found.n[last])} calibration rows: too much, "
-            "or too few rows to promise it"
+            f"the nearest is {parameter} = {values[nearest]:.4g}, which answers "
+            f"{completeness[nearest]:.1%} with a risk of {risk:.3f} in {n} calibration rows; "
         )
-        return PromiseResult(*about, None, int(found.n[last]), 0.0, (0.0, 0.0), 0.0, reason)
+        if more is None:
+            reason += "more rows would not help, a better model might"
+        else:
+            reason += f"if that is the rate, about {max(more, n + 1)} such rows would show it"
+        return PromiseResult(*about, None, n, 0.0, (0.0, 0.0), 0.0, reason)
 
     # -- predicting ------------------------------------------------------------------------
 
@@ -372,12 +339,12 @@ default="auto"
         check_is_fitted(self, "report_")
         if known is not None:
             return np.asarray(self.infer(X, known=known).labels)
-        return self._by_label(self._path(self.estimator_, X, self._used()))
+        return self._by_label(answers_along(self.estimator_, X, self._used()))
 
     def _used(self) -> FloatArray:
         """The distinct values of all labels; any one if no label is answered."""
         used = np.unique(self.values_[np.isfinite(self.values_)])
-        return used if len(used) else self._values()[-1:]
+        return used if len(used) else caution_values(self.estimator_, self.values)[-1:]
 
     def _by_label(self, path: NDArray[Any]) -> NDArray[Any]:
         """Each label's column from answers (values, n, m) at the value it has; open without one."""
@@ -491,21 +458,6 @@ def _counting_losses(
     return losses, rows, float(losses.mean()) if len(rows) else 0.0
 
 
-def _columns(label: int | None) -> slice:
-    """Of the labels that a promise is about."""
-    return slice(None) if label is None else slice(label, label + 1)
-
-
 def _seed(random_state: Any) -> Any:
     """A seed is passed on; a generator is left to what it was given for."""
     return random_state if isinstance(random_state, Integral) else None
-
-
-def _answered(path: Labels) -> FloatArray:
-    """Share of labels answered at every value, (V,)."""
-    return np.asarray((path != ABSTAIN).mean(axis=(1, 2)))
-
-
-def _chunks(n: int, at_once: int) -> Iterator[NDArray[np.int64]]:
-    for first in range(0, max(n, 1), at_once):
-        yield np.arange(first, min(first + at_once, n))

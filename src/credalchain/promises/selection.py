@@ -4,10 +4,7 @@ Values run from bold to cautious. Every promise is judged by a :class:`Tally`, s
 can be added up chunk by chunk.
 """
 
-import operator
-from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,7 +23,6 @@ from credalchain.promises.statistics import (
 FloatArray = NDArray[np.float64]
 
 _ROUNDING = 1e-12
-_N_STARTS = 5  # of sequences of tests, for ratios
 
 
 @dataclass(frozen=True)
@@ -112,50 +108,76 @@ def tally(promise: Promise, truth: Labels, path: Labels, nested: bool) -> Tally:
     losses = shifted(bad, every, promise.level)
     if promise.confidence is None and not (nested and promise.risk.falls):
         losses = np.maximum.accumulate(losses[::-1])[::-1]
-    needs_bets = promise.confidence is not None and not promise.counts_rows
     n = np.full(n_values, float(complete.sum()))
     return Tally(
         n,
         losses.sum(axis=-1),
         np.asarray(np.sum(bad, axis=-1), np.float64),
         n if every is None else np.asarray(np.sum(every, axis=-1), np.float64),
-        bets_below(losses, promise.level) if needs_bets else None,
+        bets_below(losses, promise.level) if needs_bets(promise) else None,
     )
 
 
-def kept_values(promise: Promise, found: Tally, starts: NDArray[np.int64]) -> NDArray[np.bool_]:
+def no_rows(promise: Promise, n_values: int) -> Tally:
+    """The tally of no rows, to begin with."""
+    zero = np.zeros(n_values)
+    bets = needs_bets(promise)
+    growth = bets_below(np.empty((n_values, 0)), promise.level) if bets else None
+    return Tally(zero, zero, zero, zero, growth)
+
+
+def needs_bets(promise: Promise) -> bool:
+    """Whether p-values come from losses that are not only 0 and 1."""
+    return promise.confidence is not None and not promise.counts_rows
+
+
+def kept_values(promise: Promise, found: Tally, start: int | None = None) -> NDArray[np.bool_]:
     """At which values the promise is kept, (V,).
 
     Parameters
     ----------
     promise : Promise
     found : Tally
-    starts : ndarray of int
-        Where sequences of tests begin, for risks that may rise with caution.
+    start : int, optional
+        Where tests begin; by default at the most cautious value. It must not be chosen by the
+        rows of the tally.
 
     Notes
     -----
     On average: conformal risk control. With confidence: learn then test; values are tested one
-    after the other towards the bold end, until one fails. For risks that only fall there is one
-    such sequence, from the most cautious value. Where nothing is answered there is no evidence
-    about a ratio, so there are several, which share what may go wrong.
+    after the other towards the bold end, until one fails (fixed sequence testing).
     """
-    n = np.maximum(found.n, 1.0)
     if promise.confidence is None:
+        n = np.maximum(found.n, 1.0)
         kept = conformal_bound(found.loss / n, n) <= promise.level + _ROUNDING
         return np.asarray(kept & (found.n > 0))
-    if promise.counts_rows:
-        p = binomial_p_value(np.rint(found.bad).astype(np.int64), found.n, promise.level)
-    else:
-        assert found.growth is not None
-        p = p_value(found.loss / n, found.growth, int(found.n[0]), promise.level)
-    places = starts if promise.is_ratio else np.array([len(p) - 1])
-    passed = p <= (1 - promise.confidence) / len(places)
+    p = p_values(promise, found)
+    first = len(p) - 1 if start is None else start
     kept = np.zeros(len(p), dtype=bool)
-    for start in places:
-        run = np.logical_and.accumulate(passed[start::-1])
-        kept[start::-1] |= run
+    kept[first::-1] = np.logical_and.accumulate(p[first::-1] <= 1 - promise.confidence)
     return kept
+
+
+def p_values(promise: Promise, found: Tally) -> FloatArray:
+    """Of "the risk is above the level" at every value, (V,)."""
+    if promise.counts_rows:
+        return binomial_p_value(np.rint(found.bad).astype(np.int64), found.n, promise.level)
+    assert found.growth is not None
+    mean = found.loss / np.maximum(found.n, 1.0)
+    return p_value(mean, found.growth, int(found.n[0]), promise.level)
+
+
+def nearest_to_kept(promise: Promise, found: Tally, completeness: FloatArray) -> int | None:
+    """The place that answers something and has most evidence for the promise; None: there is none.
+
+    With confidence, that of the smallest p-value; on average, the most cautious one.
+    """
+    answering = np.flatnonzero((completeness > 0) & (found.n > 0))
+    if len(answering) == 0:
+        return None
+    if promise.confidence is None:
+        return int(answering[-1])
+    return int(answering[p_values(promise, found)[answering].argmin()])
 
 
 def kept_by_agreement(promise: Promise, folds: list[Tally]) -> NDArray[np.bool_]:
@@ -172,20 +194,9 @@ def kept_by_agreement(promise: Promise, folds: list[Tally]) -> NDArray[np.bool_]
     return np.asarray(conformal_bound(mean, len(folds)) <= promise.level + _ROUNDING)
 
 
-def spread_starts(answered: FloatArray) -> NDArray[np.int64]:
-    """Where sequences of tests begin: places that answer different shares of the labels."""
-    shares = (np.arange(_N_STARTS) + 0.5) / _N_STARTS * answered.max(initial=0.0)
-    return np.unique([np.abs(answered - share).argmin() for share in shares])
-
-
 def interval(promise: Promise, found: Tally, at: int) -> tuple[float, float]:
     """95 % confidence for the risk at one value, without the choice of it taken into account."""
     bad, every = float(found.bad[at]), float(found.every[at])
     if promise.counts_rows:
         return interval_of_share(bad, every)
     return interval_of_ratio(bad, every, int(found.n[at]))
-
-
-def sum_up(tallies: Iterable[Tally]) -> Tally:
-    """Of chunks of rows."""
-    return reduce(operator.add, tallies)

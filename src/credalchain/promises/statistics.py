@@ -13,6 +13,7 @@ from scipy import stats
 FloatArray = NDArray[np.float64]
 
 _STAKES = np.geomspace(0.02, 0.8, 12)  # shares of what a gambler can lose at most
+_MANY_ROWS = 10**8
 _MOST_GROWTH = 600.0  # of a logarithm, below what overflows
 
 
@@ -87,6 +88,21 @@ def fewest_rows(level: float, confidence: float | None) -> int:
     if confidence is None:
         return int(np.ceil(1 / level - 1e-9)) - 1
     return int(np.ceil(np.log1p(-confidence) / np.log1p(-level) - 1e-9))
+
+
+def rows_to_show(level: float, confidence: float | None, risk: float) -> int | None:
+    """About how many rows would show a promise if errors go on at this rate; None: no number.
+
+    Counted in rows that are right or wrong.
+    """
+    if risk >= level:
+        return None
+    if confidence is None:
+        return int(np.ceil((1 - level) / (level - risk) - 1e-9))
+    n = fewest_rows(level, confidence)
+    while n < _MANY_ROWS and stats.binom.cdf(np.ceil(risk * n), n, level) > 1 - confidence:
+        n = int(np.ceil(1.05 * n)) + 1
+    return n if n < _MANY_ROWS else None
 
 
 def interval_of_share(n_bad: float, n: float) -> tuple[float, float]:

@@ -1,0 +1,194 @@
+"""``credalchain tune`` and ``credalchain check``: promises about errors."""
+
+import json
+from pathlib import Path
+from typing import Annotated, Any
+
+import numpy as np
+import typer
+from rich.table import Table
+
+from credalchain.cli import options as o
+from credalchain.cli.console import note, stdout
+from credalchain.cli.predict import features_for, text_columns
+from credalchain.cli.tables import few, read_labelled, read_table
+from credalchain.files import replacing
+from credalchain.model_files import load_model
+from credalchain.promises.classifier import PromisedClassifier
+from credalchain.promises.curve import LEVELS, PromiseCurve, promise_curve
+from credalchain.promises.report import PromiseCheck, promise_words
+from credalchain.promises.risks import RISKS
+from credalchain.validation import check_choice
+
+_RISKS = ", ".join(name.replace("_", "-") for name in RISKS)
+_LEVELS = ",".join(map(str, LEVELS))
+
+
+def read_promise(texts: list[str]) -> dict[str, Any]:
+    """``row-error=0.1``, or ``selective-error:toxic=0.01`` for one label, as a dict."""
+    promise: dict[str, Any] = {}
+    for text in texts:
+        about, equals, level = text.rpartition("=")
+        risk, colon, label = about.partition(":")
+        name = risk.strip().replace("-", "_")
+        if not equals or name not in RISKS:
+            raise ValueError(
+                f"--promise must be RISK=LEVEL or RISK:LABEL=LEVEL, with a risk out of {_RISKS}, "
+                f"such as row-error=0.1, got {text!r}."
+            )
+        value = o.numbers(level, "--promise")
+        if not colon:
+            if name in promise:
+                raise ValueError(f"--promise: {risk} is promised twice.")
+            promise[name] = value
+            continue
+        if not isinstance(promise.setdefault(name, {}), dict):
+            raise ValueError(f"--promise: {risk} is promised for rows and for {label!r}.")
+        if label in promise[name]:
+            raise ValueError(f"--promise: {risk}:{label} is promised twice.")
+        promise[name][label] = value
+    return promise
+
+
+@o.with_classifier_options
+def tune(
+    data: o.Data,
+    labels: o.Labels = None,
+    ignore: o.Ignore = "",
+    risk: Annotated[str, typer.Option(help=f"What is promised: {_RISKS}.")] = "row-error",
+    levels: Annotated[
+        str, typer.Option(help="What it may be at most, with commas between.")
+    ] = _LEVELS,
+    confidence: Annotated[
+        float | None, typer.Option(help="That it is kept; without, it is kept on average.")
+    ] = None,
+    calibration: Annotated[
+        float, typer.Option(help="Share of the rows that is kept apart to see errors.")
+    ] = 0.3,
+    picture: Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
+    *,
+    options: o.ClassifierOptions,
+) -> None:
+    """Show what every promise would buy: how many labels are answered at each level of risk.
+
+    Example: `credalchain tune songs.csv --labels last:6 --method recommended --picture tune.png`
+    """
+    name = check_choice("--risk", risk.replace("-", "_"), tuple(RISKS))
+    wanted = np.atleast_1d(o.numbers(levels, "--levels")).tolist()
+    if picture:
+        check_picture(picture)
+    classifier = o.build_classifier(options)
+    X, Y = read_labelled(data, labels or [], ignore)
+    note(f"fitting {options.method} to {1 - calibration:.0%} of {len(X)} rows")
+    curve = promise_curve(
+        classifier,
+        X,
+        Y,
+        name,
+        wanted,
+        confidence=confidence,
+        calibration=calibration,
+        random_state=options.seed,
+    )
+    if as_json:
+        frame = curve.to_frame().astype(object)
+        print(json.dumps(frame.where(frame.notna(), None).to_dict("records"), indent=2))
+    else:
+        _print_levels(curve)
+    if picture:
+        _draw(curve, picture)
+
+
+def _print_levels(curve: PromiseCurve) -> None:
+    console = stdout()
+    table = Table("promised at most", "answered", "seen", curve.parameter, "rows needed")
+    for column in table.columns:
+        column.justify = "right"
+    for row in curve.to_frame().itertuples(index=False):
+        level, value, completeness, risk, needed = row
+        seen = ["nothing", "", ""]
+        if np.isfinite(value):
+            seen = [f"{completeness:.1%}", f"{risk:.3f}", f"{value:.4g}"]
+        table.add_row(f"{level:g}", *seen, f"{needed}")
+    how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
+    console.print(f"{promise_words(curve.risk, None)}, {how}")
+    console.print(table)
+    console.print(
+        f"answered and seen: in {curve.n_rows} rows kept apart; rows needed: at least, without an "
+        "error"
+    )
+    console.print("to keep one of them: credalchain fit ... --promise RISK=LEVEL")
+
+
+def check_picture(picture: str) -> Path:
+    """Where a picture goes; refuses what cannot be drawn before the work is done."""
+    path = Path(picture)
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"--picture {picture}: the name must end in .png, .svg or .pdf.")
+    return path
+
+
+def _draw(curve: PromiseCurve, picture: str) -> None:
+    from credalchain.plotting import plot_promise_curve
+
+    path = check_picture(picture)
+    figure = plot_promise_curve(curve).figure
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=130)
+    note(f"picture -> {picture}")
+
+
+def check(
+    model: o.ModelFile,
+    data: o.Data,
+    confidence: Annotated[
+        float, typer.Option(help="That a promise that holds is not called broken.")
+    ] = 0.95,
+    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of words.")] = False,
+) -> None:
+    """Say whether a model's promise still holds, on newly labelled rows in the order they came.
+
+    It may be asked again after every row. Exit status 0: no promise is broken; 3: one is.
+
+    Example: `credalchain check songs.model answered.csv`
+    """
+    classifier = load_model(model)
+    if not isinstance(classifier, PromisedClassifier):
+        raise ValueError(f"{model} promises nothing: fit it with --promise.")
+    frame, _ = read_table(data, text_columns=text_columns(classifier))
+    names = classifier.label_names_.tolist()
+    absent = [name for name in names if name not in frame.columns]
+    if absent:
+        raise ValueError(f"{data} lacks the labels {few(absent)}, without which nothing is known.")
+    found = classifier.check(
+        features_for(classifier, frame.drop(columns=names), data),
+        frame[names],
+        confidence=confidence,
+    )
+    if as_json:
+        print(json.dumps(_as_dict(found), indent=2))
+    else:
+        stdout().print(str(found), soft_wrap=True)
+    if found.verdict == "broken":
+        raise typer.Exit(3)
+
+
+def _as_dict(found: PromiseCheck) -> dict[str, Any]:
+    return {
+        "verdict": found.verdict,
+        "confidence": found.confidence,
+        "promises": [
+            {
+                "risk": test.risk,
+                "label": test.label,
+                "level": test.level,
+                "verdict": test.verdict,
+                "estimate": test.estimate,
+                "rows": test.n_rows,
+                "broken_at": test.broken_at,
+                "evidence": float(test.evidence[-1]) if test.n_rows else 1.0,
+            }
+            for test in found.tests
+        ],
+    }
