@@ -22,15 +22,17 @@ from credalchain import (
     partial_labels,
 )
 from credalchain.labels import as_labels
+from credalchain.promises.calibration import HeldOut, judge
 from credalchain.promises.risks import RISKS
 from credalchain.promises.selection import Promise, no_rows, tally
 from credalchain.promises.statistics import (
+    STAKES,
     bets_below,
     conformal_bound,
     evidence_against,
     fewest_rows,
     hoeffding_bentkus_p_value,
-    p_value,
+    rows_to_show,
 )
 
 M = 4
@@ -171,6 +173,15 @@ def test_how_many_rows_a_promise_needs():
                 assert (stats.binom.cdf(0, rows, level) <= 1 - confidence + 1e-12) == kept
 
 
+def test_how_many_rows_would_show_a_promise_at_a_rate():
+    assert rows_to_show(0.1, None, 0.1) is None
+    assert rows_to_show(0.05, None, 0.0) == 19
+    assert rows_to_show(0.05, 0.9, 0.0) == 45
+    n = rows_to_show(0.1, 0.9, 0.05)
+    assert stats.binom.cdf(np.ceil(0.05 * n), n, 0.1) <= 0.1
+    assert stats.binom.cdf(np.ceil(0.05 * n / 1.2), int(n / 1.2), 0.1) > 0.1
+
+
 def test_too_few_rows_are_said_before_fitting():
     class Untouched(CredalChainClassifier):
         def fit(self, X, Y):
@@ -209,18 +220,43 @@ def test_checks_find_drift_and_rarely_cry_wolf():
     assert np.median(delays) < 100
 
 
-def test_p_values_of_losses_are_valid():
-    """With a risk of just the level, small ones are as rare as they say."""
+def test_bets_against_a_risk_above_the_level_are_rarely_won():
+    """With a risk of just the level, every gambler wins as rarely as the p-value says."""
     rng = np.random.default_rng(0)
     for make in (
         lambda shape: (rng.random(shape) < 0.3).astype(float),
         lambda shape: rng.beta(3, 7, shape),
         lambda shape: rng.choice([0.2, 0.25, 0.45], shape),
     ):
-        losses = make((2000, 80))
-        p = p_value(losses.mean(axis=1), bets_below(losses, 0.3), 80, 0.3)
+        growth = bets_below(make((4000, 80)), 0.3)
         for limit in (0.05, 0.2):
-            assert (p <= limit).mean() <= limit + 2 * np.sqrt(limit * (1 - limit) / 2000)
+            won = (np.exp(-growth) <= limit).mean(axis=1)
+            assert (won <= limit + 3 * np.sqrt(limit * (1 - limit) / 4000)).all()
+
+
+def test_tests_are_planned_by_other_rows_and_literally_so():
+    rng = np.random.default_rng(4)
+    values, level = np.linspace(0, 3, 31), 0.2
+    X, Y = draw(rng, 300)
+    promise = Promise(RISKS["selective_error"], level, 0.9)
+    held = HeldOut(Score(), X, Y, values, np.arange(300) < 60)
+    judged = judge(held, [promise])
+    path = Score().predict_path(X, values)
+    wrong = ((path != -1) & (path != Y)).mean(axis=2)
+    gain = level * (path != -1).mean(axis=2) - wrong  # of a bet of 1
+    growth = np.array([np.log1p(stake / (1 - level) * gain) for stake in STAKES])
+    pilot, rest = growth[:, :, :60].sum(axis=2), growth[:, :, 60:].sum(axis=2)
+    stake = pilot.argmax(axis=0)
+    np.testing.assert_array_equal(judged.tests[0].stake, stake)
+    p = np.minimum(np.exp(-rest[stake, np.arange(31)]), 1.0)
+    bound = hoeffding_bentkus_p_value((level - gain[:, 60:]).mean(axis=1), 240, level)
+    p = np.where(judged.tests[0].bets, p, bound)
+    assert judged.tests[0].bets.any()
+    kept, at = set(), judged.tests[0].start
+    while at >= 0 and p[at] <= 0.1:
+        kept.add(at)
+        at -= 1
+    assert set(np.flatnonzero(judged.kept[0])) == kept != set()
 
 
 @given(seed=st.integers(0, 10**6), level=st.floats(0.05, 0.9))
@@ -379,7 +415,7 @@ def test_a_label_gets_the_boldest_value_that_its_own_rows_allow(name):
     assert promised.report_.not_promised == ("label0", "label2")
     is_ratio = name in ("selective_error", "positive_error")
     rows = np.random.RandomState(0).permutation(500)  # as random_state=0 draws them
-    pilot, rest = (rows[:100], rows[100:]) if is_ratio else ([], rows)
+    pilot, rest = (rows[:75], rows[75:]) if is_ratio else ([], rows)
     for result, (label, level) in zip(promised.report_.promises, levels.items(), strict=True):
         j = int(label[-1])
         assert (result.label, result.level, result.confidence) == (label, level, 0.9)
@@ -390,7 +426,13 @@ def test_a_label_gets_the_boldest_value_that_its_own_rows_allow(name):
                 for at in range(41)
             ]
             answers = Score().predict_path(X[pilot], np.arange(41) / 10)[:, :, j]
-            start = min((at for at in range(41) if (answers[at] != -1).any()), key=lambda at: p[at])
+            answering = [at for at in range(41) if (answers[at] != -1).any()]
+            evidence = {
+                at: -np.log(p[at])
+                for at in answering
+                if label_risk(name, X[pilot], Y[pilot], at / 10, j)[1]
+            }
+            start = max(at for at in evidence if evidence[at] >= 0.7 * max(evidence.values()))
         kept = []
         for at in range(start, -1, -1):
             bad, n = label_risk(name, X[rest], Y[rest], at / 10, j)

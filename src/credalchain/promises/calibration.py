@@ -15,9 +15,10 @@ from credalchain.promises.risks import Labels
 from credalchain.promises.selection import (
     Promise,
     Tally,
+    Test,
     kept_values,
-    nearest_to_kept,
     no_rows,
+    plan_test,
     tally,
 )
 
@@ -39,7 +40,7 @@ _MOST_CELLS = 2**24  # of a path of predictions
 class HeldOut(NamedTuple):
     """A fitted estimator, rows that it was not fitted on, and values of its caution.
 
-    ``is_pilot`` (n,) marks the rows that only tell where tests of ratios begin.
+    ``is_pilot`` (n,) marks the rows that say how the others are tested.
     """
 
     estimator: Any
@@ -50,12 +51,13 @@ class HeldOut(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What rows held out say: a tally and the values that keep it, (V,), for each promise.
+    """What rows held out say: for each promise a tally, its test, and the values that keep it.
 
     ``answered`` (V, m) is the share of each label that is answered.
     """
 
     tallies: list[Tally]
+    tests: list[Test]
     kept: list[NDArray[np.bool_]]
     answered: FloatArray
 
@@ -106,25 +108,17 @@ def _held(estimator: Any, X: Any, Y: Any, given: Any, rng: np.random.RandomState
 
 
 def judge(held: HeldOut, promises: list[Promise]) -> Judged:
-    """Which values keep the promises.
-
-    Where nothing is answered there is no evidence about a ratio, so tests of one begin where the
-    pilot rows have most evidence, and the other rows are tested.
-    """
-    parts = [
-        tallies_along(held, np.flatnonzero(rows), promises)
-        for rows in (held.is_pilot, ~held.is_pilot)
-    ]
-    (pilot, pilot_answered), (rest, rest_answered) = parts
-    answered = pilot_answered + rest_answered
-    tallies, kept = [], []
+    """Which values keep the promises. Where a test has to be planned, the pilot rows do that."""
+    pilot, pilot_answered = tallies_along(held, np.flatnonzero(held.is_pilot), promises)
+    rest, rest_answered = tallies_along(held, np.flatnonzero(~held.is_pilot), promises)
+    tallies, tests, kept = [], [], []
     for promise, before, after in zip(promises, pilot, rest, strict=True):
-        found = after if promise.is_ratio else before + after
-        share = pilot_answered[:, columns_of(promise.label)].sum(axis=1)
-        start = nearest_to_kept(promise, before, share) if promise.is_ratio else None
-        tallies.append(found)
-        kept.append(kept_values(promise, found, start))
-    return Judged(tallies, kept, answered / max(len(held.truth), 1))
+        answered = pilot_answered[:, columns_of(promise.label)].sum(axis=1)
+        tests.append(plan_test(promise, before, answered, int((~held.is_pilot).sum())))
+        tallies.append(after if promise.needs_pilot else before + after)
+        kept.append(kept_values(promise, tallies[-1], tests[-1]))
+    share = (pilot_answered + rest_answered) / max(len(held.truth), 1)
+    return Judged(tallies, tests, kept, share)
 
 
 def columns_of(label: int | None) -> slice:

@@ -46,10 +46,12 @@ from credalchain.promises.risks import Labels
 from credalchain.promises.selection import (
     Promise,
     Tally,
+    Test,
     interval,
     kept_by_agreement,
     kept_values,
     nearest_to_kept,
+    plan_test,
 )
 from credalchain.promises.statistics import evidence_against, fewest_rows, rows_to_show
 
@@ -197,20 +199,20 @@ default="auto"
             by_fold.append(found)
             answered.append(its_answered)
         share = np.sum(answered, axis=0) / n
-        kept, total = [], []
+        kept, tests, total = [], [], []
         for at, promise in enumerate(promises):
             folds = [one[at] for one in by_fold]
             total.append(reduce(operator.add, folds))
+            completeness = share[:, columns_of(promise.label)].sum(axis=1)
+            tests.append(plan_test(promise, total[at], completeness, n))
             if method == "cross_conformal":
                 kept.append(kept_by_agreement(promise, folds))
             else:
-                completeness = share[:, columns_of(promise.label)].sum(axis=1)
-                start = nearest_to_kept(promise, total[at], completeness)
-                kept.append(kept_values(promise, total[at], start if promise.is_ratio else None))
+                kept.append(kept_values(promise, total[at], tests[at]))
         estimator: Any = AgreeingClassifiers(fitted)
         if method == "cross_fit":
             estimator = self._unfitted().fit(X, Y)
-        self._choose(estimator, promises, Judged(total, kept, share), truth, method)
+        self._choose(estimator, promises, Judged(total, tests, kept, share), truth, method)
         return self
 
     def _folds(
@@ -273,8 +275,8 @@ default="auto"
             places[columns] = bold[0] if len(bold) else -1
             self.values_[columns] = values[bold[0]] if len(bold) else np.nan
         results = [
-            self._result(promise, one, values, places, judged.answered)
-            for promise, one in zip(promises, judged.tallies, strict=True)
+            self._result(promise, found, test, values, places, judged.answered)
+            for promise, found, test in zip(promises, judged.tallies, judged.tests, strict=True)
         ]
         about = {result.label for result in results}
         bought = np.where(places < 0, 0.0, judged.answered[places, np.arange(len(names))])
@@ -293,6 +295,7 @@ default="auto"
         self,
         promise: Promise,
         found: Tally,
+        test: Test,
         values: FloatArray,
         places: NDArray[np.int64],
         answered: FloatArray,
@@ -312,7 +315,7 @@ default="auto"
                 float(completeness[at]),
             )
         parameter = unwrap(self.estimator_)[0].caution_parameter
-        nearest = nearest_to_kept(promise, found, completeness)
+        nearest = nearest_to_kept(promise, found, completeness, test)
         if nearest is None:
             reason = f"no {parameter} answers anything in the calibration rows"
             return PromiseResult(*about, None, 0, 0.0, (0.0, 0.0), 0.0, reason)

@@ -12,7 +12,7 @@ from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import fewest_rows
 from credalchain.validation import check_choice
 
-PILOT = 0.2  # of the calibration rows, to find where tests of ratios begin
+PILOT = 0.15  # of the calibration rows, to plan tests
 METHODS = ("auto", "conformal", "learn_then_test", "cross_conformal", "cross_fit")
 
 
@@ -105,7 +105,7 @@ def check_rows(truth: Labels, promises: list[Promise]) -> None:
     for promise in promises:
         column = slice(None) if promise.label is None else [promise.label]
         n = int(observed[:, column].all(axis=1).sum())
-        n -= int(PILOT * n) if promise.is_ratio else 0
+        n -= int(PILOT * n) if promise.needs_pilot else 0
         needed = fewest_rows(promise.level, promise.confidence)
         if n < needed:
             how = ""

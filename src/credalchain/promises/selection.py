@@ -5,6 +5,7 @@ can be added up chunk by chunk.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,17 +13,19 @@ from numpy.typing import NDArray
 from credalchain.labels import MISSING
 from credalchain.promises.risks import Labels, Risk, shifted
 from credalchain.promises.statistics import (
+    STAKES,
     bets_below,
     binomial_p_value,
     conformal_bound,
+    hoeffding_bentkus_p_value,
     interval_of_ratio,
     interval_of_share,
-    p_value,
 )
 
 FloatArray = NDArray[np.float64]
 
 _ROUNDING = 1e-12
+_NEARLY = 0.7  # of the most evidence, in logarithms
 
 
 @dataclass(frozen=True)
@@ -41,6 +44,11 @@ class Promise:
     def is_ratio(self) -> bool:
         """Whether the risk is a share of what is answered, and may rise with caution."""
         return self.risk.is_ratio if self.label is None else self.risk.label_is_ratio
+
+    @property
+    def needs_pilot(self) -> bool:
+        """Whether a few rows have to say how the others are tested."""
+        return self.confidence is not None and (self.is_ratio or not self.counts_rows)
 
     @property
     def counts_rows(self) -> bool:
@@ -131,19 +139,49 @@ def needs_bets(promise: Promise) -> bool:
     return promise.confidence is not None and not promise.counts_rows
 
 
-def kept_values(promise: Promise, found: Tally, start: int | None = None) -> NDArray[np.bool_]:
+class Test(NamedTuple):
+    """How the values are tested; not chosen by the rows that are tested.
+
+    Attributes
+    ----------
+    start : int
+        The first value, from which tests go towards the bold end.
+    stake : ndarray of shape (V,)
+        The gambler who bets, by number.
+    bets : ndarray of shape (V,)
+        Whether the bet is the test, or the bound of Hoeffding and Bentkus.
+    """
+
+    start: int
+    stake: NDArray[np.int64]
+    bets: NDArray[np.bool_]
+
+
+def plan_test(promise: Promise, pilot: Tally, answered: FloatArray, n_rows: int) -> Test:
+    """The test of ``n_rows`` rows that promises most, by what a few other rows say.
+
+    For a ratio there is no evidence where nothing is answered, so its tests begin where there is
+    nearly most. Other tests begin at the most cautious value.
+    """
+    n_values = len(pilot.n)
+    start, stake = n_values - 1, np.full(n_values, len(STAKES) // 2)
+    bets = np.ones(n_values, dtype=bool)
+    if pilot.growth is not None and pilot.n[0] > 0:
+        stake = pilot.growth.argmax(axis=0)
+        ahead = pilot.growth.max(axis=0) * n_rows / pilot.n[0]
+        bound = hoeffding_bentkus_p_value(pilot.loss / pilot.n, n_rows, promise.level)
+        bets = np.exp(-ahead) <= bound
+    if promise.is_ratio:
+        p = p_values(promise, pilot, Test(start, stake, bets))
+        evidence = np.where((answered > 0) & (pilot.n > 0), -np.log(np.maximum(p, 1e-300)), -1.0)
+        if evidence.max() >= 0:
+            start = int(np.flatnonzero(evidence >= _NEARLY * evidence.max())[-1])
+    return Test(start, stake, bets)
+
+
+def kept_values(promise: Promise, found: Tally, test: Test | None = None) -> NDArray[np.bool_]:
     """At which values the promise is kept, (V,).
 
-    Parameters
-    ----------
-    promise : Promise
-    found : Tally
-    start : int, optional
-        Where tests begin; by default at the most cautious value. It must not be chosen by the
-        rows of the tally.
-
-    Notes
-    -----
     On average: conformal risk control. With confidence: learn then test; values are tested one
     after the other towards the bold end, until one fails (fixed sequence testing).
     """
@@ -151,23 +189,28 @@ def kept_values(promise: Promise, found: Tally, start: int | None = None) -> NDA
         n = np.maximum(found.n, 1.0)
         kept = conformal_bound(found.loss / n, n) <= promise.level + _ROUNDING
         return np.asarray(kept & (found.n > 0))
-    p = p_values(promise, found)
-    first = len(p) - 1 if start is None else start
+    p = p_values(promise, found, test)
+    start = len(p) - 1 if test is None else test.start
     kept = np.zeros(len(p), dtype=bool)
-    kept[first::-1] = np.logical_and.accumulate(p[first::-1] <= 1 - promise.confidence)
+    kept[start::-1] = np.logical_and.accumulate(p[start::-1] <= 1 - promise.confidence)
     return kept
 
 
-def p_values(promise: Promise, found: Tally) -> FloatArray:
+def p_values(promise: Promise, found: Tally, test: Test | None = None) -> FloatArray:
     """Of "the risk is above the level" at every value, (V,)."""
     if promise.counts_rows:
         return binomial_p_value(np.rint(found.bad).astype(np.int64), found.n, promise.level)
     assert found.growth is not None
-    mean = found.loss / np.maximum(found.n, 1.0)
-    return p_value(mean, found.growth, int(found.n[0]), promise.level)
+    assert test is not None
+    n = np.maximum(found.n, 1.0)
+    bound = hoeffding_bentkus_p_value(found.loss / n, n, promise.level)
+    growth = found.growth[test.stake, np.arange(len(bound))]
+    return np.where(test.bets, np.exp(-np.maximum(growth, 0.0)), bound)
 
 
-def nearest_to_kept(promise: Promise, found: Tally, completeness: FloatArray) -> int | None:
+def nearest_to_kept(
+    promise: Promise, found: Tally, completeness: FloatArray, test: Test | None
+) -> int | None:
     """The place that answers something and has most evidence for the promise; None: there is none.
 
     With confidence, that of the smallest p-value; on average, the most cautious one.
@@ -177,7 +220,7 @@ def nearest_to_kept(promise: Promise, found: Tally, completeness: FloatArray) ->
         return None
     if promise.confidence is None:
         return int(answering[-1])
-    return int(answering[p_values(promise, found)[answering].argmin()])
+    return int(answering[p_values(promise, found, test)[answering].argmin()])
 
 
 def kept_by_agreement(promise: Promise, folds: list[Tally]) -> NDArray[np.bool_]:

@@ -12,7 +12,9 @@ from scipy import stats
 
 FloatArray = NDArray[np.float64]
 
-_STAKES = np.geomspace(0.02, 0.8, 12)  # shares of what a gambler can lose at most
+STAKES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
+"""Of gamblers, as shares of what they can lose at most."""
+
 _MANY_ROWS = 10**8
 _MOST_GROWTH = 600.0  # of a logarithm, below what overflows
 
@@ -36,7 +38,7 @@ def binomial_p_value(n_wrong: NDArray[np.int64], n: Any, level: float) -> FloatA
     return np.asarray(stats.binom.cdf(n_wrong, n, level))
 
 
-def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: int, level: float) -> FloatArray:
+def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: Any, level: float) -> FloatArray:
     """P-value of "the risk is above the level" for losses in [0, 1].
 
     References
@@ -53,26 +55,16 @@ def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: int, level: float) -> Fl
 def bets_below(losses: FloatArray, level: float) -> FloatArray:
     """Logarithm of what bets on losses (..., n) below the level make of 1, (stakes, ...).
 
-    It adds up over rows.
+    Each gambler stakes a fixed share of what can be lost at most. It adds up over rows. If the
+    risk is above the level, it ends above log(1 / a) with probability a at most, for each of them.
+
+    References
+    ----------
+    I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables by betting,
+    Journal of the Royal Statistical Society B 86, 2024.
     """
-    stakes = _STAKES / (1 - level)
+    stakes = STAKES / (1 - level)
     return np.array([np.log1p(stake * (level - losses)).sum(axis=-1) for stake in stakes])
-
-
-def betting_p_value(growth: FloatArray) -> FloatArray:
-    """P-value of "the risk is above the level" from :func:`bets_below`.
-
-    Much stronger than bounds that know the mean alone where losses vary little, as those of
-    ratios do.
-    """
-    capital = np.exp(np.minimum(growth, _MOST_GROWTH)).mean(axis=0)
-    return np.asarray(np.minimum(1 / np.maximum(capital, 1e-300), 1.0))
-
-
-def p_value(mean_loss: FloatArray, growth: FloatArray, n: int, level: float) -> FloatArray:
-    """P-value of "the risk is above the level" by whichever of two tests says more, (...,)."""
-    both = hoeffding_bentkus_p_value(mean_loss, n, level), betting_p_value(growth)
-    return np.asarray(np.minimum(2 * np.minimum(*both), 1.0))
 
 
 def _relative_entropy(p: FloatArray, q: float) -> FloatArray:
@@ -135,6 +127,6 @@ def evidence_against(losses: FloatArray, level: float) -> FloatArray:
     I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables by betting,
     Journal of the Royal Statistical Society B 86, 2024.
     """
-    stakes = _STAKES / level
+    stakes = STAKES / level
     growth = np.cumsum(np.log1p(stakes[:, None] * (np.asarray(losses) - level)), axis=1)
     return np.asarray(np.exp(np.minimum(growth, _MOST_GROWTH)).mean(axis=0))

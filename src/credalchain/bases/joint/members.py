@@ -22,7 +22,7 @@ Numbers = NDArray[np.float32]
 
 _FLOOR = 0.02  # share of all vectors alike, so that no row's score is zero
 _WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
-_RIDGES = (1.0, 0.3, 3.0)  # the first with all widths, the others with the best
+_RIDGES = (3.0, 1.0)  # the first with all widths, the other with the best
 _LEAST_SEEN = 0.1  # of the rows must have a vector that another row has
 _LEAST_WEIGHT = 2e-3  # smaller weights of a row are given to the others
 
@@ -101,7 +101,7 @@ class KernelPowerset(BaseEstimator):
     max_vectors : int, default=300
         The most frequent label vectors that are learned. Vectors that occur once never are.
     ridge : float, default=None
-        How much coefficients are held back. None chooses among 0.3, 1 and 3.
+        How much coefficients are held back. None chooses between 1 and 3.
 
     References
     ----------
