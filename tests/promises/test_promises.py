@@ -247,12 +247,12 @@ def test_tests_are_planned_by_other_rows_and_literally_so():
     growth = np.array([np.log1p(stake / (1 - level) * gain) for stake in STAKES])
     pilot, rest = growth[:, :, :60].sum(axis=2), growth[:, :, 60:].sum(axis=2)
     stake = pilot.argmax(axis=0)
-    np.testing.assert_array_equal(judged.tests[0].stake, stake)
+    np.testing.assert_array_equal(judged.plans[0].stake, stake)
     p = np.minimum(np.exp(-rest[stake, np.arange(31)]), 1.0)
     bound = hoeffding_bentkus_p_value((level - gain[:, 60:]).mean(axis=1), 240, level)
-    p = np.where(judged.tests[0].bets, p, bound)
-    assert judged.tests[0].bets.any()
-    kept, at = set(), judged.tests[0].start
+    p = np.where(judged.plans[0].bets, p, bound)
+    assert judged.plans[0].bets.any()
+    kept, at = set(), judged.plans[0].start
     while at >= 0 and p[at] <= 0.1:
         kept.add(at)
         at -= 1

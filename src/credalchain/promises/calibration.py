@@ -13,9 +13,9 @@ from credalchain.model_selection import unwrap
 from credalchain.promises.reading import PILOT, check_rows
 from credalchain.promises.risks import Labels
 from credalchain.promises.selection import (
+    Plan,
     Promise,
     Tally,
-    Test,
     kept_values,
     no_rows,
     plan_test,
@@ -51,13 +51,13 @@ class HeldOut(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What rows held out say: for each promise a tally, its test, and the values that keep it.
+    """What rows held out say: tallies, how they were tested, and values that keep promises.
 
     ``answered`` (V, m) is the share of each label that is answered.
     """
 
     tallies: list[Tally]
-    tests: list[Test]
+    plans: list[Plan]
     kept: list[NDArray[np.bool_]]
     answered: FloatArray
 
@@ -111,14 +111,14 @@ def judge(held: HeldOut, promises: list[Promise]) -> Judged:
     """Which values keep the promises. Where a test has to be planned, the pilot rows do that."""
     pilot, pilot_answered = tallies_along(held, np.flatnonzero(held.is_pilot), promises)
     rest, rest_answered = tallies_along(held, np.flatnonzero(~held.is_pilot), promises)
-    tallies, tests, kept = [], [], []
+    tallies, plans, kept = [], [], []
     for promise, before, after in zip(promises, pilot, rest, strict=True):
         answered = pilot_answered[:, columns_of(promise.label)].sum(axis=1)
-        tests.append(plan_test(promise, before, answered, int((~held.is_pilot).sum())))
+        plans.append(plan_test(promise, before, answered, int((~held.is_pilot).sum())))
         tallies.append(after if promise.needs_pilot else before + after)
-        kept.append(kept_values(promise, tallies[-1], tests[-1]))
+        kept.append(kept_values(promise, tallies[-1], plans[-1]))
     share = (pilot_answered + rest_answered) / max(len(held.truth), 1)
-    return Judged(tallies, tests, kept, share)
+    return Judged(tallies, plans, kept, share)
 
 
 def columns_of(label: int | None) -> slice:

@@ -44,9 +44,9 @@ from credalchain.promises.report import (
 )
 from credalchain.promises.risks import Labels
 from credalchain.promises.selection import (
+    Plan,
     Promise,
     Tally,
-    Test,
     interval,
     kept_by_agreement,
     kept_values,
@@ -199,20 +199,20 @@ default="auto"
             by_fold.append(found)
             answered.append(its_answered)
         share = np.sum(answered, axis=0) / n
-        kept, tests, total = [], [], []
+        kept, plans, total = [], [], []
         for at, promise in enumerate(promises):
             folds = [one[at] for one in by_fold]
             total.append(reduce(operator.add, folds))
             completeness = share[:, columns_of(promise.label)].sum(axis=1)
-            tests.append(plan_test(promise, total[at], completeness, n))
+            plans.append(plan_test(promise, total[at], completeness, n))
             if method == "cross_conformal":
                 kept.append(kept_by_agreement(promise, folds))
             else:
-                kept.append(kept_values(promise, total[at], tests[at]))
+                kept.append(kept_values(promise, total[at], plans[at]))
         estimator: Any = AgreeingClassifiers(fitted)
         if method == "cross_fit":
             estimator = self._unfitted().fit(X, Y)
-        self._choose(estimator, promises, Judged(total, tests, kept, share), truth, method)
+        self._choose(estimator, promises, Judged(total, plans, kept, share), truth, method)
         return self
 
     def _folds(
@@ -275,8 +275,8 @@ default="auto"
             places[columns] = bold[0] if len(bold) else -1
             self.values_[columns] = values[bold[0]] if len(bold) else np.nan
         results = [
-            self._result(promise, found, test, values, places, judged.answered)
-            for promise, found, test in zip(promises, judged.tallies, judged.tests, strict=True)
+            self._result(promise, found, plan, values, places, judged.answered)
+            for promise, found, plan in zip(promises, judged.tallies, judged.plans, strict=True)
         ]
         about = {result.label for result in results}
         bought = np.where(places < 0, 0.0, judged.answered[places, np.arange(len(names))])
@@ -295,7 +295,7 @@ default="auto"
         self,
         promise: Promise,
         found: Tally,
-        test: Test,
+        plan: Plan,
         values: FloatArray,
         places: NDArray[np.int64],
         answered: FloatArray,
@@ -315,7 +315,7 @@ default="auto"
                 float(completeness[at]),
             )
         parameter = unwrap(self.estimator_)[0].caution_parameter
-        nearest = nearest_to_kept(promise, found, completeness, test)
+        nearest = nearest_to_kept(promise, found, completeness, plan)
         if nearest is None:
             reason = f"no {parameter} answers anything in the calibration rows"
             return PromiseResult(*about, None, 0, 0.0, (0.0, 0.0), 0.0, reason)

@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import clone
@@ -51,8 +50,10 @@ class PromiseCurve:
     levels: tuple[float, ...]
     bought: tuple[int | None, ...]
 
-    def to_frame(self) -> pd.DataFrame:
+    def to_frame(self) -> Any:
         """A row for each level: the value, what it answers and how often it errs; NaN: nothing."""
+        import pandas as pd
+
         rows = []
         for level, at in zip(self.levels, self.bought, strict=True):
             found: tuple[float, ...] = (np.nan, 0.0, np.nan)

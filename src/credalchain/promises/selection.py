@@ -139,7 +139,7 @@ def needs_bets(promise: Promise) -> bool:
     return promise.confidence is not None and not promise.counts_rows
 
 
-class Test(NamedTuple):
+class Plan(NamedTuple):
     """How the values are tested; not chosen by the rows that are tested.
 
     Attributes
@@ -157,7 +157,7 @@ class Test(NamedTuple):
     bets: NDArray[np.bool_]
 
 
-def plan_test(promise: Promise, pilot: Tally, answered: FloatArray, n_rows: int) -> Test:
+def plan_test(promise: Promise, pilot: Tally, answered: FloatArray, n_rows: int) -> Plan:
     """The test of ``n_rows`` rows that promises most, by what a few other rows say.
 
     For a ratio there is no evidence where nothing is answered, so its tests begin where there is
@@ -172,14 +172,14 @@ def plan_test(promise: Promise, pilot: Tally, answered: FloatArray, n_rows: int)
         bound = hoeffding_bentkus_p_value(pilot.loss / pilot.n, n_rows, promise.level)
         bets = np.exp(-ahead) <= bound
     if promise.is_ratio:
-        p = p_values(promise, pilot, Test(start, stake, bets))
+        p = p_values(promise, pilot, Plan(start, stake, bets))
         evidence = np.where((answered > 0) & (pilot.n > 0), -np.log(np.maximum(p, 1e-300)), -1.0)
         if evidence.max() >= 0:
             start = int(np.flatnonzero(evidence >= _NEARLY * evidence.max())[-1])
-    return Test(start, stake, bets)
+    return Plan(start, stake, bets)
 
 
-def kept_values(promise: Promise, found: Tally, test: Test | None = None) -> NDArray[np.bool_]:
+def kept_values(promise: Promise, found: Tally, plan: Plan | None = None) -> NDArray[np.bool_]:
     """At which values the promise is kept, (V,).
 
     On average: conformal risk control. With confidence: learn then test; values are tested one
@@ -189,27 +189,27 @@ def kept_values(promise: Promise, found: Tally, test: Test | None = None) -> NDA
         n = np.maximum(found.n, 1.0)
         kept = conformal_bound(found.loss / n, n) <= promise.level + _ROUNDING
         return np.asarray(kept & (found.n > 0))
-    p = p_values(promise, found, test)
-    start = len(p) - 1 if test is None else test.start
+    p = p_values(promise, found, plan)
+    start = len(p) - 1 if plan is None else plan.start
     kept = np.zeros(len(p), dtype=bool)
     kept[start::-1] = np.logical_and.accumulate(p[start::-1] <= 1 - promise.confidence)
     return kept
 
 
-def p_values(promise: Promise, found: Tally, test: Test | None = None) -> FloatArray:
+def p_values(promise: Promise, found: Tally, plan: Plan | None = None) -> FloatArray:
     """Of "the risk is above the level" at every value, (V,)."""
     if promise.counts_rows:
         return binomial_p_value(np.rint(found.bad).astype(np.int64), found.n, promise.level)
     assert found.growth is not None
-    assert test is not None
+    assert plan is not None
     n = np.maximum(found.n, 1.0)
     bound = hoeffding_bentkus_p_value(found.loss / n, n, promise.level)
-    growth = found.growth[test.stake, np.arange(len(bound))]
-    return np.where(test.bets, np.exp(-np.maximum(growth, 0.0)), bound)
+    growth = found.growth[plan.stake, np.arange(len(bound))]
+    return np.where(plan.bets, np.exp(-np.maximum(growth, 0.0)), bound)
 
 
 def nearest_to_kept(
-    promise: Promise, found: Tally, completeness: FloatArray, test: Test | None
+    promise: Promise, found: Tally, completeness: FloatArray, plan: Plan | None
 ) -> int | None:
     """The place that answers something and has most evidence for the promise; None: there is none.
 
@@ -220,7 +220,7 @@ def nearest_to_kept(
         return None
     if promise.confidence is None:
         return int(answering[-1])
-    return int(answering[p_values(promise, found, test)[answering].argmin()])
+    return int(answering[p_values(promise, found, plan)[answering].argmin()])
 
 
 def kept_by_agreement(promise: Promise, folds: list[Tally]) -> NDArray[np.bool_]:
