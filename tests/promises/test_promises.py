@@ -180,6 +180,7 @@ def test_how_many_rows_would_show_a_promise_at_a_rate():
     n = rows_to_show(0.1, 0.9, 0.05)
     assert stats.binom.cdf(np.ceil(0.05 * n), n, 0.1) <= 0.1
     assert stats.binom.cdf(np.ceil(0.05 * n / 1.2), int(n / 1.2), 0.1) > 0.1
+    assert rows_to_show(0.1, 0.9, 0.05, share=0.5) > 2 * rows_to_show(0.1, 0.9, 0.0, share=0.6)
 
 
 def test_too_few_rows_are_said_before_fitting():
@@ -259,10 +260,10 @@ def test_tests_are_planned_by_other_rows_and_literally_so():
     assert set(np.flatnonzero(judged.kept[0])) == kept != set()
 
 
-@given(seed=st.integers(0, 10**6), level=st.floats(0.05, 0.9))
-def test_evidence_is_what_gamblers_made(seed, level):
-    """Fair bets: the mean over all outcomes of the next row is what they had."""
-    losses = np.random.default_rng(seed).integers(0, 2, 6).astype(float)
+@given(seed=st.integers(0, 10**6), level=st.floats(0.05, 0.9), n=st.sampled_from([6, 49, 50, 130]))
+def test_bets_on_errors_are_fair(seed, level, n):
+    """The mean over both outcomes of the next row is what the gamblers had before."""
+    losses = np.random.default_rng(seed).integers(0, 2, n).astype(float)
     before = evidence_against(losses, level)[-1]
     after = [evidence_against(np.append(losses, one), level)[-1] for one in (0.0, 1.0)]
     assert (1 - level) * after[0] + level * after[1] == pytest.approx(before)

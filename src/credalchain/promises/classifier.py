@@ -320,7 +320,8 @@ default="auto"
             reason = f"no {parameter} answers anything in the calibration rows"
             return PromiseResult(*about, None, 0, 0.0, (0.0, 0.0), 0.0, reason)
         n, risk = int(found.n[nearest]), float(found.risk[nearest])
-        more = rows_to_show(promise.level, promise.confidence, risk)
+        share = None if promise.counts_rows else float(found.every[nearest]) / n
+        more = rows_to_show(promise.level, promise.confidence, risk, share)
         reason = (
             f"the nearest is {parameter} = {values[nearest]:.4g}, which answers "
             f"{completeness[nearest]:.1%} with a risk of {risk:.3f} in {n} calibration rows; "

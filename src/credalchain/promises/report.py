@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.promises.risks import RISKS
-from credalchain.promises.statistics import evidence_against, fewest_rows
+from credalchain.promises.statistics import fewest_rows, most_evidence
 
 FloatArray = NDArray[np.float64]
 
@@ -195,10 +195,7 @@ class PromiseTest:
         """One of "broken", "holds so far", "too few rows to say"."""
         if self.broken_at is not None:
             return "broken"
-        if self.n_rows == 0:
-            return "too few rows to say"
-        worst = evidence_against(np.ones(self.n_rows), self.level)
-        could_tell = worst[-1] >= 1 / (1 - self.confidence)
+        could_tell = most_evidence(self.n_rows, self.level) >= 1 / (1 - self.confidence)
         return "holds so far" if could_tell else "too few rows to say"
 
     def __str__(self) -> str:

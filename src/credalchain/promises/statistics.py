@@ -16,6 +16,7 @@ STAKES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 """Of gamblers, as shares of what they can lose at most."""
 
 _MANY_ROWS = 10**8
+_ROWS_BETWEEN = 50  # two rows at which gamblers begin
 _MOST_GROWTH = 600.0  # of a logarithm, below what overflows
 
 
@@ -82,15 +83,21 @@ def fewest_rows(level: float, confidence: float | None) -> int:
     return int(np.ceil(np.log1p(-confidence) / np.log1p(-level) - 1e-9))
 
 
-def rows_to_show(level: float, confidence: float | None, risk: float) -> int | None:
+def rows_to_show(
+    level: float, confidence: float | None, risk: float, share: float | None = None
+) -> int | None:
     """About how many rows would show a promise if errors go on at this rate; None: no number.
 
-    Counted in rows that are right or wrong.
+    ``share`` is the mean of what counts in a row if losses are not only 0 and 1; else rows are
+    right or wrong, and those that count are counted.
     """
     if risk >= level:
         return None
     if confidence is None:
         return int(np.ceil((1 - level) / (level - risk) - 1e-9))
+    if share is not None:  # the largest bet has to win
+        gain = np.log1p(STAKES[-1] / (1 - level) * (level - risk) * share)
+        return int(np.ceil(-np.log1p(-confidence) / gain)) if gain > 0 else None
     n = fewest_rows(level, confidence)
     while n < _MANY_ROWS and stats.binom.cdf(np.ceil(risk * n), n, level) > 1 - confidence:
         n = int(np.ceil(1.05 * n)) + 1
@@ -119,8 +126,9 @@ def interval_of_ratio(bad: float, every: float, n: int) -> tuple[float, float]:
 def evidence_against(losses: FloatArray, level: float) -> FloatArray:
     """What bets on losses above the level would have made of 1, after every row, (n,).
 
-    The mean of several gamblers who each bet a fixed share. If every loss has a mean of at most
-    the level, given the rows before it, this ever exceeds 1 / a with probability a at most.
+    The mean of several gamblers who each bet a fixed share, and who begin at several rows: what
+    begins late is not weighed down by a good past. If every loss has a mean of at most the level,
+    given the rows before it, this ever exceeds 1 / a with probability a at most.
 
     References
     ----------
@@ -128,5 +136,17 @@ def evidence_against(losses: FloatArray, level: float) -> FloatArray:
     Journal of the Royal Statistical Society B 86, 2024.
     """
     stakes = STAKES / level
-    growth = np.cumsum(np.log1p(stakes[:, None] * (np.asarray(losses) - level)), axis=1)
-    return np.asarray(np.exp(np.minimum(growth, _MOST_GROWTH)).mean(axis=0))
+    won = np.log1p(stakes[:, None] * (np.asarray(losses) - level))
+    n = won.shape[1]
+    evidence, not_begun = np.zeros(n), np.ones(n)
+    for number, first in enumerate(range(0, n, _ROWS_BETWEEN), start=1):
+        share = 1 / (number * (number + 1))  # adds up to 1 over all that ever begin
+        growth = np.cumsum(won[:, first:], axis=1)
+        evidence[first:] += share * np.exp(np.minimum(growth, _MOST_GROWTH)).mean(axis=0)
+        not_begun[first:] -= share
+    return evidence + not_begun
+
+
+def most_evidence(n: int, level: float) -> float:
+    """The evidence after ``n`` rows that are all as bad as can be."""
+    return float(evidence_against(np.ones(n), level)[-1]) if n else 1.0
