@@ -229,6 +229,13 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     )
 
 
+def as_rows(X: Any) -> Any:
+    """A table out of which rows can be taken."""
+    if sparse.issparse(X):
+        return X.tocsr()
+    return X if hasattr(X, "columns") else np.asarray(as_plain_table(X))
+
+
 def as_plain_table(X: Any) -> Any:
     """Masked cells as NaN, sparse entries stored twice as their sum, lists with text as objects.
 

@@ -655,3 +655,109 @@ def test_text_that_looks_like_numbers_is_text(tmp_path, base):
     credalchain("fit", "train.csv", *options, cwd=tmp_path)
     done = credalchain("predict", "m", "new.csv", "--out", "-", cwd=tmp_path)
     assert len(done.stdout.splitlines()) == 31
+
+
+# -- promises ------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def many_songs(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("songs")
+    random = np.random.default_rng(1)
+    tempo, loud = random.normal(size=(2, 400)).round(3)
+    frame = pd.DataFrame({"tempo": tempo, "loud": loud})
+    frame["rock"] = (tempo + 0.5 * random.normal(size=400) > 0).astype(int)
+    frame["calm"] = (loud + 0.5 * random.normal(size=400) < 0).astype(int)
+    frame[:300].to_csv(folder / "songs.csv", index=False)
+    frame[300:].to_csv(folder / "later.csv", index=False)
+    frame[300:].assign(rock=1 - frame.rock).to_csv(folder / "changed.csv", index=False)
+    done = credalchain(
+        *["fit", "songs.csv", "--labels", "last:2", "--out", "m", "--promise", "row-error=0.2"],
+        cwd=folder,
+    )
+    assert "promised: rows with a wrong answer: at most 0.2" in done.stderr
+    assert "guarantee: on average" in done.stderr
+    return folder
+
+
+def test_a_promise_is_kept_in_the_model_file_and_shown(many_songs):
+    done = credalchain("info", "m", cwd=many_songs)
+    assert "promised: rows with a wrong answer: at most 0.2" in done.stdout
+    assert load_model(many_songs / "m").report_.promises[0].level == 0.2
+    done = credalchain("predict", "m", "later.csv", "--out", "-", "--intervals", cwd=many_songs)
+    assert done.stdout.startswith("rock,rock_lower,rock_upper,calm")
+    done = credalchain("explain", "m", "later.csv", cwd=many_songs)
+    assert "promised, s = " in done.stdout
+
+
+def test_promises_that_hold_and_promises_that_are_broken(many_songs):
+    done = credalchain("check", "m", "later.csv", cwd=many_songs)
+    assert done.returncode == 0
+    assert done.stdout.startswith("holds so far: rows with a wrong answer")
+    done = credalchain("check", "m", "changed.csv", "--json", cwd=many_songs, status=3)
+    assert done.returncode == 3
+    found = json.loads(done.stdout)
+    assert found["verdict"] == "broken"
+    assert found["promises"][0]["broken_at"] < 30
+
+
+def test_tune_shows_what_every_level_buys(many_songs):
+    done = credalchain(
+        *["tune", "songs.csv", "--labels", "last:2", "--levels", "0.05,0.2,0.4", "--json"],
+        *["--picture", "t.png"],
+        cwd=many_songs,
+    )
+    found = json.loads(done.stdout)
+    answered = [row["completeness"] for row in found]
+    assert [row["level"] for row in found] == [0.05, 0.2, 0.4]
+    assert answered == sorted(answered)
+    assert (many_songs / "t.png").read_bytes().startswith(b"\x89PNG")
+    done = credalchain("tune", "songs.csv", "--labels", "last:2", cwd=many_songs)
+    assert "promised at most" in done.stdout
+    assert "rows with a wrong answer, on average" in done.stdout
+
+
+def test_promises_for_labels_at_the_command_line(many_songs):
+    done = credalchain(
+        *["fit", "songs.csv", "--labels", "last:2", "--out", "by-label", "--confidence", "0.9"],
+        *["--promise", "selective-error:rock=0.3", "--promise", "missed-positives:calm=0.4"],
+        cwd=many_songs,
+    )
+    assert "wrong answers among the answers, for rock: at most 0.3" in done.stderr
+    assert "split evenly over 2 promises" in done.stderr
+    assert credalchain("info", "by-label", cwd=many_songs).stdout.count("promised: ") == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["fit", "--promise", "row=0.1", "--out", "x"], "--promise must be RISK=LEVEL"),
+        (["fit", "--promise", "row-error", "--out", "x"], "--promise must be RISK=LEVEL"),
+        (["fit", "--promise", "row-error=few", "--out", "x"], "--promise must be numbers"),
+        (["fit", "--promise", "row-error=2", "--out", "x"], "between 0 and 1, got 2"),
+        (["fit", "--promise", "row-error:jazz=0.1", "--out", "x"], "'jazz' is not one of"),
+        (["fit", "--promise", "row-error=0.001", "--out", "x"], "needs at least 999 rows"),
+        (["fit", "--promise", "selective-error=0.1", "--out", "x"], "pass a confidence"),
+        (["fit", "--confidence", "0.9", "--out", "x"], "--confidence is for --promise"),
+        (["tune", "--risk", "errors"], "--risk must be one of"),
+        (["tune", "--levels", "0,1"], "between 0 and 1"),
+        (["tune", "--picture", "t.txt"], "must end in .png"),
+    ],
+)
+def test_promises_that_cannot_be_read(many_songs, arguments, words):
+    command, *options = arguments
+    given = ["songs.csv", "--labels", "last:2", *options]
+    done = credalchain(command, *given, cwd=many_songs, status=1)
+    assert words in done.stderr
+    assert not (many_songs / "x").exists()
+
+
+def test_options_that_a_promise_has_chosen_are_refused(many_songs):
+    given = ["later.csv", "--out", "-", "--s", "1"]
+    done = credalchain("predict", "m", *given, cwd=many_songs, status=1)
+    assert sentence(done).endswith("--s: this model keeps a promise, which chose its caution.")
+
+
+def test_a_model_without_a_promise_cannot_be_checked(place):
+    done = credalchain("check", "m", "songs.csv", cwd=place, status=1)
+    assert sentence(done).endswith("m promises nothing: fit it with --promise.")

@@ -25,6 +25,7 @@ from credalchain import (
     Discretizer,
     JointDecision,
     NaiveCredal,
+    PromisedClassifier,
     cross_val_partial,
     partial_labels,
     partial_scorer,
@@ -36,6 +37,7 @@ ESTIMATORS = [CredalChainClassifier(), CredalBinaryRelevanceClassifier()]
 MANY_IN_ONE = [
     CredalChainEnsemble(n_chains=2),
     JointDecision(CredalChainClassifier(order="given"), calibration_folds=2),
+    PromisedClassifier(CredalChainClassifier(order="given"), {"row_error": 0.5}, random_state=0),
 ]
 
 

@@ -26,11 +26,13 @@ from credalchain import (
     KernelPowerset,
     LabelPowerset,
     NaiveCredal,
+    PromisedClassifier,
     explain,
     load_model,
     save_model,
 )
 from credalchain.bases.ensemble import EnsembleModel
+from credalchain.cli.predict import inner_classifier
 from credalchain.model_files import ModelFileError
 from credalchain.preprocessing import Categories, ZeroAndBins
 from model_edits import contents, mutate, write
@@ -110,6 +112,23 @@ KINDS = {
         Y,
     ),
     "joint forest, kernel": (JointDecision(CredalJointForest(GROVE)), FRAME, Y),
+    "promised, labels": (
+        PromisedClassifier(
+            CredalChainClassifier(),
+            {"selective_error": {0: 0.7, "label2": 0.8}},
+            confidence=0.5,
+            calibration=0.5,
+        ),
+        NUMBERS,
+        GAPS,
+    ),
+    "promised, agreeing": (
+        PromisedClassifier(
+            JointDecision(CredalJointForest(GROVE)), {"row_error": 0.5}, calibration=2
+        ),
+        FRAME,
+        Y,
+    ),
     "joint, sampled": (
         JointDecision(CredalChainClassifier(CredalForest(TREES)), joint="sampled", n_samples=5),
         NUMBERS,
@@ -134,7 +153,7 @@ def little_memory():
 
 def rows_for(classifier):
     """A few rows of the kind that a model was fitted to."""
-    fitted = getattr(classifier, "estimator_", classifier)
+    fitted = inner_classifier(classifier)
     model = fitted.model_
     model = model.models[0] if isinstance(model, EnsembleModel) else model
     p, random = fitted.n_features_in_, np.random.default_rng(1)
@@ -166,7 +185,8 @@ def ask(classifier):
     lower, upper = np.moveaxis(prediction.interval, -1, 0)
     assert (lower <= upper + 1e-12).all(), "lower bounds above upper ones"
     labels = [prediction.labels, classifier.predict_partial(X)]
-    labels += list(classifier.predict_path(X, [0.0, 0.5, 3.0]))
+    path = getattr(classifier, "predict_path", None) or classifier.estimator_.predict_path
+    labels += list(path(X, [0.0, 0.5, 3.0]))
     assert all(one.shape == (n, m) and np.isin(one, [-1, 0, 1]).all() for one in labels)
     assert np.isin(classifier.predict(X), classifier.classes_).all()
     p = classifier.predict_proba(X)

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
@@ -26,7 +25,7 @@ from credalchain.estimators.targets import Targets
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
 from credalchain.odds import log_odds, probabilities
-from credalchain.preprocessing import as_plain_table
+from credalchain.preprocessing import as_rows
 from credalchain.validation import check_choice, check_s, check_whole
 
 FloatArray = NDArray[np.float64]
@@ -133,10 +132,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self._check()
         if self.joint == "sampled" and isinstance(self._unfitted(), CredalJointForest):
             raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
-        if sparse.issparse(X):
-            X = X.tocsr()  # rows are taken out of it
-        elif not hasattr(X, "columns"):
-            X = np.asarray(as_plain_table(X))
+        X = as_rows(X)
         self._take(self._unfitted().fit(X, Y))
         if self.calibration_folds is not None and not self._has_joint_model():
             labels = self.estimator_.read_labels(Y)

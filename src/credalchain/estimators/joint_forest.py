@@ -52,7 +52,7 @@ class CredalJointForest(CredalClassifier):
     ----------
     forest : ExtraTreesRegressor or RandomForestRegressor, default=None
         Unfitted, with ``bootstrap=True``. None means ``ExtraTreesRegressor(n_estimators=300,
-        min_samples_leaf=2, max_features=0.4, bootstrap=True)``. (On labels 0 and 1 the squared
+        min_samples_leaf=2, max_features=0.5, bootstrap=True)``. (On labels 0 and 1 the squared
         error is the Gini impurity, so this is a classifier's forest.) Its ``random_state``,
         ``n_jobs`` and ``warm_start`` are set from here.
     members : sequence of members, default=None

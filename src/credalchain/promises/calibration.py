@@ -78,6 +78,11 @@ def hold_out(
     shuffled = rng.permutation(len(labels))
     n_held_out = int(np.ceil(share * len(labels)))
     train, rows = np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])
+    if len(train) == 0:
+        raise ValueError(
+            f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
+            f"{n_held_out} are kept apart for calibration."
+        )
     check_rows(labels[rows], promises)
     estimator = unfitted.fit(take_rows(X, train), take_rows(Y, train))
     return _held(estimator, take_rows(X, rows), take_rows(Y, rows), values, rng)

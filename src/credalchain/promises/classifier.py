@@ -9,12 +9,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain.estimators.base import CautiousTagsMixin
 from credalchain.estimators.decision import JointDecision
@@ -23,6 +22,7 @@ from credalchain.estimators.targets import Targets
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
+from credalchain.preprocessing import as_rows
 from credalchain.promises.agreement import AgreeingClassifiers
 from credalchain.promises.calibration import (
     HeldOut,
@@ -151,11 +151,15 @@ default="auto"
 
     def fit(self, X: Any, Y: Any) -> "PromisedClassifier":
         """Fit the estimator to some of the rows, and choose its caution on the others."""
+        if Y is None:
+            raise ValueError(
+                "PromisedClassifier requires y to be passed, but the target y is None."
+            )
+        X, Y = as_rows(X), Y if hasattr(Y, "__getitem__") else np.asarray(Y)
         targets, labels = Targets.learn(Y)
+        check_consistent_length(X, labels)
         promises = read_promises(self.promise, self.confidence, targets.names.tolist())
         method = read_method(self.method, self.calibration, self.confidence, promises)
-        if sparse.issparse(X):
-            X = X.tocsr()  # rows are taken out of it
         if method in ("cross_conformal", "cross_fit"):
             return self._fit_folds(X, Y, labels, promises, method)
         if isinstance(self.calibration, str):
@@ -383,6 +387,10 @@ default="auto"
             log_odds=np.stack([found[at].log_odds[:, j] for j, at in columns], axis=1),
             given_interval=np.stack([found[at].interval[:, j] for j, at in columns], axis=1),
         )
+
+    def predict_interval(self, X: Any) -> FloatArray:
+        """Lower and upper probability of each label: (n, m, 2)."""
+        return np.asarray(self.infer(X).interval)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The estimator's own: every label answered, nothing promised."""

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import clone
+from sklearn.utils.validation import check_consistent_length
 
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.targets import Targets
 from credalchain.model_selection import unwrap
+from credalchain.preprocessing import as_rows
 from credalchain.promises.calibration import all_held_out, hold_out, judge
 from credalchain.promises.reading import read_method, read_promises
 from credalchain.promises.statistics import fewest_rows
@@ -100,14 +101,14 @@ def promise_curve(
     -------
     PromiseCurve
     """
+    X = as_rows(X)
     targets, labels = Targets.learn(Y)
+    check_consistent_length(X, labels)
     names = targets.names.tolist()
     promises = [read_promises({risk: level}, confidence, names)[0] for level in levels]
     if not promises:
         raise ValueError("levels must be several numbers between 0 and 1, got none.")
     read_method("learn_then_test" if confidence else "conformal", calibration, confidence, promises)
-    if sparse.issparse(X):
-        X = X.tocsr()
     easiest = [max(promises, key=lambda promise: promise.level)]
     if calibration == "prefit":
         held = all_held_out(
