@@ -359,14 +359,17 @@ def plot_promise_curve(curve: PromiseCurve, *, level: float | None = None, ax: A
     """
     ax = _new_axes(7.0, 4.5) if ax is None else ax
     shown = _where_it_changes(curve.completeness)
-    x, labels = np.arange(shown.sum()), curve.values[shown]
+    x = _on_a_log_scale(curve.values)
     for values, colour, word in (
         (curve.completeness[shown], YES_COLOUR, "answered"),
         (curve.risks[shown], NO_COLOUR, promise_words(curve.risk, None)),
     ):
-        ax.plot(x, values, color=colour, linewidth=2, label=for_figure(word, 60))
-    places = np.unique(np.linspace(0, len(x) - 1, min(7, len(x))).astype(int))
-    ax.set_xticks(x[places], [f"{labels[at]:.3g}" for at in places])
+        ax.plot(x[shown], values, color=colour, linewidth=2, label=for_figure(word, 60))
+    ax.set_xscale("log")
+    ax.xaxis.set_major_formatter("{x:g}")
+    ax.xaxis.set_minor_formatter("")
+    if x[shown][0] > x[shown][-1]:
+        ax.invert_xaxis()
     ax.set_xlabel(f"{curve.parameter}, from bold to cautious")
     ax.set_ylabel("share")
     ax.set_ylim(-0.02, 1.02)
@@ -375,32 +378,37 @@ def plot_promise_curve(curve: PromiseCurve, *, level: float | None = None, ax: A
     if level is not None:
         kept = [pair for pair in kept if np.isclose(pair[0], level)]
     if kept:
-        _draw_promise(ax, curve, x, shown, *min(kept, key=lambda pair: abs(pair[0] - 0.1)))
+        _draw_promise(ax, curve, x, *min(kept, key=lambda pair: abs(pair[0] - 0.1)))
     elif level is not None:
         ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
         ax.set_title(f"at most {level:g} cannot be promised with {curve.n_rows} rows", fontsize=10)
-    ax.legend(frameon=False, loc="upper right")
+    ax.legend(frameon=False, loc="best")
     return ax
 
 
 def _where_it_changes(completeness: NDArray[np.float64]) -> NDArray[np.bool_]:
     """Values between the last that answers as much as possible and the first that answers least."""
+    last = int(np.flatnonzero(completeness >= completeness.max() - 1e-9)[-1])
+    first = int(np.flatnonzero(completeness <= completeness.min() + 1e-9)[0])
     shown = np.zeros(len(completeness), dtype=bool)
-    last = np.flatnonzero(completeness >= completeness.max() - 1e-9)[-1]
-    first = np.flatnonzero(completeness <= completeness.min() + 1e-9)[0]
     shown[min(last, first) : max(last, first) + 1] = True
     return shown
+
+
+def _on_a_log_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """0 becomes the smallest positive value."""
+    positive = values[values > 0]
+    return np.maximum(values, positive.min()) if len(positive) else np.ones_like(values)
 
 
 def _draw_promise(
     ax: Any,
     curve: PromiseCurve,
-    x: NDArray[np.int64],
-    shown: NDArray[np.bool_],
+    x: NDArray[np.float64],
     level: float,
     place: int,
 ) -> None:
-    at = int(np.clip(place - np.flatnonzero(shown)[0], 0, len(x) - 1))
+    at = float(x[place])
     ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
     ax.axvline(at, color=OPEN_COLOUR, linestyle=":", linewidth=1)
     answered = float(curve.completeness[place])

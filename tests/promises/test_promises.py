@@ -19,9 +19,14 @@ from credalchain import (
     CredalJointForest,
     JointDecision,
     PromisedClassifier,
+    explain,
+    load_model,
     partial_labels,
+    promise_curve,
+    save_model,
 )
 from credalchain.labels import as_labels
+from credalchain.plotting import plot_promise_curve
 from credalchain.promises.calibration import HeldOut, judge
 from credalchain.promises.risks import RISKS
 from credalchain.promises.selection import Promise, no_rows, tally
@@ -650,3 +655,93 @@ def test_chunks_of_rows_add_up(seed):
         assert (one is None) == (other is None)
         if one is not None:
             np.testing.assert_allclose(one, other)
+
+
+# -- curves, pictures, explanations, files -------------------------------------------------------
+
+
+def test_a_curve_buys_what_promises_buy():
+    X, Y = real_data(400)
+    chain = CredalChainClassifier(random_state=0)
+    levels = (0.005, 0.1, 0.2, 0.4)
+    curve = promise_curve(chain, X, Y, levels=levels, random_state=0)
+    frame = curve.to_frame().set_index("level")
+    for level in levels:
+        if level == 0.005:
+            assert np.isnan(frame.s[level])  # 120 rows are too few
+            continue
+        one = PromisedClassifier(chain, {"row_error": level}, random_state=0).fit(X, Y)
+        (result,) = one.report_.promises
+        assert frame.s[level] == result.value
+        assert frame.completeness[level] == pytest.approx(result.completeness)
+        assert frame.risk[level] == pytest.approx(result.estimate)
+    assert list(frame["rows needed"]) == [199, 9, 4, 2]
+    fitted = CredalChainClassifier(random_state=0).fit(X[:200], Y[:200])
+    again = promise_curve(fitted, X[200:], Y[200:], "missed_positives", calibration="prefit")
+    assert again.n_rows == 200
+    with pytest.raises(ValueError, match="levels must be several"):
+        promise_curve(chain, X, Y, levels=[])
+    with pytest.raises(ValueError, match="pass a confidence"):
+        promise_curve(chain, X, Y, "selective_error")
+
+
+def test_a_curve_is_drawn_with_its_promise():
+    plt = pytest.importorskip("matplotlib.pyplot")
+    X, Y = real_data(400)
+    levels = (0.005, 0.1, 0.2)
+    chain = CredalChainClassifier(random_state=0)
+    curve = promise_curve(chain, X, Y, levels=levels, random_state=0)
+    ax = plot_promise_curve(curve)
+    assert "at most 0.1 on average" in ax.get_title()
+    assert "cannot be promised" in plot_promise_curve(curve, level=0.005).get_title()
+    assert "at most 0.2" in plot_promise_curve(curve, level=0.2).get_title()
+    _, given = plt.subplots()
+    assert plot_promise_curve(curve, ax=given) is given
+    plt.close("all")
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"promise": {"row_error": 0.3}},
+        {"promise": {"row_error": {0: 0.1, 2: 0.3}}},
+        {"promise": {"row_error": 0.3}, "calibration": 5},
+        {"promise": {"row_error": 0.02}},
+    ],
+    ids=["rows", "labels", "agreement", "nothing"],
+)
+@pytest.mark.parametrize(
+    "estimator",
+    [CredalChainClassifier(random_state=0), JointDecision(CredalJointForest(random_state=0))],
+    ids=["chain", "decision"],
+)
+def test_explanations_and_files_of_promised_answers(options, estimator, tmp_path):
+    X, Y = real_data(200)
+    promised = PromisedClassifier(estimator, random_state=0, **options).fit(X, Y)
+    prediction = promised.infer(X[:5])
+    for i in range(5):
+        explanation = explain(promised, X[i])
+        by_label = {step.label: step for step in explanation.steps}
+        assert [by_label[f"label{j}"].answer for j in range(3)] == prediction.labels[i].tolist()
+        bounds = [(by_label[f"label{j}"].lower, by_label[f"label{j}"].upper) for j in range(3)]
+        np.testing.assert_allclose(bounds, prediction.interval[i], atol=1e-6)
+        assert "promised" in explanation.setting
+    save_model(promised, tmp_path / "m")
+    loaded = load_model(tmp_path / "m")
+    np.testing.assert_array_equal(loaded.predict_partial(X), promised.predict_partial(X))
+    assert loaded.report_ == promised.report_
+    assert str(loaded.check(X, Y)) == str(promised.check(X, Y))
+    with pytest.raises(ValueError, match="chosen by what was promised"):
+        explain(promised, X[0], s=1)
+
+
+def test_a_promise_about_a_function_cannot_be_saved(tmp_path):
+    def nothing(truth, answers):
+        return np.zeros(len(truth))
+
+    X, Y = real_data(100)
+    promised = PromisedClassifier(CredalChainClassifier(random_state=0), {nothing: 0.5}).fit(X, Y)
+    with pytest.raises(ValueError, match="because it is code"):
+        save_model(promised, tmp_path / "m")
+    with pytest.raises(ValueError, match="only a fitted PromisedClassifier"):
+        save_model(PromisedClassifier(), tmp_path / "m")

@@ -31,7 +31,8 @@ app = typer.Typer(
         "Cautious multi-label classification: yes, no, or * where the evidence does not "
         "settle a label.\n\n"
         "Exit status: 0 all went well; 1 something about the data, a file or a model (one "
-        "sentence on stderr says what); 2 the command itself was not understood; 130 interrupted."
+        "sentence on stderr says what); 2 the command itself was not understood; 3 a promise is "
+        "broken; 130 interrupted."
     ),
 )
 for command in (
