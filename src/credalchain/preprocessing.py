@@ -178,7 +178,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         if sparse.issparse(columns):
             self.binnings_ = _learn_sparse(columns, n_bins)
         elif isinstance(columns, np.ndarray):
-            self.binnings_ = [NumericBins(_cut_points(column, n_bins)) for column in columns]
+            self.binnings_ = [NumericBins(cut_points(column, n_bins)) for column in columns]
         else:
             self.binnings_ = [_learn_column(name, column, n_bins) for name, column in columns]
         self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
@@ -277,7 +277,7 @@ def named_columns(X: Any) -> list[tuple[str, Any]]:
     return [(str(name), X[name]) for name in X.columns]
 
 
-def _cut_points(values: FloatArray, n_bins: int) -> FloatArray:
+def cut_points(values: FloatArray, n_bins: int) -> FloatArray:
     """Order statistics of rank floor(i n / n_bins), counted from 1; none if all are equal."""
     values = np.sort(values[~np.isnan(values)])
     n = len(values)
@@ -300,7 +300,7 @@ def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
     if keys.dtype.kind == "f":
         if _all_bool(values[~missing]):
             return Categories(np.array([0.0, 1.0]))
-        return NumericBins(_cut_points(np.where(missing, np.nan, keys), n_bins))
+        return NumericBins(cut_points(np.where(missing, np.nan, keys), n_bins))
     return Categories(np.unique(keys[~missing]))
 
 
@@ -362,7 +362,7 @@ def _all_bool(values: NDArray[Any]) -> bool:
 
 def _learn_sparse(columns: Any, n_bins: int) -> list[Binning]:
     return [
-        ZeroAndBins(_cut_points(columns.data[start:stop], n_bins))
+        ZeroAndBins(cut_points(columns.data[start:stop], n_bins))
         for start, stop in zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
     ]
 

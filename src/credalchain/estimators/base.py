@@ -14,6 +14,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain.bases.protocol import Labels, Order, Request
+from credalchain.chunks.dask_parts import is_dask
+from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
 from credalchain.metrics import utility_65
@@ -77,15 +79,18 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         instead.
         """
         self._fit_first(X, Y)
+        self._warn_of_never_observed()
+        return self
+
+    def _warn_of_never_observed(self) -> None:
         never = self.model_.never_observed()
         if never.any():
             names = ", ".join(map(visible, self.label_names_[never]))
             warnings.warn(
                 f"never observed in training, so left open in every prediction: {names}",
                 UserWarning,
-                stacklevel=2,
+                stacklevel=3,
             )
-        return self
 
     def _fit_first(self, X: Any, Y: Any, classes: Any = None) -> None:
         X = read_table(self, X, reset=True)
@@ -229,8 +234,10 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        CredalPrediction, or a tuple of them
+        CredalPrediction, or a tuple of them; LazyPrediction for a dask collection
         """
+        if is_dask(X):
+            return self._infer_lazily(X, s=s, strategy=strategy, known=known)
         encoded = self.encode(X)
         value = self.s if s is None else s
         request = self.request(encoded, s=(value,), strategy=strategy, known=known)
@@ -241,6 +248,14 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         places = range(len(request.strategies))
         return tuple(CredalPrediction.from_answer(answer, i, names, X) for i in places)
 
+    def _infer_lazily(self, X: Any, *, known: Any, **options: Any) -> LazyPrediction:
+        check_is_fitted(self, "model_")
+        if known is not None:
+            raise ValueError("known must be None for a dask collection: ask for its partitions.")
+        if isinstance(options["strategy"], (tuple, list)):
+            raise ValueError("strategy must be one strategy for a dask collection.")
+        return LazyPrediction(self, X, options)
+
     def predict(self, X: Any) -> NDArray[Any]:
         """The precise chain (s = 0): always 0 or 1, never left open.
 
@@ -248,12 +263,18 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_labels), or (n_samples,) if fitted on a vector
         """
+        if is_dask(X):
+            lazy: NDArray[Any] = predict_lazily(self, "predict", X, np.int64)
+            return lazy
         encoded = self.encode(X)
         request = self.request(encoded, s=0.0, precise=True, wants_bounds=False)
         return self.targets_.decode(self.model_.infer(encoded, request).labels[0, 0])
 
     def predict_partial(self, X: Any) -> Labels:
         """Labels 1, 0, or -1 where the bounds do not settle it: int8, (n_samples, n_labels)."""
+        if is_dask(X):
+            lazy: Labels = predict_lazily(self, "predict_partial", X, np.int8)
+            return lazy
         return np.asarray(self.predict_path(X, [self.s])[0])
 
     def predict_interval(self, X: Any) -> NDArray[np.float64]:
@@ -270,8 +291,10 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_labels); (n_samples, n_classes) if fitted on a vector
         """
-        p = self.label_proba(X)
-        return self.targets_.decode_proba(p)
+        if is_dask(X):
+            lazy: NDArray[np.float64] = predict_lazily(self, "predict_proba", X, np.float64)
+            return lazy
+        return self.targets_.decode_proba(self.label_proba(X))
 
     def label_proba(self, X: Any, *, known: Any = None) -> NDArray[np.float64]:
         """P(Y_j = 1) of the precise chain as (n_samples, n_labels), also for a vector.

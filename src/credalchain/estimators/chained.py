@@ -10,8 +10,13 @@ from sklearn.utils.validation import check_consistent_length
 
 from credalchain.bases.naive import NaiveCredal
 from credalchain.bases.protocol import Labels
+from credalchain.chunks.counting import SAMPLE_SIZE, count_parts
+from credalchain.chunks.dask_parts import DaskParts, is_dask
+from credalchain.chunks.parts import ChunkParts
 from credalchain.estimators.base import CredalClassifier
+from credalchain.estimators.targets import Targets
 from credalchain.preprocessing import read_table
+from credalchain.validation import check_whole
 
 
 def _supports_partial_fit(classifier: Any) -> bool:
@@ -47,6 +52,65 @@ class ChainedClassifier(CredalClassifier):
         if not hasattr(self.model_, "update"):
             raise AttributeError(f"the base {self.base!r} cannot learn from more rows.")
         self.model_ = self.model_.update(X, labels)
+        return self
+
+    def fit(self, X: Any, Y: Any) -> Any:
+        """Learn from rows with labels, some of which may be missing.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            NaN is a missing value. A dask array or data frame is counted partition by partition
+            (as :meth:`fit_chunks`), and its bins are learned from a sample of rows.
+        Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
+            0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
+            distinct values works as a single label. A dask collection if X is one.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        ``sample_weight`` is not supported: the model is made of whole counts. Repeat rows
+        instead.
+        """
+        if is_dask(X):
+            return self._fit_parts(DaskParts(X, Y), SAMPLE_SIZE)
+        return super().fit(X, Y)
+
+    def fit_chunks(self, chunks: Any, *, sample_size: int = SAMPLE_SIZE) -> Any:
+        """Learn from data that does not fit into memory, one chunk after the other.
+
+        The model is the same, bit for bit, as that of ``fit`` on all rows with the same bins.
+
+        Parameters
+        ----------
+        chunks : iterable of (X, Y), or callable that gives one
+            Gone through twice if bins are learned, so an iterator has to come from a callable.
+        sample_size : int, default=100000
+            Rows from which bins of numeric columns are learned, chosen by a hash of their
+            numbers: the same however rows are cut into chunks, and all rows if there are not
+            more. Categories are those of all rows. ``bins_source_`` says what was done.
+        """
+        check_whole("sample_size", sample_size)
+        return self._fit_parts(ChunkParts(chunks), sample_size)
+
+    def _fit_parts(self, parts: Any, sample_size: int) -> Any:
+        base = self.unfitted_base()
+        if not hasattr(base, "unfitted_discretizer"):
+            raise TypeError(f"base {base!r} does not learn from counts, so not from parts of data.")
+        found = count_parts(parts, base.unfitted_discretizer(), sample_size)
+        names = None if found.label_names is None else list(found.label_names)
+        self.targets_ = Targets.of_labels(found.counts.n_labels, names)
+        self.n_features_in_ = found.counts.n_features
+        if hasattr(found.discretizer, "feature_names_in_"):
+            self.feature_names_in_ = found.discretizer.feature_names_in_
+        self.check_parameters()
+        self.order_ = self._choose_order(self.n_labels_, check_random_state(self.random_state))
+        self.model_ = base.from_counts(found.counts, found.discretizer)
+        self.bins_source_ = found.bins
+        self._warn_of_never_observed()
         return self
 
     def _learn(self, X: Any, labels: Labels) -> Any:

@@ -74,7 +74,7 @@ class NaiveCredal(BaseEstimator):
     ) -> NaiveChainModel:
         """Count. One set of counts serves every order, so ``order`` is not looked at."""
         settings = self.settings()
-        discretizer = self._fresh_discretizer()
+        discretizer = self.unfitted_discretizer()
         if isinstance(discretizer, Discretizer):
             codes = discretizer.fit_encode(X)  # X was checked when the classifier read it
             k = discretizer.n_categories_
@@ -106,7 +106,8 @@ class NaiveCredal(BaseEstimator):
             missing,  # type: ignore[arg-type]
         )
 
-    def _fresh_discretizer(self) -> Any:
+    def unfitted_discretizer(self) -> Any:
+        """A copy of the discretizer, the default one if there is none; None for codes."""
         if self.discretizer is None:
             return None
         if isinstance(self.discretizer, str) and self.discretizer == "quantile":

@@ -1,0 +1,234 @@
+"""What columns hold, found part by part, and bins for all parts together."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from credalchain.chunks.sampling import EVERYTHING, row_hashes
+from credalchain.preprocessing import (
+    Binning,
+    Categories,
+    Discretizer,
+    NumericBins,
+    ZeroAndBins,
+    cut_points,
+    keys_of,
+    named_columns,
+)
+
+_WORDS = {
+    "numbers": "numbers",
+    "booleans": "true and false",
+    "texts": "texts",
+    "categories": "categories",
+}
+
+
+class ColumnConflictError(ValueError):
+    """A column holds different things in two parts."""
+
+    def __init__(self, message: str, column: str) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+@dataclass(frozen=True)
+class Column:
+    """What a column holds in some parts.
+
+    Attributes
+    ----------
+    kind : {"numbers", "booleans", "texts", "categories", "nothing"}
+        "nothing": all values are missing.
+    keys : ndarray
+        The categories, if it has such: sorted, or in the order that was declared.
+    part : str
+        Where that was seen first.
+    was_object : bool
+        For "nothing": whether the values were Python objects, and not floats.
+    """
+
+    kind: str
+    keys: NDArray[Any]
+    part: str
+    was_object: bool = False
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What some parts hold together: kinds of columns, and sampled rows.
+
+    ``columns`` is None for sparse input. ``hashes`` (k,) are those of the sampled rows, and
+    ``samples`` what they hold: arrays of numbers (k, p), or CSR.
+    """
+
+    n_rows: int
+    n_columns: int
+    names: tuple[str, ...] | None
+    columns: tuple[Column, ...] | None
+    hashes: NDArray[np.uint64]
+    sample: Any
+
+    def __add__(self, other: "Summary") -> "Summary":
+        if self.n_columns != other.n_columns or self.names != other.names:
+            raise ValueError(_other_columns(self, other))
+        if (self.columns is None) != (other.columns is None):
+            raise ValueError("parts of X must be all sparse or all dense.")
+        columns = None
+        if self.columns is not None and other.columns is not None:
+            pairs = zip(self.columns, other.columns, strict=True)
+            columns = tuple(_merged(self.name(at), *pair) for at, pair in enumerate(pairs))
+        stack = sparse.vstack if columns is None else np.concatenate
+        return Summary(
+            self.n_rows + other.n_rows,
+            self.n_columns,
+            self.names,
+            columns,
+            np.concatenate([self.hashes, other.hashes]),
+            stack([self.sample, other.sample]),
+        )
+
+    def name(self, at: int) -> str:
+        """Of a column, for messages."""
+        return str(at) if self.names is None else self.names[at]
+
+    def trimmed(self, size: int) -> "Summary":
+        """The same, with the ``size`` rows of the smallest hashes as the sample."""
+        if len(self.hashes) <= size:
+            return self
+        kept = np.sort(np.argpartition(self.hashes, size - 1)[:size])
+        return Summary(
+            self.n_rows, self.n_columns, self.names, self.columns, self.hashes[kept],
+            self.sample[kept],
+        )  # fmt: skip
+
+
+def _other_columns(one: Summary, other: Summary) -> str:
+    if one.names is None or other.names is None or set(one.names) == set(other.names):
+        return (
+            f"all parts of X must have the same columns in the same order, got {one.n_columns} "
+            f"and {other.n_columns}."
+        )
+    differ = sorted(set(one.names) ^ set(other.names))
+    return f"all parts of X must have the same columns; {differ[0]!r} is not in all of them."
+
+
+def summarize(part: str, X: Any, first: int, limit: np.uint64 = EVERYTHING) -> Summary:
+    """What one part holds, whose rows are first, first + 1, ... of all."""
+    n, p = X.shape
+    hashes = row_hashes(first, n)
+    chosen = np.flatnonzero(hashes <= limit)
+    if sparse.issparse(X):
+        rows = sparse.csr_array(X)[chosen].astype(np.float64)
+        return Summary(n, p, None, None, hashes[chosen], rows)
+    named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
+    names = tuple(X.columns) if named else None
+    if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
+        kinds = [_kind_of_numbers(part, X[:, i], str(i)) for i in range(p)]
+        sample = X[chosen].astype(np.float64)
+    else:
+        kinds, sample = [], np.full((len(chosen), p), np.nan)
+        for i, (name, values) in enumerate(named_columns(X)):
+            kinds.append(_kind(part, name, values))
+            if kinds[-1].kind == "numbers":
+                keys, missing = keys_of(np.asarray(values)[chosen], name)
+                sample[:, i] = np.where(missing, np.nan, keys) if len(chosen) else keys
+    return Summary(n, p, names, tuple(kinds), hashes[chosen], sample)
+
+
+def _kind_of_numbers(part: str, values: NDArray[Any], name: str) -> Column:
+    if values.dtype.kind == "f":
+        if np.isinf(values).any():
+            raise ValueError(f"Input X contains infinity in column {name!r}.")
+        if len(values) and np.isnan(values).all():
+            return Column("nothing", np.empty(0), part)
+    return Column("numbers", np.empty(0), part)
+
+
+def _kind(part: str, name: str, column: Any) -> Column:
+    declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
+    if declared.ndim == 1:
+        return Column("categories", keys_of(declared, name)[0], part)
+    values = np.asarray(column)
+    if values.dtype == bool:
+        return Column("booleans", np.empty(0), part)
+    if len(values) == 0:
+        return Column("nothing", np.empty(0), part, values.dtype == object)
+    if values.dtype.kind in "iuf":
+        return _kind_of_numbers(part, values, name)
+    keys, missing = keys_of(values, name)
+    if missing.all():
+        return Column("nothing", np.empty(0), part, values.dtype == object)
+    if keys.dtype.kind != "f":
+        return Column("texts", np.unique(keys[~missing]), part)
+    if all(isinstance(value, (bool, np.bool_)) for value in values[~missing]):
+        return Column("booleans", np.empty(0), part)
+    return Column("numbers", np.empty(0), part)
+
+
+def _merged(name: str, one: Column, other: Column) -> Column:
+    if other.kind == "nothing":
+        return one
+    if one.kind == "nothing":
+        return other
+    if one.kind != other.kind:
+        raise ColumnConflictError(
+            f"column {name!r} of X holds {_WORDS[one.kind]} in {one.part} and "
+            f"{_WORDS[other.kind]} in {other.part}.",
+            name,
+        )
+    if one.kind == "texts":
+        return Column("texts", np.union1d(one.keys, other.keys), one.part)
+    if one.kind == "categories" and not np.array_equal(one.keys, other.keys):
+        return Column("categories", np.union1d(one.keys, other.keys), one.part)
+    return one
+
+
+def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
+    """The bins that :class:`Discretizer` would learn, numbers from the sampled rows."""
+    discretizer = Discretizer(n_bins=n_bins)
+    if summary.n_rows == 0 or summary.n_columns == 0:
+        raise ValueError(
+            f"X must have at least one row and one column, got shape "
+            f"{(summary.n_rows, summary.n_columns)}."
+        )
+    if summary.columns is None:
+        columns = summary.sample.tocsc()
+        columns.eliminate_zeros()
+        pairs = zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
+        binnings: list[Binning] = [
+            ZeroAndBins(cut_points(columns.data[start:stop], n_bins)) for start, stop in pairs
+        ]
+    else:
+        binnings = [
+            _binning(column, summary.sample[:, at], n_bins)
+            for at, column in enumerate(summary.columns)
+        ]
+    discretizer.binnings_ = binnings
+    discretizer.n_categories_ = np.array([one.n_categories for one in binnings], dtype=np.int64)
+    discretizer.n_features_in_ = summary.n_columns
+    if summary.names is not None:
+        discretizer.feature_names_in_ = np.array(summary.names, dtype=object)
+    return discretizer
+
+
+def _binning(column: Column, sample: NDArray[np.float64], n_bins: int) -> Binning:
+    if column.kind in ("texts", "categories"):
+        return Categories(column.keys)
+    if column.kind == "booleans":
+        return Categories(np.array([0.0, 1.0]))
+    if column.kind == "nothing" and column.was_object:
+        return Categories(np.empty(0))
+    return NumericBins(cut_points(sample, n_bins))
+
+
+def summed(summaries: Iterable[Summary]) -> Summary:
+    """Of several parts; at least one."""
+    first, *others = summaries
+    for other in others:
+        first = first + other
+    return first

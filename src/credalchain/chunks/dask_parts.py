@@ -1,0 +1,167 @@
+"""Dask collections: parts to learn from, and lazy predictions."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from credalchain.chunks.parts import Total, Work, named_work
+from credalchain.chunks.sampling import hash_limit
+
+_AT_ONCE = 8  # sums that are added together in one task
+
+
+def is_dask(X: Any) -> bool:
+    """Whether it is a dask array, data frame or series."""
+    return hasattr(X, "__dask_graph__") and hasattr(X, "dask")
+
+
+class DaskParts:
+    """The partitions of dask arrays or data frames ``X`` and ``Y``.
+
+    Work goes to the client that is connected, or to Dask's own threads without one.
+    """
+
+    def __init__(self, X: Any, Y: Any) -> None:
+        if not is_dask(Y):
+            raise TypeError(
+                "Y must be a dask collection with the same partitions as X, got "
+                f"{type(Y).__name__}."
+            )
+        self.X, self.Y = delayed_parts(X, "X"), delayed_parts(_like(X, Y), "Y")
+        if len(self.X) != len(self.Y):
+            raise ValueError(
+                f"X and Y must have the same partitions, got {len(self.X)} and {len(self.Y)}."
+            )
+        self.lengths = part_lengths(X)
+
+    def reduce(self, work: Work[Total], *shared: Any, trim: Callable[[Total], Total]) -> Total:
+        """A tree of sums: only sums travel, and what is shared is sent once to a worker."""
+        from dask.delayed import delayed
+
+        given = [delayed(one, traverse=False) for one in shared]
+        first = np.cumsum([0, *self.lengths[:-1]]).tolist()
+        do, add = delayed(named_work, pure=False), delayed(_sum, pure=False)
+        sums = [
+            do(work, f"partition {number}", x, y, first[number], *given)
+            for number, (x, y) in enumerate(zip(self.X, self.Y, strict=True))
+        ]
+        while len(sums) > 1:
+            sums = [add(sums[at : at + _AT_ONCE], trim) for at in range(0, len(sums), _AT_ONCE)]
+        (total,) = sums
+        found: Total = total.compute()
+        return found
+
+    def hash_limit(self, size: int) -> Any:
+        """Partitions send no row that is not in the sample."""
+        return hash_limit(sum(self.lengths), size)
+
+
+def _sum(parts: list[Any], trim: Callable[[Any], Any]) -> Any:
+    total = parts[0]
+    for one in parts[1:]:
+        total = trim(total + one)
+    return total
+
+
+def _like(X: Any, Y: Any) -> Any:
+    """Y cut into the same rows as X, where that is known."""
+    both = hasattr(X, "chunks") and hasattr(Y, "chunks")
+    if both and X.chunks[0] != Y.chunks[0] and not np.isnan(X.chunks[0]).any():
+        return Y.rechunk({0: X.chunks[0]})
+    return Y
+
+
+def delayed_parts(X: Any, name: str) -> list[Any]:
+    """One delayed table for each partition."""
+    if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
+        if X.ndim == 2 and X.numblocks[1] > 1:
+            X = X.rechunk({1: -1})
+        if X.ndim not in (1, 2):
+            raise ValueError(f"{name} must have two dimensions, got {X.ndim}.")
+        return list(X.to_delayed().ravel())
+    if hasattr(X, "to_delayed"):
+        return list(X.to_delayed())
+    raise TypeError(
+        f"{name} must be a dask array or data frame, got {type(X).__module__}.{type(X).__name__}."
+    )
+
+
+def part_lengths(X: Any) -> list[int]:
+    """Rows of each partition; counted where Dask does not know."""
+    if hasattr(X, "chunks"):
+        if not np.isnan(X.chunks[0]).any():
+            return list(X.chunks[0])
+        from dask.delayed import delayed
+
+        count = delayed(_n_rows, pure=False)
+        return list(delayed([count(part) for part in delayed_parts(X, "X")]).compute())
+    return [int(n) for n in X.index.map_partitions(len).compute()]
+
+
+def _n_rows(X: Any) -> int:
+    return int(X.shape[0])
+
+
+def map_parts(
+    classifier: Any,
+    function: Callable[[Any, Any, Any], Any],
+    X: Any,
+    columns: list[str],
+    dtype: Any,
+    options: dict[str, Any],
+) -> Any:
+    """``function(classifier, X, options)`` of every partition, lazily.
+
+    Of a data frame: a data frame with the same index and divisions. Of an array: an array. The
+    classifier is sent once to a worker.
+    """
+    from dask.delayed import delayed
+
+    model = delayed(classifier, traverse=False)
+    if not hasattr(X, "chunks"):
+        import pandas as pd
+
+        index = X._meta.index[:0]
+        meta = pd.DataFrame(np.empty((0, len(columns)), dtype), columns=columns, index=index)
+        return X.map_partitions(_frame_of, model, function, columns, dtype, options, meta=meta)
+    import dask.array as da
+
+    parts, one = delayed_parts(X, "X"), delayed(_array_of, pure=False)
+    blocks = [
+        da.from_delayed(  # type: ignore[no-untyped-call]
+            one(part, model, function, dtype, len(columns), options), (n, len(columns)), dtype
+        )
+        for part, n in zip(parts, X.chunks[0], strict=True)
+    ]
+    return da.concatenate(blocks, allow_unknown_chunksizes=True)  # type: ignore[no-untyped-call]
+
+
+def map_frames(
+    classifier: Any, function: Callable[[Any, Any, Any], Any], X: Any, options: dict[str, Any]
+) -> Any:
+    """``function(classifier, X, options)``, a data frame, of every partition, lazily."""
+    from dask.delayed import delayed
+
+    meta = function(classifier, X._meta_nonempty, options).iloc[:0]
+    model = delayed(classifier, traverse=False)
+    return X.map_partitions(_table_of, model, function, options, meta, meta=meta)
+
+
+def _table_of(X: Any, classifier: Any, function: Any, options: Any, nothing: Any) -> Any:
+    return nothing.set_axis(X.index) if len(X) == 0 else function(classifier, X, options)
+
+
+def _array_of(X: Any, classifier: Any, function: Any, dtype: Any, m: int, options: Any) -> Any:
+    if X.shape[0] == 0:
+        return np.empty((0, m), dtype=dtype)
+    return np.asarray(function(classifier, X, options), dtype=dtype).reshape(X.shape[0], m)
+
+
+def _frame_of(
+    X: Any, classifier: Any, function: Any, columns: list[str], dtype: Any, options: Any
+) -> Any:
+    import pandas as pd
+
+    found = _array_of(X, classifier, function, dtype, len(columns), options)
+    return pd.DataFrame(found, columns=columns, index=X.index)

@@ -1,0 +1,94 @@
+"""Where rows come from part by part, and sums over all parts."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
+
+from credalchain.chunks.sampling import EVERYTHING
+from credalchain.labels import column_names
+from credalchain.preprocessing import as_rows
+
+Total = TypeVar("Total")
+Work = Callable[..., Total]
+"""Gets the name of a part, X, Y, the number of its first row, and what is shared by all."""
+
+
+class Parts(Protocol):
+    """Rows in parts."""
+
+    def reduce(self, work: Work[Total], *shared: Any, trim: Callable[[Total], Total]) -> Total:
+        """The sum over all parts of what ``work`` makes of them; ``trim`` keeps sums small."""
+        ...
+
+    def hash_limit(self, size: int) -> Any:
+        """The largest hash of a sample of rows, if the number of rows is known; else of all."""
+        ...
+
+
+def named_work(work: Work[Total], part: str, *arguments: Any) -> Total:
+    """``work`` of one part, whose errors say which."""
+    try:
+        return work(part, *arguments)
+    except (ValueError, TypeError) as error:
+        if part in str(error):
+            raise
+        raise type(error)(f"{part}: {error}") from error
+
+
+class ChunkParts:
+    """Chunks (X, Y) that are read one after the other.
+
+    Parameters
+    ----------
+    chunks : iterable of (X, Y), or callable that gives one
+        It is gone through once, and twice if bins are learned; an iterator can be gone through
+        only once.
+    """
+
+    def __init__(self, chunks: Any) -> None:
+        if not callable(chunks) and not isinstance(chunks, Iterable):
+            raise TypeError(
+                "chunks must be an iterable of pairs (X, Y), or a function that gives one, "
+                f"got {chunks!r}."
+            )
+        self.chunks = chunks
+        self.used = False
+
+    def reduce(self, work: Work[Total], *shared: Any, trim: Callable[[Total], Total]) -> Total:
+        """One chunk in memory at a time."""
+        total: Total | None = None
+        first = 0
+        for part, X, Y in self._read():
+            one = named_work(work, part, X, Y, first, *shared)
+            total = trim(one if total is None else named_work(_added, part, total, one))
+            first += X.shape[0]
+        if total is None:
+            raise ValueError("chunks must be at least one pair (X, Y), got none.")
+        return total
+
+    def hash_limit(self, size: int) -> Any:
+        """The number of rows is not known: all, and ``trim`` keeps the smallest."""
+        return EVERYTHING
+
+    def _read(self) -> Iterator[tuple[str, Any, Any]]:
+        source = self.chunks() if callable(self.chunks) else self.chunks
+        if self.used and iter(source) is source:
+            raise ValueError(
+                "chunks must be something that can be gone through twice, as bins are learned "
+                "first: a list, a function that gives chunks, or give a fitted discretizer."
+            )
+        self.used = not callable(self.chunks)
+        for number, chunk in enumerate(source):
+            if not isinstance(chunk, tuple) or len(chunk) not in (2, 3):
+                raise TypeError(f"chunks must be pairs (X, Y), got {chunk!r}.")
+            name = chunk[2] if len(chunk) == 3 else f"chunk {number}"
+            yield name, as_rows(chunk[0]), chunk[1]
+
+
+def _added(part: str, total: Any, one: Any) -> Any:
+    return total + one
+
+
+def label_names(Y: Any) -> tuple[str, ...] | None:
+    """Names of label columns, if they have such."""
+    names = column_names(Y)
+    return None if names is None else tuple(names)

@@ -1,0 +1,51 @@
+"""A sample of rows that does not depend on how the data is cut.
+
+A row is chosen by a hash of its number, so the same rows are chosen whatever the parts are and
+whoever reads them.
+"""
+
+import numpy as np
+from numpy.typing import NDArray
+
+Numbers = NDArray[np.uint64]
+
+EVERYTHING = np.uint64(2**64 - 1)
+_AT_ONCE = 2**22
+
+
+def row_hashes(first: int, n: int) -> Numbers:
+    """Of the rows first, first + 1, ...: numbers that look random, no two alike.
+
+    References
+    ----------
+    G. L. Steele, D. Lea and C. H. Flood, Fast splittable pseudorandom number generators,
+    OOPSLA 2014.
+    """
+    z = np.arange(first + 1, first + n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def hash_limit(n_rows: int, size: int) -> np.uint64:
+    """The largest hash of a sample of ``size`` out of ``n_rows`` rows."""
+    if n_rows <= size:
+        return EVERYTHING
+    share = min(1.0, 1.1 * size / n_rows + 10 / np.sqrt(n_rows))
+    bound = np.uint64(min(share * 2.0**64, 2.0**64 - 2**12))
+    while True:  # once, but for very bad luck
+        small = [_up_to(bound, first, n_rows) for first in range(0, n_rows, _AT_ONCE)]
+        found = np.concatenate(small)
+        if len(found) >= size:
+            return np.uint64(np.partition(found, size - 1)[size - 1])
+        bound = EVERYTHING
+
+
+def _up_to(bound: np.uint64, first: int, n_rows: int) -> Numbers:
+    hashes = row_hashes(first, min(_AT_ONCE, n_rows - first))
+    return hashes[hashes <= bound]
+
+
+def sampled_rows(first: int, n: int, limit: np.uint64) -> NDArray[np.int64]:
+    """Which of the rows first, ..., first + n - 1 are in the sample, counted from ``first``."""
+    return np.flatnonzero(row_hashes(first, n) <= limit)

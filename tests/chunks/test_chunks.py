@@ -1,0 +1,264 @@
+"""Data in parts: the same bins, counts, tables and predictions as in memory."""
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import sparse
+from sklearn.frozen import FrozenEstimator
+
+from credalchain import (
+    CredalBinaryRelevanceClassifier,
+    CredalChainClassifier,
+    CredalForest,
+    Discretizer,
+    NaiveCredal,
+)
+from credalchain.chunks.columns import learn_bins, summarize
+from credalchain.chunks.sampling import EVERYTHING, hash_limit, row_hashes, sampled_rows
+
+dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
+da = pytest.importorskip("dask.array")
+
+
+def frame(seed, n):
+    """Columns of every kind, gaps everywhere, a category that only the last row has."""
+    rng = np.random.default_rng(seed)
+    X = pd.DataFrame(
+        {
+            "size": rng.normal(size=n),
+            "count": rng.integers(0, 9, n),
+            "city": rng.choice(["Oslo", "Rome", "Bern"], n).astype(object),
+            "old": rng.random(n) < 0.5,
+            "empty": np.nan,
+        }
+    )
+    X.loc[rng.random(n) < 0.2, "size"] = np.nan
+    X.loc[rng.random(n) < 0.2, "city"] = None
+    X.loc[n - 1, "city"] = "Zürich"
+    Y = pd.DataFrame(rng.integers(0, 2, (n, 3)).astype(float), columns=["x", "y", "z"])
+    return X, Y.mask(rng.random((n, 3)) < 0.2)
+
+
+def same(one, other, X):
+    """The same bits."""
+    assert one.model_.counts == other.model_.counts
+    for left, right in zip(
+        one.model_.discretizer.binnings_, other.model_.discretizer.binnings_, strict=True
+    ):
+        assert type(left) is type(right)
+        for name in vars(left):
+            np.testing.assert_array_equal(getattr(left, name), getattr(right, name))
+    left, right = one.infer(X), other.infer(X)
+    np.testing.assert_array_equal(left.labels, right.labels)
+    np.testing.assert_array_equal(left.log_odds, right.log_odds)
+    assert left.label_names == right.label_names
+
+
+cuts = st.lists(st.integers(0, 40), max_size=6).map(sorted)
+
+
+@given(seed=st.integers(0, 10**6), cuts=cuts)
+def test_chunks_of_a_frame(seed, cuts):
+    """Also empty ones, and ones with a single row."""
+    X, Y = frame(seed, 40)
+    whole = CredalChainClassifier(random_state=0).fit(X, Y)
+    ends = [0, *cuts, 40]
+    chunks = [(X[a:b], Y[a:b]) for a, b in itertools.pairwise(ends)]
+    same(CredalChainClassifier(random_state=0).fit_chunks(chunks), whole, X)
+
+
+@given(seed=st.integers(0, 10**6), cuts=cuts)
+def test_chunks_of_sparse_rows(seed, cuts):
+    rng = np.random.default_rng(seed)
+    X = sparse.random_array((40, 6), density=0.3, rng=rng, format="csr")
+    Y = rng.integers(0, 2, (40, 2))
+    ends = [0, *cuts, 40]
+    chunks = [(X[a:b], Y[a:b]) for a, b in itertools.pairwise(ends)]
+    chain = CredalChainClassifier(random_state=0)
+    found = CredalChainClassifier(random_state=0).fit_chunks(chunks)
+    same(found, chain.fit(X, Y), X)
+
+
+@given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(1, 39), max_size=5, unique=True))
+def test_dask_frames(seed, cuts):
+    """Unsorted and repeated index, categories only in the last partition."""
+    X, Y = frame(seed, 40)
+    index = np.random.default_rng(seed).integers(0, 20, 40)
+    X.index = Y.index = index
+    whole = CredalBinaryRelevanceClassifier().fit(X, Y)
+    ends = [0, *sorted(cuts), 40]
+    pieces = list(itertools.pairwise(ends))
+    lazy_X = dd.concat([dd.from_pandas(X[a:b], npartitions=1, sort=False) for a, b in pieces])
+    lazy_Y = dd.concat([dd.from_pandas(Y[a:b], npartitions=1, sort=False) for a, b in pieces])
+    found = CredalBinaryRelevanceClassifier().fit(lazy_X, lazy_Y)
+    same(found, whole, X)
+    table = found.infer(lazy_X).to_frame(intervals=True).compute()
+    pd.testing.assert_frame_equal(table, whole.infer(X).to_frame(intervals=True))
+
+
+@given(seed=st.integers(0, 10**6), rows=st.integers(1, 40), columns=st.integers(1, 3))
+def test_dask_arrays(seed, rows, columns):
+    rng = np.random.default_rng(seed)
+    X, Y = rng.normal(size=(40, 3)), rng.integers(0, 2, (40, 2))
+    whole = CredalChainClassifier(random_state=0).fit(X, Y)
+    lazy_X = da.from_array(X, chunks=(rows, columns))
+    found = CredalChainClassifier(random_state=0).fit(lazy_X, da.from_array(Y, chunks=(7, 1)))
+    same(found, whole, X)
+    for method in ("predict", "predict_partial", "predict_proba"):
+        lazy = getattr(found, method)(lazy_X)
+        assert lazy.chunks[0] == lazy_X.chunks[0]
+        np.testing.assert_array_equal(lazy.compute(), getattr(whole, method)(X))
+    np.testing.assert_array_equal(found.infer(lazy_X).labels.compute(), whole.infer(X).labels)
+
+
+def test_dask_arrays_of_sparse_blocks_and_of_unknown_length():
+    X = sparse.random_array((60, 5), density=0.3, rng=0, format="csr")
+    Y = np.random.default_rng(0).integers(0, 2, (60, 2))
+    blocks = [
+        da.from_delayed(_delayed(X[a : a + 20]), (np.nan, 5), dtype=float) for a in (0, 20, 40)
+    ]
+    lazy_X = da.concatenate(blocks, allow_unknown_chunksizes=True)
+    parts = [da.from_delayed(_delayed(Y[a : a + 20]), (np.nan, 2), dtype=int) for a in (0, 20, 40)]
+    lazy_Y = da.concatenate(parts, allow_unknown_chunksizes=True)
+    whole = CredalChainClassifier(random_state=0).fit(X, Y)
+    found = CredalChainClassifier(random_state=0).fit(lazy_X, lazy_Y)
+    same(found, whole, X)
+    np.testing.assert_array_equal(found.predict(lazy_X).compute(), whole.predict(X))
+
+
+def _delayed(table):
+    from dask.delayed import delayed
+
+    return delayed(table)
+
+
+# -- samples ---------------------------------------------------------------------------------------
+
+
+@given(first=st.integers(0, 10**12), cut=st.integers(0, 100))
+def test_hashes_depend_on_the_row_alone(first, cut):
+    whole = row_hashes(first, 100)
+    parts = [row_hashes(first, cut), row_hashes(first + cut, 100 - cut)]
+    np.testing.assert_array_equal(whole, np.concatenate(parts))
+    assert len(np.unique(whole)) == 100
+
+
+@given(n=st.integers(1, 5000), size=st.integers(1, 6000))
+def test_the_limit_leaves_just_as_many_rows_as_asked(n, size):
+    limit = hash_limit(n, size)
+    assert len(sampled_rows(0, n, limit)) == min(n, size)
+
+
+def test_a_sample_looks_like_the_rows():
+    chosen = sampled_rows(0, 100_000, hash_limit(100_000, 10_000))
+    counts = np.histogram(chosen, bins=10, range=(0, 100_000))[0]
+    assert (np.abs(counts - 1000) < 150).all()
+    assert np.abs((chosen % 2).mean() - 0.5) < 0.03
+
+
+@pytest.mark.parametrize("size", [1, 7, 39, 40, 41])
+def test_the_same_sample_whatever_the_parts(size):
+    X, Y = frame(0, 40)
+    found = []
+    for ends in ([0, 40], [0, 1, 39, 40], list(range(0, 41, 5))):
+        pairs = list(itertools.pairwise(ends))
+        chunks = [(X[a:b], Y[a:b]) for a, b in pairs]
+        chain = CredalChainClassifier(random_state=0).fit_chunks(chunks, sample_size=size)
+        assert chain.bins_source_ == (
+            "bins learned from all 40 rows"
+            if size >= 40
+            else f"bins learned from {size} of 40 rows"
+        )
+        found.append(chain)
+    for other in found[1:]:
+        same(found[0], other, X)
+    chosen = sampled_rows(0, 40, hash_limit(40, size))
+    expected = Discretizer().fit(X.iloc[chosen])
+    for one, other in zip(
+        found[0].model_.discretizer.binnings_[:2], expected.binnings_[:2], strict=True
+    ):
+        np.testing.assert_array_equal(one.cuts, other.cuts)
+
+
+def test_bins_that_are_given_and_codes():
+    X, Y = frame(1, 40)
+    bins = Discretizer(n_bins=3).fit(X[:20])
+    base = NaiveCredal(discretizer=FrozenEstimator(bins))
+    whole = CredalChainClassifier(base, random_state=0).fit(X, Y)
+    chunks = ((X[a : a + 10], Y[a : a + 10]) for a in range(0, 40, 10))  # an iterator will do
+    found = CredalChainClassifier(base, random_state=0).fit_chunks(chunks)
+    assert found.model_.counts == whole.model_.counts
+    assert found.bins_source_ == "bins were given"
+    codes = np.random.default_rng(0).integers(0, 4, (40, 3))
+    base = NaiveCredal(discretizer=None)
+    whole = CredalChainClassifier(base, random_state=0).fit(codes, Y)
+    parts = [(codes[a : a + 10], Y[a : a + 10]) for a in range(0, 40, 10)]
+    found = CredalChainClassifier(base, random_state=0).fit_chunks(parts)
+    assert found.model_.counts == whole.model_.counts
+
+
+# -- what cannot be -----------------------------------------------------------------------------
+
+
+def chunks_with(change):
+    X, Y = frame(0, 40)
+    chunks = [(X[a : a + 10].copy(), Y[a : a + 10].copy()) for a in range(0, 40, 10)]
+    chunks[2] = change(*chunks[2])
+    return chunks
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda X, Y: (X.drop(columns="old"), Y), "chunk 2: .*'old' is not in all of them"),
+        (lambda X, Y: (X[X.columns[::-1]], Y), "chunk 2: all parts of X must have the same col"),
+        (
+            lambda X, Y: (X.assign(size="large"), Y),
+            "column 'size' of X holds numbers in chunk 0 and texts in chunk 2",
+        ),
+        (lambda X, Y: (X.assign(size=np.inf), Y), "chunk 2: Input X contains infinity"),
+        (lambda X, Y: (X, Y.assign(x=7)), "chunk 2: Y must hold 0, 1 or missing"),
+        (lambda X, Y: (X, Y.drop(columns="z")), "chunk 2: all parts of Y must have the same lab"),
+        (lambda X, Y: (X[:5], Y), "chunk 2: X and Y must have the same rows"),
+        (lambda X, Y: (X.to_numpy(), Y), "chunk 2: all parts of X must have the same columns"),
+    ],
+)
+def test_a_part_that_does_not_fit_is_named(change, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        CredalChainClassifier(random_state=0).fit_chunks(chunks_with(change))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "message"),
+    [
+        (7, "chunks must be an iterable of pairs"),
+        ([], "chunks must be at least one pair"),
+        ([np.zeros((3, 2))], "chunks must be pairs"),
+        (iter([([[1.0]], [[1]])]), "can be gone through twice"),
+    ],
+)
+def test_chunks_that_are_none(chunks, message):
+    with pytest.raises((ValueError, TypeError), match=message):
+        CredalChainClassifier().fit_chunks(chunks)
+
+
+def test_other_bases_say_that_they_need_all_rows():
+    X, Y = frame(0, 40)
+    with pytest.raises(TypeError, match="does not learn from counts"):
+        CredalChainClassifier(CredalForest()).fit_chunks([(X, Y)])
+    with pytest.raises(TypeError, match="Y must be a dask collection"):
+        CredalChainClassifier().fit(dd.from_pandas(X, npartitions=2), Y)
+    lazy = CredalChainClassifier(random_state=0).fit(X, Y).infer(dd.from_pandas(X, npartitions=2))
+    assert lazy.label_names == ("x", "y", "z")
+    with pytest.raises(ValueError, match="known must be None"):
+        lazy.classifier.infer(lazy.X, known=Y)
+
+
+def test_bins_of_nothing():
+    summary = summarize("part", np.empty((0, 2)), 0, EVERYTHING)
+    with pytest.raises(ValueError, match="at least one row"):
+        learn_bins(summary, 6)
