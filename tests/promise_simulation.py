@@ -13,11 +13,23 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from credalchain import CredalChainClassifier, CredalJointForest, JointDecision
+from credalchain import (
+    CredalChainClassifier,
+    CredalJointForest,
+    JointDecision,
+    PromisedClassifier,
+)
 from credalchain.datasets import load
 from credalchain.promises.calibration import caution_values
-from credalchain.promises.risks import RISKS, own_risk
-from credalchain.promises.selection import Promise, Tally, kept_values, plan_test
+from credalchain.promises.risks import RISKS, counting_rows, own_risk
+from credalchain.promises.selection import (
+    Finding,
+    Promise,
+    Tally,
+    first_value,
+    kept_values,
+    plan_test,
+)
 from credalchain.promises.statistics import STAKES, evidence_against
 
 SPLITS, N_CALIBRATION, N_PILOT = 1000, 500, 75
@@ -35,8 +47,8 @@ def two_wrong(truth, answers):
 class Pool:
     """Rows that a model was not fitted on, its answers at every value, and who is drawn.
 
-    ``drawn`` (SPLITS, N_CALIBRATION) are the rows of each calibration; the first are its pilot. The
-    truth is the risk in all rows of the pool.
+    ``drawn`` (SPLITS, N_CALIBRATION) are the rows of each calibration, drawn with replacement, so
+    that the pool is the population and its risk the truth; the first ones are the pilot.
     """
 
     name: str
@@ -53,11 +65,11 @@ class Pool:
 
     @cached_property
     def members(self):
-        """0 and 1, (SPLITS, rows): pilot rows, and the other rows of each calibration."""
+        """How often rows are drawn, (SPLITS, rows): as pilot rows, and as the others."""
         found = []
         for part in (self.drawn[:, :N_PILOT], self.drawn[:, N_PILOT:]):
             one = np.zeros((SPLITS, len(self.truth)), np.float32)
-            np.put_along_axis(one, part, 1.0, axis=1)
+            np.add.at(one, (np.arange(SPLITS)[:, None], part), 1.0)
             found.append(one)
         return found
 
@@ -69,21 +81,29 @@ class Pool:
 
 
 def counts(promise, truth, path):
-    """Bad and all, (V, n) each."""
+    """Bad and all, (V, n) each, of the rows that count."""
     if promise.label is not None:
         at = slice(promise.label, promise.label + 1)
         bad, every = promise.risk.count_labels(truth[:, at], path[:, :, at])
         return bad[..., 0].astype(np.float32), every[..., 0].astype(np.float32)
     bad, every = promise.risk.count_rows(truth, path)
     bad = np.asarray(bad, np.float32)
-    return bad, np.ones_like(bad) if every is None else np.asarray(every, np.float32)
+    every = np.ones_like(bad) if every is None else np.asarray(every, np.float32)
+    others = np.delete(np.arange(len(truth)), counting_rows(promise.risk, truth))
+    bad[:, others] = every[:, others] = 0.0
+    return bad, every
 
 
 def choose(pool, promise):
     """The place of the value that each calibration chooses; -1 for none, (SPLITS,)."""
     bad, every = counts(promise, pool.truth, pool.path)
     is_label = promise.label is not None
-    losses = bad if is_label or not promise.is_ratio else bad - promise.level * (every - 1)
+    counting = every if is_label else np.zeros_like(every)
+    if not is_label:
+        counting[:, counting_rows(promise.risk, pool.truth)] = 1.0
+    losses = bad
+    if not is_label and promise.is_ratio:
+        losses = bad - promise.level * (every - 1)
     if promise.confidence is None and not promise.risk.falls:
         losses = np.maximum.accumulate(losses[::-1])[::-1]
     answered = (pool.path != -1).mean(axis=2).astype(np.float32)
@@ -92,26 +112,18 @@ def choose(pool, promise):
     growth = None
     if promise.confidence is not None and not promise.counts_rows:
         stakes = STAKES[:, None, None] / (1 - promise.level)
-        growth = np.log1p(stakes * (promise.level - losses)).astype(np.float32)
+        growth = (np.log1p(stakes * (promise.level - losses)) * counting).astype(np.float32)
     sums = []
     for members in pool.members:
-        n = np.broadcast_to(members.sum(axis=1), (len(bad), SPLITS))
-        sums.append(
-            [
-                every @ members.T if is_label else n,
-                losses @ members.T,
-                bad @ members.T,
-                every @ members.T,
-                None if growth is None else growth @ members.T,
-                answered @ members.T,
-            ]
-        )
+        columns = [counting, losses, bad, every, growth, answered]
+        sums.append([None if one is None else one @ members.T for one in columns])
     chosen = np.full(SPLITS, -1)
     for split in range(SPLITS):
         pilot, rest = (_tally(part, split) for part in sums)
-        plan = plan_test(promise, pilot, sums[0][-1][:, split], N_CALIBRATION - N_PILOT)
+        plan = plan_test(promise, pilot, N_CALIBRATION - N_PILOT)
+        start = first_value([Finding(promise, pilot, plan)], sums[0][-1][:, split])
         found = rest if promise.needs_pilot else pilot + rest
-        kept = np.flatnonzero(kept_values(promise, found, plan))
+        kept = np.flatnonzero(kept_values([Finding(promise, found, plan)], start))
         chosen[split] = kept[0] if len(kept) else -1
     return chosen
 
@@ -143,8 +155,6 @@ def simulate(pool, promise):
     if promise.label is not None:
         completeness = np.append((pool.path[:, :, promise.label] != -1).mean(axis=1), 0.0)
     new = risk[chosen]
-    if promise.confidence is None:
-        new = _risk_of_other_rows(pool, promise, chosen)
     kept = np.flatnonzero((risk[:-1] <= promise.level) & (completeness[:-1] > 0))
     broken = float((risk[chosen] > promise.level + 1e-9).mean())
     error = np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / SPLITS)
@@ -160,14 +170,6 @@ def simulate(pool, promise):
         float(completeness[chosen].mean()),
         best,
     )
-
-
-def _risk_of_other_rows(pool, promise, chosen):
-    """In the rows of the pool that did not calibrate, for each calibration."""
-    bad, _ = counts(promise, pool.truth, pool.path)
-    bad = np.vstack([bad, np.zeros((1, bad.shape[1]), np.float32)])
-    is_test = 1 - sum(pool.members)
-    return (bad[chosen] * is_test).sum(axis=1) / is_test.sum(axis=1)
 
 
 def promises(n_labels):
@@ -206,7 +208,7 @@ def yeast_pool(model):
     estimator = models()[model].fit(X[train], Y[train])
     values = _thin(estimator, X[look])
     path = estimator.predict_path(X[rest], values)
-    drawn = np.argsort(rng.random((SPLITS, len(rest))), axis=1)[:, :N_CALIBRATION]
+    drawn = rng.integers(0, len(rest), (SPLITS, N_CALIBRATION))
     return Pool("yeast", estimator, X[rest], values, path, Y[rest], drawn)
 
 
@@ -225,7 +227,7 @@ def synthetic_pool(model):
     values = _thin(estimator, draw(rng, 200)[0])
     X, truth = draw(rng, 6000)
     path = estimator.predict_path(X, values)
-    drawn = np.array([rng.choice(len(X), N_CALIBRATION, replace=False) for _ in range(SPLITS)])
+    drawn = rng.integers(0, len(X), (SPLITS, N_CALIBRATION))
     return Pool("synthetic", estimator, X, values, path, truth, drawn)
 
 
@@ -249,7 +251,10 @@ def drifted_losses(pool, promise, place, share, seed=0):
 
 
 def delays(pool, promise, place, share, n_streams, before=400, after=400, seed=1):
-    """Rows from the drift until the promise counts as broken; ``after`` + 1 if it never does."""
+    """Rows from the drift until the promise counts as broken; ``after`` + 1 if it never does.
+
+    Negative where it was called broken before.
+    """
     rng = np.random.default_rng(seed)
     calm = promise.risk.losses(pool.truth, pool.path[place], promise.level)
     drifted = drifted_losses(pool, promise, place, share)
@@ -262,14 +267,32 @@ def delays(pool, promise, place, share, n_streams, before=400, after=400, seed=1
     return np.array(found)
 
 
+def end_to_end(n_calibration, n_rows, turns, confidence=None, level=0.1):
+    """The share of promises that are called broken although nothing has changed."""
+    pool, broken = synthetic_pool("branching"), 0
+    for seed in range(turns):
+        rng = np.random.default_rng(seed)
+        rows, new = (
+            rng.integers(0, len(pool.X), n_calibration),
+            rng.integers(0, len(pool.X), n_rows),
+        )
+        promised = PromisedClassifier(
+            pool.estimator,
+            {"row_error": level},
+            confidence=confidence,
+            calibration="prefit",
+            values=pool.values,
+        ).fit(pool.X[rows], pool.truth[rows])
+        broken += promised.check(pool.X[new], pool.truth[new]).verdict == "broken"
+    return broken / turns
+
+
 def tuned_on_training_rows(level):
     """The row error on new rows if caution is tuned where the model was fitted, and if promised."""
     data = load("embedded:yeast")
     X, Y = np.asarray(data.X, float), np.asarray(data.Y).astype(np.int8)
     rows = np.random.default_rng(0).permutation(len(X))
     train, new = rows[:1400], rows[1400:]
-    from credalchain import PromisedClassifier
-
     estimator = models()["joint decision"]
     promised = PromisedClassifier(estimator, {"row_error": level}, random_state=0)
     promised.fit(X[train], Y[train])
@@ -308,6 +331,7 @@ def main(picture):
     place = int(np.flatnonzero(pool.true_risk(promise) <= 0.1)[0])
     alarms = (streams(pool, promise, place, 1000, 1000) >= 20).any(axis=1).mean()
     late = delays(pool, promise, place, 0.05, 200)
+    print("called broken without a change:", end_to_end(100, 5000, 200), end_to_end(500, 5000, 200))
     print(f"false alarms {alarms:.3f}; delay {np.percentile(late, [10, 50, 90])} rows")
     _draw(found, picture)
 

@@ -211,12 +211,11 @@ def explain(
     if label0 is no: label1 is yes
     """
     check_is_fitted(classifier)
-    table = _one_row(x)
+    classifier, table = unwrap(classifier, _one_row(x))
     if isinstance(classifier, PromisedClassifier):
         if s is not None or strategy is not None or reward is not None:
             raise ValueError("s, strategy and reward are chosen by what was promised.")
         return _explain_promised(classifier, table, known)
-    classifier, table = unwrap(classifier, table)
     if isinstance(classifier, JointDecision):
         if s is not None or strategy is not None:
             raise ValueError("a joint decision has a reward in place of s and strategy.")
@@ -283,7 +282,7 @@ def _explain_promised(promised: PromisedClassifier, table: Any, known: Any) -> E
     several = getattr(inner, "estimators", [inner])
     names = promised.label_names_.tolist()
     values = dict(zip(names, promised.values_.tolist(), strict=True))
-    chosen = sorted({value for value in values.values() if value == value}) or [0.0]
+    chosen = promised.values_in_use().tolist()
     parameter = promised.report_.parameter
     by_value = {
         value: explain(several[0], table, known=known, **{parameter: value}) for value in chosen
@@ -309,6 +308,8 @@ def _explain_promised(promised: PromisedClassifier, table: Any, known: Any) -> E
 
     questions = _questions(names, table, given, prediction.labels[0], after)
     setting = f"promised, {parameter} = {', '.join(f'{value:.4g}' for value in chosen)}"
+    if not np.isfinite(promised.values_).any():
+        setting = f"nothing keeps the promise; shown at {parameter} = {chosen[0]:.4g}"
     if len(several) > 1:
         setting += f"; where {len(several)} models agree, reasons are those of the first"
     similar = by_value[chosen[0]].similar

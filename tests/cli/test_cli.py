@@ -724,7 +724,7 @@ def test_promises_for_labels_at_the_command_line(many_songs):
         cwd=many_songs,
     )
     assert "wrong answers among the answers, for rock: at most 0.3" in done.stderr
-    assert "split evenly over 2 promises" in done.stderr
+    assert "split evenly over 2 labels" in done.stderr
     assert credalchain("info", "by-label", cwd=many_songs).stdout.count("promised: ") == 2
 
 
@@ -733,12 +733,15 @@ def test_promises_for_labels_at_the_command_line(many_songs):
     [
         (["fit", "--promise", "row=0.1", "--out", "x"], "--promise must be RISK=LEVEL"),
         (["fit", "--promise", "row-error", "--out", "x"], "--promise must be RISK=LEVEL"),
-        (["fit", "--promise", "row-error=few", "--out", "x"], "--promise must be numbers"),
+        (["fit", "--promise", "row-error=few", "--out", "x"], "the level must be a number"),
         (["fit", "--promise", "row-error=2", "--out", "x"], "between 0 and 1, got 2"),
         (["fit", "--promise", "row-error:jazz=0.1", "--out", "x"], "'jazz' is not one of"),
         (["fit", "--promise", "row-error=0.001", "--out", "x"], "needs at least 999 rows"),
         (["fit", "--promise", "selective-error=0.1", "--out", "x"], "pass a confidence"),
         (["fit", "--confidence", "0.9", "--out", "x"], "--confidence is for --promise"),
+        (["fit", "--calibration", "0.5", "--out", "x"], "--calibration is for --promise"),
+        (["fit", "--s", "7", "--promise", "row-error=0.1", "--out", "x"], "--s is chosen by"),
+        (["tune", "--calibration", "5"], "--calibration must be a share between 0 and 1, got 5"),
         (["tune", "--risk", "errors"], "--risk must be one of"),
         (["tune", "--levels", "0,1"], "between 0 and 1"),
         (["tune", "--picture", "t.txt"], "must end in .png"),

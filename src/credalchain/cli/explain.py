@@ -7,13 +7,12 @@ from rich.table import Table
 from rich.text import Text
 
 from credalchain.cli import options as o
-from credalchain.cli.console import note, stdout
+from credalchain.cli.console import stdout
 from credalchain.cli.predict import choices, features_for, text_columns
-from credalchain.cli.promise import check_picture
+from credalchain.cli.promise import check_picture, save_picture
 from credalchain.cli.tables import read_table
 from credalchain.explanation import Explanation, Step
 from credalchain.explanation import explain as explain_row
-from credalchain.files import replacing
 from credalchain.model_files import load_model
 from credalchain.text import visible
 
@@ -46,7 +45,9 @@ def explain(
     explanation = explain_row(classifier, features.iloc[[row]], **chosen)
     _print(explanation, top)
     if picture:
-        _draw(explanation, top, picture)
+        from credalchain.plotting import plot_explanation
+
+        save_picture(plot_explanation(explanation, top=top), picture)
 
 
 def _print(explanation: Explanation, top: int) -> None:
@@ -103,13 +104,3 @@ def _bar(step: Step) -> str:
     cells = ["━" if first <= at <= last else "·" for at in range(_BAR)]
     cells[middle] = "╋" if first <= middle <= last else "┃"
     return "".join(cells)
-
-
-def _draw(explanation: Explanation, top: int, picture: str) -> None:
-    from credalchain.plotting import plot_explanation
-
-    path = check_picture(picture)
-    figure = plot_explanation(explanation, top=top)
-    with replacing(path) as file:
-        figure.savefig(file, format=path.suffix[1:].lower(), dpi=130)
-    note(f"picture -> {picture}")

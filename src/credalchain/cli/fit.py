@@ -7,10 +7,12 @@ import typer
 from credalchain.bases.wrapper.codec import check_can_be_saved
 from credalchain.cli import options as o
 from credalchain.cli.console import note
-from credalchain.cli.promise import read_promise
+from credalchain.cli.promise import check_calibration, read_promise
 from credalchain.cli.tables import read_labelled
 from credalchain.model_files import save_model
 from credalchain.promises.classifier import PromisedClassifier
+
+_CALIBRATION = 0.3
 
 
 @o.with_classifier_options
@@ -33,7 +35,7 @@ def fit(
     ] = None,
     calibration: Annotated[
         float, typer.Option(help="Share of the rows that is kept apart for the promise.")
-    ] = 0.3,
+    ] = _CALIBRATION,
     *,
     options: o.ClassifierOptions,
 ) -> None:
@@ -44,6 +46,10 @@ def fit(
     """
     classifier = o.build_classifier(options)
     if promise:
+        check_calibration(calibration)
+        for name, usual in (("s", o.ClassifierOptions.s), ("reward", o.ClassifierOptions.reward)):
+            if getattr(options, name) != usual:
+                raise ValueError(f"--{name} is chosen by --promise: give one of them.")
         classifier = PromisedClassifier(
             classifier,
             read_promise(promise),
@@ -51,8 +57,9 @@ def fit(
             calibration=calibration,
             random_state=options.seed,
         )
-    elif confidence is not None:
-        raise ValueError("--confidence is for --promise.")
+    elif confidence is not None or calibration != _CALIBRATION:
+        name = "--confidence" if confidence is not None else "--calibration"
+        raise ValueError(f"{name} is for --promise.")
     X, Y = read_labelled(data, labels or [], ignore)
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")

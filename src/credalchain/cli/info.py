@@ -28,6 +28,7 @@ def info(
         print(json.dumps(about, indent=2))
         return
     promised = str(classifier.report_) if isinstance(classifier, PromisedClassifier) else ""
+    chosen = classifier.report_.parameter if promised else ""  # by the promise
     agreeing = len(about.get("estimators", ()))
     about = about["estimators"][0] if agreeing else about
     inner = inner_classifier(classifier)
@@ -36,13 +37,13 @@ def info(
     decision = about.get("decision", {})
     lines = [
         ("classifier", about["classifier"]),
-        *((f"decision: {name}", value) for name, value in decision.items()),
+        *((f"decision: {name}", value) for name, value in decision.items() if name != chosen),
         ("written by", f"credalchain {about['package']}, schema {about['schema']}"),
         *([("training rows", content["n_rows"])] if "n_rows" in content else []),
         ("features", _few(about["feature_names"], about["n_features"])),
         ("labels", _few(about["label_names"], len(names))),
         *_order(inner, names),
-        *about["parameters"].items(),
+        *((name, value) for name, value in about["parameters"].items() if name != chosen),
         *_learned(inner, content),
         *([("models that must agree", agreeing)] if agreeing else []),
     ]

@@ -41,10 +41,11 @@ def predict(
     Example: `credalchain predict songs.model new.csv --out answers.csv --intervals`
     """
     classifier = load_model(model)
-    inner = inner_classifier(classifier).set_params(n_jobs=jobs)
+    for one in inner_classifiers(classifier):
+        one.set_params(n_jobs=jobs)
     chosen = choices(classifier, s=s, strategy=strategy, reward=reward, threshold=threshold)
     if threshold is not None:
-        inner.set_params(threshold=o.numbers(threshold, "--threshold"))
+        inner_classifier(classifier).set_params(threshold=o.numbers(threshold, "--threshold"))
     frame, _ = read_table(data, text_columns=text_columns(classifier))
     features = features_for(classifier, frame, data)
     labels = classifier.label_names_.tolist()
@@ -61,12 +62,18 @@ def predict(
     note(f"{len(frame)} rows, {share:.1%} of {len(labels)} labels answered -> {out}")
 
 
+def inner_classifiers(classifier: Any) -> list[Any]:
+    """The classifiers that were fitted, below promises and joint decisions."""
+    if hasattr(classifier, "model_"):
+        return [classifier]
+    several = getattr(classifier, "estimators", None)
+    below = [classifier.estimator_] if several is None else several
+    return [inner for one in below for inner in inner_classifiers(one)]
+
+
 def inner_classifier(classifier: Any) -> Any:
-    """The classifier that was fitted, below promises and joint decisions; one of several alike."""
-    while not hasattr(classifier, "model_"):
-        several = getattr(classifier, "estimators", None)
-        classifier = classifier.estimator_ if several is None else several[0]
-    return classifier
+    """One of them: they read the same columns."""
+    return inner_classifiers(classifier)[0]
 
 
 def choices(

@@ -36,7 +36,10 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
                 f"--promise must be RISK=LEVEL or RISK:LABEL=LEVEL, with a risk out of {_RISKS}, "
                 f"such as row-error=0.1, got {text!r}."
             )
-        value = o.numbers(level, "--promise")
+        try:
+            value = float(level)
+        except ValueError:
+            raise ValueError(f"--promise: the level must be a number, got {text!r}.") from None
         if not colon:
             if name in promise:
                 raise ValueError(f"--promise: {risk} is promised twice.")
@@ -48,6 +51,12 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
             raise ValueError(f"--promise: {risk}:{label} is promised twice.")
         promise[name][label] = value
     return promise
+
+
+def check_calibration(share: float) -> None:
+    """The share of the rows that is kept apart."""
+    if not 0 < share < 1:
+        raise ValueError(f"--calibration must be a share between 0 and 1, got {share:g}.")
 
 
 @o.with_classifier_options
@@ -78,6 +87,7 @@ def tune(
     wanted = np.atleast_1d(o.numbers(levels, "--levels")).tolist()
     if picture:
         check_picture(picture)
+    check_calibration(calibration)
     classifier = o.build_classifier(options)
     X, Y = read_labelled(data, labels or [], ignore)
     note(f"fitting {options.method} to {1 - calibration:.0%} of {len(X)} rows")
@@ -97,7 +107,9 @@ def tune(
     else:
         _print_levels(curve)
     if picture:
-        _draw(curve, picture)
+        from credalchain.plotting import plot_promise_curve
+
+        save_picture(plot_promise_curve(curve).figure, picture)
 
 
 def _print_levels(curve: PromiseCurve) -> None:
@@ -129,11 +141,9 @@ def check_picture(picture: str) -> Path:
     return path
 
 
-def _draw(curve: PromiseCurve, picture: str) -> None:
-    from credalchain.plotting import plot_promise_curve
-
+def save_picture(figure: Any, picture: str) -> None:
+    """Write a figure, whole or not at all."""
     path = check_picture(picture)
-    figure = plot_promise_curve(curve).figure
     with replacing(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=130)
     note(f"picture -> {picture}")
@@ -147,9 +157,10 @@ def check(
     ] = 0.95,
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of words.")] = False,
 ) -> None:
-    """Say whether a model's promise still holds, on newly labelled rows in the order they came.
+    """Say whether a model's promise still holds, on rows labelled since, the oldest first.
 
-    It may be asked again after every row. Exit status 0: no promise is broken; 3: one is.
+    It may be asked again whenever rows are added to the file: pass all of them every time. Exit
+    status 0: no promise is broken; 3: one is.
 
     Example: `credalchain check songs.model answered.csv`
     """
@@ -180,9 +191,10 @@ def _as_dict(found: PromiseCheck) -> dict[str, Any]:
         "confidence": found.confidence,
         "promises": [
             {
-                "risk": test.risk,
-                "label": test.label,
-                "level": test.level,
+                "risk": test.promise.risk,
+                "label": test.promise.label,
+                "level": test.promise.level,
+                "tested_against": test.promise.level_to_check,
                 "verdict": test.verdict,
                 "estimate": test.estimate,
                 "rows": test.n_rows,

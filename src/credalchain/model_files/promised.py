@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 
 from credalchain._version import __version__
 from credalchain.model_files import classifiers
@@ -105,7 +106,9 @@ def restore(description: Description, arrays: Arrays) -> Any:
             raise ModelFileError("the models that must agree have different labels or columns")
     else:
         estimator = classifiers.restore(rest, arrays)
-    classifier = PromisedClassifier(estimator, **promise["parameters"])
+    several = isinstance(estimator, AgreeingClassifiers)
+    unfitted = clone(estimator.estimators[0]) if several else estimator
+    classifier = PromisedClassifier(unfitted, **promise["parameters"])
     names = estimator.label_names_.tolist()
     promises = read_promises(classifier.promise, classifier.confidence, names)
     values = promise["values"]

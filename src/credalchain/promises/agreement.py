@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator
 
 from credalchain.labels import ABSTAIN
 from credalchain.model_selection import unwrap
@@ -14,7 +13,7 @@ from credalchain.model_selection import unwrap
 Labels = NDArray[np.int8]
 
 
-class AgreeingClassifiers(BaseEstimator):
+class AgreeingClassifiers:
     """The models of a cross-validation: a label is answered where all of them answer it alike.
 
     Parameters
@@ -26,15 +25,13 @@ class AgreeingClassifiers(BaseEstimator):
     def __init__(self, estimators: Sequence[Any]) -> None:
         self.estimators = estimators
 
-    def __sklearn_is_fitted__(self) -> bool:
-        return len(self.estimators) > 0
-
-    def __getattr__(self, name: str) -> Any:
-        """What all of them have alike: names and classes of labels, columns, the parameter."""
-        shared = ("classes_", "label_names_", "targets_", "n_features_in_", "feature_names_in_")
-        if name in (*shared, "caution_parameter", "larger_is_more_cautious"):
-            return getattr(unwrap(self.estimators[0])[0], name)
-        raise AttributeError(f"{type(self).__name__} has no attribute {name!r}")
+        first, _ = unwrap(estimators[0])
+        self.caution_parameter = first.caution_parameter
+        self.larger_is_more_cautious = first.larger_is_more_cautious
+        self.classes_, self.label_names_ = first.classes_, first.label_names_
+        self.targets_, self.n_features_in_ = first.targets_, first.n_features_in_
+        if hasattr(first, "feature_names_in_"):
+            self.feature_names_in_ = first.feature_names_in_
 
     @property
     def nested_(self) -> bool:

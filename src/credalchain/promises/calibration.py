@@ -13,14 +13,16 @@ from credalchain.model_selection import unwrap
 from credalchain.promises.reading import PILOT, check_rows
 from credalchain.promises.risks import Labels
 from credalchain.promises.selection import (
-    Plan,
+    Finding,
     Promise,
     Tally,
+    first_value,
     kept_values,
     no_rows,
     plan_test,
     tally,
 )
+from credalchain.validation import check_s
 
 FloatArray = NDArray[np.float64]
 
@@ -33,7 +35,6 @@ _REWARDS = np.concatenate(  # most labels are withdrawn around 1
         [0],
     ]
 )
-_MOST_LOOKED_AT = 500  # training rows, to see where tests may begin
 _MOST_CELLS = 2**24  # of a path of predictions
 
 
@@ -51,79 +52,86 @@ class HeldOut(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """What rows held out say: tallies, how they were tested, and values that keep promises.
+    """What rows held out say.
 
-    ``answered`` (V, m) is the share of each label that is answered.
+    ``kept`` says for each label (None: whole rows) at which values its promises are kept, (V,);
+    ``answered`` (V, m) which share of each label is answered.
     """
 
-    tallies: list[Tally]
-    plans: list[Plan]
-    kept: list[NDArray[np.bool_]]
+    findings: list[Finding]
+    kept: dict[int | None, NDArray[np.bool_]]
     answered: FloatArray
 
 
 def hold_out(
-    unfitted: Any,
+    estimator: Any,
     X: Any,
     Y: Any,
     labels: Labels,
     promises: list[Promise],
     *,
-    share: float,
+    share: Any,
     values: Any,
     random_state: Any,
 ) -> HeldOut:
-    """Fit to some of the rows, and hold out a share of them, chosen at random."""
+    """Fit to some of the rows and hold out a share of them, chosen at random.
+
+    ``share`` may be "prefit": all rows are held out, and the estimator is fitted already.
+    """
     rng = check_random_state(random_state)
-    shuffled = rng.permutation(len(labels))
-    n_held_out = int(np.ceil(share * len(labels)))
-    train, rows = np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])
-    if len(train) == 0:
-        raise ValueError(
-            f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
-            f"{n_held_out} are kept apart for calibration."
-        )
-    check_rows(labels[rows], promises)
-    estimator = unfitted.fit(take_rows(X, train), take_rows(Y, train))
-    return _held(estimator, take_rows(X, rows), take_rows(Y, rows), values, rng)
-
-
-def all_held_out(
-    fitted: Any,
-    X: Any,
-    Y: Any,
-    labels: Labels,
-    promises: list[Promise],
-    *,
-    values: Any,
-    random_state: Any,
-) -> HeldOut:
-    """All rows, for an estimator that was fitted to others."""
-    check_rows(labels, promises)
-    check_is_fitted(fitted)
-    return _held(fitted, X, Y, values, check_random_state(random_state))
-
-
-def _held(estimator: Any, X: Any, Y: Any, given: Any, rng: np.random.RandomState) -> HeldOut:
-    values = caution_values(estimator, given)
-    truth = np.asarray(unwrap(estimator)[0].read_labels(Y))
+    rows = np.arange(len(labels))
+    if not isinstance(share, str):
+        shuffled = rng.permutation(len(labels))
+        n_held_out = int(np.ceil(share * len(labels)))
+        train, rows = np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])
+        if len(train) == 0:
+            raise ValueError(
+                f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
+                f"{n_held_out} are kept apart for calibration."
+            )
+        check_rows(labels[rows], promises)
+        estimator = estimator.fit(take_rows(X, train), take_rows(Y, train))
+    else:
+        check_rows(labels, promises)
+        check_is_fitted(estimator)
+    truth = np.asarray(unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
     is_pilot = np.zeros(len(truth), dtype=bool)
     is_pilot[rng.permutation(len(truth))[: int(PILOT * len(truth))]] = True
-    return HeldOut(estimator, X, truth, values, is_pilot)
+    chosen = caution_values(estimator, values)
+    return HeldOut(estimator, take_rows(X, rows), truth, chosen, is_pilot)
 
 
-def judge(held: HeldOut, promises: list[Promise]) -> Judged:
-    """Which values keep the promises. Where a test has to be planned, the pilot rows do that."""
+def judge(held: HeldOut, promises: list[Promise], *, together: bool = True) -> Judged:
+    """Which values keep the promises: those about one label (or about rows) together.
+
+    Or each by itself; then ``kept`` has their places as keys.
+    """
     pilot, pilot_answered = tallies_along(held, np.flatnonzero(held.is_pilot), promises)
     rest, rest_answered = tallies_along(held, np.flatnonzero(~held.is_pilot), promises)
-    tallies, plans, kept = [], [], []
-    for promise, before, after in zip(promises, pilot, rest, strict=True):
-        answered = pilot_answered[:, columns_of(promise.label)].sum(axis=1)
-        plans.append(plan_test(promise, before, answered, int((~held.is_pilot).sum())))
-        tallies.append(after if promise.needs_pilot else before + after)
-        kept.append(kept_values(promise, tallies[-1], plans[-1]))
+    n_rest = int((~held.is_pilot).sum())
+    plans = [plan_test(one, few, n_rest) for one, few in zip(promises, pilot, strict=True)]
+    groups = by_label(promises) if together else {at: [at] for at in range(len(promises))}
+    findings: dict[int, Finding] = {}
+    kept: dict[int | None, NDArray[np.bool_]] = {}
+    for key, places in groups.items():
+        few = [Finding(promises[at], pilot[at], plans[at]) for at in places]
+        columns = columns_of(promises[places[0]].label)
+        start = first_value(few, pilot_answered[:, columns].sum(axis=1))
+        has_pilot = any(promises[at].needs_pilot for at in places)
+        for at in places:
+            found = rest[at] if has_pilot else pilot[at] + rest[at]
+            findings[at] = Finding(promises[at], found, plans[at])
+        kept[key] = kept_values([findings[at] for at in places], start)
     share = (pilot_answered + rest_answered) / max(len(held.truth), 1)
-    return Judged(tallies, plans, kept, share)
+    return Judged([findings[at] for at in range(len(promises))], kept, share)
+
+
+def by_label(promises: list[Promise]) -> dict[int | None, list[int]]:
+    """The places of the promises about each label, None: about whole rows."""
+    places: dict[int | None, list[int]] = {}
+    for at, promise in enumerate(promises):
+        places.setdefault(promise.label, []).append(at)
+    return places
 
 
 def columns_of(label: int | None) -> slice:
@@ -131,18 +139,30 @@ def columns_of(label: int | None) -> slice:
     return slice(None) if label is None else slice(label, label + 1)
 
 
+def check_estimator(estimator: Any) -> None:
+    """Refuse what has no degrees of caution, fitted or not."""
+    final, _ = unwrap(estimator)
+    for name in ("predict_path", "fit", "caution_parameter", "larger_is_more_cautious"):
+        if not hasattr(final, name):
+            raise TypeError(f"estimator must have {name}, like JointDecision(), got {estimator!r}.")
+
+
 def caution_values(estimator: Any, given: Any) -> FloatArray:
     """Values of the caution parameter, from bold to cautious."""
     final, _ = unwrap(estimator)
-    for name in ("predict_path", "caution_parameter", "larger_is_more_cautious", "nested_"):
-        if not hasattr(final, name):
-            raise TypeError(f"estimator must have {name}, like JointDecision(), got {estimator!r}.")
     rising = final.larger_is_more_cautious
     if given is None:
         return _S if rising else _REWARDS
-    values = np.unique(np.asarray(given, dtype=np.float64))
+    try:
+        values = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError):
+        values = np.empty(0)
     if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
-        raise ValueError(f"values must be several numbers, got {given!r}.")
+        raise ValueError(f"values must be a list of numbers, got {given!r}.")
+    if final.caution_parameter == "s":
+        for value in values.tolist():
+            check_s(value, "values")
+    values = np.unique(values)
     return values if rising else values[::-1]
 
 

@@ -1,59 +1,37 @@
 """PromisedClassifier: caution chosen so that a promise about errors is kept."""
 
-import operator
 from dataclasses import replace
-from functools import reduce
-from itertools import repeat
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import KFold
-from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain.estimators.base import CautiousTagsMixin
 from credalchain.estimators.decision import JointDecision
-from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.targets import Targets
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_rows
-from credalchain.promises.agreement import AgreeingClassifiers
 from credalchain.promises.calibration import (
-    HeldOut,
-    Judged,
-    all_held_out,
     answers_along,
     caution_values,
-    columns_of,
+    check_estimator,
     hold_out,
     judge,
-    tallies_along,
 )
+from credalchain.promises.choice import choose
+from credalchain.promises.folds import judge_folds
 from credalchain.promises.reading import is_share, read_method, read_promises
-from credalchain.promises.report import (
-    PromiseCheck,
-    PromiseReport,
-    PromiseResult,
-    PromiseTest,
-)
-from credalchain.promises.risks import Labels
-from credalchain.promises.selection import (
-    Plan,
-    Promise,
-    Tally,
-    interval,
-    kept_by_agreement,
-    kept_values,
-    nearest_to_kept,
-    plan_test,
-)
-from credalchain.promises.statistics import evidence_against, fewest_rows, rows_to_show
+from credalchain.promises.report import PromiseCheck, PromiseTest
+from credalchain.promises.risks import Labels, counting_rows
+from credalchain.promises.selection import Promise
+from credalchain.promises.statistics import evidence_against
 
 FloatArray = NDArray[np.float64]
 
@@ -155,186 +133,53 @@ default="auto"
             raise ValueError(
                 "PromisedClassifier requires y to be passed, but the target y is None."
             )
-        X, Y = as_rows(X), Y if hasattr(Y, "__getitem__") else np.asarray(Y)
+        X, Y = as_rows(X), _indexable(Y)
         targets, labels = Targets.learn(Y)
         check_consistent_length(X, labels)
-        promises = read_promises(self.promise, self.confidence, targets.names.tolist())
+        prefit = isinstance(self.calibration, str)
+        if self.estimator is not None or prefit:
+            check_estimator(self.estimator)
+        names = targets.names
+        if prefit:
+            names = getattr(unwrap(self.estimator)[0], "label_names_", names)
+        promises = read_promises(self.promise, self.confidence, [str(one) for one in names])
         method = read_method(self.method, self.calibration, self.confidence, promises)
+        rng = check_random_state(self.random_state)
+        estimator = self.estimator if prefit else unfitted(self.estimator, self.random_state, rng)
+        caution_values(estimator, self.values)  # refused before anything is fitted
         if method in ("cross_conformal", "cross_fit"):
-            return self._fit_folds(X, Y, labels, promises, method)
-        if isinstance(self.calibration, str):
-            held = all_held_out(
-                self.estimator,
+            self.estimator_, judged, truth = judge_folds(
+                estimator,
                 X,
                 Y,
                 labels,
                 promises,
+                method=method,
+                calibration=self.calibration,
                 values=self.values,
-                random_state=self.random_state,
+                rng=rng,
             )
         else:
             held = hold_out(
-                self._unfitted(),
+                estimator,
                 X,
                 Y,
                 labels,
                 promises,
                 share=self.calibration,
                 values=self.values,
-                random_state=self.random_state,
+                random_state=rng,
             )
-        self._choose(held.estimator, promises, judge(held, promises), held.truth, method)
-        return self
-
-    def _fit_folds(
-        self, X: Any, Y: Any, labels: Labels, promises: list[Promise], method: str
-    ) -> "PromisedClassifier":
-        """Choose by cross-validation."""
-        splits, n = self._folds(len(labels), promises, method)
-        rows = np.sort(check_random_state(self.random_state).permutation(len(labels))[:n])
-        X, Y, truth = take_rows(X, rows), take_rows(Y, rows), labels[rows]
-        fitted, by_fold, answered = [], [], []
-        for fold in fitted_folds(repeat(self._unfitted()), X, Y, splits):
-            values = caution_values(fold.estimator, self.values)
-            everyone = np.arange(len(fold.rows))
-            held = HeldOut(fold.estimator, fold.X, truth[fold.rows], values, everyone < 0)
-            found, its_answered = tallies_along(held, everyone, promises)
-            fitted.append(fold.estimator)
-            by_fold.append(found)
-            answered.append(its_answered)
-        share = np.sum(answered, axis=0) / n
-        kept, plans, total = [], [], []
-        for at, promise in enumerate(promises):
-            folds = [one[at] for one in by_fold]
-            total.append(reduce(operator.add, folds))
-            completeness = share[:, columns_of(promise.label)].sum(axis=1)
-            plans.append(plan_test(promise, total[at], completeness, n))
-            if method == "cross_conformal":
-                kept.append(kept_by_agreement(promise, folds))
-            else:
-                kept.append(kept_values(promise, total[at], plans[at]))
-        estimator: Any = AgreeingClassifiers(fitted)
-        if method == "cross_fit":
-            estimator = self._unfitted().fit(X, Y)
-        self._choose(estimator, promises, Judged(total, plans, kept, share), truth, method)
-        return self
-
-    def _folds(
-        self, n: int, promises: list[Promise], method: str
-    ) -> tuple[list[tuple[Any, Any]], int]:
-        """Splits, and how many rows they are of: for agreement, folds are of the same size."""
-        splitter = self.calibration
-        if isinstance(splitter, Integral):
-            splitter = KFold(int(splitter), shuffle=True, random_state=_seed(self.random_state))
-        n_folds = splitter.get_n_splits()
-        if method == "cross_fit":
-            return list(splitter.split(np.zeros((n, 1)))), n
-        needed = max(fewest_rows(promise.level, None) for promise in promises)
-        if n_folds < needed or n < n_folds:
-            raise ValueError(
-                f"calibration: answers by agreement of fold models need at least {needed} folds "
-                f"for a level of {min(promise.level for promise in promises):g}, and as many rows, "
-                f"got {n_folds} folds and {n} rows."
-            )
-        n -= n % n_folds
-        splits = list(splitter.split(np.zeros((n, 1))))
-        tested = np.concatenate([test for _, test in splits])
-        if {len(test) for _, test in splits} != {n // n_folds} or len(np.unique(tested)) < n:
-            raise ValueError(
-                "calibration: answers by agreement of fold models need folds of the same size "
-                f"that hold every row once, as KFold gives them, got {self.calibration!r}."
-            )
-        return splits, n
-
-    def _unfitted(self) -> Any:
-        if self.estimator is None:
-            return JointDecision(random_state=_seed(self.random_state))
-        return clone(self.estimator)
-
-    # -- choosing --------------------------------------------------------------------------
-
-    def _choose(
-        self,
-        estimator: Any,
-        promises: list[Promise],
-        judged: Judged,
-        truth: Labels,
-        method: str,
-    ) -> None:
-        """Take the boldest value that keeps all promises, about rows or about each label."""
-        self.estimator_ = estimator
-        values, names = caution_values(estimator, self.values), self.label_names_.tolist()
-        final, _ = unwrap(estimator)
-        own = float(getattr(final, final.caution_parameter, np.nan))
-        places = np.full(len(names), np.abs(values - own).argmin())
-        self.values_ = np.full(len(names), own)  # where nothing is promised
-        for label in {promise.label for promise in promises}:
-            its = [
-                one
-                for promise, one in zip(promises, judged.kept, strict=True)
-                if promise.label == label
-            ]
-            bold = np.flatnonzero(np.logical_and.reduce(its))
-            columns = columns_of(label)
-            places[columns] = bold[0] if len(bold) else -1
-            self.values_[columns] = values[bold[0]] if len(bold) else np.nan
-        results = [
-            self._result(promise, found, plan, values, places, judged.answered)
-            for promise, found, plan in zip(promises, judged.tallies, judged.plans, strict=True)
-        ]
-        about = {result.label for result in results}
-        bought = np.where(places < 0, 0.0, judged.answered[places, np.arange(len(names))])
-        self.report_ = PromiseReport(
-            method,
-            self.confidence,
-            final.caution_parameter,
-            len(truth),
-            int((truth == MISSING).any(axis=1).sum()),
-            float(bought.mean()),
-            tuple(results),
-            () if None in about else tuple(name for name in names if name not in about),
+            self.estimator_, judged, truth = held.estimator, judge(held, promises), held.truth
+        self.values_, self.report_ = choose(
+            self.estimator_,
+            judged,
+            truth,
+            values=self.values,
+            method=method,
+            confidence=self.confidence,
         )
-
-    def _result(
-        self,
-        promise: Promise,
-        found: Tally,
-        plan: Plan,
-        values: FloatArray,
-        places: NDArray[np.int64],
-        answered: FloatArray,
-    ) -> PromiseResult:
-        columns = columns_of(promise.label)
-        name = None if promise.label is None else str(self.label_names_[promise.label])
-        about = (promise.risk.name, promise.level, name, promise.confidence)
-        completeness = answered[:, columns].mean(axis=1)
-        at = int(places[columns][0])
-        if at >= 0:
-            return PromiseResult(
-                *about,
-                float(values[at]),
-                int(found.n[at]),
-                float(found.risk[at]),
-                interval(promise, found, at),
-                float(completeness[at]),
-            )
-        parameter = unwrap(self.estimator_)[0].caution_parameter
-        nearest = nearest_to_kept(promise, found, completeness, plan)
-        if nearest is None:
-            reason = f"no {parameter} answers anything in the calibration rows"
-            return PromiseResult(*about, None, 0, 0.0, (0.0, 0.0), 0.0, reason)
-        n, risk = int(found.n[nearest]), float(found.risk[nearest])
-        share = None if promise.counts_rows else float(found.every[nearest]) / n
-        more = rows_to_show(promise.level, promise.confidence, risk, share)
-        reason = (
-            f"the nearest is {parameter} = {values[nearest]:.4g}, which answers "
-            f"{completeness[nearest]:.1%} with a risk of {risk:.3f} in {n} calibration rows; "
-        )
-        if more is None:
-            reason += "more rows would not help, a better model might"
-        else:
-            reason += f"if that is the rate, about {max(more, n + 1)} such rows would show it"
-        return PromiseResult(*about, None, n, 0.0, (0.0, 0.0), 0.0, reason)
+        return self
 
     # -- predicting ------------------------------------------------------------------------
 
@@ -347,17 +192,19 @@ default="auto"
         check_is_fitted(self, "report_")
         if known is not None:
             return np.asarray(self.infer(X, known=known).labels)
-        return self._by_label(answers_along(self.estimator_, X, self._used()))
+        return self._by_label(answers_along(self.estimator_, X, self.values_in_use()))
 
-    def _used(self) -> FloatArray:
-        """The distinct values of all labels; any one if no label is answered."""
+    def values_in_use(self) -> FloatArray:
+        """The distinct values of all labels; the most cautious if no label is answered."""
         used = np.unique(self.values_[np.isfinite(self.values_)])
         return used if len(used) else caution_values(self.estimator_, self.values)[-1:]
 
     def _by_label(self, path: NDArray[Any]) -> NDArray[Any]:
         """Each label's column from answers (values, n, m) at the value it has; open without one."""
         never = ~np.isfinite(self.values_)
-        places = np.where(never, 0, np.searchsorted(self._used(), np.where(never, 0, self.values_)))
+        places = np.where(
+            never, 0, np.searchsorted(self.values_in_use(), np.where(never, 0, self.values_))
+        )
         labels = np.stack([path[at, :, j] for j, at in enumerate(places)], axis=1)
         labels[:, never] = ABSTAIN
         return labels
@@ -371,7 +218,7 @@ default="auto"
         final, Z = unwrap(self.estimator_, X)
         found = [
             final.infer(Z, known=known, **{final.caution_parameter: value})
-            for value in self._used().tolist()
+            for value in self.values_in_use().tolist()
         ]
         labels = self._by_label(np.stack([one.labels for one in found]))
         if known is not None:  # what is known is answered in any case
@@ -379,7 +226,9 @@ default="auto"
             labels = np.where(given != MISSING, given, labels)
         if len(found) == 1:
             return replace(found[0], labels=labels)
-        places = np.searchsorted(self._used(), np.nan_to_num(self.values_, nan=self._used()[0]))
+        places = np.searchsorted(
+            self.values_in_use(), np.nan_to_num(self.values_, nan=self.values_in_use()[0])
+        )
         columns = list(enumerate(places.tolist()))
         return replace(
             found[0],
@@ -413,25 +262,31 @@ default="auto"
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
     def check(self, X: Any, Y: Any, *, confidence: float = 0.95) -> PromiseCheck:
-        """Whether the promise still holds, on newly labelled rows in the order they came.
+        """Whether the promise still holds: pass all rows labelled since, the oldest first.
 
-        The test may be repeated after every row: the chance that it ever calls a promise broken
-        that holds is at most 1 - ``confidence``.
+        The test may be repeated whenever rows are added: the chance that it ever calls a promise
+        broken that holds is at most 1 - ``confidence``. (Checks of separate batches, each by
+        itself, add their chances up.)
+
+        A promise with confidence is tested at its level. A promise on average says nothing about
+        one model, whose risk may well be somewhat above the level; it is tested at the most that
+        the calibration rows leave open, the upper end of the interval in the report.
         """
         check_is_fitted(self, "report_")
         if not is_share(confidence):
             raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
-        truth, answers = self.read_labels(Y), self.predict_partial(X)
+        X, Y = as_rows(X), _indexable(Y)
+        truth = self.read_labels(Y)
+        check_consistent_length(X, truth)
+        answers = np.empty(truth.shape, np.int8) if len(truth) == 0 else self.predict_partial(X)
         promises = read_promises(self.promise, self.confidence, self.label_names_.tolist())
         share = 1 - (1 - confidence) / len(promises)
         tests = []
-        for promise in promises:
-            losses, rows, estimate = _counting_losses(promise, truth, answers)
-            evidence = evidence_against(losses, promise.level)
-            name = None if promise.label is None else str(self.label_names_[promise.label])
-            tests.append(
-                PromiseTest(promise.risk.name, promise.level, name, share, estimate, evidence, rows)
-            )
+        for promise, result in zip(promises, self.report_.promises, strict=True):
+            level = result.level_to_check
+            losses, rows, estimate = _counting_losses(promise, truth, answers, level)
+            evidence = evidence_against(losses, level)
+            tests.append(PromiseTest(result, share, estimate, evidence, rows))
         return PromiseCheck(confidence, tuple(tests))
 
     @property
@@ -453,16 +308,21 @@ default="auto"
     def label_names_(self) -> NDArray[np.str_]:
         return np.asarray(unwrap(self.estimator_)[0].label_names_)
 
+    @property
+    def targets_(self) -> Targets:
+        """How labels are read: the estimator's own."""
+        found: Targets = unwrap(self.estimator_)[0].targets_
+        return found
+
 
 def _counting_losses(
-    promise: Promise, truth: Labels, answers: Labels
+    promise: Promise, truth: Labels, answers: Labels, level: float
 ) -> tuple[FloatArray, NDArray[np.int64], float]:
     """Losses of the rows that count, which rows these are, and the risk in them."""
     if promise.label is None:
-        rows = np.flatnonzero((truth != MISSING).all(axis=1))
-        truth, answers = truth[rows], answers[rows]
-        estimate = float(promise.risk.estimate(truth, answers)) if len(rows) else 0.0
-        return promise.risk.losses(truth, answers, promise.level), rows, estimate
+        rows = counting_rows(promise.risk, truth)
+        estimate = float(promise.risk.estimate(truth, answers))
+        return promise.risk.losses(truth[rows], answers[rows], level), rows, estimate
     assert promise.risk.count_labels is not None
     bad, every = promise.risk.count_labels(truth, answers)
     rows = np.flatnonzero(every[:, promise.label])
@@ -470,6 +330,16 @@ def _counting_losses(
     return losses, rows, float(losses.mean()) if len(rows) else 0.0
 
 
-def _seed(random_state: Any) -> Any:
-    """A seed is passed on; a generator is left to what it was given for."""
-    return random_state if isinstance(random_state, Integral) else None
+def unfitted(estimator: Any, random_state: Any, rng: np.random.RandomState) -> Any:
+    """A copy of the estimator, the default one if there is none."""
+    if estimator is not None:
+        return clone(estimator)
+    given = isinstance(random_state, Integral)
+    return JointDecision(random_state=random_state if given else rng.randint(2**31 - 1))
+
+
+def _indexable(Y: Any) -> Any:
+    """Labels out of which rows can be taken."""
+    if sparse.issparse(Y):
+        return Y.tocsr()
+    return Y if hasattr(Y, "__getitem__") else np.asarray(Y)

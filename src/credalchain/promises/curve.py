@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
+from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.targets import Targets
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_rows
-from credalchain.promises.calibration import all_held_out, hold_out, judge
-from credalchain.promises.reading import read_method, read_promises
+from credalchain.promises.calibration import check_estimator, hold_out, judge
+from credalchain.promises.classifier import unfitted
+from credalchain.promises.reading import is_share, read_method, read_promises
 from credalchain.promises.statistics import fewest_rows
 
 FloatArray = NDArray[np.float64]
@@ -104,31 +104,40 @@ def promise_curve(
     X = as_rows(X)
     targets, labels = Targets.learn(Y)
     check_consistent_length(X, labels)
+    if not np.iterable(levels) or isinstance(levels, (str, dict)) or len(levels) == 0:
+        raise ValueError(f"levels must be a list of numbers between 0 and 1, got {levels!r}.")
+    if not (callable(risk) or isinstance(risk, str)):
+        raise ValueError(f"risk must be a name or a function, got {risk!r}.")
+    prefit = isinstance(calibration, str) and calibration == "prefit"
+    if not (prefit or is_share(calibration)):
+        raise ValueError(
+            "calibration must be a share of the rows between 0 and 1, or 'prefit', got "
+            f"{calibration!r}."
+        )
     names = targets.names.tolist()
-    promises = [read_promises({risk: level}, confidence, names)[0] for level in levels]
-    if not promises:
-        raise ValueError("levels must be several numbers between 0 and 1, got none.")
-    read_method("learn_then_test" if confidence else "conformal", calibration, confidence, promises)
-    easiest = [max(promises, key=lambda promise: promise.level)]
-    if calibration == "prefit":
-        held = all_held_out(
-            estimator, X, Y, labels, easiest, values=values, random_state=random_state
-        )
-    else:
-        unfitted = JointDecision(random_state=0) if estimator is None else clone(estimator)
-        held = hold_out(
-            unfitted,
-            X,
-            Y,
-            labels,
-            easiest,
-            share=calibration,
-            values=values,
-            random_state=random_state,
-        )
-    judged = judge(held, promises)
-    places = [np.flatnonzero(one) for one in judged.kept]
-    found = judged.tallies[0]
+    promises = []
+    for level in levels:
+        if not is_share(level):
+            raise ValueError(f"levels must lie between 0 and 1, got {level!r}.")
+        promises += read_promises({risk: level}, confidence, names)
+    method = "conformal" if confidence is None else "learn_then_test"
+    read_method(method, calibration, confidence, promises)
+    rng = check_random_state(random_state)
+    used = estimator if prefit else unfitted(estimator, random_state, rng)
+    check_estimator(used)
+    held = hold_out(
+        used,
+        X,
+        Y,
+        labels,
+        [max(promises, key=lambda promise: promise.level)],
+        share=calibration,
+        values=values,
+        random_state=rng,
+    )
+    judged = judge(held, promises, together=False)
+    places = [np.flatnonzero(judged.kept[at]) for at in range(len(promises))]
+    found = judged.findings[0].tally
     return PromiseCurve(
         promises[0].risk.name,
         confidence,

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from credalchain.labels import MISSING
-from credalchain.promises.risks import RISKS, Labels, Risk, own_risk
+from credalchain.promises.risks import RISKS, Labels, Risk, counting_rows, own_risk
 from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import fewest_rows
 from credalchain.validation import check_choice
@@ -17,7 +17,7 @@ METHODS = ("auto", "conformal", "learn_then_test", "cross_conformal", "cross_fit
 
 
 def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promise]:
-    """The promises, about rows or about columns of labels; confidence is split over them."""
+    """The promises, about rows or about columns of labels; confidence is split over labels."""
     given = {"row_error": 0.1} if promise is None else promise
     if not isinstance(given, Mapping) or not given:
         raise ValueError(
@@ -44,21 +44,24 @@ def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promi
         raise ValueError(
             f"promise: levels must be all for whole rows or all for single labels, got {given!r}."
         )
-    for _, level, _ in entries:
+    for risk, level, label in entries:
         if not is_share(level):
             raise ValueError(f"the level of a promise must lie between 0 and 1, got {level!r}.")
-    share = None if confidence is None else 1 - (1 - confidence) / len(entries)
+        if sum(one is risk and place == label for one, _, place in entries) > 1:
+            raise ValueError(f"promise: {risk.name} of {names[label or 0]!r} is promised twice.")
+    n_labels = len({label for _, _, label in entries})
+    share = None if confidence is None else 1 - (1 - confidence) / n_labels
     return [Promise(risk, float(level), share, label) for risk, level, label in entries]
 
 
 def read_method(method: Any, calibration: Any, confidence: Any, promises: list[Promise]) -> str:
     """How the promises are to be kept; refuses what has no guarantee and did not ask for none."""
     check_choice("method", method, METHODS)
-    if isinstance(calibration, str):
-        check_choice("calibration", calibration, ("prefit",))
     whole = isinstance(calibration, Integral) and not isinstance(calibration, bool)
-    in_folds = (whole and calibration >= 2) or hasattr(calibration, "get_n_splits")
-    if not (in_folds or isinstance(calibration, str) or is_share(calibration)):
+    is_splitter = hasattr(calibration, "get_n_splits") and not isinstance(calibration, type)
+    in_folds = (whole and calibration >= 2) or is_splitter
+    prefit = isinstance(calibration, str) and calibration == "prefit"
+    if not (in_folds or prefit or is_share(calibration)):
         raise ValueError(
             "calibration must be a share of the rows between 0 and 1, 'prefit', a number of "
             f"folds or a splitter such as KFold(20), got {calibration!r}."
@@ -90,41 +93,47 @@ def read_method(method: Any, calibration: Any, confidence: Any, promises: list[P
                 f"{promise.risk.name} may rise with caution, so nothing is known of it on "
                 "average: pass a confidence, such as 0.9."
             )
-        no_agreement = promise.label is not None or not promise.risk.falls
-        if chosen == "cross_conformal" and no_agreement:
+        if chosen == "cross_conformal" and (promise.label, promise.risk.name) != (
+            None,
+            "row_error",
+        ):
             raise ValueError(
-                "method 'cross_conformal' is for row_error and missed_positives of whole "
-                f"rows, got {promise.risk.name}."
+                "method 'cross_conformal' is for row_error of whole rows, got "
+                f"{promise.risk.name}{'' if promise.label is None else ' of a label'}."
             )
     return chosen
 
 
 def check_rows(truth: Labels, promises: list[Promise]) -> None:
     """Refuse too few rows, before anything is fitted."""
-    observed = truth != MISSING
     for promise in promises:
-        column = slice(None) if promise.label is None else [promise.label]
-        n = int(observed[:, column].all(axis=1).sum())
+        risk = promise.risk
+        if promise.label is None:
+            n = len(counting_rows(risk, truth))
+        else:
+            column = truth[:, promise.label]
+            n = int(((column == 1) if risk.needs_positive else (column != MISSING)).sum())
         n -= int(PILOT * n) if promise.needs_pilot else 0
         needed = fewest_rows(promise.level, promise.confidence)
         if n < needed:
             how = ""
             if promise.confidence is not None:
                 how = f" with confidence {promise.confidence:g}"
-            without = "" if observed.all() else " without missing labels"
+            which = " that count" if n < len(truth) else ""
             raise ValueError(
-                f"the promise {promise.risk.name} at most {promise.level:g}{how} needs at "
-                f"least {needed} rows for calibration{without}, got {n}: even if all were "
-                "right, fewer could not show it."
+                f"the promise {risk.name} at most {promise.level:g}{how} needs at least {needed} "
+                f"rows for calibration{which}, got {n}: even if all were right, fewer could not "
+                "show it."
             )
 
 
 def _place(label: Any, names: list[str]) -> int:
     """The column of a label, which is given by its name or its number."""
-    if isinstance(label, str) and label in names:
-        return names.index(label)
-    if isinstance(label, (int, np.integer)) and label in range(len(names)):
-        return int(label)
+    if not isinstance(label, bool):
+        if str(label) in names:
+            return names.index(str(label))
+        if isinstance(label, (int, np.integer)) and label in range(len(names)):
+            return int(label)
     raise ValueError(f"promise: {label!r} is not one of the labels {', '.join(names)}.")
 
 

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.promises.risks import RISKS
-from credalchain.promises.statistics import fewest_rows, most_evidence
+from credalchain.promises.statistics import fewest_rows, rows_to_notice
 
 FloatArray = NDArray[np.float64]
 
 GUARANTEES = {
-    "conformal": "on average over calibration rows (conformal risk control)",
+    "conformal": "on average over calibration rows, not for each model (conformal risk control)",
     "learn_then_test": "with confidence {confidence:.4g} (learn then test)",
     "cross_conformal": "on average over training rows, because all fold models must agree "
     "(cross-validation conformal risk control)",
@@ -60,6 +60,15 @@ class PromiseResult:
     completeness: float
     reason: str = ""
 
+    @property
+    def level_to_check(self) -> float:
+        """What new rows are tested against.
+
+        A promise with confidence: its level. On average: the most that the calibration rows leave
+        open, since the risk of one model may be above the level.
+        """
+        return self.level if self.confidence is not None else max(self.level, self.interval[1])
+
     def rows_needed(self, level: float) -> int:
         """Calibration rows without which ``level`` cannot be promised, even if none is wrong."""
         return fewest_rows(level, self.confidence)
@@ -70,14 +79,13 @@ class PromiseResult:
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
         low, high = self.interval
-        half = self.level / 2
         return [
             *lines,
             f"  chosen: {parameter} = {self.value:.4g}, which answers {self.completeness:.1%}",
             f"  in {self.n_rows} calibration rows: {self.estimate:.3f} "
             f"(between {low:.3f} and {high:.3f} with 95 % confidence)",
-            f"  half the level, {half:.4g}, would need at least {self.rows_needed(half)} {unit}, "
-            "even without an error",
+            f"  half the level needs at least {self.rows_needed(self.level / 2)} {unit}, more if "
+            "there are errors",
         ]
 
 
@@ -125,14 +133,15 @@ class PromiseReport:
     def guarantee(self) -> str:
         """What holds, and what it rests on."""
         words = GUARANTEES[self.method].format(confidence=self.confidence)
-        if len(self.promises) > 1 and self.confidence is not None:
-            words += f", split evenly over {len(self.promises)} promises"
+        labels = {one.label for one in self.promises}
+        if len(labels) > 1 and self.confidence is not None:
+            words += f", split evenly over {len(labels)} labels"
         if self.method != "cross_fit":
             words += ", if new rows are like these (exchangeable)"
         if self.n_incomplete:
             words += (
-                f" and labels are missing at random: {self.n_incomplete} rows with missing labels "
-                "were left out where they say nothing"
+                f" and labels are missing completely at random: {self.n_incomplete} rows with "
+                "missing labels were left out where they say nothing"
             )
         return words
 
@@ -157,24 +166,19 @@ class PromiseTest:
 
     Attributes
     ----------
-    risk, level, label
-        As in :class:`PromiseResult`.
+    promise : PromiseResult
     confidence : float
         That it is not called broken if it holds.
     estimate : float
         The risk in the rows looked at.
-    n_rows : int
-        Rows that count.
     evidence : ndarray of shape (n_rows,)
-        Against the promise, after every row: what a gambler who bets on errors would have made of
-        1. If the promise holds, it ever reaches 1 / a with probability a at most.
+        Against the promise, after every row that counts: what gamblers who bet on errors would
+        have made of 1. If the promise holds, it ever reaches 1 / a with probability a at most.
     rows : ndarray of shape (n_rows,)
         Which of the rows looked at these are, counted from 0.
     """
 
-    risk: str
-    level: float
-    label: str | None
+    promise: PromiseResult
     confidence: float
     estimate: float
     evidence: FloatArray
@@ -182,6 +186,7 @@ class PromiseTest:
 
     @property
     def n_rows(self) -> int:
+        """Rows that count."""
         return len(self.evidence)
 
     @property
@@ -192,18 +197,30 @@ class PromiseTest:
 
     @property
     def verdict(self) -> str:
-        """One of "broken", "holds so far", "too few rows to say"."""
+        """One of "broken", "holds so far", "too few rows to say", "nothing is answered".
+
+        Rows are too few if twice the level could easily go unnoticed.
+        """
+        if self.promise.value is None:
+            return "nothing is answered"
         if self.broken_at is not None:
             return "broken"
-        could_tell = most_evidence(self.n_rows, self.level) >= 1 / (1 - self.confidence)
-        return "holds so far" if could_tell else "too few rows to say"
+        enough = rows_to_notice(self.promise.level_to_check, self.confidence)
+        return "holds so far" if self.n_rows >= enough else "too few rows to say"
 
     def __str__(self) -> str:
         after = "" if self.broken_at is None else f" (seen after row {self.broken_at})"
-        return (
-            f"{self.verdict}{after}: {promise_words(self.risk, self.label)}: {self.estimate:.3f} "
-            f"in {self.n_rows} rows, at most {self.level:.4g} promised"
+        words = promise_words(self.promise.risk, self.promise.label)
+        level, tested = self.promise.level, self.promise.level_to_check
+        line = (
+            f"{self.verdict}{after}: {words}: {self.estimate:.3f} in {self.n_rows} rows, "
+            f"at most {level:.4g} promised"
         )
+        if self.promise.value is not None and tested > level:
+            line += f" on average, which leaves up to {tested:.3f} open for this model"
+        elif self.broken_at is None and self.estimate > level:
+            line += ", which may be chance"
+        return line
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,11 +240,10 @@ class PromiseCheck:
 
     @property
     def verdict(self) -> str:
-        """The worst of all: "broken", "too few rows to say", or "holds so far"."""
+        """The worst of all tests' verdicts."""
         found = {test.verdict for test in self.tests}
-        return next(
-            word for word in ("broken", "too few rows to say", "holds so far") if word in found
-        )
+        order = ("broken", "too few rows to say", "holds so far", "nothing is answered")
+        return next(word for word in order if word in found)
 
     @property
     def broken_at(self) -> int | None:

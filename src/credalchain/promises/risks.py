@@ -33,6 +33,8 @@ class Risk:
         Whether ``every`` depends on the answers, so that the risk may rise with caution.
     row_is_wrong_or_not : bool
         Whether ``bad`` of a row is 0 or 1.
+    needs_positive : bool
+        Whether only rows with a positive label count.
     falls : bool
         Whether answering less can only lower the loss of a row.
     """
@@ -45,6 +47,7 @@ class Risk:
     is_ratio: bool
     label_is_ratio: bool
     row_is_wrong_or_not: bool = False
+    needs_positive: bool = False
     falls: bool = False
 
     def losses(self, truth: Labels, answers: Labels, level: float) -> FloatArray:
@@ -52,10 +55,11 @@ class Risk:
         return shifted(*self.count_rows(truth, answers), level)
 
     def estimate(self, truth: Labels, answers: Labels) -> FloatArray:
-        """The risk in these rows, (...,); 0 where nothing counts."""
-        bad, every = self.count_rows(truth, answers)
+        """The risk in the rows that count, (...,); 0 where nothing does."""
+        rows = counting_rows(self, truth)
+        bad, every = self.count_rows(truth[rows], answers[..., rows, :])
         if every is None:
-            return np.asarray(np.mean(bad, axis=-1))
+            return np.asarray(np.sum(bad, axis=-1) / max(len(rows), 1))
         total = np.sum(every, axis=-1)
         return np.asarray(np.sum(bad, axis=-1) / np.where(total > 0, total, 1.0))
 
@@ -65,6 +69,14 @@ def shifted(bad: Any, every: Any, level: float) -> FloatArray:
     if every is None:
         return np.asarray(bad, dtype=np.float64)
     return np.asarray(bad - level * every + level, dtype=np.float64)
+
+
+def counting_rows(risk: Risk, truth: Labels) -> NDArray[np.int64]:
+    """Rows that say something about a risk of whole rows: those without missing labels."""
+    counts = (truth != MISSING).all(axis=1)
+    if risk.needs_positive:
+        counts &= (truth == 1).any(axis=1)
+    return np.flatnonzero(counts)
 
 
 def _wrong(truth: Labels, answers: Labels) -> NDArray[np.bool_]:
@@ -148,12 +160,13 @@ RISKS = {
         ),
         Risk(
             "missed_positives",
-            "a row's positive labels that are answered no",
+            "a row's positive labels that are answered no, on average over rows that have such",
             "rows with the label that are answered no",
             _missed_positives,
             _label_missed_positives,
             is_ratio=False,
             label_is_ratio=False,
+            needs_positive=True,
             falls=True,
         ),
     )
@@ -163,16 +176,28 @@ RISKS = {
 
 def own_risk(function: Callable[[Labels, Labels], Any]) -> Risk:
     """A function of (truth, answers), both (n, m), that gives a loss in [0, 1] for each row."""
+    name = getattr(function, "__name__", "own risk")
+
+    def of(truth: Labels, answers: Labels) -> FloatArray:
+        found = np.asarray(function(truth, answers), dtype=np.float64)
+        if found.shape != (len(truth),):
+            raise ValueError(
+                f"{name} must give a number from 0 to 1 for each of {len(truth)} rows, got an "
+                f"array of shape {found.shape}."
+            )
+        strange = found[~((found >= 0) & (found <= 1))]
+        if len(strange):
+            raise ValueError(f"{name} must give numbers from 0 to 1, got {strange[0]!r}.")
+        return found
 
     def counts(truth: Labels, answers: Labels) -> tuple[FloatArray, None]:
-        stack = answers.reshape(-1, *answers.shape[-2:])
-        found = np.array([np.asarray(function(truth, one), dtype=np.float64) for one in stack])
-        if found.shape != (len(stack), len(truth)) or not ((found >= 0) & (found <= 1)).all():
+        nothing = of(truth, np.full_like(truth, ABSTAIN))
+        if nothing.any():
             raise ValueError(
-                f"{function!r} must give a number from 0 to 1 for each of {len(truth)} rows, got "
-                f"an array of shape {found.shape[1:]}."
+                f"{name} must give 0 for a row where nothing is answered, got {nothing.max():g}: "
+                "leaving labels open could not keep the promise."
             )
-        return found.reshape(answers.shape[:-1]), None
+        stack = answers.reshape(-1, *answers.shape[-2:])
+        return np.array([of(truth, one) for one in stack]).reshape(answers.shape[:-1]), None
 
-    name = getattr(function, "__name__", "own risk")
     return Risk(name, name, name, counts, None, is_ratio=False, label_is_ratio=False)

@@ -10,8 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.labels import MISSING
-from credalchain.promises.risks import Labels, Risk, shifted
+from credalchain.promises.risks import Labels, Risk, counting_rows, shifted
 from credalchain.promises.statistics import (
     STAKES,
     bets_below,
@@ -101,27 +100,26 @@ def tally(promise: Promise, truth: Labels, path: Labels, nested: bool) -> Tally:
     For a promise on average, a loss that may rise with caution is replaced by the largest of all
     more cautious values.
     """
-    n_values = len(path)
     if promise.label is not None:
         assert promise.risk.count_labels is not None
         column = slice(promise.label, promise.label + 1)
         bad, every = promise.risk.count_labels(truth[:, column], path[:, :, column])
         bad, every = bad[..., 0], every[..., 0]
-        if promise.confidence is None and not nested:
-            bad = np.maximum.accumulate(bad[::-1])[::-1]
-        n_bad, n_every = (np.asarray(np.sum(one, axis=-1), np.float64) for one in (bad, every))
-        return Tally(n_every, n_bad, n_bad, n_every, None)
-    complete = (truth != MISSING).all(axis=1)
-    bad, every = promise.risk.count_rows(truth[complete], path[:, complete])
-    losses = shifted(bad, every, promise.level)
+        n = np.asarray(np.sum(every, axis=-1), np.float64)
+        losses, total = bad, n
+    else:
+        rows = counting_rows(promise.risk, truth)
+        bad, every = promise.risk.count_rows(truth[rows], path[:, rows])
+        losses = shifted(bad, every, promise.level)
+        n = np.full(len(path), float(len(rows)))
+        total = n if every is None else np.asarray(np.sum(every, axis=-1), np.float64)
     if promise.confidence is None and not (nested and promise.risk.falls):
         losses = np.maximum.accumulate(losses[::-1])[::-1]
-    n = np.full(n_values, float(complete.sum()))
     return Tally(
         n,
-        losses.sum(axis=-1),
+        np.asarray(np.sum(losses, axis=-1), np.float64),
         np.asarray(np.sum(bad, axis=-1), np.float64),
-        n if every is None else np.asarray(np.sum(every, axis=-1), np.float64),
+        total,
         bets_below(losses, promise.level) if needs_bets(promise) else None,
     )
 
@@ -140,87 +138,103 @@ def needs_bets(promise: Promise) -> bool:
 
 
 class Plan(NamedTuple):
-    """How the values are tested; not chosen by the rows that are tested.
+    """How losses are tested; not chosen by the rows that are tested.
 
     Attributes
     ----------
-    start : int
-        The first value, from which tests go towards the bold end.
     stake : ndarray of shape (V,)
         The gambler who bets, by number.
     bets : ndarray of shape (V,)
         Whether the bet is the test, or the bound of Hoeffding and Bentkus.
     """
 
-    start: int
     stake: NDArray[np.int64]
     bets: NDArray[np.bool_]
 
 
-def plan_test(promise: Promise, pilot: Tally, answered: FloatArray, n_rows: int) -> Plan:
-    """The test of ``n_rows`` rows that promises most, by what a few other rows say.
+class Finding(NamedTuple):
+    """A promise, what rows held out say of it, and how they are tested."""
 
-    For a ratio there is no evidence where nothing is answered, so its tests begin where there is
-    nearly most. Other tests begin at the most cautious value.
-    """
+    promise: Promise
+    tally: Tally
+    plan: Plan
+
+
+def plan_test(promise: Promise, pilot: Tally, n_rows: int) -> Plan:
+    """The test of ``n_rows`` rows that promises most, by what a few other rows say."""
     n_values = len(pilot.n)
-    start, stake = n_values - 1, np.full(n_values, len(STAKES) // 2)
-    bets = np.ones(n_values, dtype=bool)
-    if pilot.growth is not None and pilot.n[0] > 0:
-        stake = pilot.growth.argmax(axis=0)
-        ahead = pilot.growth.max(axis=0) * n_rows / pilot.n[0]
-        bound = hoeffding_bentkus_p_value(pilot.loss / pilot.n, n_rows, promise.level)
-        bets = np.exp(-ahead) <= bound
-    if promise.is_ratio:
-        p = p_values(promise, pilot, Plan(start, stake, bets))
-        evidence = np.where((answered > 0) & (pilot.n > 0), -np.log(np.maximum(p, 1e-300)), -1.0)
-        if evidence.max() >= 0:
-            start = int(np.flatnonzero(evidence >= _NEARLY * evidence.max())[-1])
-    return Plan(start, stake, bets)
+    if pilot.growth is None or pilot.n[0] == 0:
+        return Plan(np.full(n_values, len(STAKES) // 2), np.ones(n_values, dtype=bool))
+    ahead = pilot.growth.max(axis=0) * n_rows / pilot.n[0]
+    bound = hoeffding_bentkus_p_value(pilot.loss / pilot.n, n_rows, promise.level)
+    return Plan(pilot.growth.argmax(axis=0), np.exp(-ahead) <= bound)
 
 
-def kept_values(promise: Promise, found: Tally, plan: Plan | None = None) -> NDArray[np.bool_]:
-    """At which values the promise is kept, (V,).
+def first_value(pilots: list[Finding], answered: FloatArray) -> int:
+    """The place at which tests of these promises begin.
 
-    On average: conformal risk control. With confidence: learn then test; values are tested one
-    after the other towards the bold end, until one fails (fixed sequence testing).
+    Where nothing is answered there is no evidence about a ratio, so its tests begin where a
+    few other rows have nearly most evidence. Others begin at the most cautious value.
     """
+    last = len(answered) - 1
+    if not any(one.promise.is_ratio for one in pilots):
+        return last
+    p = np.max([p_values(*one) for one in pilots], axis=0)
+    seen = np.logical_and.reduce([answered > 0, *(one.tally.n > 0 for one in pilots)])
+    evidence = np.where(seen, -np.log(np.maximum(p, 1e-300)), -1.0)
+    if evidence.max() < 0:
+        return last
+    return int(np.flatnonzero(evidence >= _NEARLY * evidence.max())[-1])
+
+
+def kept_values(findings: list[Finding], start: int | None = None) -> NDArray[np.bool_]:
+    """At which values all promises are kept, (V,).
+
+    On average: conformal risk control. With confidence: learn then test; from ``start`` (by
+    default the most cautious value), values are tested one after the other towards the bold end,
+    until one fails (fixed sequence testing). A value passes if every promise does, each by itself:
+    that all are kept is wrong only if one of them is broken, so nothing is shared out.
+    """
+    passed = np.asarray(np.logical_and.reduce([passes(*one) for one in findings]))
+    if findings[0].promise.confidence is None:
+        return passed
+    first = len(passed) - 1 if start is None else start
+    kept = np.zeros(len(passed), dtype=bool)
+    kept[first::-1] = np.logical_and.accumulate(passed[first::-1])
+    return kept
+
+
+def passes(promise: Promise, found: Tally, plan: Plan) -> NDArray[np.bool_]:
+    """At which values one promise passes by itself, (V,)."""
     if promise.confidence is None:
         n = np.maximum(found.n, 1.0)
         kept = conformal_bound(found.loss / n, n) <= promise.level + _ROUNDING
         return np.asarray(kept & (found.n > 0))
-    p = p_values(promise, found, plan)
-    start = len(p) - 1 if plan is None else plan.start
-    kept = np.zeros(len(p), dtype=bool)
-    kept[start::-1] = np.logical_and.accumulate(p[start::-1] <= 1 - promise.confidence)
-    return kept
+    return p_values(promise, found, plan) <= 1 - promise.confidence
 
 
-def p_values(promise: Promise, found: Tally, plan: Plan | None = None) -> FloatArray:
+def p_values(promise: Promise, found: Tally, plan: Plan) -> FloatArray:
     """Of "the risk is above the level" at every value, (V,)."""
     if promise.counts_rows:
         return binomial_p_value(np.rint(found.bad).astype(np.int64), found.n, promise.level)
     assert found.growth is not None
-    assert plan is not None
     n = np.maximum(found.n, 1.0)
     bound = hoeffding_bentkus_p_value(found.loss / n, n, promise.level)
     growth = found.growth[plan.stake, np.arange(len(bound))]
     return np.where(plan.bets, np.exp(-np.maximum(growth, 0.0)), bound)
 
 
-def nearest_to_kept(
-    promise: Promise, found: Tally, completeness: FloatArray, plan: Plan | None
-) -> int | None:
+def nearest_to_kept(finding: Finding, completeness: FloatArray) -> int | None:
     """The place that answers something and has most evidence for the promise; None: there is none.
 
     With confidence, that of the smallest p-value; on average, the most cautious one.
     """
-    answering = np.flatnonzero((completeness > 0) & (found.n > 0))
+    answering = np.flatnonzero((completeness > 0) & (finding.tally.n > 0))
     if len(answering) == 0:
         return None
-    if promise.confidence is None:
+    if finding.promise.confidence is None:
         return int(answering[-1])
-    return int(answering[p_values(promise, found, plan)[answering].argmin()])
+    return int(answering[p_values(*finding)[answering].argmin()])
 
 
 def kept_by_agreement(promise: Promise, folds: list[Tally]) -> NDArray[np.bool_]:

@@ -16,6 +16,7 @@ STAKES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 """Of gamblers, as shares of what they can lose at most."""
 
 _MANY_ROWS = 10**8
+_PRICE_OF_CHOICE = 3.0  # among gamblers and where they begin, as a logarithm
 _ROWS_BETWEEN = 50  # two rows at which gamblers begin
 _MOST_GROWTH = 600.0  # of a logarithm, below what overflows
 
@@ -84,20 +85,19 @@ def fewest_rows(level: float, confidence: float | None) -> int:
 
 
 def rows_to_show(
-    level: float, confidence: float | None, risk: float, share: float | None = None
+    level: float, confidence: float | None, risk: float, growth: float | None = None
 ) -> int | None:
     """About how many rows would show a promise if errors go on at this rate; None: no number.
 
-    ``share`` is the mean of what counts in a row if losses are not only 0 and 1; else rows are
-    right or wrong, and those that count are counted.
+    ``growth`` is what the best bet won per row, as a logarithm, if losses are not only 0 and 1;
+    else rows are right or wrong.
     """
-    if risk >= level:
+    if risk >= level or (growth is not None and growth <= 0):
         return None
     if confidence is None:
         return int(np.ceil((1 - level) / (level - risk) - 1e-9))
-    if share is not None:  # the largest bet has to win
-        gain = np.log1p(STAKES[-1] / (1 - level) * (level - risk) * share)
-        return int(np.ceil(-np.log1p(-confidence) / gain)) if gain > 0 else None
+    if growth is not None:
+        return int(np.ceil(-np.log1p(-confidence) / growth))
     n = fewest_rows(level, confidence)
     while n < _MANY_ROWS and stats.binom.cdf(np.ceil(risk * n), n, level) > 1 - confidence:
         n = int(np.ceil(1.05 * n)) + 1
@@ -147,6 +147,8 @@ def evidence_against(losses: FloatArray, level: float) -> FloatArray:
     return evidence + not_begun
 
 
-def most_evidence(n: int, level: float) -> float:
-    """The evidence after ``n`` rows that are all as bad as can be."""
-    return float(evidence_against(np.ones(n), level)[-1]) if n else 1.0
+def rows_to_notice(level: float, confidence: float) -> int:
+    """About how many rows it takes to notice a risk of twice the level (or halfway to 1)."""
+    risk = min(2 * level, (1 + level) / 2)
+    growth = float(_relative_entropy(np.array(risk), level))
+    return int(np.ceil((_PRICE_OF_CHOICE - np.log1p(-confidence)) / growth))

@@ -1,0 +1,106 @@
+"""The boldest value that keeps all promises, and a report of it."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.labels import MISSING
+from credalchain.model_selection import unwrap
+from credalchain.promises.calibration import Judged, caution_values, columns_of
+from credalchain.promises.report import PromiseReport, PromiseResult
+from credalchain.promises.risks import Labels
+from credalchain.promises.selection import Finding, interval, nearest_to_kept, passes
+from credalchain.promises.statistics import rows_to_show
+
+FloatArray = NDArray[np.float64]
+
+
+def choose(
+    estimator: Any,
+    judged: Judged,
+    truth: Labels,
+    *,
+    values: Any,
+    method: str,
+    confidence: float | None,
+) -> tuple[FloatArray, PromiseReport]:
+    """The value for each label (NaN: it is never answered), and the report."""
+    final, _ = unwrap(estimator)
+    grid, names = caution_values(estimator, values), final.label_names_.tolist()
+    own = float(getattr(final, final.caution_parameter, np.nan))
+    places = np.full(len(names), np.nan_to_num(np.abs(grid - own), nan=0.0).argmin())
+    chosen = np.full(len(names), own)  # where nothing is promised
+    for label, kept in judged.kept.items():
+        bold = np.flatnonzero(kept)
+        places[columns_of(label)] = bold[0] if len(bold) else -1
+        chosen[columns_of(label)] = grid[bold[0]] if len(bold) else np.nan
+    results = []
+    for finding in judged.findings:
+        columns = columns_of(finding.promise.label)
+        completeness = judged.answered[:, columns].mean(axis=1)
+        at = int(places[columns][0])
+        name = None if finding.promise.label is None else names[finding.promise.label]
+        if at >= 0:
+            results.append(_kept(finding, name, grid, completeness, at))
+        else:
+            results.append(_broken(finding, name, grid, completeness, final.caution_parameter))
+    about = {result.label for result in results}
+    bought = np.where(places < 0, 0.0, judged.answered[places, np.arange(len(names))])
+    return chosen, PromiseReport(
+        method,
+        confidence,
+        final.caution_parameter,
+        len(truth),
+        int((truth == MISSING).any(axis=1).sum()),
+        float(bought.mean()),
+        tuple(results),
+        () if None in about else tuple(name for name in names if name not in about),
+    )
+
+
+def _kept(
+    finding: Finding, name: str | None, grid: FloatArray, completeness: FloatArray, at: int
+) -> PromiseResult:
+    promise, found, _ = finding
+    return PromiseResult(
+        promise.risk.name,
+        promise.level,
+        name,
+        promise.confidence,
+        float(grid[at]),
+        int(found.n[at]),
+        float(found.risk[at]),
+        interval(promise, found, at),
+        float(completeness[at]),
+    )
+
+
+def _broken(
+    finding: Finding, name: str | None, grid: FloatArray, completeness: FloatArray, parameter: str
+) -> PromiseResult:
+    """With a reason."""
+    promise, found, plan = finding
+    about = (promise.risk.name, promise.level, name, promise.confidence)
+    nearest = nearest_to_kept(finding, completeness)
+    if nearest is None:
+        reason = f"no {parameter} answers anything in the calibration rows"
+        if completeness.any():
+            reason = "no calibration row says anything about it"
+        return PromiseResult(*about, None, 0, 0.0, (0.0, 1.0), 0.0, reason)
+    n, risk = int(found.n[nearest]), float(found.risk[nearest])
+    reason = (
+        f"the nearest is {parameter} = {grid[nearest]:.4g}, which answers "
+        f"{completeness[nearest]:.1%} with a risk of {risk:.3f} in {n} calibration rows; "
+    )
+    growth = None
+    if found.growth is not None and not promise.counts_rows:
+        growth = float(found.growth[:, nearest].max()) / max(n, 1)
+    more = rows_to_show(promise.level, promise.confidence, risk, growth)
+    if passes(promise, found, plan).any():
+        reason += "it is kept by itself, but not together with the others or from there on"
+    elif more is None:
+        reason += "more rows would not help, a better model might"
+    else:
+        reason += f"if that is the rate, about {max(more, n + 1)} such rows would show it"
+    return PromiseResult(*about, None, n, 0.0, (0.0, 1.0), 0.0, reason)

@@ -1,0 +1,130 @@
+"""Calibration by cross-validation: fold models, and what they say together."""
+
+import operator
+from functools import reduce
+from itertools import repeat
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+from sklearn.model_selection import KFold
+from sklearn.utils import _safe_indexing as take_rows
+
+from credalchain.estimators.folds import fitted_folds
+from credalchain.promises.agreement import AgreeingClassifiers
+from credalchain.promises.calibration import (
+    HeldOut,
+    Judged,
+    by_label,
+    caution_values,
+    columns_of,
+    tallies_along,
+)
+from credalchain.promises.reading import check_rows
+from credalchain.promises.risks import Labels, counting_rows
+from credalchain.promises.selection import (
+    Finding,
+    Promise,
+    first_value,
+    kept_by_agreement,
+    kept_values,
+    plan_test,
+)
+from credalchain.promises.statistics import fewest_rows
+
+Splits = list[tuple[Any, Any]]
+
+
+def judge_folds(
+    unfitted: Any,
+    X: Any,
+    Y: Any,
+    labels: Labels,
+    promises: list[Promise],
+    *,
+    method: str,
+    calibration: Any,
+    values: Any,
+    rng: np.random.RandomState,
+) -> tuple[Any, Judged, Labels]:
+    """The estimator that answers, what the rows say of it, and their labels.
+
+    For agreement of fold models, rows with missing labels are left out, and as many others as it
+    takes for folds of the same size.
+    """
+    rows = np.arange(len(labels))
+    agree = method == "cross_conformal"
+    if agree:
+        rows = counting_rows(promises[0].risk, labels)
+        n_folds = _n_folds(calibration, len(rows), promises)
+        rows = np.sort(rng.permutation(rows)[: len(rows) - len(rows) % n_folds])
+    check_rows(labels[rows], promises)
+    X, Y, truth = take_rows(X, rows), take_rows(Y, rows), labels[rows]
+    splits = _splits(calibration, X, truth, rng, same_size=agree)
+    fitted, by_fold, answered = [], [], []
+    for fold in fitted_folds(repeat(unfitted), X, Y, splits):
+        everyone = np.arange(len(fold.rows))
+        chosen = caution_values(fold.estimator, values)
+        held = HeldOut(fold.estimator, fold.X, truth[fold.rows], chosen, everyone < 0)
+        found, its_answered = tallies_along(held, everyone, promises)
+        fitted.append(fold.estimator)
+        by_fold.append(found)
+        answered.append(its_answered)
+    share = np.sum(answered, axis=0) / len(truth)
+    findings = []
+    for at, promise in enumerate(promises):
+        total = reduce(operator.add, [found[at] for found in by_fold])
+        findings.append(Finding(promise, total, plan_test(promise, total, len(truth))))
+    kept = {}
+    for label, places in by_label(promises).items():
+        its = [findings[at] for at in places]
+        start = first_value(its, share[:, columns_of(label)].sum(axis=1))
+        if agree:
+            passed = [kept_by_agreement(promises[at], [f[at] for f in by_fold]) for at in places]
+            kept[label] = np.logical_and.reduce(passed)
+        else:
+            kept[label] = kept_values(its, start)
+    estimator = AgreeingClassifiers(fitted) if agree else unfitted.fit(X, Y)
+    return estimator, Judged(findings, kept, share), truth
+
+
+def _n_folds(calibration: Any, n: int, promises: list[Promise]) -> int:
+    n_folds = int(calibration) if isinstance(calibration, Integral) else _count(calibration, n)
+    level = min(promise.level for promise in promises)
+    needed = fewest_rows(level, None)
+    if n_folds < needed or n < n_folds:
+        raise ValueError(
+            f"calibration: answers by agreement of fold models need at least {needed} folds for a "
+            f"level of {level:g}, and as many rows without missing labels, got {n_folds} folds "
+            f"and {n} rows."
+        )
+    return n_folds
+
+
+def _count(splitter: Any, n: int) -> int:
+    return int(splitter.get_n_splits(np.zeros((n, 1))))
+
+
+def _splits(
+    calibration: Any, X: Any, truth: Labels, rng: np.random.RandomState, *, same_size: bool
+) -> Splits:
+    """Folds that hold every row once."""
+    splitter = calibration
+    if isinstance(calibration, Integral):
+        seed = rng.randint(2**31 - 1)
+        splitter = KFold(int(calibration), shuffle=True, random_state=seed)
+    try:
+        splits = list(splitter.split(np.zeros((len(truth), 1)), truth))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"calibration: {calibration!r} cannot split {len(truth)} rows: {error}"
+        ) from error
+    tested = np.concatenate([np.asarray(test) for _, test in splits])
+    once = len(tested) == len(truth) and len(np.unique(tested)) == len(truth)
+    if not once or (same_size and len({len(test) for _, test in splits}) > 1):
+        raise ValueError(
+            "calibration: folds must hold every row once"
+            + (", and be of the same size" if same_size else "")
+            + f", as those of KFold, got {calibration!r}."
+        )
+    return splits
