@@ -86,6 +86,11 @@ def _notes(results: dict[str, Any]) -> list[str]:
         found = results["probe"]
         speeds = ", ".join(f"{what} {speed:.1f}" for what, speed in found.items())
         notes.append(f"- 64-bit additions per nanosecond on one core: {speeds}.")
+    for name, found in results.get("promise", {}).items():
+        notes.append(
+            f"- A threshold that keeps recall, {name}: {_time(found['ours'])}, MAPIE "
+            f"{_time(found['theirs'])}: {found['ratio']:.0f}x."
+        )
     if "fresh" in results:
         found = results["fresh"]
         notes.append(

@@ -4,7 +4,8 @@
 
 Parts: sklearn (fit, infer and predict_path against scikit-learn), probe (the machine's own speed),
 fresh (first calls, one row at a time), forest (chains of forests), joint (the recommended model
-against scikit-learn's forest), scale (large data), study (the paper's study against NumPy). Results
+against scikit-learn's forest), promise (thresholds against MAPIE), scale (large data), study (the
+paper's study against NumPy). Results
 go to benchmarks/results: results.json, table.md, ratios.png and scaling.png.
 """
 
@@ -23,6 +24,7 @@ import probe
 import report
 import scale
 import sklearn
+import thresholds
 import whole_study
 from splits import DENSE, TEXT, load_split
 from timing import Comparison
@@ -30,7 +32,7 @@ from timing import Comparison
 import credalchain
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("sklearn", "probe", "fresh", "forest", "joint", "scale", "study")
+PARTS = ("sklearn", "probe", "fresh", "forest", "joint", "promise", "scale", "study")
 
 
 def main() -> None:
@@ -119,6 +121,16 @@ def run_joint(quick: bool) -> dict[str, Any]:
             for work in joint_forests.MOST
         ]
         print(f"   {name:9} times as long as scikit-learn's: {', '.join(times)}", flush=True)
+    return found
+
+
+def run_promise(quick: bool) -> dict[str, Any]:
+    sizes = ((1000, 6),) if quick else ((1000, 6), (10_000, 14))
+    found = {}
+    for n_rows, n_labels in sizes:
+        name = f"{n_rows} rows x {n_labels} labels"
+        found[name] = thresholds.compare(n_rows, n_labels)
+        print(f"   {name}: {found[name]['ratio']:.0f}x MAPIE's speed", flush=True)
     return found
 
 

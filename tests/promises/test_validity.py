@@ -45,7 +45,7 @@ def test_promises_on_rows_are_not_for_nothing_with_confidence_either(name, model
     pool = POOLS[name](model)
     for level in (0.1, 0.2):
         outcome = simulate(pool, Promise(RISKS["row_error"], level, CONFIDENCE))
-        assert outcome.mean_risk >= 0.7 * level, outcome
+        assert outcome.mean_risk >= 0.6 * level, outcome
 
 
 def test_the_simulation_chooses_as_the_library_does():
@@ -56,7 +56,7 @@ def test_the_simulation_chooses_as_the_library_does():
             rows = pool.drawn[split]
             is_pilot = np.arange(len(rows)) < N_PILOT
             held = HeldOut(pool.estimator, pool.X[rows], pool.truth[rows], pool.values, is_pilot)
-            (kept,) = judge(held, [promise]).kept
+            (kept,) = judge(held, [promise]).kept.values()
             expected = np.flatnonzero(kept)[0] if kept.any() else -1
             assert chosen[split] == expected, promise
 

@@ -201,13 +201,15 @@ default="auto"
 
     def _by_label(self, path: NDArray[Any]) -> NDArray[Any]:
         """Each label's column from answers (values, n, m) at the value it has; open without one."""
-        never = ~np.isfinite(self.values_)
-        places = np.where(
-            never, 0, np.searchsorted(self.values_in_use(), np.where(never, 0, self.values_))
-        )
-        labels = np.stack([path[at, :, j] for j, at in enumerate(places)], axis=1)
-        labels[:, never] = ABSTAIN
+        labels = np.stack([path[at, :, j] for j, at in enumerate(self._places())], axis=1)
+        labels[:, ~np.isfinite(self.values_)] = ABSTAIN
         return labels
+
+    def _places(self) -> list[int]:
+        """Of each label's value among those in use; 0 for a label that has none."""
+        used = self.values_in_use()
+        places: list[int] = np.searchsorted(used, np.nan_to_num(self.values_, nan=used[0])).tolist()
+        return places
 
     def infer(self, X: Any, *, known: Any = None) -> Any:
         """Labels and bounds, a :class:`CredalPrediction`.
@@ -226,10 +228,7 @@ default="auto"
             labels = np.where(given != MISSING, given, labels)
         if len(found) == 1:
             return replace(found[0], labels=labels)
-        places = np.searchsorted(
-            self.values_in_use(), np.nan_to_num(self.values_, nan=self.values_in_use()[0])
-        )
-        columns = list(enumerate(places.tolist()))
+        columns = list(enumerate(self._places()))
         return replace(
             found[0],
             labels=labels,
