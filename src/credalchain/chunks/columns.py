@@ -31,9 +31,9 @@ _WORDS = {
 class ColumnConflictError(ValueError):
     """A column holds different things in two parts."""
 
-    def __init__(self, message: str, column: str) -> None:
+    def __init__(self, message: str, column: str = "", kinds: frozenset[str] = frozenset()) -> None:
         super().__init__(message)
-        self.column = column
+        self.column, self.kinds = column, kinds
 
 
 @dataclass(frozen=True)
@@ -180,6 +180,7 @@ def _merged(name: str, one: Column, other: Column) -> Column:
             f"column {name!r} of X holds {_WORDS[one.kind]} in {one.part} and "
             f"{_WORDS[other.kind]} in {other.part}.",
             name,
+            frozenset({one.kind, other.kind}),
         )
     if one.kind == "texts":
         return Column("texts", np.union1d(one.keys, other.keys), one.part)

@@ -33,7 +33,7 @@ class DaskParts:
             raise ValueError(
                 f"X and Y must have the same partitions, got {len(self.X)} and {len(self.Y)}."
             )
-        self.lengths = part_lengths(X)
+        self.lengths = part_lengths(X, self.Y)
 
     def reduce(self, work: Work[Total], *shared: Any, trim: Callable[[Total], Total]) -> Total:
         """A tree of sums: only sums travel, and what is shared is sent once to a worker."""
@@ -80,23 +80,21 @@ def delayed_parts(X: Any, name: str) -> list[Any]:
         if X.ndim not in (1, 2):
             raise ValueError(f"{name} must have two dimensions, got {X.ndim}.")
         return list(X.to_delayed().ravel())
-    if hasattr(X, "to_delayed"):
-        return list(X.to_delayed())
+    if hasattr(X, "to_delayed"):  # fused, columns of one file might come in other partitions
+        return list(X.optimize(fuse=False).to_delayed(optimize_graph=False))
     raise TypeError(
         f"{name} must be a dask array or data frame, got {type(X).__module__}.{type(X).__name__}."
     )
 
 
-def part_lengths(X: Any) -> list[int]:
-    """Rows of each partition; counted where Dask does not know."""
-    if hasattr(X, "chunks"):
-        if not np.isnan(X.chunks[0]).any():
-            return list(X.chunks[0])
-        from dask.delayed import delayed
+def part_lengths(X: Any, parts: list[Any]) -> list[int]:
+    """Rows of each partition of X; counted in ``parts`` where Dask does not know."""
+    if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
+        return list(X.chunks[0])
+    from dask.delayed import delayed
 
-        count = delayed(_n_rows, pure=False)
-        return list(delayed([count(part) for part in delayed_parts(X, "X")]).compute())
-    return [int(n) for n in X.index.map_partitions(len).compute()]
+    count = delayed(_n_rows, pure=False)
+    return list(delayed([count(part) for part in parts]).compute())
 
 
 def _n_rows(X: Any) -> int:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
+from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import EVERYTHING
 from credalchain.labels import column_names
 from credalchain.preprocessing import as_rows
@@ -29,7 +30,7 @@ def named_work(work: Work[Total], part: str, *arguments: Any) -> Total:
     try:
         return work(part, *arguments)
     except (ValueError, TypeError) as error:
-        if part in str(error):
+        if part in str(error) or isinstance(error, ColumnConflictError):
             raise
         raise type(error)(f"{part}: {error}") from error
 

@@ -1,13 +1,16 @@
 """``credalchain fit``."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from credalchain.bases.wrapper.codec import check_can_be_saved
+from credalchain.chunks.columns import ColumnConflictError
+from credalchain.chunks.counting import SAMPLE_SIZE
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import check_calibration, read_promise
+from credalchain.cli.stream import LabelledPieces, is_streamed
 from credalchain.cli.tables import read_labelled
 from credalchain.model_files import save_model
 from credalchain.promises.classifier import PromisedClassifier
@@ -36,6 +39,14 @@ def fit(
     calibration: Annotated[
         float, typer.Option(help="Share of the rows that is kept apart for the promise.")
     ] = _CALIBRATION,
+    sample: Annotated[
+        int,
+        typer.Option(
+            help="Rows from which bins are learned if DATA is read in pieces (a folder, a glob, a "
+            "compressed or a very large file), chosen by a hash of their numbers.",
+            min=1,
+        ),
+    ] = SAMPLE_SIZE,
     *,
     options: o.ClassifierOptions,
 ) -> None:
@@ -60,9 +71,12 @@ def fit(
     elif confidence is not None or calibration != _CALIBRATION:
         name = "--confidence" if confidence is not None else "--calibration"
         raise ValueError(f"{name} is for --promise.")
-    X, Y = read_labelled(data, labels or [], ignore)
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
+    if is_streamed(data):
+        _fit_in_pieces(classifier, data, labels or [], ignore, out, sample)
+        return
+    X, Y = read_labelled(data, labels or [], ignore)
     if options.base == "wrapper":
         check_can_be_saved(o.wrapped_estimator(options.estimator))
     if options.method == "joint":
@@ -73,3 +87,28 @@ def fit(
         for line in str(classifier.report_).splitlines():
             note(line)
     note(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels -> {out}")
+
+
+def _fit_in_pieces(
+    classifier: Any, data: str, labels: list[str], ignore: str, out: str, sample: int
+) -> None:
+    """In constant memory, whatever the size of the data."""
+    if not hasattr(classifier, "fit_chunks"):
+        raise ValueError(
+            f"{data} is read in pieces, from which only --method chain and relevance learn, "
+            "without --promise."
+        )
+    pieces = LabelledPieces(data, labels, ignore)
+    while True:
+        try:
+            classifier.fit_chunks(pieces, sample_size=sample)
+            break
+        except ColumnConflictError as conflict:  # texts that look like numbers in some pieces
+            if conflict.kinds != {"numbers", "texts"} or conflict.column in pieces.text_columns:
+                raise
+            note(f"note: {conflict} It is taken as text, and read again.")
+            pieces.text_columns.append(conflict.column)
+    save_model(classifier, out)
+    note(classifier.bins_source_)
+    n_features, n_labels = classifier.n_features_in_, classifier.n_labels_
+    note(f"{pieces.n_rows} rows, {n_features} features, {n_labels} labels -> {out}")

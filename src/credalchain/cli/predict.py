@@ -6,8 +6,10 @@ import numpy as np
 import pandas as pd
 import typer
 
+from credalchain.chunks.parts import named_work
 from credalchain.cli import options as o
 from credalchain.cli.console import note
+from credalchain.cli.stream import is_streamed, read_pieces, reported, table_writer
 from credalchain.cli.tables import (
     few,
     pick_columns,
@@ -46,20 +48,41 @@ def predict(
     chosen = choices(classifier, s=s, strategy=strategy, reward=reward, threshold=threshold)
     if threshold is not None:
         inner_classifier(classifier).set_params(threshold=o.numbers(threshold, "--threshold"))
-    frame, _ = read_table(data, text_columns=text_columns(classifier))
-    features = features_for(classifier, frame, data)
+    words = text_columns(classifier)
     labels = classifier.label_names_.tolist()
-    told = _known_columns(frame, known, labels)
-    kept = pick_columns(frame, keep, "--keep")
-    extra = [c for c in frame.columns if c not in {*features.columns, *labels, *kept}]
-    if extra:
-        note(f"note: {len(extra)} columns that the model does not know are ignored: {extra[:8]}")
-    prediction = classifier.infer(
-        features, known=read_known(frame, told) if told else None, **chosen
-    )
-    write_table(_as_table(prediction, frame[kept], intervals), out)
-    share = 1 - prediction.abstained.mean()
-    note(f"{len(frame)} rows, {share:.1%} of {len(labels)} labels answered -> {out}")
+    n_rows, n_answered = 0, 0
+
+    def answer(frame: pd.DataFrame, source: str) -> pd.DataFrame:
+        nonlocal n_rows, n_answered
+        features = features_for(classifier, frame, source)
+        told = _known_columns(frame, known, labels)
+        kept = pick_columns(frame, keep, "--keep")
+        extra = [c for c in frame.columns if c not in {*features.columns, *labels, *kept}]
+        if extra and n_rows == 0:
+            note(
+                f"note: {len(extra)} columns that the model does not know are ignored: {extra[:8]}"
+            )
+        given = read_known(frame, told) if told else None
+        prediction = classifier.infer(features, known=given, **chosen)
+        n_rows += len(frame)
+        n_answered += int((~prediction.abstained).sum())
+        return _as_table(prediction, frame[kept], intervals)
+
+    if is_streamed(data):
+        with table_writer(out) as append:
+            for source, piece in reported(read_pieces(data, words)):
+                if len(piece):
+                    append(named_work(_answer_part, source, answer, piece))
+    else:
+        frame, _ = read_table(data, text_columns=words)
+        write_table(answer(frame, data), out)
+    share = n_answered / max(n_rows * len(labels), 1)
+    note(f"{n_rows} rows, {share:.1%} of {len(labels)} labels answered -> {out}")
+
+
+def _answer_part(source: str, answer: Any, piece: pd.DataFrame) -> pd.DataFrame:
+    found: pd.DataFrame = answer(piece, source)
+    return found
 
 
 def inner_classifiers(classifier: Any) -> list[Any]:

@@ -1,0 +1,188 @@
+"""Tables that are read and written in pieces: files larger than memory, folders, globs."""
+
+import contextlib
+import glob
+import time
+import warnings
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+
+from credalchain.cli.console import is_quiet, note
+from credalchain.cli.tables import pick_columns, pick_labels
+from credalchain.files import replacing
+from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv
+
+ROWS_AT_ONCE = 50_000
+_TEXT = (".csv", ".tsv")
+_PARQUET = (".parquet", ".pq")
+_COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_SECONDS_BETWEEN_NOTES = 5.0
+_LARGE = 512 * 2**20  # bytes of a file that is read in pieces without being asked
+
+
+def is_streamed(source: str) -> bool:
+    """Whether a source is read in pieces as it comes: a folder, a glob, or a large file."""
+    path = Path(source)
+    if path.is_dir() or (not path.exists() and glob.has_magic(source)):
+        return True
+    known = path.is_file() and _ending(path) in (*_TEXT, *_PARQUET)
+    return known and (path.suffix.lower() in _COMPRESSED or path.stat().st_size > _LARGE)
+
+
+def table_files(source: str) -> list[Path]:
+    """The files of a folder or glob in the order of their names, or the file itself."""
+    path = Path(source)
+    if path.is_dir():
+        files = sorted(one for one in path.iterdir() if _ending(one) in (*_TEXT, *_PARQUET))
+        if not files:
+            raise ValueError(f"{source} has no .csv, .tsv or .parquet files.")
+        return files
+    if path.is_file():
+        return [path]
+    files = sorted(Path(one) for one in glob.glob(source))
+    if not files:
+        raise FileNotFoundError(f"there is no file {source}.")
+    return files
+
+
+def _ending(path: Path) -> str:
+    """Of the name, without that of a compression."""
+    plain = path.with_suffix("") if path.suffix.lower() in _COMPRESSED else path
+    return plain.suffix.lower()
+
+
+def read_pieces(
+    source: str, text_columns: Sequence[str] = ()
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Tables of at most ``ROWS_AT_ONCE`` rows, each with a name for messages."""
+    for path in table_files(source):
+        try:
+            first = 0
+            for frame in _pieces_of(path, text_columns):
+                plain = frame.set_axis([str(name) for name in frame.columns], axis=1)
+                yield f"{path}, rows {first} to {first + len(frame) - 1}", plain
+                first += len(frame)
+        except pd.errors.EmptyDataError:
+            raise ValueError(f"{path} is empty.") from None
+        except (UnicodeDecodeError, pd.errors.ParserError, EOFError, OSError) as error:
+            first_line = (str(error).splitlines() or [type(error).__name__])[0]
+            raise ValueError(f"{path} cannot be read as a table: {first_line}") from error
+
+
+def _pieces_of(path: Path, text_columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+    ending = _ending(path)
+    if ending in _PARQUET:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        try:
+            file = pq.ParquetFile(path)
+        except pa.ArrowException as error:
+            raise ValueError(f"{path} cannot be read as a table: {error}") from error
+        for batch in file.iter_batches(batch_size=ROWS_AT_ONCE):
+            yield batch.to_pandas()
+        return
+    if ending not in _TEXT:
+        raise ValueError(f"{path}: the name must end in .csv, .tsv or .parquet.")
+    as_written = [*text_columns, *map(for_spreadsheet, text_columns)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            pieces = pd.read_csv(
+                path,
+                sep="\t" if ending == ".tsv" else ",",
+                index_col=False,
+                encoding="utf-8-sig",
+                chunksize=ROWS_AT_ONCE,
+                dtype=dict.fromkeys(as_written, str),
+            )
+            with pieces:
+                for piece in pieces:
+                    yield in_table(piece.reset_index(drop=True), from_spreadsheet)
+        except pd.errors.ParserWarning:
+            raise ValueError(f"{path}: its rows have more cells than its header") from None
+
+
+class LabelledPieces:
+    """Features and labels of a source, in pieces; it can be gone through several times.
+
+    Columns that hold numbers in one piece and texts in another are texts (``text_columns``).
+    """
+
+    def __init__(self, source: str, labels: Sequence[str], ignore: str) -> None:
+        self.source, self.labels, self.ignore = source, labels, ignore
+        self.text_columns: list[str] = []
+        self.n_rows = 0
+
+    def __call__(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
+        self.n_rows = 0
+        for name, frame in reported(read_pieces(self.source, self.text_columns)):
+            names = pick_labels(frame, self.labels, [])
+            ignored = pick_columns(frame, self.ignore, "--ignore")
+            self.n_rows += len(frame)
+            yield frame.drop(columns=[*names, *ignored]), frame[names], name
+
+
+def reported(
+    pieces: Iterable[tuple[str, pd.DataFrame]],
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """The same pieces; every few seconds a note says how far they have come."""
+    n_rows, last = 0, time.monotonic()
+    for name, frame in pieces:
+        yield name, frame
+        n_rows += len(frame)
+        if not is_quiet() and time.monotonic() - last > _SECONDS_BETWEEN_NOTES:
+            note(f"{n_rows} rows read, up to {name.rpartition(', rows')[0]}")
+            last = time.monotonic()
+
+
+@contextlib.contextmanager
+def table_writer(out: str) -> Iterator[Any]:
+    """A function that appends a data frame to a file; it is there whole, or not at all."""
+    path = Path(out)
+    ending = path.suffix.lower()
+    if ending not in (*_TEXT, *_PARQUET):
+        raise ValueError(f"--out {out}: the name must end in .csv, .tsv or .parquet.")
+    with replacing(path) as file:
+        if ending in _TEXT:
+            yield _CsvAppender(file, "\t" if ending == ".tsv" else ",")
+            return
+        appender = _ParquetAppender(file)
+        yield appender
+        appender.close()
+
+
+class _CsvAppender:
+    def __init__(self, file: Any, separator: str) -> None:
+        self.file, self.separator, self.has_header = file, separator, False
+
+    def __call__(self, frame: pd.DataFrame) -> None:
+        text = to_csv(frame, self.separator)
+        if self.has_header:
+            text = text[len(to_csv(frame[:0], self.separator)) :]
+        self.file.write(text.encode())
+        self.has_header = True
+
+
+class _ParquetAppender:
+    def __init__(self, file: Any) -> None:
+        self.file = file
+        self.writer: Any = None
+
+    def __call__(self, frame: pd.DataFrame) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        if self.writer is None:
+            table = pa.Table.from_pandas(frame, preserve_index=False)
+            self.writer = pq.ParquetWriter(self.file, table.schema)
+        else:
+            table = pa.Table.from_pandas(frame, schema=self.writer.schema, preserve_index=False)
+        self.writer.write_table(table)
+
+    def close(self) -> None:
+        if self.writer is not None:
+            self.writer.close()

@@ -1,0 +1,117 @@
+"""On real processes: the same bits for any number of workers, also if one of them dies."""
+
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credalchain import CredalChainClassifier
+
+distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+dask = pytest.importorskip("dask")
+dd = pytest.importorskip("dask.dataframe")
+
+pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+
+N, PARTS = 6000, 24
+
+
+@pytest.fixture(scope="module")
+def client():
+    with (
+        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        distributed.LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
+        ) as cluster,
+        distributed.Client(cluster) as client,
+    ):
+        yield client
+
+
+@pytest.fixture(scope="module")
+def data(tmp_path_factory):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(N, 4)), columns=list("abcd"))
+    X["city"] = rng.choice(["Oslo", "Rome", "Bern"], N)
+    X.loc[N - 1, "city"] = "Turin"
+    Y = pd.DataFrame(
+        (X[["a", "b"]].to_numpy() + rng.normal(size=(N, 2)) > 0).astype(float), columns=["x", "y"]
+    ).mask(rng.random((N, 2)) < 0.1)
+    folder = tmp_path_factory.mktemp("parts")
+    whole = pd.concat([X, Y], axis=1)
+    for at in range(0, N, N // PARTS):
+        whole[at : at + N // PARTS].to_parquet(folder / f"{at:05}.parquet")
+    return X, Y, folder
+
+
+def slowly(part):
+    """So that there is time to kill a worker in the middle."""
+    time.sleep(0.15)
+    return part
+
+
+def kill_a_worker(client, after):
+    """Its process is gone at once, as if the machine had failed."""
+
+    def kill():
+        time.sleep(after)
+        pids = list(client.run(os.getpid).values())
+        os.kill(pids[0], signal.SIGKILL)
+
+    thread = threading.Thread(target=kill)
+    thread.start()
+    return thread
+
+
+@pytest.mark.parametrize("convert", [True, False])
+def test_parquet_on_two_workers(client, data, convert, tmp_path):
+    X, Y, folder = data
+    whole = CredalChainClassifier(random_state=0).fit(X, Y)
+    with dask.config.set({"dataframe.convert-string": convert}):
+        frame = dd.read_parquet(folder)
+        found = CredalChainClassifier(random_state=0).fit(frame[list(X)], frame[list(Y)])
+        assert found.model_.counts == whole.model_.counts
+        lazy = found.infer(frame[list(X)]).to_frame(intervals=True)
+        lazy.to_parquet(tmp_path / "answers")
+    answers = pd.read_parquet(tmp_path / "answers").sort_index()
+    expected = whole.infer(X).to_frame(intervals=True)
+    pd.testing.assert_frame_equal(answers, expected, check_dtype=False, check_index_type=False)
+
+
+def test_a_worker_dies_in_the_middle(client, data):
+    X, Y, folder = data
+    whole = CredalChainClassifier(random_state=0).fit(X, Y)
+    frame = dd.read_parquet(folder)
+    slow = frame.map_partitions(slowly, meta=frame._meta)
+    killing = kill_a_worker(client, 0.8)
+    found = CredalChainClassifier(random_state=0).fit(slow[list(X)], slow[list(Y)])
+    killing.join()
+    assert found.model_.counts == whole.model_.counts
+    client.wait_for_workers(2)
+    killing = kill_a_worker(client, 0.8)
+    answers = found.predict_partial(slow[list(X)]).compute()
+    killing.join()
+    np.testing.assert_array_equal(answers.to_numpy(), whole.predict_partial(X))
+    client.wait_for_workers(2)
+
+
+def test_a_partition_that_does_not_fit_is_named(client, data):
+    X, Y, _ = data
+    parts = [X[:100], X[100:200].assign(a="text"), X[200:300]]
+    lazy_X = dd.from_delayed([dask.delayed(part) for part in parts], meta=X[:0], verify_meta=False)
+    lazy_Y = dd.from_delayed(
+        [dask.delayed(Y[a : a + 100]) for a in (0, 100, 200)], meta=Y[:0], verify_meta=False
+    )
+    with pytest.raises(ValueError, match="holds numbers in partition 0 and texts in partition 1"):
+        CredalChainClassifier().fit(lazy_X, lazy_Y)
+    strange = [Y[:100], Y[100:200], Y[200:300].assign(x=7)]
+    lazy_X = dd.from_pandas(X[:300], npartitions=3)
+    lazy_Y = dd.from_delayed(
+        [dask.delayed(part) for part in strange], meta=Y[:0], verify_meta=False
+    )
+    with pytest.raises(ValueError, match="partition 2: Y must hold 0, 1 or missing"):
+        CredalChainClassifier().fit(lazy_X, lazy_Y)

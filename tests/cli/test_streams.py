@@ -1,0 +1,157 @@
+"""Files that are read in pieces: the same model and the same answers as from memory."""
+
+import gzip
+import resource
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credalchain import load_model
+from credalchain.cli import stream
+from shell import credalchain, credalchain_process
+
+N = 400
+
+
+@pytest.fixture(scope="module")
+def songs():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "tempo": rng.normal(size=N).round(4),
+            "key": rng.choice(["C", "D", "=E"], N),
+            "code": [f"{i % 7}" if i < 300 else f"x{i % 3}" for i in range(N)],
+        }
+    )
+    for j, name in enumerate(("rock", "calm")):
+        frame[name] = (frame.tempo * (1 - 2 * j) + rng.normal(size=N) > 0).astype(float)
+        frame.loc[rng.random(N) < 0.1, name] = np.nan
+    return frame
+
+
+@pytest.fixture
+def folder(songs, tmp_path, monkeypatch):
+    """One file, the same in parts, compressed, and as Parquet."""
+    monkeypatch.setattr(stream, "ROWS_AT_ONCE", 70)
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    (tmp_path / "parts").mkdir()
+    for at in range(0, N, 100):
+        songs[at : at + 100].to_csv(tmp_path / "parts" / f"{at:04}.csv", index=False)
+    with gzip.open(tmp_path / "songs.csv.gz", "wt") as file:
+        file.write((tmp_path / "songs.csv").read_text())
+    (tmp_path / "parquet").mkdir()
+    songs.to_parquet(tmp_path / "parquet" / "songs.parquet", index=False)
+    credalchain("fit", "songs.csv", "--labels", "last:2", "--out", "whole", cwd=tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize("source", ["parts", "parts/*.csv", "songs.csv.gz", "parquet"])
+def test_fit_and_predict_in_pieces(folder, source):
+    done = credalchain("fit", source, "--labels", "rock,calm", "--out", "m", cwd=folder)
+    assert "bins learned from all 400 rows" in done.stderr
+    assert f"{N} rows, 3 features, 2 labels -> m" in done.stderr
+    assert ("It is taken as text" in done.stderr) == (source != "parquet")
+    whole, found = load_model(folder / "whole"), load_model(folder / "m")
+    assert found.model_.counts == whole.model_.counts
+    credalchain("predict", "whole", "songs.csv", "--out", "a.csv", "--intervals", cwd=folder)
+    credalchain("predict", "m", source, "--out", "b.csv", "--intervals", cwd=folder)
+    assert (folder / "b.csv").read_text() == (folder / "a.csv").read_text()
+    credalchain("predict", "m", source, "--out", "b.parquet", "--keep", "key", cwd=folder)
+    answers = pd.read_parquet(folder / "b.parquet")
+    assert list(answers.columns) == ["key", "rock", "calm"]
+    assert len(answers) == N
+    assert "=E" in set(answers.key)
+
+
+def test_a_piece_that_does_not_fit_is_named_and_nothing_is_written(folder, songs):
+    other = songs[:50].drop(columns="tempo")
+    other.to_csv(folder / "parts" / "0250.csv", index=False)
+    done = credalchain("fit", "parts", "--labels", "last:2", "--out", "x", cwd=folder, status=1)
+    assert "0250.csv, rows 0 to 49" in done.stderr
+    done = credalchain("predict", "whole", "parts", "--out", "x.csv", cwd=folder, status=1)
+    assert "0250.csv, rows 0 to 49 lacks 1 of the model's 3 columns: tempo" in done.stderr
+    songs[:50].assign(rock=7).to_csv(folder / "parts" / "0250.csv", index=False)
+    done = credalchain("fit", "parts", "--labels", "last:2", "--out", "x", cwd=folder, status=1)
+    assert "0250.csv, rows 0 to 49: Y must hold 0, 1 or missing" in done.stderr
+    assert not list(folder.glob("x*"))
+    assert not list(folder.glob(".x*"))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["nothing/*.csv"], "there is no file nothing/*.csv"),
+        (["empty"], "empty has no .csv, .tsv or .parquet files"),
+        (["broken"], "cannot be read as a table"),
+        (
+            ["parts", "--method", "recommended"],
+            "from which only --method chain and relevance learn",
+        ),
+        (["parts", "--promise", "row-error=0.1"], "from which only --method chain and relevance"),
+        (["parts", "--sample", "0"], "Invalid value for '--sample'"),
+    ],
+)
+def test_what_cannot_be_read_in_pieces(folder, arguments, words):
+    (folder / "empty").mkdir()
+    (folder / "broken").mkdir()
+    (folder / "broken" / "a.parquet").write_bytes(b"PAR1 nothing PAR1")
+    status = 2 if "--sample" in arguments else 1
+    done = credalchain(
+        "fit", *arguments, "--labels", "last:2", "--out", "x", cwd=folder, status=status
+    )
+    assert words in " ".join(done.stderr.split())
+
+
+def test_a_sample_of_rows_for_bins(folder):
+    given = ["parts", "--labels", "last:2", "--sample", "50"]
+    done = credalchain("fit", *given, "--out", "m", cwd=folder)
+    assert "bins learned from 50 of 400 rows" in done.stderr
+
+
+DATA_IN_USE = """
+import sys
+from unittest import mock
+from credalchain.__main__ import main
+with mock.patch.object(sys, "argv", ["credalchain", *sys.argv[1:]]):
+    try:
+        main()
+    except SystemExit as stop:
+        assert not stop.code
+for line in open("/proc/self/status"):
+    if line.startswith("VmData"):
+        print(line.split()[1])
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
+def test_a_file_ten_times_as_large_as_the_memory_it_may_take(tmp_path):
+    """Beyond what the libraries themselves need, which is measured first."""
+    rng = np.random.default_rng(0)
+    columns = [f"f{i}" for i in range(20)]
+    block = pd.DataFrame(rng.normal(size=(50_000, 20)).round(6), columns=columns)
+    block["a"], block["b"] = (rng.random((2, 50_000)) < 0.5).astype(int)
+    header, _, body = block.to_csv(index=False).partition("\n")
+    with gzip.open(tmp_path / "small.csv.gz", "wt") as file:
+        file.write(header + "\n" + body[: body.index("\n", 5000) + 1])
+    blocks = 60
+    with gzip.open(tmp_path / "large.csv.gz", "wt", compresslevel=1) as file:
+        file.write(header + "\n")
+        for _ in range(blocks):
+            file.write(body)
+    given = ["--labels", "a,b", "--sample", "20000", "--out", "m"]
+    command = [sys.executable, "-c", DATA_IN_USE, "-q", "fit", "small.csv.gz", *given]
+    small = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
+    limit = 1024 * int(small.stdout.split()[-1]) + blocks * len(body) // 10
+
+    def little_memory():
+        resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+
+    done = credalchain_process(
+        "fit", "large.csv.gz", *given, cwd=tmp_path, preexec_fn=little_memory
+    )
+    assert f"{blocks * 50_000} rows, 20 features, 2 labels" in done.stderr
