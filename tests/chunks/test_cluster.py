@@ -79,7 +79,7 @@ def test_parquet_on_two_workers(client, data, convert, tmp_path):
         lazy.to_parquet(tmp_path / "answers")
     answers = pd.read_parquet(tmp_path / "answers").sort_index()
     expected = whole.infer(X).to_frame(intervals=True)
-    pd.testing.assert_frame_equal(answers, expected, check_dtype=False, check_index_type=False)
+    pd.testing.assert_frame_equal(answers, expected, check_dtype=False, check_names=False)
 
 
 def test_a_worker_dies_in_the_middle(client, data):

@@ -1,5 +1,6 @@
 """``credalchain run`` and ``credalchain report``."""
 
+import contextlib
 import sys
 import time
 from pathlib import Path
@@ -12,6 +13,7 @@ from rich.progress import Progress as Bar
 
 from credalchain.cli.console import is_quiet, note
 from credalchain.experiments import Store, load_study, run_study
+from credalchain.experiments.cluster import Cluster
 from credalchain.experiments.run import Progress
 from credalchain.reporting import write_report
 from credalchain.text import visible
@@ -22,7 +24,13 @@ StudyFile = Annotated[str, typer.Argument(metavar="STUDY", help="A study file (T
 def run(
     study: StudyFile,
     out: Annotated[Path, typer.Option(help="Folder for the results; run again to go on.")],
-    jobs: Annotated[int, typer.Option(help="Workers; -1 for one per core.")] = -1,
+    jobs: Annotated[int, typer.Option(help="Processes; -1 for one per core.")] = -1,
+    scheduler: Annotated[
+        str, typer.Option(metavar="ADDRESS", help="Run on the Dask cluster of this scheduler.")
+    ] = "",
+    workers: Annotated[
+        int, typer.Option(help="Run on a Dask cluster of so many processes here.", min=0)
+    ] = 0,
     allow: Annotated[
         list[str] | None,
         typer.Option(
@@ -39,9 +47,14 @@ def run(
     plan = load_study(study, allow or ())
     store = Store(out)
     started = time.perf_counter()
+    if scheduler and workers:
+        raise ValueError("--scheduler is a cluster that runs, --workers a new one: give one.")
+    on: Any = contextlib.nullcontext()
+    if scheduler or workers:
+        on = Cluster(scheduler or None, workers or None)
     try:
-        with _ProgressDisplay() as show:
-            failed = run_study(plan, store, n_jobs=jobs, on_task=show)
+        with on as cluster, _ProgressDisplay() as show:
+            failed = run_study(plan, store, n_jobs=jobs, cluster=cluster, on_task=show)
     except KeyboardInterrupt:
         note(f"interrupted; what is done is in {out}: the same command goes on from there")
         raise

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 from joblib import Parallel, delayed, effective_n_jobs
 
 from credalchain.datasets.registry import DataSource
+from credalchain.experiments.cluster import Cluster
 from credalchain.experiments.store import Store, dataset_facts
 from credalchain.experiments.study import Study, StudyError
 from credalchain.experiments.tasks import Task, expand
@@ -43,6 +44,7 @@ def run_study(
     store: Store,
     *,
     n_jobs: int | None = None,
+    cluster: Cluster | None = None,
     on_task: Callable[[Progress], None] = lambda progress: None,
 ) -> int:
     """Run all tasks of a study that have no result yet; the number of tasks that failed.
@@ -50,6 +52,9 @@ def run_study(
     Every finished task is written at once, so a run can be killed at any moment and started
     again: it goes on with what is missing. Results do not depend on the number of workers. A task
     whose worker process dies is tried once more, with a warning; after that it counts as failed.
+
+    On a ``cluster`` (which was entered) tasks run there, and results are written here; data sets
+    are read where tasks run.
     """
     tasks = [task for task in expand(study) if not store.is_done(task)]
     processes = _worth_processes(tasks, n_jobs)
@@ -63,7 +68,12 @@ def run_study(
     store.save_facts(facts)
     total = sum(1 for _ in expand(study))
     done, failed = total - len(tasks), 0
-    with contextlib.closing(_outcomes(tasks, store, n_jobs, processes)) as outcomes:
+    found = (
+        _outcomes(tasks, store, n_jobs, processes)
+        if cluster is None
+        else _cluster_outcomes(tasks, store, cluster)
+    )
+    with contextlib.closing(found) as outcomes:
         for task, error in outcomes:
             if error is not None:
                 failed += 1
@@ -103,6 +113,24 @@ def _outcomes(
     attempt = partial(_attempt, store=store)
     yield from _each(attempt, ours, n_jobs, processes=processes, lost=_WORKER_DIED)
     yield from _each(attempt, others, n_jobs, processes=True, lost=_WORKER_DIED)
+
+
+def _cluster_outcomes(
+    tasks: list[Task], store: Store, cluster: Cluster
+) -> Generator[tuple[Task, str | None], None, None]:
+    """The same on a cluster: results come back, and are saved here."""
+    lost: tuple[Any, str | None] = (None, _WORKER_DIED)
+    for task, (result, error) in cluster.each(_run_elsewhere, tasks, lost=lost):
+        if error is None:
+            store.save(task, result)
+        yield task, error
+
+
+def _run_elsewhere(task: Task) -> tuple[Any, str | None]:
+    try:
+        return run_task(task), None
+    except Exception:  # one task's failure is recorded, and the others go on
+        return None, traceback.format_exc()
 
 
 def _each(

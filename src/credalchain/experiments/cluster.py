@@ -1,0 +1,79 @@
+"""Tasks of a study on a Dask cluster: on one that is running, or on one of its own."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+Item = TypeVar("Item")
+Result = TypeVar("Result")
+Lost = TypeVar("Lost")
+
+_SECONDS_TO_CONNECT = 10
+_TRIES = 2
+
+
+class Cluster:
+    """Workers of a Dask cluster, as a context manager.
+
+    Parameters
+    ----------
+    address : str, optional
+        Of a scheduler that is running, such as ``tcp://10.0.0.5:8786``.
+    n_workers : int, optional
+        Else processes on this machine, which end with the study.
+    """
+
+    def __init__(self, address: str | None = None, n_workers: int | None = None) -> None:
+        if (address is None) == (n_workers is None):
+            raise ValueError("a cluster needs the address of a scheduler or a number of workers.")
+        self.address, self.n_workers = address, n_workers
+
+    def __enter__(self) -> "Cluster":
+        try:
+            from distributed import Client, LocalCluster
+        except ImportError as error:
+            raise ImportError(
+                'Running on a cluster needs Dask: pip install "credalchain[dask]"'
+            ) from error
+        self._cluster: Any = None
+        if self.address is None:
+            self._cluster = LocalCluster(  # type: ignore[no-untyped-call]
+                n_workers=self.n_workers,
+                threads_per_worker=1,
+                processes=True,
+                dashboard_address=None,
+            )
+        try:
+            target = self._cluster or self.address
+            self._client: Any = Client(  # type: ignore[no-untyped-call]
+                target, timeout=_SECONDS_TO_CONNECT
+            )
+        except (OSError, ValueError, TimeoutError) as error:
+            raise ConnectionError(
+                f"no scheduler of Dask answers at {self.address!r} within {_SECONDS_TO_CONNECT} s."
+            ) from error
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._client.close()
+        if self._cluster is not None:
+            self._cluster.close()
+
+    def each(
+        self, function: Callable[[Item], Result], items: Iterable[Item], *, lost: Lost
+    ) -> Iterator[tuple[Item, Result | Lost]]:
+        """Items and their results as they come; ``lost`` where workers died with an item."""
+        from distributed import as_completed
+        from distributed.scheduler import KilledWorker
+
+        waiting = {
+            self._client.submit(function, item, pure=False, retries=_TRIES): item for item in items
+        }
+        try:
+            for future in as_completed(list(waiting)):  # type: ignore[no-untyped-call]
+                item = waiting.pop(future)
+                try:
+                    yield item, future.result()
+                except KilledWorker:
+                    yield item, lost
+        finally:
+            self._client.cancel(list(waiting))
