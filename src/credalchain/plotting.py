@@ -376,7 +376,8 @@ def plot_promise_curve(curve: PromiseCurve, *, level: float | None = None, ax: A
     pairs = zip(curve.levels, curve.bought, strict=True)
     kept = [(one, place) for one, place in pairs if place is not None]
     if level is not None:
-        if not np.isclose(curve.levels, level).any():
+        is_number = isinstance(level, (int, float))
+        if not is_number or not np.isclose(curve.levels, level).any():
             raise ValueError(f"level must be one of the curve's {curve.levels}, got {level!r}.")
         kept = [pair for pair in kept if np.isclose(pair[0], level)]
     if kept:

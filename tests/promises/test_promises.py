@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy import stats
+from scipy import sparse, stats
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import KFold, RepeatedKFold, ShuffleSplit, StratifiedKFold
+from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, ShuffleSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -882,6 +882,87 @@ def test_a_loaded_promise_by_agreement_can_be_fitted_again(tmp_path):
     save_model(promised, tmp_path / "m")
     again = load_model(tmp_path / "m").fit(X, Y)
     np.testing.assert_array_equal(again.values_, promised.values_)
+
+
+def test_a_saved_promise_stays_with_its_label(tmp_path):
+    X, Y = real_data(200)
+    for names, label in (([1, 2, 3], 1), ([10, 20, 30], 10)):
+        promised = PromisedClassifier(
+            CredalChainClassifier(random_state=0), {"row_error": {label: 0.3}}, random_state=0
+        ).fit(X, pd.DataFrame(Y, columns=names))
+        save_model(promised, tmp_path / "m")
+        loaded = load_model(tmp_path / "m")
+        assert loaded.promise == {"row_error": {str(label): 0.3}}
+        assert str(loaded.check(X, Y)) == str(promised.check(X, Y))
+
+
+def test_few_rows_leave_everything_open():
+    X, Y = real_data(200)
+    chain = CredalChainClassifier(random_state=0)
+    promised = PromisedClassifier(chain, {"missed_positives": 0.5}, random_state=0)
+    check = promised.fit(X[:14], Y[:14]).check(X, Y)
+    assert check.verdict in ("too few rows to say", "nothing is answered")
+    assert "rows" in str(check)
+
+
+def test_functions_of_no_rows():
+    def wrong(truth, answers):
+        return ((answers != -1) & (answers != truth)).mean(axis=1)
+
+    X, Y = draw(np.random.default_rng(0), 60)
+    promised = PromisedClassifier(Score(), {wrong: 0.3}, calibration="prefit").fit(X, Y)
+    assert promised.check(X[:0], Y[:0]).verdict == "too few rows to say"
+
+
+def test_answering_nothing_is_not_called_a_choice():
+    X, Y = real_data(300)
+    promised = PromisedClassifier(
+        CredalChainClassifier(random_state=0), {"row_error": 0.05}, values=[0, 1, 1e6]
+    ).fit(X, Y)
+    assert np.isnan(promised.values_).all()
+    assert "the nearest is s = " in str(promised.report_)
+    assert promised.check(X, Y).verdict == "nothing is answered"
+
+
+def test_reasons_speak_of_folds_where_folds_are_needed():
+    X, Y = real_data(200)
+    promised = PromisedClassifier(
+        CredalChainClassifier(random_state=0),
+        {"row_error": 0.3},
+        calibration=4,
+        values=[0, 0.5],
+        random_state=0,
+    ).fit(X, Y)
+    assert "would show it" not in str(promised.report_) or "folds would" in str(promised.report_)
+    assert "kept by itself" not in str(promised.report_)
+
+
+def test_the_pilot_is_taken_off_before_fitting():
+    X, Y = real_data(350)
+    fitted = CredalChainClassifier(random_state=0).fit(X[:300], Y[:300])
+    promised = PromisedClassifier(
+        fitted,
+        {"row_error": 0.05, "selective_error": 0.3},
+        confidence=0.9,
+        calibration="prefit",
+    )
+    with pytest.raises(ValueError, match="needs at least 45 rows for calibration"):
+        promised.fit(X[300:], Y[300:])
+
+
+def test_splitters_that_need_rows_and_sparse_labels(tmp_path):
+    X, Y = real_data(40)
+    promised = PromisedClassifier(
+        CredalChainClassifier(random_state=0),
+        {"row_error": 0.3},
+        method="cross_fit",
+        calibration=LeaveOneOut(),
+        values=[0, 1, 10, 100],
+    ).fit(X, Y)
+    save_model(promised, tmp_path / "m")
+    assert load_model(tmp_path / "m").calibration == 40
+    chain = CredalChainClassifier(random_state=0)
+    assert promise_curve(chain, X, sparse.coo_matrix(Y), levels=[0.4]).n_rows == 12
 
 
 def test_curves_with_wrong_arguments():

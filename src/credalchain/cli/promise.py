@@ -11,6 +11,7 @@ from rich.table import Table
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
 from credalchain.cli.predict import features_for, text_columns
+from credalchain.cli.stream import is_streamed
 from credalchain.cli.tables import few, read_labelled, read_table
 from credalchain.files import replacing
 from credalchain.model_files import load_model
@@ -53,6 +54,12 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
     return promise
 
 
+def check_one_file(data: str) -> None:
+    """Folders and the like are for fit and predict."""
+    if is_streamed(data):
+        raise ValueError(f"{data}: this command takes one file that fits into memory.")
+
+
 def check_calibration(share: float) -> None:
     """The share of the rows that is kept apart."""
     if not 0 < share < 1:
@@ -88,6 +95,7 @@ def tune(
     if picture:
         check_picture(picture)
     check_calibration(calibration)
+    check_one_file(data)
     classifier = o.build_classifier(options)
     X, Y = read_labelled(data, labels or [], ignore)
     note(f"fitting {options.method} to {1 - calibration:.0%} of {len(X)} rows")
@@ -167,6 +175,7 @@ def check(
     classifier = load_model(model)
     if not isinstance(classifier, PromisedClassifier):
         raise ValueError(f"{model} promises nothing: fit it with --promise.")
+    check_one_file(data)
     frame, _ = read_table(data, text_columns=text_columns(classifier))
     names = classifier.label_names_.tolist()
     absent = [name for name in names if name not in frame.columns]

@@ -15,7 +15,7 @@ from credalchain.persistence.archive import FORMAT, SCHEMA
 from credalchain.persistence.checks import Arrays, Description, ModelFileError, as_json, whole
 from credalchain.promises.agreement import AgreeingClassifiers
 from credalchain.promises.classifier import PromisedClassifier
-from credalchain.promises.reading import read_promises
+from credalchain.promises.reading import label_place, read_promises
 from credalchain.promises.report import GUARANTEES, PromiseReport, PromiseResult
 from credalchain.promises.risks import RISKS
 from credalchain.validation import check_s
@@ -60,14 +60,14 @@ def _parameters(classifier: PromisedClassifier) -> Description:
         )
     names = classifier.label_names_.tolist()
     by_name = {
-        risk: {_name(label, names): as_json(one) for label, one in level.items()}
+        risk: {names[label_place(label, names)]: as_json(one) for label, one in level.items()}
         if isinstance(level, Mapping)
         else as_json(level)
         for risk, level in promise.items()
     }
     calibration, seed = classifier.calibration, classifier.random_state
     if hasattr(calibration, "get_n_splits"):
-        calibration = calibration.get_n_splits()
+        calibration = calibration.get_n_splits(np.zeros((classifier.report_.n_rows, 1)))
     return {
         "promise": by_name,
         "confidence": as_json(classifier.confidence),
@@ -76,10 +76,6 @@ def _parameters(classifier: PromisedClassifier) -> Description:
         "values": None if classifier.values is None else as_json(np.asarray(classifier.values)),
         "random_state": int(seed) if isinstance(seed, Integral) else None,
     }
-
-
-def _name(label: Any, names: list[str]) -> str:
-    return label if isinstance(label, str) else names[label]
 
 
 def as_plain(value: Any) -> Any:
@@ -117,7 +113,12 @@ def restore(description: Description, arrays: Arrays) -> Any:
     classifier.estimator_ = estimator
     classifier.values_ = np.array([np.nan if one is None else one for one in values], dtype=float)
     classifier.report_ = _restore_report(promise["report"], names)
-    if len(classifier.report_.promises) != len(promises):
+    about = [(one.risk, one.level, one.label) for one in classifier.report_.promises]
+    promised = [
+        (one.risk.name, one.level, None if one.label is None else names[one.label])
+        for one in promises
+    ]
+    if about != promised:
         raise ModelFileError("the report is not about what is promised")
     if classifier.report_.parameter != estimator.caution_parameter:
         raise ModelFileError("the report is not about this estimator")
@@ -150,6 +151,7 @@ def _restore_report(report: Any, names: list[str]) -> PromiseReport:
     results = []
     for one in report["promises"]:
         numbers = [one["level"], one["estimate"], one["completeness"], *one["interval"]]
+        numbers.append(one["left_open"])
         optional = [one["confidence"], one["value"]]
         sound = all(map(_is_number, numbers)) and len(one["interval"]) == 2
         sound &= all(value is None or _is_number(value) for value in optional)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from credalchain.labels import MISSING
 from credalchain.model_selection import unwrap
 from credalchain.promises.calibration import Judged, caution_values, columns_of
+from credalchain.promises.reading import PILOT
 from credalchain.promises.report import PromiseReport, PromiseResult
 from credalchain.promises.risks import Labels
 from credalchain.promises.selection import Finding, interval, nearest_to_kept, passes
@@ -32,7 +33,8 @@ def choose(
     places = np.full(len(names), np.nan_to_num(np.abs(grid - own), nan=0.0).argmin())
     chosen = np.full(len(names), own)  # where nothing is promised
     for label, kept in judged.kept.items():
-        bold = np.flatnonzero(kept)
+        answers = judged.answered[:, columns_of(label)].any(axis=1)
+        bold = np.flatnonzero(kept & answers)
         places[columns_of(label)] = bold[0] if len(bold) else -1
         chosen[columns_of(label)] = grid[bold[0]] if len(bold) else np.nan
     results = []
@@ -42,9 +44,10 @@ def choose(
         at = int(places[columns][0])
         name = None if finding.promise.label is None else names[finding.promise.label]
         if at >= 0:
-            results.append(_kept(finding, name, grid, completeness, at))
-        else:
-            results.append(_broken(finding, name, grid, completeness, final.caution_parameter))
+            doubt = 0.05 / len(judged.findings)
+            results.append(_kept(finding, name, grid, completeness, at, doubt))
+            continue
+        results.append(_broken(finding, name, grid, completeness, final.caution_parameter, method))
     about = {result.label for result in results}
     bought = np.where(places < 0, 0.0, judged.answered[places, np.arange(len(names))])
     return chosen, PromiseReport(
@@ -60,7 +63,12 @@ def choose(
 
 
 def _kept(
-    finding: Finding, name: str | None, grid: FloatArray, completeness: FloatArray, at: int
+    finding: Finding,
+    name: str | None,
+    grid: FloatArray,
+    completeness: FloatArray,
+    at: int,
+    doubt: float,
 ) -> PromiseResult:
     promise, found, _ = finding
     return PromiseResult(
@@ -73,11 +81,17 @@ def _kept(
         float(found.risk[at]),
         interval(promise, found, at),
         float(completeness[at]),
+        interval(promise, found, at, doubt)[1],
     )
 
 
 def _broken(
-    finding: Finding, name: str | None, grid: FloatArray, completeness: FloatArray, parameter: str
+    finding: Finding,
+    name: str | None,
+    grid: FloatArray,
+    completeness: FloatArray,
+    parameter: str,
+    method: str,
 ) -> PromiseResult:
     """With a reason."""
     promise, found, plan = finding
@@ -87,7 +101,7 @@ def _broken(
         reason = f"no {parameter} answers anything in the calibration rows"
         if completeness.any():
             reason = "no calibration row says anything about it"
-        return PromiseResult(*about, None, 0, 0.0, (0.0, 1.0), 0.0, reason)
+        return PromiseResult(*about, None, 0, 0.0, (0.0, 1.0), 0.0, 1.0, reason)
     n, risk = int(found.n[nearest]), float(found.risk[nearest])
     reason = (
         f"the nearest is {parameter} = {grid[nearest]:.4g}, which answers "
@@ -97,10 +111,15 @@ def _broken(
     if found.growth is not None and not promise.counts_rows:
         growth = float(found.growth[:, nearest].max()) / max(n, 1)
     more = rows_to_show(promise.level, promise.confidence, risk, growth)
-    if passes(promise, found, plan).any():
+    agree = method == "cross_conformal"
+    if not agree and (passes(promise, found, plan) & (completeness > 0)).any():
         reason += "it is kept by itself, but not together with the others or from there on"
     elif more is None:
         reason += "more rows would not help, a better model might"
+    elif agree:
+        reason += f"if that is the rate, about {more} folds would show it"
     else:
-        reason += f"if that is the rate, about {max(more, n + 1)} such rows would show it"
-    return PromiseResult(*about, None, n, 0.0, (0.0, 1.0), 0.0, reason)
+        share = 1 - PILOT if promise.needs_pilot else 1.0  # of the calibration rows, is tested
+        more = int(np.ceil(max(more, n + 1) / share))
+        reason += f"if that is the rate, about {more} such rows would show it"
+    return PromiseResult(*about, None, n, 0.0, (0.0, 1.0), 0.0, 1.0, reason)

@@ -56,8 +56,8 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         risks are all kept. None means {"row_error": 0.1}.
     confidence : float, default=None
         None: the risk is at most the level in expectation over calibration rows and new rows. A
-        number: with this probability over the calibration rows, all promises are kept;
-        several promises share what may go wrong.
+        number: with this probability over the calibration rows, all promises are kept; promises
+        about several labels share what may go wrong.
     method : {"auto", "conformal", "learn_then_test", "cross_conformal", "cross_fit"}, \
 default="auto"
         How the promise is kept. "conformal" is for promises without confidence,
@@ -133,7 +133,7 @@ default="auto"
             raise ValueError(
                 "PromisedClassifier requires y to be passed, but the target y is None."
             )
-        X, Y = as_rows(X), _indexable(Y)
+        X, Y = as_rows(X), label_rows(Y)
         targets, labels = Targets.learn(Y)
         check_consistent_length(X, labels)
         prefit = isinstance(self.calibration, str)
@@ -274,7 +274,7 @@ default="auto"
         check_is_fitted(self, "report_")
         if not is_share(confidence):
             raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
-        X, Y = as_rows(X), _indexable(Y)
+        X, Y = as_rows(X), label_rows(Y)
         truth = self.read_labels(Y)
         check_consistent_length(X, truth)
         answers = np.empty(truth.shape, np.int8) if len(truth) == 0 else self.predict_partial(X)
@@ -337,7 +337,7 @@ def unfitted(estimator: Any, random_state: Any, rng: np.random.RandomState) -> A
     return JointDecision(random_state=random_state if given else rng.randint(2**31 - 1))
 
 
-def _indexable(Y: Any) -> Any:
+def label_rows(Y: Any) -> Any:
     """Labels out of which rows can be taken."""
     if sparse.issparse(Y):
         return Y.tocsr()

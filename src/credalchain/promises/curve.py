@@ -13,7 +13,7 @@ from credalchain.estimators.targets import Targets
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_rows
 from credalchain.promises.calibration import check_estimator, hold_out, judge
-from credalchain.promises.classifier import unfitted
+from credalchain.promises.classifier import label_rows, unfitted
 from credalchain.promises.reading import is_share, read_method, read_promises
 from credalchain.promises.statistics import fewest_rows
 
@@ -101,7 +101,7 @@ def promise_curve(
     -------
     PromiseCurve
     """
-    X = as_rows(X)
+    X, Y = as_rows(X), label_rows(Y)
     targets, labels = Targets.learn(Y)
     check_consistent_length(X, labels)
     if not np.iterable(levels) or isinstance(levels, (str, dict)) or len(levels) == 0:

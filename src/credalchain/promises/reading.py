@@ -39,7 +39,7 @@ def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promi
                 f"promise: levels for single labels are for {', '.join(RISKS)}, got {level!r} "
                 f"for {risk.name}."
             )
-        entries += [(risk, its, _place(label, names)) for label, its in level.items()]
+        entries += [(risk, its, label_place(label, names)) for label, its in level.items()]
     if len({label is None for _, _, label in entries}) > 1:
         raise ValueError(
             f"promise: levels must be all for whole rows or all for single labels, got {given!r}."
@@ -106,6 +106,7 @@ def read_method(method: Any, calibration: Any, confidence: Any, promises: list[P
 
 def check_rows(truth: Labels, promises: list[Promise]) -> None:
     """Refuse too few rows, before anything is fitted."""
+    with_pilot = {promise.label for promise in promises if promise.needs_pilot}
     for promise in promises:
         risk = promise.risk
         if promise.label is None:
@@ -113,7 +114,7 @@ def check_rows(truth: Labels, promises: list[Promise]) -> None:
         else:
             column = truth[:, promise.label]
             n = int(((column == 1) if risk.needs_positive else (column != MISSING)).sum())
-        n -= int(PILOT * n) if promise.needs_pilot else 0
+        n -= int(PILOT * n) if promise.label in with_pilot else 0
         needed = fewest_rows(promise.level, promise.confidence)
         if n < needed:
             how = ""
@@ -127,7 +128,7 @@ def check_rows(truth: Labels, promises: list[Promise]) -> None:
             )
 
 
-def _place(label: Any, names: list[str]) -> int:
+def label_place(label: Any, names: list[str]) -> int:
     """The column of a label, which is given by its name or its number."""
     if not isinstance(label, bool):
         if str(label) in names:

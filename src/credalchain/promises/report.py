@@ -32,8 +32,8 @@ class PromiseResult:
     label : str or None
         The label it is about; None: whole rows.
     confidence : float or None
-        None: it holds on average. Several promises share what may go wrong, so this may be more
-        than was asked for.
+        None: it holds on average. Promises about several labels share what may go wrong, so this
+        may be more than was asked for.
     value : float or None
         Of the caution parameter; None: nothing is answered.
     n_rows : int
@@ -45,6 +45,9 @@ class PromiseResult:
         In which the risk lies with 95 % confidence (Clopper and Pearson, or Hoeffding).
     completeness : float
         Share of labels (or of this label's rows) answered in the calibration rows.
+    left_open : float
+        The most that the risk of this model may be by the calibration rows, with 95 % confidence
+        for all promises together.
     reason : str
         Why nothing is answered; empty if something is.
     """
@@ -58,6 +61,7 @@ class PromiseResult:
     estimate: float
     interval: tuple[float, float]
     completeness: float
+    left_open: float = 1.0
     reason: str = ""
 
     @property
@@ -67,7 +71,7 @@ class PromiseResult:
         A promise with confidence: its level. On average: the most that the calibration rows leave
         open, since the risk of one model may be above the level.
         """
-        return self.level if self.confidence is not None else max(self.level, self.interval[1])
+        return self.level if self.confidence is not None else max(self.level, self.left_open)
 
     def rows_needed(self, level: float) -> int:
         """Calibration rows without which ``level`` cannot be promised, even if none is wrong."""

@@ -191,6 +191,8 @@ def own_risk(function: Callable[[Labels, Labels], Any]) -> Risk:
         return found
 
     def counts(truth: Labels, answers: Labels) -> tuple[FloatArray, None]:
+        if len(truth) == 0:
+            return np.zeros(answers.shape[:-1]), None
         nothing = of(truth, np.full_like(truth, ABSTAIN))
         if nothing.any():
             raise ValueError(

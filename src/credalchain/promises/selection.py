@@ -251,9 +251,9 @@ def kept_by_agreement(promise: Promise, folds: list[Tally]) -> NDArray[np.bool_]
     return np.asarray(conformal_bound(mean, len(folds)) <= promise.level + _ROUNDING)
 
 
-def interval(promise: Promise, found: Tally, at: int) -> tuple[float, float]:
-    """95 % confidence for the risk at one value, without the choice of it taken into account."""
+def interval(promise: Promise, found: Tally, at: int, doubt: float = 0.05) -> tuple[float, float]:
+    """For the risk at one value, without the choice of it taken into account."""
     bad, every = float(found.bad[at]), float(found.every[at])
     if promise.counts_rows:
-        return interval_of_share(bad, every)
-    return interval_of_ratio(bad, every, int(found.n[at]))
+        return interval_of_share(bad, every, doubt)
+    return interval_of_ratio(bad, every, int(found.n[at]), doubt)

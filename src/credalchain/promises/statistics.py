@@ -16,6 +16,7 @@ STAKES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 """Of gamblers, as shares of what they can lose at most."""
 
 _MANY_ROWS = 10**8
+_NEARLY_ALWAYS = 0.95  # a risk that cannot be noticeably larger
 _PRICE_OF_CHOICE = 3.0  # among gamblers and where they begin, as a logarithm
 _ROWS_BETWEEN = 50  # two rows at which gamblers begin
 _MOST_GROWTH = 600.0  # of a logarithm, below what overflows
@@ -104,22 +105,22 @@ def rows_to_show(
     return n if n < _MANY_ROWS else None
 
 
-def interval_of_share(n_bad: float, n: float) -> tuple[float, float]:
-    """In which a share lies with 95 % confidence, from independent rows (Clopper and Pearson)."""
+def interval_of_share(n_bad: float, n: float, doubt: float = 0.05) -> tuple[float, float]:
+    """In which a share lies with confidence, from independent rows (Clopper and Pearson)."""
     if n == 0:
         return 0.0, 1.0
-    found = stats.binomtest(round(n_bad), round(n)).proportion_ci(0.95)
+    found = stats.binomtest(round(n_bad), round(n)).proportion_ci(1 - doubt)
     return float(found.low), float(found.high)
 
 
-def interval_of_ratio(bad: float, every: float, n: int) -> tuple[float, float]:
-    """In which E[bad] / E[every] lies with 95 % confidence, from sums over ``n`` rows.
+def interval_of_ratio(bad: float, every: float, n: int, doubt: float = 0.05) -> tuple[float, float]:
+    """In which E[bad] / E[every] lies with confidence, from sums over ``n`` rows.
 
     Hoeffding's inequality for bad - ratio * every, whose range has length 1.
     """
     if every == 0:
         return 0.0, 1.0
-    width = n * float(np.sqrt(np.log(2 / 0.05) / (2 * n)))
+    width = n * float(np.sqrt(np.log(2 / doubt) / (2 * n)))
     return max(0.0, (bad - width) / every), min(1.0, (bad + width) / every)
 
 
@@ -149,6 +150,8 @@ def evidence_against(losses: FloatArray, level: float) -> FloatArray:
 
 def rows_to_notice(level: float, confidence: float) -> int:
     """About how many rows it takes to notice a risk of twice the level (or halfway to 1)."""
+    if level > _NEARLY_ALWAYS:
+        return _MANY_ROWS
     risk = min(2 * level, (1 + level) / 2)
     growth = float(_relative_entropy(np.array(risk), level))
     return int(np.ceil((_PRICE_OF_CHOICE - np.log1p(-confidence)) / growth))
