@@ -154,7 +154,7 @@ class LocalWalk(Walk):
     def _exact_certainty(self, j: int, row: Rows) -> Fraction:
         """max(lower, 1 - upper), which orders as max(L, -U) does."""
         (lower, _), (upper, _) = self._solved(j, row, exact=True)
-        return max(Fraction(lower[0]), 1 - Fraction(upper[0]))
+        return max(_as_fraction(lower[0]), 1 - _as_fraction(upper[0]))
 
     def _rounding(self) -> float:
         """How far log-odds can be off.
@@ -286,3 +286,8 @@ def _log_ratio(p: NDArray[Any], complement: NDArray[Any]) -> LogOdds:
             np.log(p.astype(np.longdouble)) - np.log(complement.astype(np.longdouble)),
             dtype=np.float64,
         )
+
+
+def _as_fraction(value: Any) -> Fraction:
+    """Fractions stay as they are; numpy's numbers are not all known to Fraction."""
+    return value if isinstance(value, Fraction) else Fraction(float(value))

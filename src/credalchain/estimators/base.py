@@ -294,7 +294,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         if is_dask(X):
             lazy: NDArray[np.float64] = predict_lazily(self, "predict_proba", X, np.float64)
             return lazy
-        return self.targets_.decode_proba(self.label_proba(X))
+        p = self.label_proba(X)
+        return self.targets_.decode_proba(p)
 
     def label_proba(self, X: Any, *, known: Any = None) -> NDArray[np.float64]:
         """P(Y_j = 1) of the precise chain as (n_samples, n_labels), also for a vector.
