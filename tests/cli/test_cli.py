@@ -180,7 +180,7 @@ def test_stdout_is_clean_for_piping(place):
 
 def test_extra_columns_are_ignored_with_a_note(place):
     done = credalchain("predict", "m", "new.csv", "--out", "-", cwd=place)
-    assert "1 columns the model does not know are ignored: ['id']" in done.stderr
+    assert "1 columns that the model does not know are ignored: ['id']" in done.stderr
     quiet = credalchain("--quiet", "predict", "m", "new.csv", "--out", "-", cwd=place)
     assert quiet.stderr == ""
     assert quiet.stdout == done.stdout
