@@ -62,7 +62,7 @@ def kill_a_worker(client, after):
         pids = list(client.run(os.getpid).values())
         os.kill(pids[0], signal.SIGKILL)
 
-    thread = threading.Thread(target=kill)
+    thread = threading.Thread(target=kill, daemon=True)
     thread.start()
     return thread
 
@@ -91,12 +91,12 @@ def test_a_worker_dies_in_the_middle(client, data):
     found = CredalChainClassifier(random_state=0).fit(slow[list(X)], slow[list(Y)])
     killing.join()
     assert found.model_.counts == whole.model_.counts
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
     killing = kill_a_worker(client, 0.8)
     answers = found.predict_partial(slow[list(X)]).compute()
     killing.join()
     np.testing.assert_array_equal(answers.to_numpy(), whole.predict_partial(X))
-    client.wait_for_workers(2)
+    client.wait_for_workers(2, timeout=60)
 
 
 def test_a_partition_that_does_not_fit_is_named(client, data):

@@ -67,7 +67,7 @@ def test_the_same_results_though_a_worker_dies(study, tmp_path):
         os.kill(next(iter(client.run(os.getpid).values())), signal.SIGKILL)
 
     with Cluster(n_workers=2) as cluster:
-        killing = threading.Thread(target=kill, args=(cluster._client,))
+        killing = threading.Thread(target=kill, args=(cluster._client,), daemon=True)
         killing.start()
         failed = run_study(
             study, Store(tmp_path / "there"), cluster=cluster, on_task=lambda p: seen.append(p)
