@@ -231,6 +231,7 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def as_rows(X: Any) -> Any:
     """A table out of which rows can be taken."""
+    _refuse_dask(X)
     if sparse.issparse(X):
         return X.tocsr()
     return X if hasattr(X, "columns") else np.asarray(as_plain_table(X))
@@ -241,6 +242,7 @@ def as_plain_table(X: Any) -> Any:
 
     Else numpy would turn the numbers beside a text into texts.
     """
+    _refuse_dask(X)
     if isinstance(X, (list, tuple)) and _has_text(X):
         return np.array(X, dtype=object)
     if isinstance(X, np.ma.MaskedArray):
@@ -249,6 +251,15 @@ def as_plain_table(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
+
+
+def _refuse_dask(X: Any) -> None:
+    """Nothing that is lazy is pulled into memory without being asked."""
+    if hasattr(X, "__dask_graph__"):
+        raise TypeError(
+            "X is a dask collection, and all of its rows are needed in memory here: pass "
+            "X.compute(), if they fit."
+        )
 
 
 def _has_text(rows: Any) -> bool:

@@ -8,14 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.frozen import FrozenEstimator
 
 from credalchain import (
     CredalBinaryRelevanceClassifier,
     CredalChainClassifier,
+    CredalChainEnsemble,
     CredalForest,
+    CredalJointForest,
     Discretizer,
+    JointDecision,
     NaiveCredal,
+    PromisedClassifier,
 )
 from credalchain.chunks.columns import learn_bins, summarize
 from credalchain.chunks.sampling import EVERYTHING, hash_limit, row_hashes, sampled_rows
@@ -256,6 +261,48 @@ def test_other_bases_say_that_they_need_all_rows():
     assert lazy.label_names == ("x", "y", "z")
     with pytest.raises(ValueError, match="known must be None"):
         lazy.classifier.infer(lazy.X, known=Y)
+
+
+def test_ensembles_of_chains_are_those_of_memory():
+    X, Y = frame(0, 40)
+    ensemble = CredalChainEnsemble(n_chains=3, random_state=0)
+    found = clone(ensemble).fit_chunks([(X[:15], Y[:15]), (X[15:], Y[15:])])
+    whole = ensemble.fit(X, Y)
+    np.testing.assert_array_equal(found.orders_, whole.orders_)
+    np.testing.assert_array_equal(found.infer(X).log_odds, whole.infer(X).log_odds)
+
+
+def test_minus_one_for_no_is_refused_as_in_memory():
+    X, Y = frame(0, 40)
+    signed = Y.fillna(0).astype(int).mul(2).sub(1)
+    chunks = [(X[:20], signed[:20]), (X[20:], signed[20:])]
+    with pytest.raises(ValueError, match=r"holds -1 and \+1 but no 0"):
+        CredalChainClassifier().fit_chunks(chunks)
+    chunks[1] = X[20:], Y[20:]  # a missing label may be -1, where others are 0
+    assert CredalChainClassifier(random_state=0).fit_chunks(chunks).n_labels_ == 3
+
+
+def test_names_of_an_earlier_fit_are_forgotten():
+    X, Y = frame(0, 40)
+    chain = CredalChainClassifier(random_state=0).fit(X, Y)
+    chain.fit_chunks([(X[["size", "count"]].to_numpy(), Y.to_numpy())])
+    assert not hasattr(chain, "feature_names_in_")
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [CredalJointForest(), JointDecision(), PromisedClassifier(CredalChainClassifier())],
+    ids=["forest", "decision", "promise"],
+)
+def test_lazy_data_is_not_pulled_into_memory_unasked(estimator):
+    X, Y = np.random.default_rng(0).normal(size=(60, 3)), np.eye(3, dtype=int)[np.arange(60) % 3]
+    lazy = da.from_array(X, chunks=20)
+    with pytest.raises(TypeError, match="in memory"):
+        clone(estimator).fit(lazy, da.from_array(Y, chunks=20))
+    chain = CredalChainClassifier(random_state=0).fit(X, Y)
+    for method, arguments in (("predict_path", ([1.0],)), ("predict_interval", ())):
+        with pytest.raises(TypeError, match="dask collection"):
+            getattr(chain, method)(lazy, *arguments)
 
 
 def test_bins_of_nothing():

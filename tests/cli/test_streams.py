@@ -89,9 +89,9 @@ def test_a_piece_that_does_not_fit_is_named_and_nothing_is_written(folder, songs
         (["broken"], "cannot be read as a table"),
         (
             ["parts", "--method", "recommended"],
-            "from which only --method chain and relevance learn",
+            "from which only --method chain, relevance and",
         ),
-        (["parts", "--promise", "row-error=0.1"], "from which only --method chain and relevance"),
+        (["parts", "--promise", "row-error=0.1"], "from which only --method chain, relevance"),
         (["parts", "--sample", "0"], "Invalid value for '--sample'"),
     ],
 )
@@ -104,6 +104,31 @@ def test_what_cannot_be_read_in_pieces(folder, arguments, words):
         "fit", *arguments, "--labels", "last:2", "--out", "x", cwd=folder, status=status
     )
     assert words in " ".join(done.stderr.split())
+
+
+def test_large_files_are_read_in_pieces_where_that_is_possible(folder, monkeypatch):
+    monkeypatch.setattr(stream, "_LARGE", 1000)
+    given = ["songs.csv", "--labels", "last:2", "--out", "m"]
+    assert "bins learned from" in credalchain("fit", *given, cwd=folder).stderr
+    done = credalchain("fit", *given, "--promise", "row-error=0.5", cwd=folder)
+    assert "promised: rows with a wrong answer" in done.stderr
+    assert "bins learned from" not in done.stderr  # as a whole
+    credalchain("predict", "whole", "songs.csv", "--out", "a.csv", cwd=folder)
+    shown = credalchain("predict", "whole", "songs.csv", "--out", "-", cwd=folder).stdout
+    assert shown == (folder / "a.csv").read_text()
+    assert credalchain("check", "m", "songs.csv", cwd=folder).stdout
+    done = credalchain("check", "m", "parts", cwd=folder, status=1)
+    assert "this command takes one table" in done.stderr
+
+
+def test_ensembles_in_pieces(folder):
+    given = ["--labels", "last:2", "--method", "ensemble", "--chains", "3", "--out"]
+    credalchain("fit", "songs.csv", *given, "a", cwd=folder)
+    credalchain("fit", "parts", *given, "b", cwd=folder)
+    for name in ("a", "b"):
+        arguments = [name, "songs.csv", "--out", f"{name}.csv", "--intervals"]
+        credalchain("predict", *arguments, cwd=folder)
+    assert (folder / "a.csv").read_text() == (folder / "b.csv").read_text()
 
 
 def test_a_sample_of_rows_for_bins(folder):

@@ -18,10 +18,14 @@ SAMPLE_SIZE = 100_000
 
 @dataclass(frozen=True)
 class PartCounts:
-    """Counts of some parts, and the names of their labels."""
+    """Counts of some parts, and the names of their labels.
+
+    ``doubt`` says what would be wrong with labels if no part had a 0.
+    """
 
     names: tuple[str, ...] | None
     counts: ChainCounts
+    doubt: str = ""
 
     def __add__(self, other: "PartCounts") -> "PartCounts":
         if self.names != other.names or self.counts.n_labels != other.counts.n_labels:
@@ -30,7 +34,8 @@ class PartCounts:
                 f"{self.names or self.counts.n_labels} and {other.names or other.counts.n_labels}."
             )
         wide = np.maximum(self.counts.n_categories, other.counts.n_categories)
-        return PartCounts(self.names, self.counts.widened(wide) + other.counts.widened(wide))
+        total = self.counts.widened(wide) + other.counts.widened(wide)
+        return PartCounts(self.names, total, self.doubt or other.doubt)
 
 
 @dataclass(frozen=True)
@@ -76,6 +81,8 @@ def count_parts(parts: Parts, discretizer: Any, sample_size: int = SAMPLE_SIZE) 
     elif discretizer is not None:
         check_is_fitted(discretizer)
     found: PartCounts = parts.reduce(_counts, discretizer, trim=_as_it_is)
+    if found.doubt and not found.counts.label[:, 0].any():
+        raise ValueError(found.doubt)
     return Counted(found.counts, found.names, discretizer, bins)
 
 
@@ -87,11 +94,21 @@ def _summary(part: str, X: Any, Y: Any, first: int, limit: Any) -> Summary:
     return summarize(part, as_rows(X), first, limit)
 
 
+def _doubt(Y: Any) -> str:
+    """Why these labels would be refused by themselves, though each is legal."""
+    try:
+        as_labels(Y)
+    except ValueError as error:
+        return str(error)
+    return ""
+
+
 def _counts(part: str, X: Any, Y: Any, first: int, discretizer: Any) -> PartCounts:
     """Of one part; of a part without rows, nothing but its shape."""
     X, labels = as_rows(X), as_labels(Y, require_zero=False)
     if X.shape[0] > 0:
-        return PartCounts(label_names(Y), ChainCounts.from_rows(X, labels, discretizer))
+        counts = ChainCounts.from_rows(X, labels, discretizer)
+        return PartCounts(label_names(Y), counts, _doubt(Y))
     m = labels.shape[1]
     k = np.zeros(X.shape[1], np.int64) if discretizer is None else discretizer.n_categories_
     empty = [np.zeros(shape, np.int64) for shape in ((m, 2), (int(k.sum()), m, 2), (m, 2, m, 2))]

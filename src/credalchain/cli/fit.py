@@ -10,7 +10,7 @@ from credalchain.chunks.counting import SAMPLE_SIZE
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import check_calibration, read_promise
-from credalchain.cli.stream import LabelledPieces, is_streamed
+from credalchain.cli.stream import LabelledPieces, is_in_pieces, is_large
 from credalchain.cli.tables import read_labelled
 from credalchain.model_files import save_model
 from credalchain.promises.classifier import PromisedClassifier
@@ -73,7 +73,7 @@ def fit(
         raise ValueError(f"{name} is for --promise.")
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
-    if is_streamed(data):
+    if is_in_pieces(data) or (is_large(data) and hasattr(classifier, "fit_chunks")):
         _fit_in_pieces(classifier, data, labels or [], ignore, out, sample)
         return
     X, Y = read_labelled(data, labels or [], ignore)
@@ -95,8 +95,8 @@ def _fit_in_pieces(
     """In constant memory, whatever the size of the data."""
     if not hasattr(classifier, "fit_chunks"):
         raise ValueError(
-            f"{data} is read in pieces, from which only --method chain and relevance learn, "
-            "without --promise."
+            f"{data} is read in pieces, from which only --method chain, relevance and ensemble "
+            "learn, without --promise."
         )
     pieces = LabelledPieces(data, labels, ignore)
     while True:

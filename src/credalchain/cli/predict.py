@@ -9,7 +9,7 @@ import typer
 from credalchain.chunks.parts import named_work
 from credalchain.cli import options as o
 from credalchain.cli.console import note
-from credalchain.cli.stream import is_streamed, read_pieces, reported, table_writer
+from credalchain.cli.stream import is_in_pieces, is_large, read_pieces, reported, table_writer
 from credalchain.cli.tables import (
     few,
     pick_columns,
@@ -68,7 +68,7 @@ def predict(
         n_answered += int((~prediction.abstained).sum())
         return _as_table(prediction, frame[kept], intervals)
 
-    if is_streamed(data):
+    if is_in_pieces(data) or is_large(data):
         with table_writer(out) as append:
             for source, piece in reported(read_pieces(data, words)):
                 if len(piece):

@@ -11,7 +11,7 @@ from rich.table import Table
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
 from credalchain.cli.predict import features_for, text_columns
-from credalchain.cli.stream import is_streamed
+from credalchain.cli.stream import is_in_pieces
 from credalchain.cli.tables import few, read_labelled, read_table
 from credalchain.files import replacing
 from credalchain.model_files import load_model
@@ -56,8 +56,8 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
 
 def check_one_file(data: str) -> None:
     """Folders and the like are for fit and predict."""
-    if is_streamed(data):
-        raise ValueError(f"{data}: this command takes one file that fits into memory.")
+    if is_in_pieces(data):
+        raise ValueError(f"{data}: this command takes one table, not one in pieces.")
 
 
 def check_calibration(share: float) -> None:

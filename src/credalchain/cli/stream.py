@@ -2,6 +2,7 @@
 
 import contextlib
 import glob
+import sys
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,13 +24,19 @@ _SECONDS_BETWEEN_NOTES = 5.0
 _LARGE = 512 * 2**20  # bytes of a file that is read in pieces without being asked
 
 
-def is_streamed(source: str) -> bool:
-    """Whether a source is read in pieces as it comes: a folder, a glob, or a large file."""
+def is_in_pieces(source: str) -> bool:
+    """Whether a source can only be read in pieces: a folder, a glob, a compressed file."""
     path = Path(source)
     if path.is_dir() or (not path.exists() and glob.has_magic(source)):
         return True
-    known = path.is_file() and _ending(path) in (*_TEXT, *_PARQUET)
-    return known and (path.suffix.lower() in _COMPRESSED or path.stat().st_size > _LARGE)
+    return path.is_file() and path.suffix.lower() in _COMPRESSED and _ending(path) in _TEXT
+
+
+def is_large(source: str) -> bool:
+    """Whether a table had better be read in pieces, though it could be read whole."""
+    path = Path(source)
+    known = path.is_file() and path.suffix.lower() in (*_TEXT, *_PARQUET)
+    return known and path.stat().st_size > _LARGE
 
 
 def table_files(source: str) -> list[Path]:
@@ -141,7 +148,13 @@ def reported(
 
 @contextlib.contextmanager
 def table_writer(out: str) -> Iterator[Any]:
-    """A function that appends a data frame to a file; it is there whole, or not at all."""
+    """A function that appends a data frame to a file; it is there whole, or not at all.
+
+    ``-`` is stdout.
+    """
+    if out == "-":
+        yield _CsvAppender(sys.stdout.buffer, ",")
+        return
     path = Path(out)
     ending = path.suffix.lower()
     if ending not in (*_TEXT, *_PARQUET):

@@ -64,10 +64,11 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
-            NaN is a missing value.
+            NaN is a missing value. Chains over ``NaiveCredal`` count a dask array or data frame
+            partition by partition, with bins from a sample of rows (as ``fit_chunks``).
         Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
             0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
-            distinct values works as a single label.
+            distinct values works as a single label. A dask collection if X is one.
 
         Returns
         -------
@@ -78,9 +79,17 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         ``sample_weight`` is not supported: the model is made of whole counts. Repeat rows
         instead.
         """
+        if is_dask(X):
+            return self._fit_dask(X, Y)
         self._fit_first(X, Y)
         self._warn_of_never_observed()
         return self
+
+    def _fit_dask(self, X: Any, Y: Any) -> Any:
+        raise TypeError(
+            f"{type(self).__name__} needs all rows in memory, got a dask collection: pass "
+            "X.compute() and Y.compute(), if they fit."
+        )
 
     def _warn_of_never_observed(self) -> None:
         never = self.model_.never_observed()
@@ -282,6 +291,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
         Conditional on the labels predicted before it in the chain.
         """
+        if is_dask(X):
+            raise TypeError("for a dask collection ask for infer(X).to_frame(intervals=True).")
         return np.asarray(self.infer(X).interval)
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

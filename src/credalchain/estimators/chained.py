@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 from credalchain.bases.naive import NaiveCredal
 from credalchain.bases.protocol import Labels
 from credalchain.chunks.counting import SAMPLE_SIZE, count_parts
-from credalchain.chunks.dask_parts import DaskParts, is_dask
+from credalchain.chunks.dask_parts import DaskParts
 from credalchain.chunks.parts import ChunkParts
 from credalchain.estimators.base import CredalClassifier
 from credalchain.estimators.targets import Targets
@@ -54,30 +54,8 @@ class ChainedClassifier(CredalClassifier):
         self.model_ = self.model_.update(X, labels)
         return self
 
-    def fit(self, X: Any, Y: Any) -> Any:
-        """Learn from rows with labels, some of which may be missing.
-
-        Parameters
-        ----------
-        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
-            NaN is a missing value. A dask array or data frame is counted partition by partition
-            (as :meth:`fit_chunks`), and its bins are learned from a sample of rows.
-        Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
-            0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
-            distinct values works as a single label. A dask collection if X is one.
-
-        Returns
-        -------
-        self
-
-        Notes
-        -----
-        ``sample_weight`` is not supported: the model is made of whole counts. Repeat rows
-        instead.
-        """
-        if is_dask(X):
-            return self._fit_parts(DaskParts(X, Y), SAMPLE_SIZE)
-        return super().fit(X, Y)
+    def _fit_dask(self, X: Any, Y: Any) -> Any:
+        return self._fit_parts(DaskParts(X, Y), SAMPLE_SIZE)
 
     def fit_chunks(self, chunks: Any, *, sample_size: int = SAMPLE_SIZE) -> Any:
         """Learn from data that does not fit into memory, one chunk after the other.
@@ -101,17 +79,24 @@ class ChainedClassifier(CredalClassifier):
         if not hasattr(base, "unfitted_discretizer"):
             raise TypeError(f"base {base!r} does not learn from counts, so not from parts of data.")
         found = count_parts(parts, base.unfitted_discretizer(), sample_size)
-        names = None if found.label_names is None else list(found.label_names)
-        self.targets_ = Targets.of_labels(found.counts.n_labels, names)
+        labels = None if found.label_names is None else list(found.label_names)
+        self.targets_ = Targets.of_labels(found.counts.n_labels, labels)
         self.n_features_in_ = found.counts.n_features
-        if hasattr(found.discretizer, "feature_names_in_"):
-            self.feature_names_in_ = found.discretizer.feature_names_in_
+        names = getattr(found.discretizer, "feature_names_in_", None)
+        if names is not None:
+            self.feature_names_in_ = names
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
         self.check_parameters()
-        self.order_ = self._choose_order(self.n_labels_, check_random_state(self.random_state))
-        self.model_ = base.from_counts(found.counts, found.discretizer)
+        self._take_counted(base.from_counts(found.counts, found.discretizer))
         self.bins_source_ = found.bins
         self._warn_of_never_observed()
         return self
+
+    def _take_counted(self, model: Any) -> None:
+        """A model from counts, which serves every order; several chains override this."""
+        self.order_ = self._choose_order(self.n_labels_, check_random_state(self.random_state))
+        self.model_ = model
 
     def _learn(self, X: Any, labels: Labels) -> Any:
         """A fitted model; subclasses with more than one chain override this."""

@@ -95,9 +95,12 @@ class CredalChainEnsemble(ChainedClassifier):
                 f"{type(model).__name__}, was fitted for one."
             )
         self = super().from_model(model, **params)
+        self._take_counted(model)
+        return self
+
+    def _take_counted(self, model: Any) -> None:
         self._draw_orders(model.n_labels, check_random_state(self.random_state))
         self.model_ = EnsembleModel([model] * len(self.orders_), self.orders_)
-        return self
 
     def _learn(self, X: Any, labels: Labels) -> EnsembleModel:
         base = self.unfitted_base()

@@ -1,6 +1,7 @@
 """Predictions for dask collections: computed partition by partition, when they are asked for."""
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -34,7 +35,8 @@ class LazyPrediction:
         """A dask data frame like that of :meth:`CredalPrediction.to_frame`."""
         if hasattr(self.X, "chunks"):
             raise TypeError("to_frame is for data frames; for an array ask for labels.")
-        return map_frames(self.classifier, infer_frame, self.X, {**self.options, "_": intervals})
+        function = partial(infer_frame, intervals=intervals)
+        return map_frames(self.classifier, function, self.X, self.options)
 
 
 def infer_labels(classifier: Any, X: Any, options: dict[str, Any]) -> Any:
@@ -42,18 +44,17 @@ def infer_labels(classifier: Any, X: Any, options: dict[str, Any]) -> Any:
     return classifier.infer(X, **options).labels
 
 
-def infer_frame(classifier: Any, X: Any, options: dict[str, Any]) -> Any:
-    """A table of one partition; ``options["_"]`` says whether intervals are in it."""
-    rest = {name: value for name, value in options.items() if name != "_"}
-    return classifier.infer(X, **rest).to_frame(intervals=options["_"])
+def infer_frame(classifier: Any, X: Any, options: dict[str, Any], *, intervals: bool) -> Any:
+    """A table of one partition."""
+    return classifier.infer(X, **options).to_frame(intervals=intervals)
 
 
-def call_method(classifier: Any, X: Any, options: dict[str, Any]) -> Any:
+def call_method(classifier: Any, X: Any, options: dict[str, Any], *, method: str) -> Any:
     """A method by its name, of one partition."""
-    return getattr(classifier, options["method"])(X)
+    return getattr(classifier, method)(X, **options)
 
 
 def predict_lazily(classifier: Any, method: str, X: Any, dtype: Any) -> Any:
     """A method that gives one column for each label, of a dask collection."""
     columns = classifier.label_names_.tolist()
-    return map_parts(classifier, call_method, X, columns, dtype, {"method": method})
+    return map_parts(classifier, partial(call_method, method=method), X, columns, dtype, {})

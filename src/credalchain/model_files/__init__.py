@@ -21,6 +21,9 @@ from credalchain.model_files.classifiers import CLASSIFIERS
 from credalchain.model_files.promised import describe, restore
 from credalchain.persistence.archive import content_digest, read_archive, write_archive
 from credalchain.persistence.checks import ModelFileError
+from credalchain.promises.agreement import AgreeingClassifiers
+from credalchain.promises.classifier import PromisedClassifier
+from credalchain.promises.report import PromiseReport, PromiseResult
 from credalchain.strategies import STRATEGIES, Strategy
 
 _LONGEST_REASON = 300
@@ -39,7 +42,11 @@ TRUSTED_TYPES = sorted(
     for thing in {
         *CLASSIFIERS.values(),
         EnsembleModel,
+        AgreeingClassifiers,
         JointDecision,
+        PromiseReport,
+        PromiseResult,
+        PromisedClassifier,
         Strategy,
         Targets,
         *JOINT_PARTS,

@@ -24,7 +24,6 @@ class AgreeingClassifiers:
 
     def __init__(self, estimators: Sequence[Any]) -> None:
         self.estimators = estimators
-
         first, _ = unwrap(estimators[0])
         self.caution_parameter = first.caution_parameter
         self.larger_is_more_cautious = first.larger_is_more_cautious

@@ -33,7 +33,7 @@ class PromiseCurve:
     parameter : str
         The name of the caution parameter.
     n_rows : int
-        Calibration rows without missing labels.
+        Calibration rows that count and are tested.
     values, risks, completeness : ndarray of shape (V,)
         From bold to cautious, in the calibration rows.
     levels : tuple of float
@@ -136,7 +136,8 @@ def promise_curve(
         random_state=rng,
     )
     judged = judge(held, promises, together=False)
-    places = [np.flatnonzero(judged.kept[at]) for at in range(len(promises))]
+    completeness = judged.answered.mean(axis=1)
+    places = [np.flatnonzero(judged.kept[at] & (completeness > 0)) for at in range(len(promises))]
     found = judged.findings[0].tally
     return PromiseCurve(
         promises[0].risk.name,
@@ -145,7 +146,7 @@ def promise_curve(
         int(found.n[0]),
         held.values,
         found.risk,
-        judged.answered.mean(axis=1),
+        completeness,
         tuple(float(level) for level in levels),
         tuple(int(one[0]) if len(one) else None for one in places),
     )

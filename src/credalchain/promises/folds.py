@@ -60,7 +60,7 @@ def judge_folds(
         rows = np.sort(rng.permutation(rows)[: len(rows) - len(rows) % n_folds])
     check_rows(labels[rows], promises)
     X, Y, truth = take_rows(X, rows), take_rows(Y, rows), labels[rows]
-    splits = _splits(calibration, X, truth, rng, same_size=agree)
+    splits = _splits(calibration, truth, rng, same_size=agree)
     fitted, by_fold, answered = [], [], []
     for fold in fitted_folds(repeat(unfitted), X, Y, splits):
         everyone = np.arange(len(fold.rows))
@@ -77,13 +77,13 @@ def judge_folds(
         findings.append(Finding(promise, total, plan_test(promise, total, len(truth))))
     kept = {}
     for label, places in by_label(promises).items():
-        its = [findings[at] for at in places]
-        start = first_value(its, share[:, columns_of(label)].sum(axis=1))
         if agree:
             passed = [kept_by_agreement(promises[at], [f[at] for f in by_fold]) for at in places]
             kept[label] = np.logical_and.reduce(passed)
-        else:
-            kept[label] = kept_values(its, start)
+            continue
+        its = [findings[at] for at in places]
+        start = first_value(its, share[:, columns_of(label)].sum(axis=1))
+        kept[label] = kept_values(its, start)
     estimator = AgreeingClassifiers(fitted) if agree else unfitted.fit(X, Y)
     return estimator, Judged(findings, kept, share), truth
 
@@ -106,7 +106,7 @@ def _count(splitter: Any, n: int) -> int:
 
 
 def _splits(
-    calibration: Any, X: Any, truth: Labels, rng: np.random.RandomState, *, same_size: bool
+    calibration: Any, truth: Labels, rng: np.random.RandomState, *, same_size: bool
 ) -> Splits:
     """Folds that hold every row once."""
     splitter = calibration
