@@ -108,6 +108,8 @@ def _notes(results: dict[str, Any]) -> list[str]:
         notes += _forest_notes(results["forest"])
     if "scale" in results:
         notes += _scale_notes(results["scale"])
+    if "dask" in results:
+        notes += _dask_notes(results["dask"])
     if "study" in results:
         study = results["study"]
         notes.append(
@@ -143,6 +145,18 @@ def _scale_notes(found: dict[str, Any]) -> list[str]:
         f"- {largest['rows']:,} sparse rows x {largest['features']:,} x {largest['labels']}: fit "
         f"{largest['fit']:.1f} s, predict {largest['predict']:.1f} s, peak memory "
         f"{largest['peak'] / 2**30:.1f} GiB.",
+    ]
+
+
+def _dask_notes(found: dict[str, Any]) -> list[str]:
+    one, two = found["1 workers"], found["2 workers"]
+    return [
+        f"- {found['rows']:,} rows x 50 x 20 in Parquet ({found['bytes'] / 1e9:.1f} GB) on Dask: "
+        f"fit {one['fit']:.1f} s with 1 worker and {two['fit']:.1f} s with 2, predict to Parquet "
+        f"{one['predict']:.1f} s and {two['predict']:.1f} s; largest memory of a worker "
+        f"{max(one['peak'], two['peak']) / 1e9:.2f} GB (at most 1.5). Speed per core "
+        f"against one memory, reading and writing included: fit "
+        f"{found['ratio']['fit']:.2f}, predict {found['ratio']['predict']:.2f} (at least 0.7).",
     ]
 
 

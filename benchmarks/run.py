@@ -4,9 +4,9 @@
 
 Parts: sklearn (fit, infer and predict_path against scikit-learn), probe (the machine's own speed),
 fresh (first calls, one row at a time), forest (chains of forests), joint (the recommended model
-against scikit-learn's forest), promise (thresholds against MAPIE), scale (large data), study (the
-paper's study against NumPy). Results
-go to benchmarks/results: results.json, table.md, ratios.png and scaling.png.
+against scikit-learn's forest), promise (thresholds against MAPIE), scale (large data), dask (data
+beyond memory, on workers), study (the paper's study against NumPy). Results go to
+benchmarks/results: results.json, table.md, ratios.png and scaling.png.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import against_sklearn
+import beyond_memory
 import forests
 import fresh
 import joint_forests
@@ -32,7 +33,7 @@ from timing import Comparison
 import credalchain
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("sklearn", "probe", "fresh", "forest", "joint", "promise", "scale", "study")
+PARTS = ("sklearn", "probe", "fresh", "forest", "joint", "promise", "scale", "dask", "study")
 
 
 def main() -> None:
@@ -154,6 +155,15 @@ def run_scale(quick: bool) -> dict[str, Any]:
             flush=True,
         )
     return {"dense": {**dense, **line.as_record()}, "sparse": found}
+
+
+def run_dask(quick: bool) -> dict[str, Any]:
+    found = beyond_memory.measure(1_000_000 if quick else 10_000_000)
+    for work, ratio in found["ratio"].items():
+        print(f"   {work}: {ratio:.2f} of the speed in memory, on one core", flush=True)
+    peak = max(found[f"{n} workers"]["peak"] for n in (1, 2))
+    print(f"   largest memory of a worker {peak / 1e9:.2f} GB", flush=True)
+    return found
 
 
 def run_study(quick: bool) -> dict[str, Any]:

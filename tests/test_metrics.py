@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalchain import CredalChainClassifier, CredalPrediction, Exactness, metrics, partial_report
+from credalchain.metrics import MEASURES, pooled, tally
 
 TRUTH = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 1, 0]])
 GUESS = np.array([[1, 0, 1], [0, 1, -1], [-1, -1, -1], [1, 0, -1]])
@@ -199,3 +200,15 @@ def test_many_labels(m):
     counted = metrics.tally(truth, labels)
     assert counted.answered.tolist() == [m, m - 1, m]
     assert counted.wrong.tolist() == [0, m - 1, m]
+
+
+@given(seed=st.integers(0, 10**6), n=st.integers(1, 60), cut=st.integers(0, 60))
+def test_pooled_tallies_give_the_same_measures(seed, n, cut):
+    rng = np.random.default_rng(seed)
+    truth, labels = (rng.integers(-1, 2, (n, 3)).astype(np.int8) for _ in range(2))
+    parts = [tally(truth[rows], labels[rows]) for rows in (slice(cut), slice(cut, n))]
+    found = pooled([pooled(parts[:1]), parts[1]])
+    for measure in MEASURES.values():
+        if measure.of_tally is not None:
+            expected = measure.of_tally(tally(truth, labels))
+            np.testing.assert_allclose(measure.of_tally(found), expected, rtol=1e-12)

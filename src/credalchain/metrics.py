@@ -5,7 +5,7 @@ row, and a row without any leaves the mean. Completeness and set size do not loo
 truth at all.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Literal, overload
 
@@ -26,7 +26,7 @@ class Tally:
 
     ``observed`` is (n,), for a truth that may have gaps. The others are (..., n), for one
     prediction or a stack of them: labels answered, answered where the truth is known, and
-    answered wrongly.
+    answered wrongly. ``times`` (n,): how many rows an entry stands for, None for one each.
     """
 
     n_labels: int
@@ -34,6 +34,7 @@ class Tally:
     answered: Counts
     judged: Counts
     wrong: Counts
+    times: Counts | None = None
 
 
 def tally(truth: NDArray[np.int8], labels: NDArray[np.int8]) -> Tally:
@@ -48,6 +49,18 @@ def tally(truth: NDArray[np.int8], labels: NDArray[np.int8]) -> Tally:
         n_answered if judged is answered else _sizes(judged),
         _sizes(judged & (labels != truth)),
     )
+
+
+def pooled(tallies: Iterable[Tally]) -> Tally:
+    """Several tallies of one prediction each as one, in which rows that are alike are one entry."""
+    columns, times = [], []
+    for t in tallies:
+        columns.append(np.stack([t.observed, t.answered, t.judged, t.wrong]))
+        times.append(np.ones(len(t.observed), np.int64) if t.times is None else t.times)
+    kinds, place = np.unique(np.concatenate(columns, axis=1), axis=1, return_inverse=True)
+    n = np.bincount(place.reshape(-1), np.concatenate(times), minlength=kinds.shape[1])
+    observed, answered, judged, wrong = kinds
+    return Tally(t.n_labels, observed, answered, judged, wrong, n.astype(np.int64))
 
 
 def _sizes(cells: NDArray[np.bool_]) -> Counts:
@@ -87,10 +100,12 @@ def _without_truth(prediction: Any) -> Tally:
     return tally(np.zeros_like(labels), labels)
 
 
-def _mean(rows: Any, counted: NDArray[np.bool_]) -> Any:
+def _mean(rows: Any, counted: NDArray[np.bool_], times: Counts | None = None) -> Any:
     """The mean over the rows that count, of each prediction; NaN if none does."""
     if not counted.any():
         return np.full(np.shape(rows)[:-1], np.nan)
+    if times is not None:
+        return np.average(rows, axis=-1, weights=times * counted)
     return np.mean(rows if counted.all() else rows[..., counted], axis=-1, dtype=np.float64)
 
 
@@ -129,9 +144,10 @@ def _loss_rows(t: Tally, cost: float) -> Any:
 
 def _selective_error(t: Tally) -> Any:
     """Pooled over the rows, so not a mean of them."""
-    answers = np.asarray(t.judged.sum(axis=-1))
+    times = 1 if t.times is None else t.times
+    answers = np.asarray((times * t.judged).sum(axis=-1))
     with np.errstate(invalid="ignore"):  # 0/0: nothing answered
-        return t.wrong.sum(axis=-1) / answers
+        return (times * t.wrong).sum(axis=-1) / answers
 
 
 # -- the measures ----------------------------------------------------------------------------
@@ -227,11 +243,16 @@ def maximin_accuracy(Y_true: Any, prediction: Any, *, per_row: bool = False) -> 
             "prediction must be a CredalPrediction (from infer), whose bounds resolve "
             f"what is open, got {type(prediction).__name__}."
         )
+    t = _tally(Y_true, resolved_labels(prediction))
+    return _rows_or_mean(_right_rows(t), t.observed > 0, per_row)
+
+
+def resolved_labels(prediction: Any) -> NDArray[np.int8]:
+    """A CredalPrediction's labels (n, m), the open ones resolved as for ``maximin_accuracy``."""
     labels = _partial(prediction)
     with np.errstate(invalid="ignore"):  # vacuous bounds: inf - inf is NaN, so not above 0
         resolved = (prediction.log_odds.sum(axis=-1) > 1e-9).astype(np.int8)
-    t = _tally(Y_true, np.where(labels == ABSTAIN, resolved, labels))
-    return _rows_or_mean(_right_rows(t), t.observed > 0, per_row)
+    return np.where(labels == ABSTAIN, resolved, labels)
 
 
 @overload
@@ -349,31 +370,31 @@ class Measure:
 
 
 def _mean_right(t: Tally) -> Any:
-    return _mean(_right_rows(t), t.observed > 0)
+    return _mean(_right_rows(t), t.observed > 0, t.times)
 
 
 def _mean_complete(t: Tally) -> Any:
-    return np.mean(_complete_rows(t), axis=-1)
+    return _mean(_complete_rows(t), np.ones(len(t.observed), bool), t.times)
 
 
 def _mean_incorrect(t: Tally) -> Any:
-    return _mean(_incorrect_rows(t), t.observed > 0)
+    return _mean(_incorrect_rows(t), t.observed > 0, t.times)
 
 
 def _mean_size(t: Tally) -> Any:
-    return np.mean(_size_rows(t), axis=-1)
+    return _mean(_size_rows(t), np.ones(len(t.observed), bool), t.times)
 
 
 def _mean_utility_65(t: Tally) -> Any:
-    return _mean(_utility_rows(t, _WORTH_65), t.observed > 0)
+    return _mean(_utility_rows(t, _WORTH_65), t.observed > 0, t.times)
 
 
 def _mean_utility_80(t: Tally) -> Any:
-    return _mean(_utility_rows(t, _WORTH_80), t.observed > 0)
+    return _mean(_utility_rows(t, _WORTH_80), t.observed > 0, t.times)
 
 
 def _mean_loss(t: Tally) -> Any:
-    return _mean(_loss_rows(t, _COST), t.observed > 0)
+    return _mean(_loss_rows(t, _COST), t.observed > 0, t.times)
 
 
 MEASURES = {

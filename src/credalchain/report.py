@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names, column_names
 from credalchain.text import visible
@@ -62,8 +63,31 @@ def partial_report(
         )
     default = prediction.label_names if is_prediction else column_names(Y_true)
     names = _names(default if label_names is None else label_names, truth.shape[1])
-    report = {name: _row(truth[:, j], labels[:, j]) for j, name in enumerate(names)}
-    report["all labels"] = _row(truth.ravel(), labels.ravel())
+    return report_of_counts(
+        count_cells(truth, labels), names, output_dict=output_dict, digits=digits
+    )
+
+
+def count_cells(truth: Any, labels: Any) -> NDArray[np.int64]:
+    """What a report is made of, for each label, (m, 5): it adds up over rows.
+
+    Cells whose truth is observed; of these the answered ones; of these said to be 1, being 1, both.
+    """
+    observed = truth != MISSING
+    answered = observed & (labels != ABSTAIN)
+    said_yes, is_yes = answered & (labels == 1), answered & (truth == 1)
+    return np.stack(
+        [cells.sum(axis=0) for cells in (observed, answered, said_yes, is_yes, said_yes & is_yes)],
+        axis=1,
+    )
+
+
+def report_of_counts(
+    counts: NDArray[np.int64], names: Sequence[str], *, output_dict: bool = False, digits: int = 2
+) -> Any:
+    """The report from what :func:`count_cells` gives."""
+    report = {name: _row(*row) for name, row in zip(names, counts.tolist(), strict=True)}
+    report["all labels"] = _row(*counts.sum(axis=0).tolist())
     return report if output_dict else _as_text(report, digits)
 
 
@@ -76,17 +100,13 @@ def _names(given: Sequence[str] | None, m: int) -> list[str]:
     return names
 
 
-def _row(truth: Any, labels: Any) -> dict[str, float]:
-    observed = truth != MISSING
-    answered = observed & (labels != ABSTAIN)
-    said_yes, is_yes = answered & (labels == 1), answered & (truth == 1)
-    right = int((said_yes & is_yes).sum())
+def _row(observed: int, answered: int, said_yes: int, is_yes: int, right: int) -> dict[str, float]:
     return {
-        "support": int(observed.sum()),
-        "answered": int(answered.sum()),
-        "abstained": int((observed & ~answered).sum()),
-        "precision": right / int(said_yes.sum()) if said_yes.any() else float("nan"),
-        "recall": right / int(is_yes.sum()) if is_yes.any() else float("nan"),
+        "support": observed,
+        "answered": answered,
+        "abstained": observed - answered,
+        "precision": right / said_yes if said_yes else float("nan"),
+        "recall": right / is_yes if is_yes else float("nan"),
     }
 
 

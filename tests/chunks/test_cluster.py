@@ -1,15 +1,21 @@
 """On real processes: the same bits for any number of workers, also if one of them dies."""
 
 import os
+import shutil
 import signal
+import subprocess
+import sys
 import threading
 import time
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.base import clone
+from sklearn.ensemble import ExtraTreesRegressor
 
-from credalchain import CredalChainClassifier
+from credalchain import CredalChainClassifier, CredalJointForest
 
 distributed = pytest.importorskip("distributed", reason="distributed is not installed")
 dask = pytest.importorskip("dask")
@@ -115,3 +121,47 @@ def test_a_partition_that_does_not_fit_is_named(client, data):
     )
     with pytest.raises(ValueError, match="partition 2: Y must hold 0, 1 or missing"):
         CredalChainClassifier().fit(lazy_X, lazy_Y)
+
+
+def test_a_forest_grows_although_a_worker_dies(client, data):
+    X, Y, folder = data
+    trees = ExtraTreesRegressor(n_estimators=5, min_samples_leaf=2, bootstrap=True)
+    forest = CredalJointForest(trees, random_state=0)
+    chunks = [(X[a : a + 1000], Y[a : a + 1000]) for a in range(0, N, 1000)]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("credalchain.estimators.base.SAMPLE_SIZE", 500)
+        whole = clone(forest).fit_chunks(chunks)
+        frame = dd.read_parquet(folder)
+        slow = frame.map_partitions(slowly, meta=frame._meta)
+        killing = kill_a_worker(client, 1.5)
+        found = clone(forest).fit(slow[list(X)], slow[list(Y)])
+        killing.join()
+    assert found.learned_from_ == whole.learned_from_
+    for one, other in zip(found.model_.leaves, whole.model_.leaves, strict=True):
+        np.testing.assert_array_equal(one, other)
+    client.wait_for_workers(2, timeout=60)
+    answers = found.infer(frame[list(X)]).to_frame(intervals=True).compute()
+    expected = whole.infer(X).to_frame(intervals=True)
+    pd.testing.assert_frame_equal(
+        answers.reset_index(drop=True), expected, check_dtype=False, check_names=False
+    )
+
+
+def test_a_partition_that_cannot_be_read_is_named(client, data, tmp_path):
+    X, Y, folder = data
+    for file in sorted(folder.iterdir())[:4]:
+        shutil.copy(file, tmp_path)
+    frame = dd.read_parquet(tmp_path)
+    sorted(tmp_path.iterdir())[2].write_bytes(b"PAR1 no more than that PAR1")
+    with pytest.raises(ValueError, match="partition 2 cannot be read"):
+        CredalChainClassifier().fit(frame[list(X)], frame[list(Y)])
+
+
+def test_the_example_runs():
+    script = Path(__file__).parents[2] / "examples" / "data_of_any_size.py"
+    done = subprocess.run(
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=240, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    assert "trees grown on 20000 of 40000 rows" in done.stdout
+    assert done.stdout.count("of the labels answered") == 2

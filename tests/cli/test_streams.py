@@ -1,6 +1,7 @@
 """Files that are read in pieces: the same model and the same answers as from memory."""
 
 import gzip
+import json
 import resource
 import subprocess
 import sys
@@ -10,8 +11,12 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credalchain import load_model
+from credalchain import CredalChainClassifier, load_model
+from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import stream
+from credalchain.labels import as_labels
+from credalchain.metrics import MEASURES
+from credalchain.model_selection import predict_along, score_path
 from shell import credalchain, credalchain_process
 
 N = 400
@@ -87,11 +92,9 @@ def test_a_piece_that_does_not_fit_is_named_and_nothing_is_written(folder, songs
         (["nothing/*.csv"], "there is no file nothing/*.csv"),
         (["empty"], "empty has no .csv, .tsv or .parquet files"),
         (["broken"], "cannot be read as a table"),
-        (
-            ["parts", "--method", "recommended"],
-            "from which only --method chain, relevance and",
-        ),
-        (["parts", "--promise", "row-error=0.1"], "from which only --method chain, relevance"),
+        (["parts", "--method", "joint"], "calibration_folds must be None for data in parts"),
+        (["parts", "--base", "logistic"], "needs all rows in memory"),
+        (["parts", "--promise", "row-error=0.1"], "with --promise does not learn"),
         (["parts", "--sample", "0"], "Invalid value for '--sample'"),
     ],
 )
@@ -180,3 +183,52 @@ def test_a_file_ten_times_as_large_as_the_memory_it_may_take(tmp_path):
         "fit", "large.csv.gz", *given, cwd=tmp_path, preexec_fn=little_memory
     )
     assert f"{blocks * 50_000} rows, 20 features, 2 labels" in done.stderr
+
+
+def test_evaluate_in_pieces(folder):
+    """The same whatever the pieces, and about what cross-validation in memory finds."""
+    options = ("--labels", "rock,calm", "--folds", "4", "--s", "0,2", "--json")
+    found = {}
+    for source in ("songs.csv", "parts", "songs.csv.gz", "parquet"):
+        done = credalchain("evaluate", source, *options, cwd=folder)
+        found[source] = json.loads(done.stdout)
+    assert found["parts"] == found["songs.csv.gz"] == found["parquet"]
+    for whole, pieces in zip(found["songs.csv"], found["parts"], strict=True):
+        assert whole["labels"]["rock"]["support"] == pieces["labels"]["rock"]["support"]
+        for name, score in whole["measures"].items():
+            assert abs(score["mean"] - pieces["measures"][name]["mean"]) < 0.08
+
+
+def test_evaluate_in_pieces_is_what_memory_finds_on_the_same_folds(folder, songs):
+    X = songs.drop(columns=["rock", "calm"]).assign(code=songs.code.astype(str))
+    Y = songs[["rock", "calm"]]
+    tested = row_hashes(0, N) % np.uint64(3)
+    scores = []
+    for fold in range(3):
+        train, test = tested != fold, tested == fold
+        chain = CredalChainClassifier(random_state=0).fit(X[train], Y[train])
+        path = predict_along(chain, X[test], [0.0, 2.0], MEASURES)
+        scores.append(score_path(MEASURES, as_labels(Y[test]), path))
+    expected = np.mean(scores, axis=0)
+    options = ("--labels", "rock,calm", "--folds", "3", "--s", "0,2", "--json")
+    done = json.loads(credalchain("evaluate", "parts", *options, cwd=folder).stdout)
+    for at, value in enumerate(done):
+        for row, name in zip(expected, MEASURES, strict=True):
+            assert value["measures"][name]["mean"] == pytest.approx(row[at], abs=1e-12)
+
+
+def test_the_recommended_method_in_pieces(folder):
+    options = ("--labels", "rock,calm", "--method", "recommended", "--trees", "5")
+    done = credalchain("fit", "parts", *options, "--sample", "90", "--out", "m", cwd=folder)
+    assert "trees grown on 90 of 400 rows, leaves counted over all rows" in done.stderr
+    assert f"{N} rows, 3 features, 2 labels -> m" in done.stderr
+    credalchain("predict", "m", "parts", "--out", "b.csv", cwd=folder)
+    assert len(pd.read_csv(folder / "b.csv")) == N
+    done = credalchain("evaluate", "parts", *options, "--folds", "2", cwd=folder)
+    assert "reward = 0.3" in done.stdout
+    done = credalchain("evaluate", "parts", *options, "--folds", "300", cwd=folder, status=1)
+    assert "--folds 300" in done.stderr
+    done = credalchain(
+        "fit", "parts", *options, "--promise", "row-error=0.2", "--out", "m", cwd=folder, status=1
+    )
+    assert "does not learn" in done.stderr

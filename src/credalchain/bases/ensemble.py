@@ -85,6 +85,20 @@ class EnsembleModel(ChainModel):
         updated = {key: model.update(X, Y) for key, model in updated.items()}  # type: ignore[attr-defined]
         return EnsembleModel([updated[id(model)] for model in self.models], self.orders)
 
+    def count_rows(self, encoded: Any, labels: Labels) -> list[Any]:
+        """The counts of all chains, one after the other; see :class:`ForestChainModel`."""
+        return [one for model in self.models for one in model.count_rows(encoded, labels)]  # type: ignore[attr-defined]
+
+    def with_counts(self, more: Sequence[Any]) -> "EnsembleModel":
+        """The same chains, with rows counted besides."""
+        m = self.n_labels
+        parts = [more[at : at + m] for at in range(0, len(more), m)]
+        models = [
+            model.with_counts(part)  # type: ignore[attr-defined]
+            for model, part in zip(self.models, parts, strict=True)
+        ]
+        return EnsembleModel(models, self.orders)
+
     def infer(self, encoded: EnsembleRows, request: Request) -> Answer:
         """The chains one after the other, each on the threads that the request allows.
 

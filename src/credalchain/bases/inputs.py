@@ -36,6 +36,8 @@ class TableEncoder:
     @classmethod
     def learn(cls, X: Any, *, one_hot: bool) -> "TableEncoder":
         """From checked training rows."""
+        if isinstance(X, EncodedRows):
+            return X.encoder
         words, empty = {}, set()
         if not _is_plain(X):
             for i, (name, column) in enumerate(named_columns(X)):
@@ -48,6 +50,8 @@ class TableEncoder:
 
     def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """Checked rows as a dense array."""
+        if isinstance(X, EncodedRows):
+            return np.ascontiguousarray(X.numbers, dtype=dtype)
         self._check_sparse(X)
         if sparse.issparse(X):
             numbers = np.asarray(X.toarray(), dtype=np.float64)
@@ -125,6 +129,18 @@ class TableEncoder:
             return [(codes == v).astype(np.float64) for v in range(categories.n_categories)]
         seen = (codes >= 0) & (codes < categories.n_categories)
         return [np.where(seen, codes, np.nan)]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """Rows that an encoder has turned into numbers already, in the place of a table."""
+
+    encoder: TableEncoder
+    numbers: NDArray[np.float32]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.numbers.shape
 
 
 def _is_plain(X: Any) -> bool:

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from credalchain.bases.inputs import TableEncoder
 from credalchain.chunks.sampling import EVERYTHING, row_hashes
 from credalchain.preprocessing import (
     Binning,
@@ -215,6 +216,23 @@ def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
     if summary.names is not None:
         discretizer.feature_names_in_ = np.array(summary.names, dtype=object)
     return discretizer
+
+
+def learn_encoder(summary: Summary) -> TableEncoder:
+    """The encoder that :class:`TableEncoder` would learn from all rows."""
+    columns = summary.columns or ()
+    words = {
+        at: Categories(column.keys)
+        for at, column in enumerate(columns)
+        if column.kind in ("texts", "categories") and len(column.keys) and _are_words(column.keys)
+    }
+    is_table = summary.names is not None or bool(words)
+    empty = [at for at, column in enumerate(columns) if column.kind == "nothing" and is_table]
+    return TableEncoder(summary.n_columns, words, False, tuple(empty))
+
+
+def _are_words(keys: NDArray[Any]) -> bool:
+    return keys.dtype.kind != "f"
 
 
 def _binning(column: Column, sample: NDArray[np.float64], n_bins: int) -> Binning:

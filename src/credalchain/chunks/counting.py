@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.naive.counts import ChainCounts
 from credalchain.chunks.columns import Summary, learn_bins, summarize
-from credalchain.chunks.parts import Parts, label_names
+from credalchain.chunks.parts import Parts, label_names, why_refused
 from credalchain.labels import as_labels
 from credalchain.preprocessing import Discretizer, as_rows
 
@@ -94,21 +94,12 @@ def _summary(part: str, X: Any, Y: Any, first: int, limit: Any) -> Summary:
     return summarize(part, as_rows(X), first, limit)
 
 
-def _doubt(Y: Any) -> str:
-    """Why these labels would be refused by themselves, though each is legal."""
-    try:
-        as_labels(Y)
-    except ValueError as error:
-        return str(error)
-    return ""
-
-
 def _counts(part: str, X: Any, Y: Any, first: int, discretizer: Any) -> PartCounts:
     """Of one part; of a part without rows, nothing but its shape."""
     X, labels = as_rows(X), as_labels(Y, require_zero=False)
     if X.shape[0] > 0:
         counts = ChainCounts.from_rows(X, labels, discretizer)
-        return PartCounts(label_names(Y), counts, _doubt(Y))
+        return PartCounts(label_names(Y), counts, why_refused(Y))
     m = labels.shape[1]
     k = np.zeros(X.shape[1], np.int64) if discretizer is None else discretizer.n_categories_
     empty = [np.zeros(shape, np.int64) for shape in ((m, 2), (int(k.sum()), m, 2), (m, 2, m, 2))]

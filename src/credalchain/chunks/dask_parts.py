@@ -1,6 +1,7 @@
 """Dask collections: parts to learn from, and lazy predictions."""
 
-from collections.abc import Callable
+import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -49,7 +50,7 @@ class DaskParts:
         while len(sums) > 1:
             sums = [add(sums[at : at + _AT_ONCE], trim) for at in range(0, len(sums), _AT_ONCE)]
         (total,) = sums
-        found: Total = total.compute()
+        found: Total = _computed(total, [*zip(self.X, self.Y, strict=True)])
         return found
 
     def hash_limit(self, size: int) -> Any:
@@ -94,7 +95,38 @@ def part_lengths(X: Any, parts: list[Any]) -> list[int]:
     from dask.delayed import delayed
 
     count = delayed(_n_rows, pure=False)
-    return list(delayed([count(part) for part in parts]).compute())
+    return list(_computed(delayed([count(part) for part in parts]), parts))
+
+
+def _computed(total: Any, parts: Sequence[Any]) -> Any:
+    """The value of something that is made of ``parts``; one that cannot be read is named."""
+    try:
+        with warnings.catch_warnings():  # what is shared is large, and there once
+            warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+            return total.compute()
+    except Exception as error:
+        if "partition " in str(error):
+            raise
+        number = _unreadable(parts)
+        if number is None:
+            raise
+        raise ValueError(f"partition {number} cannot be read: {error}") from error
+
+
+def _unreadable(parts: Sequence[Any]) -> int | None:
+    """The first partition that fails by itself."""
+    from dask.delayed import delayed
+
+    for number, part in enumerate(parts):
+        try:
+            delayed(_nothing, pure=False)(part).compute()
+        except Exception:
+            return number
+    return None
+
+
+def _nothing(part: Any) -> None:
+    """For who wants to see whether a part is there."""
 
 
 def _n_rows(X: Any) -> int:

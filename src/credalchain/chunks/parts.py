@@ -5,7 +5,7 @@ from typing import Any, Protocol, TypeVar
 
 from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import EVERYTHING
-from credalchain.labels import column_names
+from credalchain.labels import as_labels, column_names
 from credalchain.preprocessing import as_rows
 
 Total = TypeVar("Total")
@@ -93,3 +93,12 @@ def label_names(Y: Any) -> tuple[str, ...] | None:
     """Names of label columns, if they have such."""
     names = column_names(Y)
     return None if names is None else tuple(names)
+
+
+def why_refused(Y: Any) -> str:
+    """Why these labels would be refused by themselves, though each is legal; "" if not."""
+    try:
+        as_labels(Y)
+    except ValueError as error:
+        return str(error)
+    return ""

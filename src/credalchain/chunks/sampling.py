@@ -49,3 +49,12 @@ def _up_to(bound: np.uint64, first: int, n_rows: int) -> Numbers:
 def sampled_rows(first: int, n: int, limit: np.uint64) -> NDArray[np.int64]:
     """Which of the rows first, ..., first + n - 1 are in the sample, counted from ``first``."""
     return np.flatnonzero(row_hashes(first, n) <= limit)
+
+
+def uniform_numbers(first: int, n: int, m: int) -> NDArray[np.float64]:
+    """Numbers from 0 to 1 for the rows first, first + 1, ..., m for each: (n, m).
+
+    They have nothing to do with the hashes by which rows are chosen.
+    """
+    hashes = row_hashes(2**63 + first * m, n * m)
+    return np.asarray((hashes >> np.uint64(11)) * 2.0**-53).reshape(n, m)

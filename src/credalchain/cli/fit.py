@@ -5,8 +5,7 @@ from typing import Annotated, Any
 import typer
 
 from credalchain.bases.wrapper.codec import check_can_be_saved
-from credalchain.chunks.columns import ColumnConflictError
-from credalchain.chunks.counting import SAMPLE_SIZE
+from credalchain.chunks import counting, trees
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import check_calibration, read_promise
@@ -40,13 +39,14 @@ def fit(
         float, typer.Option(help="Share of the rows that is kept apart for the promise.")
     ] = _CALIBRATION,
     sample: Annotated[
-        int,
+        int | None,
         typer.Option(
-            help="Rows from which bins are learned if DATA is read in pieces (a folder, a glob, a "
-            "compressed or a very large file), chosen by a hash of their numbers.",
+            help="Rows from which bins or trees are learned if DATA is read in pieces (a folder, a "
+            "glob, a compressed or a very large file), chosen by a hash of their numbers; "
+            f"{counting.SAMPLE_SIZE} for bins and {trees.SAMPLE_SIZE} for trees, if not given.",
             min=1,
         ),
-    ] = SAMPLE_SIZE,
+    ] = None,
     *,
     options: o.ClassifierOptions,
 ) -> None:
@@ -90,25 +90,16 @@ def fit(
 
 
 def _fit_in_pieces(
-    classifier: Any, data: str, labels: list[str], ignore: str, out: str, sample: int
+    classifier: Any, data: str, labels: list[str], ignore: str, out: str, sample: int | None
 ) -> None:
     """In constant memory, whatever the size of the data."""
     if not hasattr(classifier, "fit_chunks"):
         raise ValueError(
-            f"{data} is read in pieces, from which only --method chain, relevance and ensemble "
-            "learn, without --promise."
+            f"{data} is read in pieces, from which a classifier with --promise does not learn."
         )
     pieces = LabelledPieces(data, labels, ignore)
-    while True:
-        try:
-            classifier.fit_chunks(pieces, sample_size=sample)
-            break
-        except ColumnConflictError as conflict:  # texts that look like numbers in some pieces
-            if conflict.kinds != {"numbers", "texts"} or conflict.column in pieces.text_columns:
-                raise
-            note(f"note: {conflict} It is taken as text, and read again.")
-            pieces.text_columns.append(conflict.column)
+    pieces.fit(classifier, sample_size=sample)
     save_model(classifier, out)
-    note(classifier.bins_source_)
-    n_features, n_labels = classifier.n_features_in_, classifier.n_labels_
+    note(classifier.learned_from_)
+    n_features, n_labels = classifier.n_features_in_, len(classifier.label_names_)
     note(f"{pieces.n_rows} rows, {n_features} features, {n_labels} labels -> {out}")

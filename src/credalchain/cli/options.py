@@ -23,7 +23,7 @@ from credalchain.preprocessing import Discretizer
 
 _DATA_HELP = (
     "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; mulan:NAME. "
-    "fit and predict read a folder, a glob, a compressed or very large file in pieces."
+    "fit, predict and evaluate read a folder, a glob, a compressed or very large file in pieces."
 )
 Data = Annotated[str, typer.Argument(help=_DATA_HELP)]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]

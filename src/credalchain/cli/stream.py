@@ -11,6 +11,7 @@ from typing import Any
 
 import pandas as pd
 
+from credalchain.chunks.columns import ColumnConflictError
 from credalchain.cli.console import is_quiet, note
 from credalchain.cli.tables import pick_columns, pick_labels
 from credalchain.files import replacing
@@ -123,6 +124,19 @@ class LabelledPieces:
         self.source, self.labels, self.ignore = source, labels, ignore
         self.text_columns: list[str] = []
         self.n_rows = 0
+
+    def fit(self, classifier: Any, chunks: Any = None, sample_size: int | None = None) -> Any:
+        """``fit_chunks`` on all rows, or on ``chunks`` made of these pieces."""
+        while True:
+            try:
+                return classifier.fit_chunks(
+                    self if chunks is None else chunks, sample_size=sample_size
+                )
+            except ColumnConflictError as conflict:  # texts that look like numbers in some pieces
+                if conflict.kinds != {"numbers", "texts"} or conflict.column in self.text_columns:
+                    raise
+                note(f"note: {conflict} It is taken as text, and read again.")
+                self.text_columns.append(conflict.column)
 
     def __call__(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
         self.n_rows = 0

@@ -14,7 +14,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain.bases.protocol import Labels, Order, Request
-from credalchain.chunks.dask_parts import is_dask
+from credalchain.chunks.dask_parts import DaskParts, is_dask
+from credalchain.chunks.parts import ChunkParts
+from credalchain.chunks.trees import SAMPLE_SIZE, Sampled, sample_parts
 from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
@@ -22,7 +24,7 @@ from credalchain.metrics import utility_65
 from credalchain.preprocessing import read_table
 from credalchain.strategies import get_strategy
 from credalchain.text import visible
-from credalchain.validation import check_n_jobs, check_s, check_thresholds
+from credalchain.validation import check_n_jobs, check_s, check_thresholds, check_whole
 
 
 class CautiousTagsMixin:
@@ -64,8 +66,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
-            NaN is a missing value. Chains over ``NaiveCredal`` count a dask array or data frame
-            partition by partition, with bins from a sample of rows (as ``fit_chunks``).
+            NaN is a missing value. A dask array or data frame is counted partition by partition
+            (as in ``fit_chunks``), where what is learned can be counted.
         Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
             0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
             distinct values works as a single label. A dask collection if X is one.
@@ -80,16 +82,64 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         instead.
         """
         if is_dask(X):
-            return self._fit_dask(X, Y)
+            return self._fit_from(DaskParts(X, Y))
         self._fit_first(X, Y)
         self._warn_of_never_observed()
         return self
 
-    def _fit_dask(self, X: Any, Y: Any) -> Any:
-        raise TypeError(
-            f"{type(self).__name__} needs all rows in memory, got a dask collection: pass "
-            "X.compute() and Y.compute(), if they fit."
+    def fit_chunks(self, chunks: Any, *, sample_size: int | None = None) -> Any:
+        """Learn from data that does not fit into memory, one chunk after the other.
+
+        Counts are those of all rows. Bins of numeric columns, or trees, are learned from a sample
+        of rows, chosen by a hash of their numbers: the same however rows are cut into chunks,
+        and all rows if there are not more; then the model is the same as that of ``fit``, bit
+        for bit. Categories are those of all rows. ``learned_from_`` says what was done.
+
+        Parameters
+        ----------
+        chunks : iterable of (X, Y), or callable that gives one
+            Gone through two or three times, so an iterator has to come from a callable; once
+            if bins are given.
+        sample_size : int, default=None
+            None means 100000 rows for bins, 20000 for trees.
+        """
+        return self._fit_from(ChunkParts(chunks), sample_size)
+
+    def _fit_from(self, parts: Any, sample_size: int | None = None) -> Any:
+        if sample_size is not None:
+            check_whole("sample_size", sample_size)
+        self._fit_parts(parts, sample_size)
+        self._warn_of_never_observed()
+        return self
+
+    def _fit_parts(self, parts: Any, sample_size: int | None) -> None:
+        raise TypeError(f"{type(self).__name__} needs all rows in memory.")
+
+    def _take_sample(self, parts: Any, sample_size: int | None) -> Sampled:
+        """The rows that trees are grown on; what is known of columns and labels is set."""
+        sampled = sample_parts(parts, sample_size or SAMPLE_SIZE)
+        names = sampled.feature_names
+        self._take_names(
+            sampled.X.shape[1],
+            None if names is None else np.array(names, dtype=object),
+            sampled.labels.shape[1],
+            sampled.label_names,
         )
+        self.learned_from_ = sampled.source
+        return sampled
+
+    def _take_names(
+        self, n_features: int, feature_names: Any, n_labels: int, label_names: Any
+    ) -> None:
+        self.targets_ = Targets.of_labels(
+            n_labels, None if label_names is None else list(label_names)
+        )
+        self.n_features_in_ = n_features
+        if feature_names is not None:
+            self.feature_names_in_ = feature_names
+        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
+            del self.feature_names_in_
+        self.check_parameters()
 
     def _warn_of_never_observed(self) -> None:
         never = self.model_.never_observed()
@@ -107,6 +157,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
             )
+        self.__dict__.pop("learned_from_", None)  # of an earlier fit
         self.targets_, labels = Targets.learn(Y, classes)
         check_consistent_length(X, labels)
         self.check_parameters()

@@ -10,13 +10,10 @@ from sklearn.utils.validation import check_consistent_length
 
 from credalchain.bases.naive import NaiveCredal
 from credalchain.bases.protocol import Labels
-from credalchain.chunks.counting import SAMPLE_SIZE, count_parts
-from credalchain.chunks.dask_parts import DaskParts
-from credalchain.chunks.parts import ChunkParts
+from credalchain.chunks import counting
+from credalchain.chunks.trees import ChainCounter, count_others
 from credalchain.estimators.base import CredalClassifier
-from credalchain.estimators.targets import Targets
 from credalchain.preprocessing import read_table
-from credalchain.validation import check_whole
 
 
 def _supports_partial_fit(classifier: Any) -> bool:
@@ -54,44 +51,27 @@ class ChainedClassifier(CredalClassifier):
         self.model_ = self.model_.update(X, labels)
         return self
 
-    def _fit_dask(self, X: Any, Y: Any) -> Any:
-        return self._fit_parts(DaskParts(X, Y), SAMPLE_SIZE)
-
-    def fit_chunks(self, chunks: Any, *, sample_size: int = SAMPLE_SIZE) -> Any:
-        """Learn from data that does not fit into memory, one chunk after the other.
-
-        The model is the same, bit for bit, as that of ``fit`` on all rows with the same bins.
-
-        Parameters
-        ----------
-        chunks : iterable of (X, Y), or callable that gives one
-            Gone through twice if bins are learned, so an iterator has to come from a callable.
-        sample_size : int, default=100000
-            Rows from which bins of numeric columns are learned, chosen by a hash of their
-            numbers: the same however rows are cut into chunks, and all rows if there are not
-            more. Categories are those of all rows. ``bins_source_`` says what was done.
-        """
-        check_whole("sample_size", sample_size)
-        return self._fit_parts(ChunkParts(chunks), sample_size)
-
-    def _fit_parts(self, parts: Any, sample_size: int) -> Any:
+    def _fit_parts(self, parts: Any, sample_size: int | None) -> None:
         base = self.unfitted_base()
-        if not hasattr(base, "unfitted_discretizer"):
-            raise TypeError(f"base {base!r} does not learn from counts, so not from parts of data.")
-        found = count_parts(parts, base.unfitted_discretizer(), sample_size)
-        labels = None if found.label_names is None else list(found.label_names)
-        self.targets_ = Targets.of_labels(found.counts.n_labels, labels)
-        self.n_features_in_ = found.counts.n_features
+        if hasattr(base, "unfitted_discretizer"):
+            self._fit_counts(parts, base, sample_size or counting.SAMPLE_SIZE)
+        elif getattr(base, "counts_more_rows", False):
+            sampled = self._take_sample(parts, sample_size)
+            model = self._learn(sampled.X, sampled.labels)
+            others = count_others(parts, sampled, ChainCounter(model))
+            self.model_ = model if others is None else model.with_counts(others.counts)
+        else:
+            raise TypeError(
+                f"base {base!r} needs all rows in memory: it learns neither from counts nor on "
+                "a sample of rows."
+            )
+
+    def _fit_counts(self, parts: Any, base: Any, sample_size: int) -> None:
+        found = counting.count_parts(parts, base.unfitted_discretizer(), sample_size)
         names = getattr(found.discretizer, "feature_names_in_", None)
-        if names is not None:
-            self.feature_names_in_ = names
-        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
-            del self.feature_names_in_
-        self.check_parameters()
+        self._take_names(found.counts.n_features, names, found.counts.n_labels, found.label_names)
         self._take_counted(base.from_counts(found.counts, found.discretizer))
-        self.bins_source_ = found.bins
-        self._warn_of_never_observed()
-        return self
+        self.learned_from_ = found.bins
 
     def _take_counted(self, model: Any) -> None:
         """A model from counts, which serves every order; several chains override this."""

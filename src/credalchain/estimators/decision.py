@@ -1,7 +1,7 @@
 """Deciding what to answer: all labels of a row together."""
 
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import repeat
 from typing import Any
@@ -15,10 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.protocol import Answer, Exactness, Labels, Ranks, uniform_exactness
+from credalchain.chunks.dask_parts import is_dask
 from credalchain.estimators.base import CautiousTagsMixin, CredalClassifier
 from credalchain.estimators.calibration import best_exponent, sharpened
 from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.joint_forest import CredalJointForest
+from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.sampling import sample_labels
 from credalchain.estimators.targets import Targets
@@ -132,12 +134,40 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self._check()
         if self.joint == "sampled" and isinstance(self._unfitted(), CredalJointForest):
             raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
+        if is_dask(X):
+            return self._fit_uncalibrated(lambda estimator: estimator.fit(X, Y))
         X = as_rows(X)
         self._take(self._unfitted().fit(X, Y))
         if self.calibration_folds is not None and not self._has_joint_model():
             labels = self.estimator_.read_labels(Y)
             self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
         return self
+
+    def fit_chunks(self, chunks: Any, *, sample_size: int | None = None) -> "JointDecision":
+        """Fit the estimator inside on data that does not fit into memory; see its ``fit_chunks``.
+
+        For the default estimator, or with ``calibration_folds=None``.
+        """
+        self._check()
+        return self._fit_uncalibrated(
+            lambda estimator: estimator.fit_chunks(chunks, sample_size=sample_size)
+        )
+
+    def _fit_uncalibrated(self, fit: Callable[[Any], Any]) -> "JointDecision":
+        unfitted = self._unfitted()
+        if self.calibration_folds is not None and not isinstance(unfitted, CredalJointForest):
+            raise ValueError(
+                "calibration_folds must be None for data in parts, because folds need all rows in "
+                f"memory, got {self.calibration_folds!r}."
+            )
+        self._take(fit(unfitted))
+        return self
+
+    @property
+    def learned_from_(self) -> str:
+        """As that of the estimator, after a fit on data in parts."""
+        found: str = self.estimator_.learned_from_
+        return found
 
     @classmethod
     def from_fitted(cls, estimator: Any, **params: Any) -> "JointDecision":
@@ -209,6 +239,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def predict(self, X: Any) -> NDArray[Any]:
         """Every label answered: by the likeliest label vector, or the estimator's ``predict``."""
         check_is_fitted(self, "estimator_")
+        if is_dask(X):
+            lazy: NDArray[Any] = predict_lazily(self, "predict", X, np.int64)
+            return lazy
         if not self._has_joint_model():
             return np.asarray(self.estimator_.predict(X))
         answers = np.where(self.estimator_.model_.never_observed(), 0, self.decide(X).answers)
@@ -219,7 +252,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(X))
 
-    def infer(self, X: Any, *, reward: float | None = None, known: Any = None) -> CredalPrediction:
+    def infer(self, X: Any, *, reward: float | None = None, known: Any = None) -> Any:
         """Labels decided jointly, with the (calibrated) probabilities they were decided from.
 
         Parameters
@@ -229,7 +262,18 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             In place of the parameter ``reward``.
         known : array-like of shape (n, m), optional
             Labels that were answered already, -1 elsewhere.
+
+        Returns
+        -------
+        CredalPrediction; LazyPrediction for a dask collection
         """
+        if is_dask(X):
+            check_is_fitted(self, "estimator_")
+            if known is not None:
+                raise ValueError(
+                    "known must be None for a dask collection: ask for its partitions."
+                )
+            return LazyPrediction(self, X, {"reward": reward})
         decided = self.decide(X, known=known)
         labels = decided.labels([self.reward if reward is None else reward])
         shape = (1, 1, *decided.answers.shape)
@@ -244,6 +288,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
         ``known`` (n, m) holds labels that were answered already, -1 elsewhere.
         """
+        if is_dask(X) and known is None:
+            check_is_fitted(self, "estimator_")
+            lazy: Labels = predict_lazily(self, "predict_partial", X, np.int8)
+            return lazy
         return np.asarray(self.predict_path(X, [self.reward], known=known)[0])
 
     def predict_interval(self, X: Any) -> FloatArray:

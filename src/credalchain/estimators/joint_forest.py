@@ -12,6 +12,7 @@ from sklearn.utils import check_random_state
 
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves
+from credalchain.bases.joint.counting import LeafCounter, LeafCounts, with_counts
 from credalchain.bases.joint.growing import (
     default_forest,
     fill_missing,
@@ -23,6 +24,7 @@ from credalchain.bases.joint.members import FittedMember, KernelPowerset, checke
 from credalchain.bases.joint.mixing import learn_shares, score_weights
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.protocol import Labels, Request
+from credalchain.chunks.trees import count_others
 from credalchain.estimators.base import CredalClassifier
 from credalchain.labels import MISSING, as_labels
 from credalchain.progress import Progress
@@ -174,7 +176,21 @@ class CredalJointForest(CredalClassifier):
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> None:
         return None
 
-    def _learn(self, X: Any, labels: Labels) -> JointModel:
+    def _fit_parts(self, parts: Any, sample_size: int | None) -> None:
+        sampled = self._take_sample(parts, sample_size)
+        self.model_ = self._learn(
+            sampled.X, sampled.labels, lambda counter: count_others(parts, sampled, counter)
+        )
+        if not sampled.is_everything:
+            self.model_.row_numbers = sampled.row
+
+    def _learn(
+        self,
+        X: Any,
+        labels: Labels,
+        count: Callable[[LeafCounter], LeafCounts | None] | None = None,
+    ) -> JointModel:
+        """``count`` gives the counts of rows that trees are not grown on."""
         self.order_ = None
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)
@@ -191,6 +207,11 @@ class CredalJointForest(CredalClassifier):
             seed=seed,
             progress=Progress("trees", shown=self.verbose > 0),
         )
+        if count is not None:
+            draws = self.missing == "ignorable"
+            others = count(LeafCounter(grown.trees, grown.leaves, draws))
+            if others is not None:
+                grown = grown._replace(leaves=with_counts(grown.leaves, others))
         scores = [out_of_bag_scores(grown, labels, n_jobs)]
         fitted = self._fit_members(encoder.indicators(numbers), grown.leaves, labels, rng)
         scores += [held_out for _, held_out in fitted]
@@ -221,9 +242,10 @@ class CredalJointForest(CredalClassifier):
             return []
         is_observed = leaves.says.max(axis=0) == 1
         vectors = np.where(is_observed, leaves.says[1] == 1, MISSING).astype(np.int8)
+        vector_of = leaves.vector_of[: len(labels)][complete]
         fitted = []
         for member in self._unfitted_members():
-            found = member.fit_vectors(X[complete], leaves.vector_of[complete], vectors, rng)
+            found = member.fit_vectors(X[complete], vector_of, vectors, rng)
             if found is None:  # nothing to learn
                 continue
             if not isinstance(found, tuple) or len(found) != 2:

@@ -50,6 +50,7 @@ class CredalForest(BaseEstimator):
     """
 
     supports_partial_fit = False
+    counts_more_rows = True  # its models have count_rows and with_counts
 
     def __init__(self, forest: Any = None) -> None:
         self.forest = forest

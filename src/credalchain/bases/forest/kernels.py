@@ -103,3 +103,35 @@ def forest_bounds(
             total_lower += lower
             total_upper += upper
         bounds[at, 0], bounds[at, 1] = total_lower / n_trees, total_upper / n_trees
+
+
+@kernel
+def count_rows(
+    X: NDArray[np.float32],
+    rows: NDArray[np.intp],
+    labels: NDArray[np.int8],
+    j: int,
+    feature: NDArray[np.int32],
+    threshold: NDArray[np.float64],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    missing_left: NDArray[np.bool_],
+    roots: NDArray[np.int32],
+    counts: NDArray[np.float64],
+) -> None:
+    """Add ``rows`` to ``counts`` (nodes, 2) of all nodes they come through, by their label j."""
+    for at in range(rows.shape[0]):
+        row = rows[at]
+        y = labels[row, j]
+        for root in roots:
+            node = root
+            counts[node, y] += 1.0
+            while feature[node] != LEAF:
+                column = feature[node]
+                value = X[row, column] if column >= 0 else np.float32(labels[row, -1 - column])
+                if math.isnan(value) or (column < 0 and value < 0):
+                    to_left = missing_left[node]
+                else:
+                    to_left = value <= threshold[node]
+                node = left[node] if to_left else right[node]
+                counts[node, y] += 1.0

@@ -1,6 +1,7 @@
 """The fitted chain of forests and the walk along it."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -50,6 +51,22 @@ class ForestChainModel(ChainModel):
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([forest is None for forest in self.forests])
+
+    def count_rows(self, encoded: NDArray[np.float32], labels: Labels) -> list[NDArray[np.float64]]:
+        """Of rows that no tree was grown on: how many come to each node, for every label."""
+        forests = [PackedForest.single_leaf() if one is None else one for one in self.forests]
+        return [forest.count(encoded, labels, j) for j, forest in enumerate(forests)]
+
+    def with_counts(self, more: Sequence[NDArray[np.float64]]) -> "ForestChainModel":
+        """The same trees, with such rows counted besides."""
+        forests = []
+        for forest, counts in zip(self.forests, more, strict=True):
+            if forest is None and counts.any():
+                forest = PackedForest.single_leaf()
+            if forest is not None:
+                forest = replace(forest, counts=forest.counts + counts)
+            forests.append(forest)
+        return ForestChainModel(forests, self.encoder)
 
     def exact_bounds(
         self, encoded: NDArray[np.float32], *, s: float, strategy: Strategy, precise: bool

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.protocol import Labels, Rows
+from credalchain.labels import MISSING
 
 LEAF = 2**31 - 1  # in place of the feature that a node splits on
 
@@ -60,6 +61,39 @@ class PackedForest:
             bounds,
         )
         return bounds
+
+    @classmethod
+    def single_leaf(cls) -> "PackedForest":
+        """A tree that asks nothing, without rows: for a label of which only others are known."""
+        return cls(
+            np.array([LEAF], np.int32),
+            np.full(1, -2.0),
+            np.zeros(1, np.int32),
+            np.zeros(1, np.int32),
+            np.zeros(1, bool),
+            np.zeros((1, 2)),
+            np.zeros(1, np.int32),
+        )
+
+    def count(self, X: NDArray[np.float32], labels: Labels, j: int) -> NDArray[np.float64]:
+        """Rows of each class of label j in every node (nodes, 2), of rows that have the label."""
+        from credalchain.bases.forest import kernels  # imports numba
+
+        counts = np.zeros_like(self.counts)
+        kernels.count_rows(
+            X,
+            np.flatnonzero(labels[:, j] != MISSING),
+            labels,
+            j,
+            self.feature,
+            self.threshold,
+            self.left,
+            self.right,
+            self.missing_left,
+            self.roots,
+            counts,
+        )
+        return counts
 
     def exact_bounds(
         self, x: NDArray[np.float32], history: Labels, *, s: float

@@ -50,7 +50,7 @@ _TREES = {
 _LEAVES = {
     "first": ("iu", np.int64),
     "row": ("i", np.int32),
-    "times": ("u", np.uint16),
+    "times": ("u", (np.uint16, np.uint32)),
     "vector_of": ("i", np.int32),
 }
 _KERNEL = ("mean", "deviation", "centres", "coefficients", "prior", "classes")
@@ -64,6 +64,8 @@ def describe(
     arrays |= {name: getattr(model.leaves, name) for name in _LEAVES}
     arrays["says"] = model.leaves.says
     arrays["gaps"] = model.gaps
+    if model.row_numbers is not None:
+        arrays["row_numbers"] = model.row_numbers
     fitted = []
     for at, member in enumerate(model.members):
         content, its_arrays = _describe_member(member)
@@ -136,7 +138,7 @@ def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointMo
     check_nodes(trees, encoder.n_columns)
     _check_leaves(trees, leaves)
     n_columns = encoder.indicators(np.zeros((1, encoder.n_columns), np.float32)).shape[1]
-    fitted, shares, used = [], [], {*_TREES, *_LEAVES, "says", "gaps"}
+    fitted, shares, used = [], [], {*_TREES, *_LEAVES, "says", "gaps", "row_numbers"}
     for at, one in enumerate(description["fitted_members"]):
         prefix = f"{at}."
         own = {
@@ -150,9 +152,20 @@ def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointMo
     others = sorted(set(arrays) - used)
     if others:
         raise ModelFileError(f"it holds other things: {', '.join(others)}")
-    gaps = _restore_gaps(arrays, (len(leaves.vector_of), encoder.n_columns))
-    model = JointModel(trees, leaves, encoder, fitted, shares, gaps)
+    kept = _restore_row_numbers(arrays, len(leaves.vector_of))
+    n_kept = len(leaves.vector_of) if kept is None else len(kept)
+    gaps = _restore_gaps(arrays, (n_kept, encoder.n_columns))
+    model = JointModel(trees, leaves, encoder, fitted, shares, gaps, kept)
     return forest, members, model, encoder.n_columns
+
+
+def _restore_row_numbers(arrays: Arrays, n_rows: int) -> NDArray[np.int64] | None:
+    if "row_numbers" not in arrays:
+        return None
+    numbers = array(arrays, "row_numbers", "i", ndim=1).astype(np.int64)
+    if not 0 < len(numbers) <= n_rows or (np.diff(numbers, prepend=-1) <= 0).any():
+        raise ModelFileError("the numbers of training rows must increase")
+    return numbers
 
 
 def _restore_gaps(arrays: Arrays, shape: tuple[int, int]) -> NDArray[np.int64]:
@@ -166,10 +179,10 @@ def _restore_gaps(arrays: Arrays, shape: tuple[int, int]) -> NDArray[np.int64]:
     return gaps
 
 
-def _typed(arrays: Arrays, name: str, kind: str, dtype: Any) -> NDArray[Any]:
+def _typed(arrays: Arrays, name: str, kind: str, dtypes: Any) -> NDArray[Any]:
     found = array(arrays, name, kind, ndim=1)
-    if found.dtype != dtype:
-        raise ModelFileError(f"the array {name} has dtype {found.dtype}, not {np.dtype(dtype)}")
+    if found.dtype not in (dtypes if isinstance(dtypes, tuple) else (dtypes,)):
+        raise ModelFileError(f"the array {name} has a dtype that is not used here, {found.dtype}")
     return np.ascontiguousarray(found)
 
 

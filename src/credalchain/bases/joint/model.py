@@ -44,7 +44,9 @@ class JointModel:
     """Trees whose leaves hold training rows, and other models of label vectors beside them.
 
     ``members`` have ``shares``; those of the forest are in ``leaves``. ``gaps`` (2, any
-    number) are the training rows and columns where features were missing, by row.
+    number) are the training rows and columns where features were missing, by row. If only a
+    sample of the training rows is kept, ``row_numbers`` are theirs; the rows of ``leaves`` after
+    them stand for all other rows that have the same labels.
     """
 
     nested = True
@@ -59,10 +61,12 @@ class JointModel:
         members: Sequence[FittedMember] = (),
         shares: Sequence[float] = (),
         gaps: NDArray[np.int64] | None = None,
+        row_numbers: NDArray[np.int64] | None = None,
     ) -> None:
         self.trees, self.leaves, self.encoder = trees, leaves, encoder
         self._merged: tuple[Leaves, Leaves] | None = None
         self.gaps = np.empty((2, 0), dtype=np.int64) if gaps is None else gaps
+        self.row_numbers = row_numbers
         self.members, self.shares = list(members), [float(share) for share in shares]
 
     @property
@@ -71,7 +75,9 @@ class JointModel:
 
     @property
     def n_training_rows(self) -> int:
-        return len(self.leaves.vector_of)
+        """Those that are kept one by one."""
+        kept = self.leaves.vector_of if self.row_numbers is None else self.row_numbers
+        return len(kept)
 
     @property
     def exactness(self) -> Exactness:
@@ -182,7 +188,7 @@ class JointModel:
         return np.stack([bounds[:, 0], np.maximum(1.0 - bounds[:, 1], bounds[:, 0])], axis=1)
 
     def row_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
-        """Weights of the leaves on training rows, sparse (n, training rows), and the rest (n,)."""
+        """Weights of the leaves on their rows, sparse (n, rows), and the rest (n,)."""
         nodes, leaves = self.leaves_of(encoded), self.leaves
         n, n_trees = nodes.shape
         first, stop = leaves.first[nodes].ravel(), leaves.first[nodes + 1].ravel()
@@ -193,14 +199,14 @@ class JointModel:
         times = leaves.times[entries].astype(np.float64)
         n_rows = np.bincount(leaf, times, minlength=n * n_trees) + s
         weights = times / n_rows[leaf] / n_trees
-        shape = (n, self.n_training_rows)
+        shape = (n, len(leaves.vector_of))
         rest = (s / n_rows / n_trees).reshape(n, n_trees).sum(axis=1)
         return sparse.csr_array((weights, (leaf // n_trees, leaves.row[entries])), shape), rest
 
     def vector_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
         """Weights on label vectors, sparse (n, K), those of other members included; the rest."""
         by_row, rest = self.row_weights(encoded, s=s)
-        leaves, n_rows = self.leaves, self.n_training_rows
+        leaves, n_rows = self.leaves, len(self.leaves.vector_of)
         ones = (np.ones(n_rows), (np.arange(n_rows), leaves.vector_of))
         shape = (n_rows, leaves.says.shape[1])
         weights = (leaves.joint + leaves.product) * (by_row @ sparse.csr_array(ones, shape))

@@ -42,8 +42,9 @@ def similar_rows(
     vectors = leaves.says[:, leaves.vector_of[numbers]]  # (2, rows, m)
     for j in np.flatnonzero(known != MISSING).tolist():
         shares = shares * vectors[known[j], :, j]
-    heaviest = np.lexsort((numbers, -shares))[:at_most]
     total = shares.sum()
+    shares = np.where(numbers < model.n_training_rows, shares, 0.0)  # others are not kept singly
+    heaviest = np.lexsort((numbers, -shares))[:at_most]
     nodes = model.leaves_of(x)[0]
     found = []
     for at in heaviest.tolist():
@@ -66,7 +67,8 @@ def similar_rows(
             if condition.is_missing == (condition.feature in was_missing)
         ]
         weight = (leaves.joint + leaves.product) * float(shares[at] / total)
-        found.append(TrainingRow(number, weight, labels, conditions))
+        in_data = number if model.row_numbers is None else int(model.row_numbers[number])
+        found.append(TrainingRow(in_data, weight, labels, conditions))
     return found
 
 

@@ -1,0 +1,209 @@
+"""Trees for rows in parts: grown on a sample of rows, their leaves counted over all rows."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.bases.inputs import EncodedRows, TableEncoder
+from credalchain.bases.protocol import Labels
+from credalchain.chunks.columns import Summary, learn_encoder, summarize
+from credalchain.chunks.parts import Parts, label_names, why_refused
+from credalchain.chunks.sampling import EVERYTHING, row_hashes, uniform_numbers
+from credalchain.labels import as_labels
+from credalchain.preprocessing import as_rows
+
+SAMPLE_SIZE = 20_000
+_NO_ROW = np.uint64(0)  # a hash below all but one
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows chosen from some parts by their hashes (k,): numbers (k, p) and labels (k, m).
+
+    ``row`` (k,) are their numbers among all rows. ``doubt`` says what would be wrong with labels
+    if no part had a 0, ``any_zero`` whether one has.
+    """
+
+    n_rows: int
+    hashes: NDArray[np.uint64]
+    row: NDArray[np.int64]
+    numbers: NDArray[np.float32]
+    labels: Labels
+    names: tuple[str, ...] | None
+    doubt: str
+    any_zero: bool
+
+    def __add__(self, other: "Sample") -> "Sample":
+        if self.names != other.names or self.labels.shape[1] != other.labels.shape[1]:
+            raise ValueError(
+                "all parts of Y must have the same labels in the same order, got "
+                f"{self.names or self.labels.shape[1]} and {other.names or other.labels.shape[1]}."
+            )
+        return Sample(
+            self.n_rows + other.n_rows,
+            np.concatenate([self.hashes, other.hashes]),
+            np.concatenate([self.row, other.row]),
+            np.concatenate([self.numbers, other.numbers]),
+            np.concatenate([self.labels, other.labels]),
+            self.names,
+            self.doubt or other.doubt,
+            self.any_zero or other.any_zero,
+        )
+
+    def trimmed(self, size: int) -> "Sample":
+        """The same, with the ``size`` rows of the smallest hashes."""
+        if len(self.hashes) <= size:
+            return self
+        kept = np.sort(np.argpartition(self.hashes, size - 1)[:size])
+        return Sample(
+            self.n_rows, self.hashes[kept], self.row[kept], self.numbers[kept], self.labels[kept],
+            self.names, self.doubt, self.any_zero,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """What trees are grown on, and which rows these are.
+
+    Attributes
+    ----------
+    X : EncodedRows
+    labels : ndarray of int8, shape (k, m)
+    row : ndarray of shape (k,)
+        Numbers of the rows, sorted; all of them if the sample is everything.
+    limit : uint64
+        The largest hash in the sample.
+    feature_names, label_names : tuple of str or None
+    source : str
+        In words.
+    """
+
+    X: EncodedRows
+    labels: Labels
+    row: NDArray[np.int64]
+    n_rows: int
+    limit: np.uint64
+    feature_names: tuple[str, ...] | None
+    label_names: tuple[str, ...] | None
+
+    @property
+    def is_everything(self) -> bool:
+        return len(self.row) == self.n_rows
+
+    @property
+    def source(self) -> str:
+        if self.is_everything:
+            return f"trees grown on all {self.n_rows} rows"
+        return f"trees grown on {len(self.row)} of {self.n_rows} rows, leaves counted over all rows"
+
+
+def sample_parts(parts: Parts, size: int) -> Sampled:
+    """What columns hold in all parts, then rows with the smallest hashes of their numbers."""
+    columns: Summary = parts.reduce(_columns, trim=_as_it_is)
+    if columns.n_rows == 0 or columns.n_columns == 0:
+        raise ValueError(
+            f"X must have at least one row and one column, got shape "
+            f"{(columns.n_rows, columns.n_columns)}."
+        )
+    encoder = learn_encoder(columns)
+    limit = parts.hash_limit(size)
+    found: Sample = parts.reduce(_sample, encoder, limit, trim=partial(Sample.trimmed, size=size))
+    if found.doubt and not found.any_zero:
+        raise ValueError(found.doubt)
+    everything = len(found.hashes) == found.n_rows
+    return Sampled(
+        EncodedRows(encoder, found.numbers),
+        found.labels,
+        found.row,
+        found.n_rows,
+        EVERYTHING if everything else np.uint64(found.hashes.max()),
+        columns.names,
+        found.names,
+    )
+
+
+class RowCounter(Protocol):
+    """Counts rows in the leaves of trees."""
+
+    def count(self, X: NDArray[np.float32], labels: Labels, uniform: NDArray[np.float64]) -> Any:
+        """Something that can be added up, of encoded rows; ``uniform`` (n, m) are for draws."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class NodeCounts:
+    """Rows of each class in the nodes of several forests."""
+
+    counts: list[NDArray[np.float64]]
+
+    def __add__(self, other: "NodeCounts") -> "NodeCounts":
+        return NodeCounts([a + b for a, b in zip(self.counts, other.counts, strict=True)])
+
+
+@dataclass(frozen=True, eq=False)
+class ChainCounter:
+    """Counts rows in the forests of a chain, or of several."""
+
+    model: Any
+
+    def count(
+        self, X: NDArray[np.float32], labels: Labels, uniform: NDArray[np.float64]
+    ) -> NodeCounts:
+        """Of the rows that have a label, for each label."""
+        return NodeCounts(self.model.count_rows(X, labels))
+
+
+def count_others(parts: Parts, sampled: Sampled, counter: RowCounter) -> Any:
+    """The counts of all rows that are not in the sample; None if there are none."""
+    if sampled.is_everything:
+        return None
+    return parts.reduce(_counts, counter, sampled.X.encoder, sampled.limit, trim=_as_it_is)
+
+
+def _as_it_is(found: Any) -> Any:
+    return found
+
+
+def _columns(part: str, X: Any, Y: Any, first: int) -> Summary:
+    return summarize(part, as_rows(X), first, _NO_ROW)
+
+
+def _sample(part: str, X: Any, Y: Any, first: int, encoder: TableEncoder, limit: Any) -> Sample:
+    X, labels = _read(X, Y)
+    hashes = row_hashes(first, len(labels))
+    chosen = np.flatnonzero(hashes <= limit)
+    return Sample(
+        len(labels),
+        hashes[chosen],
+        first + chosen,
+        _encoded(encoder, X)[chosen],
+        labels[chosen],
+        label_names(Y),
+        why_refused(Y),
+        bool((labels == 0).any()),
+    )
+
+
+def _counts(
+    part: str, X: Any, Y: Any, first: int, counter: RowCounter, encoder: TableEncoder, limit: Any
+) -> Any:
+    X, labels = _read(X, Y)
+    others = np.flatnonzero(row_hashes(first, len(labels)) > limit)
+    uniform = uniform_numbers(first, *labels.shape)
+    return counter.count(_encoded(encoder, X)[others], labels[others], uniform[others])
+
+
+def _encoded(encoder: TableEncoder, X: Any) -> NDArray[np.float32]:
+    if X.shape[0] == 0:
+        return np.empty((0, encoder.n_columns), np.float32)
+    return encoder.encode(X, np.float32)
+
+
+def _read(X: Any, Y: Any) -> tuple[Any, Labels]:
+    X, labels = as_rows(X), as_labels(Y, require_zero=False)
+    if X.shape[0] != len(labels):
+        raise ValueError(f"X and Y must have the same rows, got {X.shape[0]} and {len(labels)}.")
+    return X, labels
