@@ -577,6 +577,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
     )
 
 
+@pytest.mark.slow
 def test_a_killed_worker_does_not_stop_a_run(tmp_path):
     path = small(tmp_path, repeats=12)
     study = load_study(path)
@@ -591,6 +592,7 @@ def test_a_killed_worker_does_not_stop_a_run(tmp_path):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_workers_leave_with_their_parent(tmp_path, how):
     process = run_under_way(small(tmp_path, repeats=30))
@@ -616,6 +618,7 @@ class Deadly(BaseEstimator):
 """
 
 
+@pytest.mark.slow
 def test_a_task_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
     """It is tried twice, the tasks beside it are done, and the next run goes on."""
     (tmp_path / "deadly.py").write_text(DEADLY)

@@ -112,6 +112,7 @@ def test_conformal_promises_hold_on_average(name, level):
     assert completeness.mean() > 0.05
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", list(RISKS))
 def test_promises_with_confidence_hold_almost_always(name):
     turns, level, confidence = 150, 0.2, 0.8
@@ -122,6 +123,7 @@ def test_promises_with_confidence_hold_almost_always(name):
     assert (risks > 0).mean() > 0.5
 
 
+@pytest.mark.slow
 def test_caution_tuned_on_the_rows_themselves_breaks_the_promise():
     """The boldest value whose risk in few rows is at most the level: too bold on average."""
     turns, level = 200, 0.1
@@ -476,6 +478,7 @@ def test_a_label_gets_the_boldest_value_that_its_own_rows_allow(name):
     assert "split evenly over 2 labels" in str(promised.report_)
 
 
+@pytest.mark.slow
 def test_labels_keep_their_promises_together():
     turns, level, confidence = 200, 0.1, 0.8
     broken = 0
@@ -584,6 +587,7 @@ def test_answers_by_agreement_of_fold_models():
     assert promised.predict_proba(X).shape == Y.shape
 
 
+@pytest.mark.slow
 def test_agreement_keeps_the_promise_on_average():
     level, turns = 0.25, 60
     risks = []
