@@ -25,6 +25,7 @@ from credalchain.preprocessing import Discretizer
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.curve import PromiseCurve, promise_curve
 from credalchain.promises.report import PromiseCheck, PromiseReport
+from credalchain.questions import OpenQuestion, next_questions
 from credalchain.report import partial_report
 from credalchain.strategies import Strategy, branching, marginalization, tree_marginalization
 
@@ -53,6 +54,7 @@ __all__ = [
     "LocalModel",
     "ModelFileError",
     "NaiveCredal",
+    "OpenQuestion",
     "PromiseCheck",
     "PromiseCurve",
     "PromiseReport",
@@ -67,6 +69,7 @@ __all__ = [
     "explain",
     "load_model",
     "marginalization",
+    "next_questions",
     "partial_labels",
     "partial_report",
     "partial_scorer",

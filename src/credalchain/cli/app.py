@@ -17,6 +17,7 @@ from credalchain.cli.fit import fit
 from credalchain.cli.info import info
 from credalchain.cli.predict import predict
 from credalchain.cli.promise import check, tune
+from credalchain.cli.review import review
 from credalchain.cli.study import report
 from credalchain.cli.study import run as run_command
 from credalchain.text import visible
@@ -48,6 +49,7 @@ for command in (
     demo,
 ):
     app.command(no_args_is_help=command is not demo)(command)
+app.add_typer(review, name="review")
 app.add_typer(data, name="data")
 
 

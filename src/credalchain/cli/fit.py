@@ -13,6 +13,8 @@ from credalchain.cli.stream import LabelledPieces, is_in_pieces, is_large
 from credalchain.cli.tables import read_labelled
 from credalchain.model_files import save_model
 from credalchain.promises.classifier import PromisedClassifier
+from credalchain.review.exchange import add_answers
+from credalchain.review.store import AnswerStore
 
 _CALIBRATION = 0.3
 
@@ -47,6 +49,13 @@ def fit(
             min=1,
         ),
     ] = None,
+    answers: Annotated[
+        str,
+        typer.Option(
+            help="A file of the review page: what people answered is learned from, too. Rows that "
+            "are in DATA get the labels; others are added."
+        ),
+    ] = "",
     *,
     options: o.ClassifierOptions,
 ) -> None:
@@ -73,10 +82,16 @@ def fit(
         raise ValueError(f"{name} is for --promise.")
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
-    if is_in_pieces(data) or (is_large(data) and hasattr(classifier, "fit_chunks")):
+    if answers and is_in_pieces(data):
+        raise ValueError("--answers is for data that is read whole.")
+    if is_in_pieces(data) or (not answers and is_large(data) and hasattr(classifier, "fit_chunks")):
         _fit_in_pieces(classifier, data, labels or [], ignore, out, sample)
         return
     X, Y = read_labelled(data, labels or [], ignore)
+    if answers:
+        with AnswerStore(answers, create=False) as store:
+            X, Y, n_filled, n_added = add_answers(X, Y, store)
+        note(f"{answers}: {n_filled} labels of rows in {data}, {n_added} rows added")
     if options.base == "wrapper":
         check_can_be_saved(o.wrapped_estimator(options.estimator))
     if options.method == "joint":

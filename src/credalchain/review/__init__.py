@@ -1,0 +1,1 @@
+"""The review page: people answer what was left open."""

@@ -1,0 +1,366 @@
+// The review page. Everything that comes from data is put in as text, never as HTML.
+
+const TEN = 10;
+const WORDS = { 1: "yes", 0: "no" };
+
+const at = (id) => document.getElementById(id);
+const state = { session: null, view: null, current: null, busy: false, who: "", order: "" };
+
+// -- talking to the server ---------------------------------------------------------------------
+
+async function ask(path, body) {
+  const options = body === undefined ? {} : {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  };
+  for (let attempt = 0; ; attempt += 1) {
+    try {
+      const response = await fetch(path, options);
+      const found = await response.json();
+      if (!response.ok) throw Object.assign(new Error(words(found.detail)), { told: true });
+      return found;
+    } catch (error) {
+      if (error.told || attempt === 4) throw error;
+      await new Promise((done) => setTimeout(done, 300 * 2 ** attempt)); // the same request again
+    }
+  }
+}
+
+const words = (detail) => typeof detail === "string" ? detail : "The request was not understood.";
+
+function tell(text) { at("live").textContent = text; }
+
+function trouble(error) {
+  const box = at("trouble");
+  box.hidden = error === null;
+  if (error !== null) {
+    const lost = "The server cannot be reached. What it confirmed is kept; start it again.";
+    box.textContent = error.told ? error.message : lost;
+  }
+}
+
+async function once(work) {
+  if (state.busy) return;
+  state.busy = true;
+  try {
+    await work();
+    trouble(null);
+  } catch (error) {
+    trouble(error);
+  } finally {
+    state.busy = false;
+  }
+}
+
+// -- making elements ---------------------------------------------------------------------------
+
+function make(tag, properties = {}, ...children) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(properties)) {
+    if (name in element) element[name] = value; else element.setAttribute(name, value);
+  }
+  element.append(...children.filter((child) => child !== null));
+  return element;
+}
+
+function svg(tag, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+const percent = (x) => `${(100 * x).toFixed(x > 0.995 || x < 0.005 ? 1 : 0)} %`;
+
+function interval(label) {
+  if (label.lower === null) return make("span", { className: "mark" }, "asked without a suggestion");
+  const bounds = `between ${percent(label.lower)} and ${percent(label.upper)}`;
+  const picture = svg("svg", { class: "interval", viewBox: "0 0 200 16", preserveAspectRatio: "none", role: "img", "aria-label": `probability of yes ${bounds}` });
+  picture.append(
+    svg("line", { class: "line", x1: 0, x2: 200, y1: 8, y2: 8 }),
+    svg("line", { class: "half", x1: 100, x2: 100, y1: 0, y2: 16 }),
+    svg("rect", { class: `bar ${WORDS[label.answer] ?? ""}`, x: 200 * label.lower, y: 4, width: Math.max(3, 200 * (label.upper - label.lower)), height: 8, rx: 2 }),
+  );
+  const title = svg("title", {});
+  title.textContent = bounds;
+  picture.prepend(title);
+  return picture;
+}
+
+// -- the row -----------------------------------------------------------------------------------
+
+function showProgress(progress) {
+  const numbers = [
+    ["rows left", `${progress.rows_left} of ${progress.rows}`],
+    ["labels left", progress.labels_left],
+    ["answers", progress.answers],
+    ["answers an hour", progress.answers_an_hour],
+    ["settled before", percent(progress.completeness_before)],
+    ["settled now", percent(progress.completeness)],
+  ];
+  at("numbers").replaceChildren(...numbers.map(([name, value]) =>
+    make("div", { className: "number" }, make("dt", {}, name), make("dd", {}, String(value)))));
+  at("before").style.width = `${100 * progress.completeness_before}%`;
+  at("now").style.width = `${100 * progress.completeness}%`;
+}
+
+function showContent(view) {
+  at("row-title").textContent = `Row ${view.row}`;
+  at("content").replaceChildren(...view.content.flatMap((cell, column) => {
+    let shown = String(cell.value ?? "missing");
+    if (cell.kind === "image" || cell.kind === "address") {
+      const source = cell.kind === "image" ? `/images/${view.row}/${column}` : cell.value;
+      shown = make("img", { src: source, alt: `${cell.name}: ${cell.value}`, referrerPolicy: "no-referrer" });
+    }
+    return [make("dt", {}, cell.name), make("dd", {}, shown)];
+  }));
+}
+
+const isOpen = (label) => label.source === "open" || label.source === "blind";
+
+function labelItem(j, key) {
+  const label = state.view.labels[j];
+  const word = isOpen(label) ? "open" : WORDS[label.answer];
+  const by = { person: "answered by a person", model: "answered by the model", open: "", blind: "" };
+  const others = Object.entries(label.people).map(([who, value]) => `${who}: ${WORDS[value]}`).join(", ");
+  const button = (text, name, work) =>
+    make("button", { type: "button", className: name, tabIndex: -1, "aria-label": `${text}: ${label.name}`, onclick: () => { choose(j); work(); } }, text);
+  const buttons = make("span", { className: "buttons" },
+    button("Yes", "yes", () => give(1)), button("No", "no", () => give(0)),
+    isOpen(label) ? button("Skip", "skip", () => give(null)) : null,
+    label.source === "blind" ? null : button("Why", "why", why));
+  const name = make("button", { type: "button", className: "name", tabIndex: j === state.current ? 0 : -1, onclick: () => choose(j, true) },
+    key === null ? null : make("kbd", {}, key), key === null ? null : " ", label.name);
+  if (j === state.current) name.setAttribute("aria-current", "true");
+  const marks = [by[label.source], label.changed ? "just changed" : "", others && `people disagree: ${others}`].filter(Boolean).join(" · ");
+  return make("li", { className: `label${j === state.current ? " current" : ""}${label.changed ? " changed" : ""}` },
+    make("span", {}, name, " ", make("span", { className: `word ${word}` }, word), " ", make("span", { className: "mark" }, marks)),
+    interval(label), buttons);
+}
+
+function shownLabels() {
+  const found = at("search").value.trim().toLowerCase();
+  const all = state.view.labels.map((_, j) => j);
+  const asked = state.view.asked;
+  const rest = all.filter((j) => !asked.includes(j));
+  const touched = rest.filter((j) => state.view.labels[j].source === "person" || state.view.labels[j].changed);
+  const settled = rest.filter((j) => !touched.includes(j));
+  const fits = (j) => state.view.labels[j].name.toLowerCase().includes(found);
+  if (found) return { first: [...asked, ...touched, ...settled].filter(fits), settled: [] };
+  return { first: [...asked, ...touched], settled };
+}
+
+function showLabels() {
+  const { first, settled } = shownLabels();
+  if (!first.includes(state.current) && !settled.includes(state.current)) state.current = first[0] ?? settled[0] ?? null;
+  at("labels").replaceChildren(...first.map((j, place) => labelItem(j, place < TEN ? String((place + 1) % TEN) : null)));
+  at("settled-box").hidden = settled.length === 0;
+  at("settled-title").textContent = `Answered by the model (${settled.length})`;
+  at("settled").replaceChildren(...settled.slice(0, 200).map((j) => labelItem(j, null)));
+  if (settled.includes(state.current)) at("settled-box").open = true;
+  at("search-box").hidden = state.view.labels.length <= TEN;
+  const left = state.view.asked.length;
+  at("said").textContent = left ? `${left} to answer` : "Nothing is left to answer in this row.";
+}
+
+function show(view, focus = true) {
+  if (view.row === null) {
+    state.view = null;
+    showProgress(view.progress);
+    at("row-title").textContent = "Nothing is left to answer.";
+    for (const id of ["content", "labels", "settled"]) at(id).replaceChildren();
+    at("said").textContent = "All rows are settled, or with somebody else.";
+    at("settled-box").hidden = true;
+    at("why").hidden = true;
+    at("row-title").focus();
+    tell("Nothing is left to answer.");
+    return;
+  }
+  state.view = view;
+  state.current = view.asked[0] ?? state.current ?? 0;
+  at("why").hidden = true;
+  showProgress(view.progress);
+  showContent(view);
+  showLabels();
+  if (focus) focusCurrent();
+  refreshLists();
+}
+
+function focusCurrent() {
+  const name = document.querySelector("li.current .name");
+  (name ?? at("row-title")).focus();
+  name?.scrollIntoView({ block: "nearest" });
+}
+
+function choose(j, quietly = false) {
+  state.current = j;
+  showLabels();
+  focusCurrent();
+  if (!quietly) return;
+  tell(state.view.labels[j].name);
+}
+
+// -- what people do ----------------------------------------------------------------------------
+
+const newName = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
+
+function give(value) {
+  if (state.view === null || state.current === null) return;
+  const [row, label] = [state.view.row, state.current];
+  once(async () => {
+    const view = await ask(`/api/rows/${row}/answers`, { request: newName(), who: state.who, label, value });
+    at("search").value = "";
+    const settled = view.labels.filter((one, j) => one.changed && j !== label);
+    const changes = settled.map((one) => `${one.name} ${isOpen(one) ? "open again" : WORDS[one.answer]}`).join(", ");
+    const did = value === null ? "skipped" : WORDS[value];
+    const name = view.labels[label].name;
+    const all = view.asked.length === 0 && value !== null;
+    show(view);
+    tell(`${name} ${did}. ${changes ? `Changed: ${changes}. ` : ""}${view.asked.length} left in this row.`);
+    if (all) at("next").focus();
+  });
+}
+
+function next() {
+  once(async () => {
+    const after = state.view === null ? null : state.view.row;
+    const view = await ask("/api/next", { who: state.who, order: state.order, after });
+    at("search").value = "";
+    state.current = null;
+    show(view);
+    if (view.row !== null) tell(`Row ${view.row}, ${view.asked.length} to answer.`);
+  });
+}
+
+function undo() {
+  once(async () => {
+    const view = await ask("/api/undo", { request: newName(), who: state.who });
+    show(view);
+    tell(`Taken back, row ${view.row}.`);
+  });
+}
+
+function open(row) {
+  once(async () => show(await ask(`/api/rows/${row}?who=${encodeURIComponent(state.who)}`)));
+}
+
+function why() {
+  if (state.view === null || state.current === null) return;
+  const [row, label] = [state.view.row, state.current];
+  once(async () => {
+    const found = await ask(`/api/rows/${row}/why/${label}`);
+    const parts = [];
+    if (found.reasons.length) parts.push(table(["adds to the log-odds", "because"], found.reasons.map((one) => [`${one.lower.toFixed(2)} to ${one.upper.toFixed(2)}`, one.name])));
+    if (found.similar.length) parts.push(table(["training row", "weight", "its labels", "in common"], found.similar.map((one) => [one.row, one.weight.toFixed(3), one.labels, one.in_common.join("; ")])));
+    for (const one of found.settles.filter((each) => each.labels.length)) {
+      parts.push(make("p", {}, `If ${WORDS[one.answer]}: ${one.labels.map(([name, y]) => `${name} is ${WORDS[y]}`).join(", ")}.`));
+    }
+    if (!parts.length) parts.push(make("p", {}, "This model gives bounds, but no reasons."));
+    at("why-title").textContent = `Why ${state.view.labels[label].name}? (${found.setting})`;
+    at("why-text").replaceChildren(...parts);
+    at("why").hidden = false;
+    at("why").scrollIntoView({ block: "nearest" });
+    tell(`Why ${state.view.labels[label].name}: ${at("why-text").innerText.slice(0, 400)}`);
+  });
+}
+
+function table(head, rows) {
+  return make("table", {},
+    make("thead", {}, make("tr", {}, ...head.map((text) => make("th", { scope: "col" }, text)))),
+    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell) => make("td", {}, String(cell)))))));
+}
+
+async function refreshLists() {
+  if (at("queue-box").open) {
+    const rows = await ask(`/api/queue?who=${encodeURIComponent(state.who)}&order=${encodeURIComponent(state.order)}`);
+    at("queue").replaceChildren(...rows.map((one) => make("li", {},
+      make("button", { type: "button", className: "name", onclick: () => open(one.row) }, `Row ${one.row}`),
+      make("span", { className: "mark" }, ` ${few(one.open)}`))));
+  }
+  if (at("disagreements-box").open) {
+    const { rows, blind } = await ask("/api/disagreements");
+    at("blind").textContent = blind.asked === 0 ? "" :
+      `Asked without a suggestion: ${blind.asked}, answered otherwise than the model ${blind.disagree} times (${percent(blind.low)} to ${percent(blind.high)} of such labels). ${blind.check ?? ""}`;
+    at("disagreements").replaceChildren(...rows.map((one) => make("li", {},
+      make("button", { type: "button", className: "name", onclick: () => open(one.row) }, `Row ${one.row}, ${one.label}`),
+      make("span", { className: "mark" }, ` ${Object.entries(one.people).map(([who, y]) => `${who}: ${WORDS[y]}`).join(", ")}${one.model === null ? "" : `; the model: ${WORDS[one.model]}`}`))));
+    if (!rows.length) at("disagreements").replaceChildren(make("li", { className: "mark" }, "Nowhere so far."));
+  }
+}
+
+const few = (names) => names.slice(0, 4).join(", ") + (names.length > 4 ? ` and ${names.length - 4} more` : "");
+
+// -- keys --------------------------------------------------------------------------------------
+
+function move(step) {
+  const { first, settled } = shownLabels();
+  const all = at("settled-box").open ? [...first, ...settled] : first;
+  if (!all.length) return;
+  const place = all.indexOf(state.current);
+  choose(all[(place + step + all.length) % all.length], true);
+}
+
+function jump(digit) {
+  const place = (Number(digit) + TEN - 1) % TEN;
+  const { first } = shownLabels();
+  if (place < first.length) choose(first[place], true);
+}
+
+const KEYS = {
+  y: () => give(1), n: () => give(0), s: () => give(null), u: undo, w: why,
+  ArrowDown: () => move(1), ArrowUp: () => move(-1), j: () => move(1), k: () => move(-1),
+  "/": () => { if (!at("search-box").hidden) at("search").focus(); },
+};
+
+document.addEventListener("keydown", (event) => {
+  if (event.ctrlKey || event.metaKey || event.altKey) return;
+  const target = event.target;
+  if (target === at("search")) {
+    if (event.key === "Enter" || event.key === "Escape") {
+      event.preventDefault();
+      if (event.key === "Escape") at("search").value = "";
+      showLabels();
+      focusCurrent();
+    }
+    return;
+  }
+  if (["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName)) return;
+  const onButton = target.tagName === "BUTTON" && !target.classList.contains("name");
+  const inList = target.closest("#queue, #disagreements, summary") !== null;
+  if (event.key === "Enter" && !onButton && !inList) { event.preventDefault(); next(); return; }
+  if (/^[0-9]$/.test(event.key)) { event.preventDefault(); jump(event.key); return; }
+  const work = KEYS[event.key];
+  if (work && !(inList && event.key.startsWith("Arrow"))) { event.preventDefault(); work(); }
+});
+
+// -- the beginning -------------------------------------------------------------------------------
+
+function remember() {
+  state.who = at("who").value.trim() || "me";
+  state.order = at("order").value;
+  localStorage.setItem("credalchain who", state.who);
+  localStorage.setItem("credalchain order", state.order);
+}
+
+async function begin() {
+  state.session = await ask("/api/session");
+  const { title, orders, model, progress, orphans } = state.session;
+  document.title = `${title} · credalchain`;
+  at("title").textContent = `Review of ${title}`;
+  at("model").textContent = `${model.file}, ${model.digest.slice(0, 12)}${orphans ? ` · ${orphans} answers belong to rows or labels that are not here` : ""}`;
+  at("order").replaceChildren(...orders.map((name) => make("option", { value: name }, name)));
+  at("who").value = localStorage.getItem("credalchain who") ?? "me";
+  const order = localStorage.getItem("credalchain order");
+  if (orders.includes(order)) at("order").value = order;
+  remember();
+  showProgress(progress);
+  at("next").onclick = next;
+  at("settings").onsubmit = (event) => { event.preventDefault(); remember(); next(); };
+  at("who").onchange = () => { remember(); state.view = null; next(); };
+  at("order").onchange = () => { remember(); next(); };
+  at("search").oninput = () => { if (state.view) showLabels(); };
+  for (const id of ["queue-box", "disagreements-box"]) at(id).ontoggle = () => refreshLists().catch(trouble);
+  next();
+}
+
+begin().catch(trouble);

@@ -1,0 +1,213 @@
+"""The page over HTTP: routes, and who may use them."""
+
+import hmac
+import secrets
+from importlib import resources
+from typing import Any
+from urllib.parse import urlsplit
+
+from fastapi import FastAPI, HTTPException, Request
+from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
+from pydantic import BaseModel, Field
+
+from credalchain.review.rows import IMAGES, image_file
+from credalchain.review.session import ORDERS, ReviewError, ReviewSession
+
+_MOST_BYTES = 64 * 1024  # of a request
+_COOKIE = "credalchain_token"
+_PAGE = {
+    "": ("index.html", "text/html; charset=utf-8"),
+    "page.css": ("page.css", "text/css; charset=utf-8"),
+    "page.js": ("page.js", "text/javascript; charset=utf-8"),
+}
+_HEADERS = {
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+
+Who = Field(min_length=1, max_length=100)
+RequestName = Field(min_length=8, max_length=100)
+
+
+class NextRequest(BaseModel):
+    """Give me a row."""
+
+    who: str = Who
+    order: str = ORDERS[0]
+    after: int | None = None
+
+
+class AnswerRequest(BaseModel):
+    """0 or 1; None skips the label."""
+
+    request: str = RequestName
+    who: str = Who
+    label: int
+    value: int | None = Field(default=None, ge=0, le=1)
+
+
+class UndoRequest(BaseModel):
+    """Take back what I did last."""
+
+    request: str = RequestName
+    who: str = Who
+
+
+def make_app(
+    session: ReviewSession, *, hosts: set[str], token: str | None = None, title: str = ""
+) -> FastAPI:
+    """The application.
+
+    Parameters
+    ----------
+    session : ReviewSession
+    hosts : set of str
+        What requests may name as their host, with the port, so that no other site can reach the
+        server under a name of its own.
+    token : str, optional
+        What a client has to know; for servers that others can reach.
+    title : str
+        What is reviewed, for the head of the page.
+    """
+    app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
+    policy = _content_policy(session)
+
+    @app.middleware("http")
+    async def guard(request: Request, call_next: Any) -> Response:
+        refusal = _refusal(request, hosts, token)
+        response = refusal or await call_next(request)
+        response.headers.update(_HEADERS)
+        response.headers["Content-Security-Policy"] = policy
+        return response
+
+    @app.exception_handler(ReviewError)
+    async def tell(request: Request, error: ReviewError) -> Response:
+        return JSONResponse({"detail": str(error)}, status_code=400)
+
+    @app.get("/")
+    @app.get("/page.css")
+    @app.get("/page.js")
+    def page(request: Request) -> Response:
+        given = request.query_params.get("token")
+        if token is not None and given is not None:  # keep it where scripts do not see it
+            answer = RedirectResponse("/", status_code=303)
+            answer.set_cookie(_COOKIE, given, httponly=True, samesite="strict")
+            return answer
+        file, kind = _PAGE[request.url.path.removeprefix("/")]
+        content = resources.files("credalchain.review").joinpath("page", file).read_bytes()
+        return Response(content, media_type=kind)
+
+    @app.get("/favicon.ico")
+    def icon() -> Response:
+        return Response(status_code=204)
+
+    @app.get("/api/session")
+    def describe() -> dict[str, Any]:
+        return {
+            "title": title,
+            "labels": session.label_names,
+            "orders": list(ORDERS),
+            "model": {"file": session.model_file, "digest": session.model_digest},
+            "blind": bool(session.blind.any()),
+            "orphans": session.n_orphans,
+            "progress": session.progress(),
+        }
+
+    @app.post("/api/next")
+    def next_row(asked: NextRequest) -> dict[str, Any]:
+        return session.next_row(asked.who, asked.order, after=asked.after)
+
+    @app.get("/api/rows/{row}")
+    def view(row: int, who: str) -> dict[str, Any]:
+        return session.view(row, who)
+
+    @app.post("/api/rows/{row}/answers")
+    def answer(row: int, given: AnswerRequest) -> dict[str, Any]:
+        return session.answer(row, given.label, given.value, given.who, given.request)
+
+    @app.post("/api/undo")
+    def undo(asked: UndoRequest) -> dict[str, Any]:
+        return session.undo(asked.who, asked.request)
+
+    @app.get("/api/rows/{row}/why/{label}")
+    def why(row: int, label: int) -> dict[str, Any]:
+        if not 0 <= label < len(session.label_names):
+            raise ReviewError(f"there is no label {label}.")
+        return session.why(row, label)
+
+    @app.get("/api/queue")
+    def queue(who: str, order: str = ORDERS[0]) -> list[dict[str, Any]]:
+        return session.queue(who, order)
+
+    @app.get("/api/disagreements")
+    def disagreements() -> dict[str, Any]:
+        return {"rows": session.disagreements()[:200], "blind": session.blind_result()}
+
+    @app.get("/images/{row}/{column}")
+    def image(row: int, column: int) -> Response:
+        if not (0 <= row < len(session.keys) and 0 <= column < len(session.show)):
+            raise HTTPException(404)
+        file = image_file(session.table.iloc[row][session.show[column]], session.folder)
+        if file is None:
+            raise HTTPException(404)
+        return FileResponse(file, media_type=IMAGES[file.suffix.lower()])
+
+    return app
+
+
+def _content_policy(session: ReviewSession) -> str:
+    """Nothing from elsewhere, but images whose addresses stand in the cells that are shown."""
+    images = "img-src 'self'"
+    for name in session.show:
+        column = session.table[name]
+        if column.dtype == object or str(column.dtype).startswith("str"):
+            cells = column.dropna().astype(str)
+            if cells.str.startswith(("http://", "https://")).any():
+                images = "img-src 'self' http: https:"
+    return (
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        f"{images}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+    )
+
+
+def _refusal(request: Request, hosts: set[str], token: str | None) -> Response | None:
+    """Why a request is not served; None if it is."""
+    if request.headers.get("host", "").lower() not in hosts:
+        return _refused(421, "this server does not go by that name.")
+    origin = request.headers.get("origin")
+    if origin is not None and urlsplit(origin).netloc.lower() not in hosts:
+        return _refused(403, "requests of other sites are not served.")
+    if token is not None and not _knows(request, token):
+        return _refused(401, "a token is needed: open the address that the command printed.")
+    if request.method not in ("GET", "HEAD", "POST"):
+        return _refused(405, "only GET and POST are served.")
+    if request.method == "POST":
+        if request.headers.get("content-type", "").partition(";")[0] != "application/json":
+            return _refused(415, "requests must be JSON.")
+        size = request.headers.get("content-length", "")
+        if not size.isdigit():
+            return _refused(411, "requests must say how long they are.")
+        if int(size) > _MOST_BYTES:
+            return _refused(413, f"requests must have at most {_MOST_BYTES} bytes.")
+    return None
+
+
+def _refused(status: int, words: str) -> Response:
+    return JSONResponse({"detail": words}, status_code=status)
+
+
+def _knows(request: Request, token: str) -> bool:
+    given = (
+        request.cookies.get(_COOKIE)
+        or request.headers.get("authorization", "").removeprefix("Bearer ")
+        or request.query_params.get("token", "")
+    )
+    return hmac.compare_digest(given.encode(), token.encode())
+
+
+def make_token() -> str:
+    """One that nobody guesses."""
+    return secrets.token_urlsafe(24)
