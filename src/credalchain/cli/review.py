@@ -9,6 +9,7 @@ import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
 import pandas as pd
 import typer
 import typer.core
@@ -203,8 +204,9 @@ def export(
         raise FileNotFoundError(f"there is no file {answers}.")
     session = read_session(model, data, answers)
     if what == "final":
-        final = pd.DataFrame(session.labels, columns=session.label_names).astype(object)
-        write_table(pd.concat([session.table, final.replace(-1, "*")], axis=1), out)
+        words = np.array(["0", "1", "*"])[session.labels]  # as predict writes them
+        final = pd.DataFrame(words.astype(object), columns=session.label_names)
+        write_table(pd.concat([session.table, final], axis=1), out)
     else:
         if Path(out).suffix.lower() != ".json":
             raise ValueError(f"--out {out}: the name must end in .json.")

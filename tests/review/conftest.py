@@ -1,0 +1,124 @@
+"""A small review: songs, some labels of which are left open, and one with a hostile name."""
+
+import base64
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credalchain import CredalChainClassifier, load_model, save_model
+from credalchain.review.session import ReviewSession
+from credalchain.review.store import AnswerStore
+
+HOSTILE = "<script>document.title='owned'</script>"
+LABELS = ["rock", "pop", "calm", HOSTILE]
+N = 60
+PIXEL = base64.b64decode(
+    "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+)
+
+
+def make_songs(n=N, seed=0):
+    rng = np.random.default_rng(seed)
+    mood = rng.normal(size=n)
+    frame = pd.DataFrame(
+        {
+            "title": [f"song {i} <b>bold</b>" for i in range(n)],
+            "tempo": (mood + 0.7 * rng.normal(size=n)).round(3),
+            "year": rng.integers(1960, 2020, n),
+            "cover": ["cover.png" if i % 2 else "../secret.png" for i in range(n)],
+        }
+    )
+    labels = np.stack([mood > 0, mood + rng.normal(size=n) > 0, mood < 0, rng.random(n) < 0.3], 1)
+    for name, column in zip(LABELS, labels.T, strict=True):
+        frame[name] = column.astype(int)
+    return frame
+
+
+@pytest.fixture(scope="session")
+def folder(tmp_path_factory):
+    place = tmp_path_factory.mktemp("review") / "data"
+    place.mkdir()
+    train, new = make_songs(300, 1), make_songs()
+    chain = CredalChainClassifier(s=12.0, order="given")
+    chain.fit(train[["tempo", "year"]], train[LABELS])
+    save_model(chain, place / "songs.model")
+    train.to_csv(place / "train.csv", index=False)
+    new.drop(columns=LABELS).to_csv(place / "new.csv", index=False)
+    (place / "cover.png").write_bytes(PIXEL)
+    (place.parent / "secret.png").write_bytes(PIXEL)
+    return place
+
+
+@pytest.fixture
+def session(folder, tmp_path):
+    """Without a server."""
+    return make_session(folder, tmp_path / "answers.sqlite")
+
+
+def make_session(folder, path, **options):
+    table = pd.read_csv(folder / "new.csv")
+    classifier = options.pop("classifier", None) or load_model(folder / "songs.model")
+    features = table[["tempo", "year"]]
+    return ReviewSession(
+        classifier, features, table, AnswerStore(path), model=("d" * 64, "songs.model"),
+        show=["title", "tempo", "cover"], folder=folder, **options,
+    )  # fmt: skip
+
+
+class Server:
+    """``credalchain review`` in a process of its own."""
+
+    def __init__(self, folder, out, *options):
+        command = [sys.executable, "-m", "credalchain", "review", "songs.model", "new.csv"]
+        command += ["--show", "title,tempo,cover", "--out", str(out), "--port", "0", "--no-browser"]
+        self.process = subprocess.Popen(
+            [*command, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
+        )  # fmt: skip
+        line = self.process.stdout.readline()
+        assert line, self.process.stderr.read()
+        self.address = line.split()[0]
+        self.url = self.address.partition("?")[0].rstrip("/")
+
+    def kill(self):
+        """Gone at once."""
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait(timeout=30)
+        self._close()
+
+    def stop(self):
+        """As Ctrl-C does."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGINT)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(timeout=10)
+        if self.process.poll() is None:
+            self.kill()
+        else:
+            self._close()
+
+    def _close(self):
+        for pipe in (self.process.stdout, self.process.stderr):
+            pipe.close()
+
+
+@pytest.fixture
+def serve(folder, tmp_path):
+    """Start servers; they are stopped in the end."""
+    servers = []
+
+    def start(*options, out=None):
+        servers.append(Server(folder, out or tmp_path / "answers.sqlite", *options))
+        time.sleep(0.2)
+        return servers[-1]
+
+    yield start
+    for server in servers:
+        server.stop()

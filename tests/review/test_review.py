@@ -1,0 +1,597 @@
+"""Answers are kept, undone and shared as they should be; nobody else gets in."""
+
+import json
+import socket
+import sqlite3
+import threading
+import time
+
+import httpx
+import numpy as np
+import pandas as pd
+import pytest
+
+from conftest import HOSTILE, LABELS, N, make_session, make_songs
+from credalchain import PromisedClassifier, load_model
+from credalchain.review import session as session_module
+from credalchain.review.rows import image_file, row_keys
+from credalchain.review.session import ReviewError
+from credalchain.review.store import AnswersFileError, AnswerStore, Event, RowKey
+from shell import credalchain
+
+pytest.importorskip("fastapi", reason="fastapi is not installed")
+
+
+def first_open(session, who="ann", order="in order"):
+    view = session.next_row(who, order)
+    return view["row"], view["asked"][0], view
+
+
+# -- the session ---------------------------------------------------------------------------------
+
+
+def test_every_answer_is_what_infer_says_with_known_labels(session):
+    rng = np.random.default_rng(0)
+    for number in range(40):
+        row, label, _ = first_open(session)
+        session.answer(row, label, int(rng.integers(2)), "ann", f"request-{number}")
+    found = session.classifier.infer(session.features, known=session.person)
+    expected = np.where(session.person != -1, session.person, found.labels)
+    np.testing.assert_array_equal(session.labels, expected)
+    np.testing.assert_allclose(session.interval, found.interval, atol=1e-6)
+    is_open = (session.labels == -1).sum(axis=1)
+    np.testing.assert_array_equal(session._open, is_open)
+    progress = session.progress()
+    assert progress["labels_left"] == is_open.sum()
+    assert progress["answers"] == 40
+    assert progress["completeness"] == pytest.approx((session.labels != -1).mean())
+
+
+def test_undo_takes_back_one_thing_after_the_other(session):
+    before = session.labels.copy()
+    for number in range(12):
+        row, label, _ = first_open(session)
+        session.answer(row, label, number % 2 if number % 3 else None, "ann", f"request-{number}")
+    for number in range(12):
+        session.undo("ann", f"undo-{number:04}")
+    np.testing.assert_array_equal(session.labels, before)
+    assert (session.person == -1).all()
+    with pytest.raises(ReviewError, match="nothing to take back"):
+        session.undo("ann", "undo-once-more")
+    kinds = [one.event.kind for one in session.store.events()]
+    assert kinds.count("undo") == 12  # appended, nothing removed
+    assert len(kinds) == 24
+
+
+def test_undo_brings_the_answer_before_back(session):
+    row, label, _ = first_open(session)
+    session.answer(row, label, 1, "ann", "request-1")
+    session.answer(row, label, 0, "ann", "request-2")
+    assert session.person[row, label] == 0
+    session.undo("ann", "request-3")
+    assert session.person[row, label] == 1
+    with pytest.raises(ReviewError):
+        session.undo("bob", "request-5")  # only what is one's own
+
+
+def test_starting_again_goes_on_where_it_was(session, folder, tmp_path):
+    for number in range(15):
+        row, label, _ = first_open(session)
+        session.answer(row, label, number % 2, "ann", f"request-{number}")
+    session.undo("ann", "undo-0001")
+    again = make_session(folder, tmp_path / "answers.sqlite")
+    np.testing.assert_array_equal(again.labels, session.labels)
+    np.testing.assert_array_equal(again.person, session.person)
+    np.testing.assert_array_equal(again._open, session._open)
+    assert again.undo("ann", "undo-0002")["row"] is not None
+
+
+def test_rows_are_known_by_their_content(session, folder, tmp_path):
+    """Also if rows are added before them, moved, or there twice."""
+    row, label, _ = first_open(session)
+    session.answer(row, label, 1, "ann", "request-1")
+    table = pd.read_csv(folder / "new.csv")
+    mixed = pd.concat([table[10:11], table[::-1]], ignore_index=True)
+    keys = row_keys(mixed)
+    assert keys[0].hash == row_keys(table)[10].hash
+    assert len(set(keys)) == len(keys)
+    assert keys.index(row_keys(table)[row]) == len(mixed) - 1 - row
+    assert row_keys(table.astype({"year": float})) == row_keys(table)
+
+
+def test_the_same_request_twice_is_one_answer(session):
+    row, label, _ = first_open(session)
+    for _ in range(3):
+        session.answer(row, label, 1, "ann", "request-1")
+    assert len(session.store.events()) == 1
+    session.undo("ann", "undo-0001")
+    session.undo("ann", "undo-0001")
+    assert len(session.store.events()) == 2
+
+
+def test_two_people_get_different_rows_until_leases_expire(session, monkeypatch):
+    rows = {who: session.next_row(who, "in order")["row"] for who in ("ann", "bob", "eve")}
+    assert len(set(rows.values())) == 3
+    assert session.next_row("ann", "in order")["row"] == rows["ann"]  # still hers
+    monkeypatch.setattr(session_module, "LEASE_SECONDS", -1.0)
+    session._lease(rows["ann"], "ann")
+    assert session.next_row("zoe", "in order")["row"] == rows["ann"]
+
+
+def test_a_second_answer_to_a_cell_is_kept_and_shown(session):
+    row, label, _ = first_open(session)
+    session.answer(row, label, 1, "ann", "request-1")
+    view = session.answer(row, label, 0, "bob", "request-2")
+    assert view["labels"][label]["people"] == {"ann": 1, "bob": 0}
+    (found,) = session.disagreements()
+    assert found["people"] == {"ann": 1, "bob": 0}
+    assert len(session.store.events()) == 2
+
+
+def test_contradicting_the_model_is_listed(session):
+    row = int(np.flatnonzero((session.labels != -1).any(axis=1))[0])
+    label = int(np.flatnonzero(session.labels[row] != -1)[0])
+    said = int(session.labels[row, label])
+    session.answer(row, label, 1 - said, "ann", "request-1")
+    (found,) = session.disagreements()
+    assert (found["row"], found["model"]) == (row, said)
+
+
+@pytest.mark.parametrize("order", session_module.ORDERS)
+def test_a_whole_review_in_every_order(session, order):
+    truth = make_songs()[LABELS].to_numpy()
+    n_answers = 0
+    while (view := session.next_row("ann", order))["row"] is not None:
+        while view["asked"]:
+            label = view["asked"][0]
+            n_answers += 1
+            view = session.answer(
+                view["row"], label, int(truth[view["row"], label]), "ann", f"request-{n_answers}"
+            )
+    assert (session.labels != -1).all()
+    assert session.progress()["labels_left"] == 0
+
+
+def test_skipped_labels_come_last_and_passed_rows_later(session):
+    view = next(view for row in range(N) if len((view := session.view(row, "ann"))["asked"]) > 1)
+    first = view["asked"][0]
+    view = session.answer(view["row"], first, None, "ann", "request-1")
+    assert view["asked"][-1] == first
+    assert session.view(view["row"], "bob")["asked"][0] == first
+    later = session.next_row("ann", "in order", after=view["row"])
+    assert later["row"] != view["row"]
+
+
+def test_blind_labels_hide_what_the_model_says(folder, tmp_path):
+    session = make_session(folder, tmp_path / "answers.sqlite", blind=0.3)
+    share = session.blind.sum() / (session.labels != -1).sum()
+    assert 0.15 < share < 0.45
+    row, label = map(int, np.argwhere(session.blind)[0])
+    shown = session.view(row, "ann")["labels"][label]
+    assert shown["source"] == "blind"
+    assert shown["answer"] is shown["lower"] is shown["upper"] is None
+    assert label in session.view(row, "ann")["asked"]
+    with pytest.raises(ReviewError, match="without a suggestion"):
+        session.why(row, label)
+    said = int(session.labels[row, label])
+    session.answer(row, label, 1 - said, "ann", "request-1")
+    found = session.blind_result()
+    assert (found["asked"], found["disagree"]) == (1, 1)
+    (event,) = session.store.events()
+    assert event.event.blind
+    assert event.event.suggested == said
+    again = make_session(folder, tmp_path / "answers.sqlite", blind=0.3)
+    np.testing.assert_array_equal(again.blind, session.blind)
+
+
+def test_blind_rows_feed_the_promise(folder, tmp_path):
+    train = make_songs(400, 3)
+    chain = load_model(folder / "songs.model")
+    promised = PromisedClassifier(chain, {"row_error": 0.4}, random_state=0)
+    promised.fit(train[["tempo", "year"]], train[LABELS])
+    path = tmp_path / "answers.sqlite"
+    session = make_session(folder, path, classifier=promised, blind=0.5)
+    by_row = session.blind.any(axis=1)
+    np.testing.assert_array_equal(session.blind[by_row], (session.labels != -1)[by_row])
+    assert session.blind_result()["check"] == "no row is checked yet"
+    truth = make_songs()[LABELS].to_numpy()
+    for row in np.flatnonzero(by_row)[:5].tolist():
+        for label in range(len(LABELS)):
+            value = int(truth[row, label])
+            session.answer(row, label, value, "ann", f"request-{row}-{label}")
+    assert "promised" in session.blind_result()["check"]
+
+
+def test_why(session):
+    row, label, _ = first_open(session)
+    found = session.why(row, label)
+    assert found["reasons"]
+    assert {one["answer"] for one in found["settles"]} == {0, 1}
+
+
+# -- the file -----------------------------------------------------------------------------------
+
+
+def test_files_that_are_something_else(tmp_path):
+    (tmp_path / "text").write_text("no database, and long enough to be told from an empty one" * 20)
+    with pytest.raises(AnswersFileError, match="is not a file of answers"):
+        AnswerStore(tmp_path / "text")
+    other = sqlite3.connect(tmp_path / "other")
+    other.execute("CREATE TABLE things (x)")
+    other.commit()
+    with pytest.raises(AnswersFileError, match="a database of something else"):
+        AnswerStore(tmp_path / "other")
+    AnswerStore(tmp_path / "mine").close()
+    newer = sqlite3.connect(tmp_path / "mine")
+    newer.execute("PRAGMA user_version = 99")
+    with pytest.raises(AnswersFileError, match="newer credalchain"):
+        AnswerStore(tmp_path / "mine")
+    with pytest.raises(FileNotFoundError):
+        AnswerStore(tmp_path / "nothing", create=False)
+
+
+def test_the_file_refuses_what_cannot_be(tmp_path):
+    store = AnswerStore(tmp_path / "answers.sqlite")
+    model = store.add_model("abc", "m")
+    assert store.add_model("abc", "m") == model
+    settings = {"model": model, "row_number": 0, "content": "{}"}
+    event = Event("request-1", "ann", "answer", RowKey("h", 0), "rock", 1)
+    assert store.append(event, **settings) == (1, True)
+    assert store.append(event, **settings) == (1, False)
+    for wrong in (
+        Event("request-2", "ann", "answer", RowKey("h", 0), "rock", 7),
+        Event("request-3", "ann", "undo", RowKey("h", 0), "rock", undoes=99),
+    ):
+        with pytest.raises(sqlite3.IntegrityError):
+            store.append(wrong, **settings)
+    assert len(store.events()) == 1
+    (mode,) = sqlite3.connect(tmp_path / "answers.sqlite").execute("PRAGMA journal_mode").fetchone()
+    assert mode == "wal"
+
+
+def test_threads_lose_nothing(tmp_path):
+    store = AnswerStore(tmp_path / "answers.sqlite")
+    model = store.add_model("abc", "m")
+
+    def work(who):
+        for number in range(25):
+            event = Event(f"{who}-{number:04}", who, "answer", RowKey(who, number), "rock", 1)
+            store.append(event, model=model, row_number=number, content="{}")
+
+    threads = [threading.Thread(target=work, args=(f"person{k}",)) for k in range(8)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    assert len(store.events()) == 200
+
+
+# -- the server ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def client_of():
+    """A client of a server that runs on a thread."""
+    import uvicorn
+
+    from credalchain.review.server import make_app
+
+    running = []
+
+    def start(session, **options):
+        listening = socket.socket()
+        listening.bind(("127.0.0.1", 0))
+        host = f"127.0.0.1:{listening.getsockname()[1]}"
+        app = make_app(session, hosts={host}, title="songs", **options)
+        server = uvicorn.Server(uvicorn.Config(app, log_level="error", lifespan="off"))
+        thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
+        thread.start()
+        client = httpx.Client(base_url=f"http://{host}", timeout=30)
+        running.append((server, thread, client, listening))
+        while not server.started:
+            time.sleep(0.01)
+        return client
+
+    yield start
+    for server, thread, client, listening in running:
+        client.close()
+        server.should_exit = True
+        thread.join()
+        listening.close()
+
+
+def test_requests_from_elsewhere_are_refused(client_of, session):
+    client = client_of(session)
+    assert client.get("/api/session").status_code == 200
+    assert client.get("/api/session", headers={"host": "evil.example:8350"}).status_code == 421
+    body = {"who": "ann", "order": "in order"}
+    assert client.post("/api/next", json=body).status_code == 200
+    for origin in ("http://evil.example", "null", "http://127.0.0.1:9999"):
+        refused = client.post("/api/next", json=body, headers={"origin": origin})
+        assert refused.status_code == 403
+    as_form = client.post("/api/next", content="x=1", headers={"content-type": "text/plain"})
+    assert as_form.status_code == 415
+    assert client.put("/api/next", json=body).status_code == 405
+    long = {"who": "a" * 70_000, "order": "in order"}
+    assert client.post("/api/next", json=long).status_code == 413
+
+
+def test_get_changes_nothing(client_of, session):
+    client = client_of(session)
+    for path in ("/api/next", "/api/undo", "/api/rows/0/answers"):
+        assert client.get(path).status_code in (404, 405)
+    for path in (
+        "/",
+        "/api/session",
+        "/api/rows/0?who=a",
+        "/api/queue?who=a",
+        "/api/disagreements",
+    ):
+        assert client.get(path).status_code == 200
+    assert session.store.events() == []
+
+
+def test_headers_and_escaping(client_of, session):
+    client = client_of(session)
+    for path in ("/", "/page.js", "/page.css", "/api/session"):
+        answer = client.get(path)
+        policy = answer.headers["content-security-policy"]
+        assert "default-src 'none'" in policy
+        assert "unsafe" not in policy
+        assert answer.headers["x-content-type-options"] == "nosniff"
+    assert HOSTILE not in client.get("/").text
+    assert client.get("/api/session").headers["content-type"] == "application/json"
+    assert client.get("/docs").status_code == 404
+    assert client.get("/openapi.json").status_code == 404
+
+
+def test_a_token_is_asked_for(client_of, session):
+    client = client_of(session, token="secret-token")
+    assert client.get("/").status_code == 401
+    assert client.get("/?token=wrong").status_code == 401
+    first = client.get("/?token=secret-token", follow_redirects=False)
+    assert first.status_code == 303
+    assert "HttpOnly" in first.headers["set-cookie"]
+    assert "samesite=strict" in first.headers["set-cookie"].lower()
+    assert client.get("/api/session").status_code == 200  # by the cookie
+    fresh = client_of(session, token="secret-token")
+    told = {"authorization": "Bearer secret-token"}
+    assert fresh.get("/api/session", headers=told).status_code == 200
+
+
+def test_files_outside_the_folder_are_not_served(client_of, session, folder):
+    client = client_of(session)
+    assert client.get("/images/1/2").headers["content-type"] == "image/png"
+    assert client.get("/images/0/2").status_code == 404  # ../secret.png
+    assert client.get("/images/1/0").status_code == 404  # no image
+    assert client.get("/images/99999/0").status_code == 404
+    for name in ("../secret.png", "/etc/passwd", str(folder.parent / "secret.png"), "a\0b.png"):
+        assert image_file(name, folder) is None
+    (folder / "link.png").symlink_to(folder.parent / "secret.png")
+    assert image_file("link.png", folder) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "words"),
+    [
+        ("/api/next", {"who": "ann", "order": "backwards"}, "order must be one of"),
+        ("/api/rows/9999/answers", {"label": 0, "value": 1}, "row must be between 0 and"),
+        ("/api/rows/0/answers", {"label": 99, "value": 1}, "there is no label 99"),
+        ("/api/undo", {}, "nothing to take back"),
+    ],
+)
+def test_errors_in_words(client_of, session, path, body, words):
+    body = {"who": "ann", "request": "request-0001", **body}
+    answer = client_of(session).post(path, json=body)
+    assert answer.status_code == 400
+    assert words in answer.json()["detail"]
+
+
+def test_values_that_are_none(client_of, session):
+    client = client_of(session)
+    for body in (
+        {"who": "", "request": "request-0001", "label": 0, "value": 1},
+        {"who": "ann", "request": "x", "label": 0, "value": 1},
+        {"who": "ann", "request": "request-0001", "label": 0, "value": 2},
+        {"who": "ann", "request": "request-0001", "label": "rock", "value": 1},
+    ):
+        assert client.post("/api/rows/0/answers", json=body).status_code == 422
+    assert session.store.events() == []
+
+
+# -- out and in ---------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def answered(folder, tmp_path):
+    """A file of answers: ten labels, one undone, one contradicted."""
+    path = tmp_path / "answers.sqlite"
+    session = make_session(folder, path)
+    for number in range(10):
+        row, label, _ = first_open(session)
+        session.answer(row, label, number % 2, "ann", f"request-{number}")
+    session.undo("ann", "undo-0001")
+    row, label = map(int, np.argwhere(session.person != -1)[0])
+    session.answer(row, label, 1 - int(session.person[row, label]), "bob", "request-bob")
+    session.store.close()
+    return path, session
+
+
+def test_export(answered, folder, tmp_path):
+    path, session = answered
+    credalchain("review", "export", str(path), "--out", str(tmp_path / "people.csv"), cwd=folder)
+    people = pd.read_csv(tmp_path / "people.csv")
+    assert len(people) == 10
+    assert people.disagreement.sum() == 2
+    given = ["--model", "songs.model", "--data", "new.csv"]
+    out = str(tmp_path / "final.parquet")
+    credalchain("review", "export", str(path), "--what", "final", *given, "--out", out, cwd=folder)
+    final = pd.read_parquet(out)
+    expected = pd.DataFrame(session.labels, columns=LABELS).astype(str).replace("-1", "*")
+    pd.testing.assert_frame_equal(final[LABELS].astype(str), expected, check_dtype=False)
+    assert list(final.columns[:4]) == ["title", "tempo", "year", "cover"]
+    out = str(tmp_path / "train.csv")
+    credalchain(
+        "review", "export", str(path), "--what", "training", *given[:2], "--out", out, cwd=folder
+    )
+    training = pd.read_csv(out)
+    assert training[LABELS].notna().to_numpy().sum() == (session.person != -1).sum()
+    assert len(training) == (session.person != -1).any(axis=1).sum()
+
+
+@pytest.mark.parametrize("tool", ["label-studio", "argilla"])
+def test_other_tools(answered, folder, tmp_path, tool):
+    path, session = answered
+    given = ["--model", "songs.model", "--data", "new.csv", "--what", tool]
+    out = tmp_path / "tasks.json"
+    credalchain("review", "export", str(path), *given, "--out", str(out), cwd=folder)
+    tasks = json.loads(out.read_text())
+    assert len(tasks) == N
+    new = tmp_path / "new.sqlite"
+    for _ in range(2):  # twice is once
+        credalchain("review", "import", str(out), *given, "--out", str(new), cwd=folder)
+    again = make_session(folder, new)
+    np.testing.assert_array_equal(again.person, session.person)
+    assert len(again.store.events()) == (session.person != -1).sum()
+    text = out.read_text().replace('"rock"', '"jazz"')
+    out.write_text(text)
+    done = credalchain(
+        "review", "import", str(out), *given, "--out", str(new), cwd=folder, status=1
+    )
+    assert "'jazz' is not one of the labels" in done.stderr
+
+
+def test_label_studio_annotations_without_our_notes(folder, tmp_path):
+    """A task says of every label whether it was chosen."""
+    result = [{"from_name": "l", "to_name": "t", "type": "choices", "value": {"choices": ["pop"]}}]
+    tasks = [
+        {"id": 3, "data": {}, "annotations": [{"result": result, "completed_by": 7}]},
+        {"id": 4, "data": {}, "annotations": [{"result": [], "was_cancelled": True}]},
+    ]
+    file = tmp_path / "tasks.json"
+    file.write_text(json.dumps(tasks))
+    given = ["--model", "songs.model", "--data", "new.csv", "--out", str(tmp_path / "a.sqlite")]
+    credalchain("review", "import", str(file), *given, cwd=folder)
+    session = make_session(folder, tmp_path / "a.sqlite")
+    assert session.person[3].tolist() == [0, 1, 0, 0]
+    assert (session.person[4] == -1).all()
+
+
+def test_learning_from_answers(answered, folder, tmp_path):
+    path, session = answered
+    given = ["train.csv", "--labels", ",".join(LABELS[:3]), "--labels", HOSTILE]
+    given += ["--ignore", "title,cover"]
+    credalchain("fit", *given, "--out", str(tmp_path / "before"), cwd=folder)
+    done = credalchain(
+        "fit", *given, "--answers", str(path), "--out", str(tmp_path / "after"), cwd=folder
+    )
+    n_rows = int((session.person != -1).any(axis=1).sum())
+    assert f"0 labels of rows in train.csv, {n_rows} rows added" in done.stderr
+    before, after = load_model(tmp_path / "before"), load_model(tmp_path / "after")
+    observed = after.model_.counts.label.sum() - before.model_.counts.label.sum()
+    assert observed == (session.person != -1).sum()
+
+
+def test_learning_from_answers_about_rows_that_are_there(folder, tmp_path):
+    """Their labels are filled in, not counted twice."""
+    table = make_songs()
+    missing = table.assign(rock=np.nan).drop(columns=["title", "cover"])
+    missing.to_csv(tmp_path / "gaps.csv", index=False)
+    path = tmp_path / "a.sqlite"
+    classifier = load_model(folder / "songs.model")
+    features = missing[["tempo", "year"]]
+    session = session_module.ReviewSession(
+        classifier, features, features, AnswerStore(path), model=("d" * 64, "m"), show=["tempo"]
+    )
+    for row in range(20):
+        session.answer(row, 0, int(table.rock[row]), "ann", f"request-{row:04}")
+    given = ["gaps.csv", "--labels", ",".join(LABELS[:3]), "--labels", HOSTILE, "--out", "m"]
+    done = credalchain("fit", *given, "--answers", "a.sqlite", cwd=tmp_path)
+    assert "20 labels of rows in gaps.csv, 0 rows added" in done.stderr
+    counts = load_model(tmp_path / "m").model_.counts
+    assert counts.n_rows == N
+    assert counts.label[0].sum() == 20
+
+
+# -- in a process of its own -----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--host", "0.0.0.0"], "give a --token"),
+        (["--show", "nothing"], "--show: there is no column 'nothing'"),
+        (["--blind", "2"], "Invalid value for '--blind'"),
+    ],
+)
+def test_options_that_are_refused(folder, tmp_path, options, words):
+    status = 2 if "--blind" in options else 1
+    done = credalchain(
+        "review", "songs.model", "new.csv", "--out", str(tmp_path / "a.sqlite"), *options,
+        cwd=folder, status=status,
+    )  # fmt: skip
+    assert words in " ".join(done.stderr.split())
+
+
+@pytest.mark.slow
+def test_kill_the_server_in_the_middle_of_200_answers_20_times(serve, tmp_path):
+    rng = np.random.default_rng(0)
+    server, confirmed, requests = serve(), set(), []
+    kills = iter(sorted(rng.choice(np.arange(2, 198), 20, replace=False).tolist()))
+    next_kill = next(kills)
+    number = 0
+    while number < 200:
+        body = {"request": f"request-{number:04}", "who": "ann", "value": int(rng.integers(2))}
+        row, label = int(rng.integers(N)), int(rng.integers(len(LABELS)))
+        url = f"{server.url}/api/rows/{row}/answers"
+        if number == next_kill:
+            killer = threading.Timer(float(rng.random()) * 0.004, server.kill)
+            killer.start()
+            next_kill = next(kills, None)
+        else:
+            killer = None
+        try:
+            answer = httpx.post(url, json={**body, "label": label}, timeout=10)
+            assert answer.status_code == 200, answer.text
+            confirmed.add(body["request"])
+            requests.append(body["request"])
+            number += 1
+        except httpx.HTTPError:
+            assert killer is not None
+        if killer is not None:
+            killer.join()
+            server.process.wait(timeout=30)
+            server = serve()
+            url = f"{server.url}/api/rows/{row}/answers"
+            again = httpx.post(url, json={**body, "label": label}, timeout=10)  # the same request
+            assert again.status_code == 200
+            if body["request"] not in confirmed:
+                confirmed.add(body["request"])
+                requests.append(body["request"])
+                number += 1
+    server.stop()
+    stored = [one.event.request for one in AnswerStore(tmp_path / "answers.sqlite").events()]
+    assert sorted(stored) == sorted(confirmed)
+    assert len(stored) == len(set(stored)) == 200
+
+
+@pytest.mark.slow
+def test_many_people_at_once(serve, tmp_path):
+    server, confirmed, problems = serve(), [], []
+
+    def work(who):
+        with httpx.Client(base_url=server.url, timeout=30) as client:
+            for number in range(10):
+                view = client.post("/api/next", json={"who": who, "order": "settles most"}).json()
+                if view["row"] is None:
+                    return
+                body = {"request": f"{who}-{number:04}", "who": who, "value": 1}
+                body["label"] = view["asked"][0] if view["asked"] else 0
+                answer = client.post(f"/api/rows/{view['row']}/answers", json=body)
+                (confirmed if answer.status_code == 200 else problems).append(body["request"])
+
+    threads = [threading.Thread(target=work, args=(f"person{k:02}",)) for k in range(20)]
+    [thread.start() for thread in threads]
+    [thread.join() for thread in threads]
+    server.stop()
+    assert not problems
+    stored = [one.event.request for one in AnswerStore(tmp_path / "answers.sqlite").events()]
+    assert sorted(stored) == sorted(confirmed)
