@@ -233,7 +233,7 @@ def as_rows(X: Any) -> Any:
     """A table out of which rows can be taken."""
     _refuse_dask(X)
     if sparse.issparse(X):
-        return X.tocsr()
+        return as_plain_table(X.tocsr())
     return X if hasattr(X, "columns") else np.asarray(as_plain_table(X))
 
 

@@ -216,17 +216,26 @@ def chunks_with(change):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, Y: (X.drop(columns="old"), Y), "chunk 2: .*'old' is not in all of them"),
-        (lambda X, Y: (X[X.columns[::-1]], Y), "chunk 2: all parts of X must have the same col"),
+        (lambda X, Y: (X.drop(columns="old"), Y), "'old' is not in all of them, chunk 2 lacks it"),
+        (
+            lambda X, Y: (X[X.columns[::-1]], Y),
+            "column 0 is 'size' in chunk 0 and 'empty' in chunk 2",
+        ),
         (
             lambda X, Y: (X.assign(size="large"), Y),
             "column 'size' of X holds numbers in chunk 0 and texts in chunk 2",
         ),
         (lambda X, Y: (X.assign(size=np.inf), Y), "chunk 2: Input X contains infinity"),
         (lambda X, Y: (X, Y.assign(x=7)), "chunk 2: Y must hold 0, 1 or missing"),
-        (lambda X, Y: (X, Y.drop(columns="z")), "chunk 2: all parts of Y must have the same lab"),
+        (
+            lambda X, Y: (X, Y.drop(columns="z")),
+            "all parts of Y must have the same labels .* in chunk 2",
+        ),
         (lambda X, Y: (X[:5], Y), "chunk 2: X and Y must have the same rows"),
-        (lambda X, Y: (X.to_numpy(), Y), "chunk 2: all parts of X must have the same columns"),
+        (
+            lambda X, Y: (X.to_numpy(), Y),
+            "those of chunk 0 have names, and those of chunk 2 have none",
+        ),
     ],
 )
 def test_a_part_that_does_not_fit_is_named(change, message):
@@ -299,3 +308,126 @@ def test_bins_of_nothing():
     summary = summarize("part", np.empty((0, 2)), 0, EVERYTHING)
     with pytest.raises(ValueError, match="at least one row"):
         learn_bins(summary, 6)
+
+
+# -- what reviewers stumbled over ---------------------------------------------------------------
+
+
+def test_sparse_entries_stored_twice_are_their_sum():
+    entries = ([1.0, 1.0, 2.0, 5.0], ([0, 0, 1, 2], [0, 0, 1, 0]))
+    X = sparse.csr_matrix((4, 2))
+    X = sparse.coo_matrix(entries, (4, 2)).tocsr(copy=False)
+    doubled = sparse.csr_matrix(
+        (np.repeat(X.data / 2, 2), np.repeat(X.indices, 2), 2 * X.indptr), X.shape
+    )
+    Y = [[0, 1], [1, 0], [1, 1], [0, 0]]
+    whole = CredalChainClassifier(random_state=0).fit(doubled, Y)
+    same(CredalChainClassifier(random_state=0).fit_chunks([(doubled, Y)]), whole, X)
+
+
+def lazy_of(parts, meta):
+    return dd.from_delayed([_delayed(part) for part in parts], meta=meta, verify_meta=False)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda X: X.drop(columns="old"), "'old' is not in all of them, partition 1 lacks it"),
+        (lambda X: X[X.columns[::-1]], "'size' in partition 0 and 'empty' in partition 1"),
+        (lambda X: X.assign(size=np.inf), "partition 1: Input X contains infinity"),
+    ],
+)
+def test_dask_names_partitions_that_do_not_fit(change, words):
+    X, Y = frame(0, 40)
+    lazy_X = lazy_of([X[:20], change(X[20:])], X[:0])
+    lazy_Y = lazy_of([Y[:20], Y[20:]], Y[:0])
+    with pytest.raises(ValueError, match=words):
+        CredalChainClassifier(random_state=0).fit(lazy_X, lazy_Y)
+
+
+def test_dask_names_the_partition_that_cannot_be_answered():
+    X, Y = frame(0, 40)
+    chain = CredalChainClassifier(random_state=0).fit(X, Y)
+    lazy = lazy_of([X[:20], X[20:].assign(size="large")], X[:0])
+    for answers in (chain.predict_partial(lazy), chain.infer(lazy).to_frame()):
+        with pytest.raises(ValueError, match="partition 1: column 'size'"):
+            answers.compute()
+
+
+def test_other_sizes_of_a_sample_for_dask():
+    X, Y = frame(0, 40)
+    lazy = dd.from_pandas(X, npartitions=3), dd.from_pandas(Y, npartitions=3)
+    found = CredalChainClassifier(random_state=0).fit_chunks(lazy, sample_size=7)
+    assert found.learned_from_ == "bins learned from 7 of 40 rows"
+    whole = CredalChainClassifier(random_state=0).fit_chunks([(X, Y)], sample_size=7)
+    same(found, whole, X)
+
+
+def test_known_and_unknown_chunks_together():
+    X, Y = frame(0, 40)
+    numbers = X[["size", "count"]].to_numpy()
+    lazy_Y = dd.from_pandas(Y.fillna(0), npartitions=2).to_dask_array()
+    lazy_X = da.from_array(numbers, chunks=(20, 2))
+    found = CredalChainClassifier(random_state=0).fit(lazy_X, lazy_Y)
+    expected = CredalChainClassifier(random_state=0).fit(numbers, Y.fillna(0).to_numpy())
+    assert found.model_.counts == expected.model_.counts
+
+
+def test_codes_with_an_empty_chunk():
+    codes = np.random.default_rng(0).integers(0, 3, (10, 2))
+    Y = np.eye(2, dtype=int)[np.arange(10) % 2]
+    chain = CredalChainClassifier(NaiveCredal(discretizer=None), random_state=0)
+    found = clone(chain).fit_chunks([(codes[:0], Y[:0]), (codes, Y)])
+    assert found.model_.counts == chain.fit(codes, Y).model_.counts
+
+
+def test_lazy_frames_of_objects_that_are_numbers():
+    dask = pytest.importorskip("dask")
+    X = pd.DataFrame({"flag": [True, False, None] * 10}, dtype=object)
+    Y = pd.DataFrame({"x": [1, 0, 1] * 10})
+    chain = CredalChainClassifier(random_state=0).fit(X, Y)
+    with dask.config.set({"dataframe.convert-string": False}):
+        table = chain.infer(dd.from_pandas(X, npartitions=2)).to_frame(intervals=True).compute()
+    pd.testing.assert_frame_equal(table, chain.infer(X).to_frame(intervals=True))
+
+
+@pytest.mark.parametrize(
+    ("chunks", "words"),
+    [
+        ([(np.zeros(3), [[1], [0], [1]])], "chunk 0: X must have two dimensions"),
+        ([([[1.0]], [[1]], [0.5])], "chunks must be pairs"),
+    ],
+)
+def test_chunks_that_are_something_else(chunks, words):
+    with pytest.raises((ValueError, TypeError), match=words):
+        CredalChainClassifier().fit_chunks(chunks)
+
+
+def test_no_rows_at_all_with_bins_that_are_given():
+    X, Y = frame(0, 40)
+    base = NaiveCredal(discretizer=FrozenEstimator(Discretizer().fit(X)))
+    with pytest.raises(ValueError, match="at least one row"):
+        CredalChainClassifier(base).fit_chunks([(X[:0], Y[:0])])
+
+
+def test_the_kind_of_an_empty_column_does_not_depend_on_the_order_of_parts():
+    Y = [[0], [1]]
+    parts = [np.array([[np.nan], [np.nan]]), np.array([[None], [None]], dtype=object)]
+    kinds = [
+        type(
+            CredalChainClassifier()
+            .fit_chunks([(pd.DataFrame(part), Y) for part in order])
+            .model_.discretizer.binnings_[0]
+        )
+        for order in (parts, parts[::-1])
+    ]
+    assert kinds[0] is kinds[1]
+
+
+def test_a_vector_is_not_predicted_lazily():
+    X = np.arange(12.0)[:, None]
+    chain = CredalChainClassifier().fit(X, ["no", "yes"] * 6)
+    with pytest.raises(TypeError, match="fitted on a vector"):
+        chain.predict(da.from_array(X, chunks=4))
+    with pytest.raises(TypeError, match="Y is a dask collection and X is not"):
+        CredalChainClassifier().fit(X, da.from_array(np.arange(12) % 2, chunks=4))

@@ -247,12 +247,14 @@ def test_a_label_that_only_other_rows_have():
     X, Y, chosen, _ = split(4, gaps=0.0)
     Y.iloc[chosen, 2] = np.nan
     for kind in ("joint", "chain"):
-        found = clone(CLASSIFIERS[kind]).fit_chunks([(X, Y)], sample_size=SIZE)
+        with pytest.warns(UserWarning, match="nobody observed z"):
+            found = clone(CLASSIFIERS[kind]).fit_chunks([(X, Y)], sample_size=SIZE)
         assert not found.model_.never_observed().any()
         assert (found.predict_interval(X)[:, 2] != [0, 1]).any()
     Y["z"] = np.nan
-    with pytest.warns(UserWarning, match="never observed in training"):
+    with pytest.warns(UserWarning, match="observed") as told:
         found = clone(CLASSIFIERS["chain"]).fit_chunks([(X, Y)], sample_size=SIZE)
+    assert any("never observed in training" in str(one.message) for one in told)
 
 
 # -- around it ----------------------------------------------------------------------------------
@@ -288,9 +290,15 @@ def test_sparse_rows_and_arrays():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (lambda X, Y: (X.drop(columns="old"), Y), "chunk 1: .*'old' is not in all of them"),
+        (
+            lambda X, Y: (X.drop(columns="old"), Y),
+            "'old' is not in all of them, chunk 1 lacks it",
+        ),
         (lambda X, Y: (X, Y.assign(x=7)), "chunk 1: Y must hold 0, 1 or missing"),
-        (lambda X, Y: (X, Y.drop(columns="z")), "chunk 1: all parts of Y must have the same lab"),
+        (
+            lambda X, Y: (X, Y.drop(columns="z")),
+            "all parts of Y must have the same labels .* in chunk 1",
+        ),
         (lambda X, Y: (X[:5], Y), "chunk 1: X and Y must have the same rows"),
         (lambda X, Y: (X.assign(size="large"), Y), "holds numbers in chunk 0 and texts in chunk 1"),
     ],
@@ -323,3 +331,24 @@ def test_an_earlier_sample_is_forgotten():
     X, Y = frame(0)
     forest = clone(CLASSIFIERS["joint"]).fit_chunks([(X, Y)])
     assert not hasattr(forest.fit(X, Y), "learned_from_")
+
+
+def test_labels_that_are_mostly_missing_are_learned_from_all_rows():
+    """One row in fifty has the label; what the sample alone says of it is not believed."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(4000, 2))
+    truth = (X > 0).astype(float)
+    Y = truth.copy()
+    Y[rng.random(4000) > 0.05, 1] = np.nan
+    forest = CredalJointForest(
+        ExtraTreesRegressor(n_estimators=20, min_samples_leaf=2, bootstrap=True),
+        members=(), s=0.0, random_state=0,
+    )  # fmt: skip
+    found = forest.fit_chunks([(X, Y)], sample_size=500)
+    right = (found.predict_proba(X)[:, 1] > 0.5) == truth[:, 1]
+    assert right.mean() > 0.85
+    Y[sampled_rows(0, 4000, hash_limit(4000, 500)), 1] = np.nan
+    with pytest.warns(UserWarning, match="nobody observed label1"):
+        forest.fit_chunks([(X, Y)], sample_size=500)
+    interval = forest.predict_interval(X)[:, 1]
+    assert (interval[:, 1] - interval[:, 0]).max() < 0.2

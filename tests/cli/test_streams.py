@@ -232,3 +232,39 @@ def test_the_recommended_method_in_pieces(folder):
         "fit", "parts", *options, "--promise", "row-error=0.2", "--out", "m", cwd=folder, status=1
     )
     assert "does not learn" in done.stderr
+
+
+def test_seeds_of_any_size(folder):
+    options = ("--labels", "rock,calm", "--folds", "2", "--s", "1", "--json")
+    for seed in ("20240101", "0"):
+        credalchain("evaluate", "parts", *options, "--seed", seed, cwd=folder)
+
+
+def test_files_are_read_in_the_order_of_their_numbers(tmp_path):
+    for number in (2, 10, 1):
+        (tmp_path / f"part.{number}.csv").write_text("a\n1\n")
+    names = [file.name for file in stream.table_files(str(tmp_path))]
+    assert names == ["part.1.csv", "part.2.csv", "part.10.csv"]
+
+
+def test_nothing_but_one_sentence_when_parquet_cannot_be_written(folder, songs):
+    (folder / "mixed").mkdir()
+    songs[:50].assign(id=1).to_csv(folder / "mixed" / "0.csv", index=False)
+    songs[50:99].assign(id="A").to_csv(folder / "mixed" / "1.csv", index=False)
+    given = ("whole", "mixed", "--keep", "id")
+    done = credalchain_process("predict", *given, "--out", "x.parquet", cwd=folder, status=1)
+    assert "1.csv" in done.stderr
+    assert "--keep" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+    (folder / "empty").mkdir()
+    songs[:0].to_csv(folder / "empty" / "0.csv", index=False)
+    done = credalchain("predict", "whole", "empty", "--out", "x.csv", cwd=folder, status=1)
+    assert "empty has no rows" in done.stderr
+    assert not list(folder.glob("x*"))
+
+
+def test_a_file_without_a_label_is_named(folder, songs):
+    songs[:50].drop(columns="rock").to_csv(folder / "parts" / "0250.csv", index=False)
+    done = credalchain("fit", "parts", "--labels", "rock,calm", "--out", "x", cwd=folder, status=1)
+    assert "0250.csv" in done.stderr
+    assert "there is no column 'rock'" in done.stderr

@@ -63,6 +63,7 @@ class Column:
 class Summary:
     """What some parts hold together: kinds of columns, and sampled rows.
 
+    ``part`` is the first of them; ``is_plain`` says that all were arrays of numbers.
     ``columns`` is None for sparse input. ``hashes`` (k,) are those of the sampled rows, and
     ``samples`` what they hold: arrays of numbers (k, p), or CSR.
     """
@@ -73,12 +74,16 @@ class Summary:
     columns: tuple[Column, ...] | None
     hashes: NDArray[np.uint64]
     sample: Any
+    part: str
+    is_plain: bool
 
     def __add__(self, other: "Summary") -> "Summary":
         if self.n_columns != other.n_columns or self.names != other.names:
             raise ValueError(_other_columns(self, other))
         if (self.columns is None) != (other.columns is None):
-            raise ValueError("parts of X must be all sparse or all dense.")
+            raise ValueError(
+                f"all parts of X must be sparse, or none: {self.part} and {other.part} differ."
+            )
         columns = None
         if self.columns is not None and other.columns is not None:
             pairs = zip(self.columns, other.columns, strict=True)
@@ -91,6 +96,8 @@ class Summary:
             columns,
             np.concatenate([self.hashes, other.hashes]),
             stack([self.sample, other.sample]),
+            self.part,
+            self.is_plain and other.is_plain,
         )
 
     def name(self, at: int) -> str:
@@ -104,18 +111,25 @@ class Summary:
         kept = np.sort(np.argpartition(self.hashes, size - 1)[:size])
         return Summary(
             self.n_rows, self.n_columns, self.names, self.columns, self.hashes[kept],
-            self.sample[kept],
+            self.sample[kept], self.part, self.is_plain,
         )  # fmt: skip
 
 
 def _other_columns(one: Summary, other: Summary) -> str:
-    if one.names is None or other.names is None or set(one.names) == set(other.names):
-        return (
-            f"all parts of X must have the same columns in the same order, got {one.n_columns} "
-            f"and {other.n_columns}."
-        )
+    head = "all parts of X must have the same columns in the same order"
+    if one.names is None or other.names is None:
+        if one.n_columns != other.n_columns:
+            numbers = f"{one.n_columns} and {other.n_columns}"
+            return f"{head}: {one.part} and {other.part} have {numbers}."
+        named, nameless = (one, other) if other.names is None else (other, one)
+        return f"{head}: those of {named.part} have names, and those of {nameless.part} have none."
     differ = sorted(set(one.names) ^ set(other.names))
-    return f"all parts of X must have the same columns; {differ[0]!r} is not in all of them."
+    if differ:
+        lacking = other if differ[0] in one.names else one
+        return f"{head}: {differ[0]!r} is not in all of them, {lacking.part} lacks it."
+    pairs = zip(one.names, other.names, strict=True)
+    place, (left, right) = next((at, pair) for at, pair in enumerate(pairs) if pair[0] != pair[1])
+    return f"{head}: column {place} is {left!r} in {one.part} and {right!r} in {other.part}."
 
 
 def summarize(part: str, X: Any, first: int, limit: np.uint64 = EVERYTHING) -> Summary:
@@ -125,9 +139,10 @@ def summarize(part: str, X: Any, first: int, limit: np.uint64 = EVERYTHING) -> S
     chosen = np.flatnonzero(hashes <= limit)
     if sparse.issparse(X):
         rows = sparse.csr_array(X)[chosen].astype(np.float64)
-        return Summary(n, p, None, None, hashes[chosen], rows)
+        return Summary(n, p, None, None, hashes[chosen], rows, part, True)
     named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
     names = tuple(X.columns) if named else None
+    is_plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
     if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
         kinds = [_kind_of_numbers(part, X[:, i], str(i)) for i in range(p)]
         sample = X[chosen].astype(np.float64)
@@ -138,7 +153,7 @@ def summarize(part: str, X: Any, first: int, limit: np.uint64 = EVERYTHING) -> S
             if kinds[-1].kind == "numbers":
                 keys, missing = keys_of(np.asarray(values)[chosen], name)
                 sample[:, i] = np.where(missing, np.nan, keys) if len(chosen) else keys
-    return Summary(n, p, names, tuple(kinds), hashes[chosen], sample)
+    return Summary(n, p, names, tuple(kinds), hashes[chosen], sample, part, is_plain)
 
 
 def _kind_of_numbers(part: str, values: NDArray[Any], name: str) -> Column:
@@ -172,11 +187,14 @@ def _kind(part: str, name: str, column: Any) -> Column:
 
 
 def _merged(name: str, one: Column, other: Column) -> Column:
+    if one.kind == other.kind == "nothing":
+        return one if one.was_object else other
     if other.kind == "nothing":
         return one
     if one.kind == "nothing":
         return other
-    if one.kind != other.kind:
+    of_numbers = [_are_words(column.keys) for column in (one, other) if len(column.keys)]
+    if one.kind != other.kind or len(set(of_numbers)) > 1:
         raise ColumnConflictError(
             f"column {name!r} of X holds {_WORDS[one.kind]} in {one.part} and "
             f"{_WORDS[other.kind]} in {other.part}.",
@@ -226,8 +244,9 @@ def learn_encoder(summary: Summary) -> TableEncoder:
         for at, column in enumerate(columns)
         if column.kind in ("texts", "categories") and len(column.keys) and _are_words(column.keys)
     }
-    is_table = summary.names is not None or bool(words)
-    empty = [at for at, column in enumerate(columns) if column.kind == "nothing" and is_table]
+    empty = [
+        at for at, column in enumerate(columns) if column.kind == "nothing" and not summary.is_plain
+    ]
     return TableEncoder(summary.n_columns, words, False, tuple(empty))
 
 

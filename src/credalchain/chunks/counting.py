@@ -25,17 +25,19 @@ class PartCounts:
 
     names: tuple[str, ...] | None
     counts: ChainCounts
+    part: str
     doubt: str = ""
 
     def __add__(self, other: "PartCounts") -> "PartCounts":
         if self.names != other.names or self.counts.n_labels != other.counts.n_labels:
             raise ValueError(
-                "all parts of Y must have the same labels in the same order, got "
-                f"{self.names or self.counts.n_labels} and {other.names or other.counts.n_labels}."
+                "all parts of Y must have the same labels in the same order: "
+                f"{self.names or self.counts.n_labels} in {self.part} and "
+                f"{other.names or other.counts.n_labels} in {other.part}."
             )
         wide = np.maximum(self.counts.n_categories, other.counts.n_categories)
         total = self.counts.widened(wide) + other.counts.widened(wide)
-        return PartCounts(self.names, total, self.doubt or other.doubt)
+        return PartCounts(self.names, total, self.part, self.doubt or other.doubt)
 
 
 @dataclass(frozen=True)
@@ -80,7 +82,9 @@ def count_parts(parts: Parts, discretizer: Any, sample_size: int = SAMPLE_SIZE) 
         bins = f"bins learned from all {n} rows" if k == n else f"bins learned from {k} of {n} rows"
     elif discretizer is not None:
         check_is_fitted(discretizer)
-    found: PartCounts = parts.reduce(_counts, discretizer, trim=_as_it_is)
+    found: PartCounts = parts.reduce(_counts, discretizer, trim=_as_it_is, numbered=False)
+    if found.counts.n_rows == 0:
+        raise ValueError("X must have at least one row, got none in all parts.")
     if found.doubt and not found.counts.label[:, 0].any():
         raise ValueError(found.doubt)
     return Counted(found.counts, found.names, discretizer, bins)
@@ -99,8 +103,8 @@ def _counts(part: str, X: Any, Y: Any, first: int, discretizer: Any) -> PartCoun
     X, labels = as_rows(X), as_labels(Y, require_zero=False)
     if X.shape[0] > 0:
         counts = ChainCounts.from_rows(X, labels, discretizer)
-        return PartCounts(label_names(Y), counts, why_refused(Y))
+        return PartCounts(label_names(Y), counts, part, why_refused(Y))
     m = labels.shape[1]
-    k = np.zeros(X.shape[1], np.int64) if discretizer is None else discretizer.n_categories_
+    k = np.ones(X.shape[1], np.int64) if discretizer is None else discretizer.n_categories_
     empty = [np.zeros(shape, np.int64) for shape in ((m, 2), (int(k.sum()), m, 2), (m, 2, m, 2))]
-    return PartCounts(label_names(Y), ChainCounts(0, k, *empty))
+    return PartCounts(label_names(Y), ChainCounts(0, k, *empty), part)

@@ -2,11 +2,12 @@
 
 import warnings
 from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from credalchain.chunks.parts import Total, Work, named_work
+from credalchain.chunks.parts import ChunkParts, Parts, Total, Work, named_work
 from credalchain.chunks.sampling import hash_limit
 
 _AT_ONCE = 8  # sums that are added together in one task
@@ -15,6 +16,13 @@ _AT_ONCE = 8  # sums that are added together in one task
 def is_dask(X: Any) -> bool:
     """Whether it is a dask array, data frame or series."""
     return hasattr(X, "__dask_graph__") and hasattr(X, "dask")
+
+
+def as_parts(chunks: Any) -> Parts:
+    """Chunks that are read one after the other, or the partitions of a pair of collections."""
+    if isinstance(chunks, tuple) and len(chunks) == 2 and is_dask(chunks[0]):
+        return DaskParts(*chunks)
+    return ChunkParts(chunks)
 
 
 class DaskParts:
@@ -34,14 +42,27 @@ class DaskParts:
             raise ValueError(
                 f"X and Y must have the same partitions, got {len(self.X)} and {len(self.Y)}."
             )
-        self.lengths = part_lengths(X, self.Y)
+        self._table = X
 
-    def reduce(self, work: Work[Total], *shared: Any, trim: Callable[[Total], Total]) -> Total:
+    @cached_property
+    def lengths(self) -> list[int]:
+        """Rows of each partition."""
+        return part_lengths(self._table, self.Y)
+
+    def reduce(
+        self,
+        work: Work[Total],
+        *shared: Any,
+        trim: Callable[[Total], Total],
+        numbered: bool = True,
+    ) -> Total:
         """A tree of sums: only sums travel, and what is shared is sent once to a worker."""
         from dask.delayed import delayed
 
         given = [delayed(one, traverse=False) for one in shared]
-        first = np.cumsum([0, *self.lengths[:-1]]).tolist()
+        first = [0] * len(self.X)
+        if numbered:
+            first = np.cumsum([0, *self.lengths[:-1]]).tolist()
         do, add = delayed(named_work, pure=False), delayed(_sum, pure=False)
         sums = [
             do(work, f"partition {number}", x, y, first[number], *given)
@@ -68,8 +89,9 @@ def _sum(parts: list[Any], trim: Callable[[Any], Any]) -> Any:
 def _like(X: Any, Y: Any) -> Any:
     """Y cut into the same rows as X, where that is known."""
     both = hasattr(X, "chunks") and hasattr(Y, "chunks")
-    if both and X.chunks[0] != Y.chunks[0] and not np.isnan(X.chunks[0]).any():
-        return Y.rechunk({0: X.chunks[0]})
+    if both and X.chunks[0] != Y.chunks[0]:
+        known = not (np.isnan(X.chunks[0]).any() or np.isnan(Y.chunks[0]).any())
+        return Y.rechunk({0: X.chunks[0]}) if known else Y
     return Y
 
 
@@ -105,12 +127,22 @@ def _computed(total: Any, parts: Sequence[Any]) -> Any:
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             return total.compute()
     except Exception as error:
+        if _is_of_the_cluster(error):
+            raise ConnectionError(
+                f"the scheduler was lost, or gave the work up: {error}"
+            ) from error
         if "partition " in str(error):
             raise
         number = _unreadable(parts)
         if number is None:
             raise
         raise ValueError(f"partition {number} cannot be read: {error}") from error
+
+
+def _is_of_the_cluster(error: Exception) -> bool:
+    """Whether it was not the work that failed."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    return bool(names & {"CancelledError", "FutureCancelledError", "CommClosedError"})
 
 
 def _unreadable(parts: Sequence[Any]) -> int | None:
@@ -160,38 +192,73 @@ def map_parts(
     parts, one = delayed_parts(X, "X"), delayed(_array_of, pure=False)
     blocks = [
         da.from_delayed(  # type: ignore[no-untyped-call]
-            one(part, model, function, dtype, len(columns), options), (n, len(columns)), dtype
+            one(part, model, function, dtype, len(columns), options, number),
+            (n, len(columns)),
+            dtype,
         )
-        for part, n in zip(parts, X.chunks[0], strict=True)
+        for number, (part, n) in enumerate(zip(parts, X.chunks[0], strict=True))
     ]
     return da.concatenate(blocks, allow_unknown_chunksizes=True)  # type: ignore[no-untyped-call]
 
 
 def map_frames(
-    classifier: Any, function: Callable[[Any, Any, Any], Any], X: Any, options: dict[str, Any]
+    classifier: Any,
+    function: Callable[[Any, Any, Any], Any],
+    X: Any,
+    options: dict[str, Any],
+    meta: Any,
 ) -> Any:
-    """``function(classifier, X, options)``, a data frame, of every partition, lazily."""
+    """``function(classifier, X, options)``, a data frame like ``meta``, of every partition."""
     from dask.delayed import delayed
 
-    meta = function(classifier, X._meta_nonempty, options).iloc[:0]
     model = delayed(classifier, traverse=False)
-    return X.map_partitions(_table_of, model, function, options, meta, meta=meta)
+    nothing = meta.iloc[:0].set_axis(X._meta.index[:0])
+    return X.map_partitions(_table_of, model, function, options, nothing, meta=nothing)
 
 
-def _table_of(X: Any, classifier: Any, function: Any, options: Any, nothing: Any) -> Any:
-    return nothing.set_axis(X.index) if len(X) == 0 else function(classifier, X, options)
+def _table_of(
+    X: Any, classifier: Any, function: Any, options: Any, nothing: Any, partition_info: Any = None
+) -> Any:
+    if len(X) == 0:
+        return nothing.set_axis(X.index)
+    return _asked(function, classifier, X, options, _number(partition_info))
 
 
-def _array_of(X: Any, classifier: Any, function: Any, dtype: Any, m: int, options: Any) -> Any:
+def _array_of(
+    X: Any, classifier: Any, function: Any, dtype: Any, m: int, options: Any, number: Any = None
+) -> Any:
     if X.shape[0] == 0:
         return np.empty((0, m), dtype=dtype)
-    return np.asarray(function(classifier, X, options), dtype=dtype).reshape(X.shape[0], m)
+    found = _asked(function, classifier, X, options, number)
+    return np.asarray(found, dtype=dtype).reshape(X.shape[0], m)
 
 
 def _frame_of(
-    X: Any, classifier: Any, function: Any, columns: list[str], dtype: Any, options: Any
+    X: Any,
+    classifier: Any,
+    function: Any,
+    columns: list[str],
+    dtype: Any,
+    options: Any,
+    partition_info: Any = None,
 ) -> Any:
     import pandas as pd
 
-    found = _array_of(X, classifier, function, dtype, len(columns), options)
+    number = _number(partition_info)
+    found = _array_of(X, classifier, function, dtype, len(columns), options, number)
     return pd.DataFrame(found, columns=columns, index=X.index)
+
+
+def _number(partition_info: Any) -> Any:
+    return None if not partition_info else partition_info.get("number")
+
+
+def _asked(function: Any, classifier: Any, X: Any, options: Any, number: Any) -> Any:
+    """What the classifier says; an error names the partition, where its number is known."""
+    try:
+        return function(classifier, X, options)
+    except (ValueError, TypeError) as error:
+        if number is None:
+            raise
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"partition {number}: {error}") from error

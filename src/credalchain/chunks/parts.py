@@ -16,8 +16,17 @@ Work = Callable[..., Total]
 class Parts(Protocol):
     """Rows in parts."""
 
-    def reduce(self, work: Work[Total], *shared: Any, trim: Callable[[Total], Total]) -> Total:
-        """The sum over all parts of what ``work`` makes of them; ``trim`` keeps sums small."""
+    def reduce(
+        self,
+        work: Work[Total],
+        *shared: Any,
+        trim: Callable[[Total], Total],
+        numbered: bool = True,
+    ) -> Total:
+        """The sum over all parts of what ``work`` makes of them; ``trim`` keeps sums small.
+
+        ``numbered``: whether the work needs to know the number of its first row.
+        """
         ...
 
     def hash_limit(self, size: int) -> Any:
@@ -32,7 +41,8 @@ def named_work(work: Work[Total], part: str, *arguments: Any) -> Total:
     except (ValueError, TypeError) as error:
         if part in str(error) or isinstance(error, ColumnConflictError):
             raise
-        raise type(error)(f"{part}: {error}") from error
+        kind = TypeError if isinstance(error, TypeError) else ValueError
+        raise kind(f"{part}: {error}") from error
 
 
 class ChunkParts:
@@ -54,7 +64,13 @@ class ChunkParts:
         self.chunks = chunks
         self.used = False
 
-    def reduce(self, work: Work[Total], *shared: Any, trim: Callable[[Total], Total]) -> Total:
+    def reduce(
+        self,
+        work: Work[Total],
+        *shared: Any,
+        trim: Callable[[Total], Total],
+        numbered: bool = True,
+    ) -> Total:
         """One chunk in memory at a time."""
         total: Total | None = None
         first = 0
@@ -79,10 +95,20 @@ class ChunkParts:
             )
         self.used = not callable(self.chunks)
         for number, chunk in enumerate(source):
-            if not isinstance(chunk, tuple) or len(chunk) not in (2, 3):
+            is_pair = isinstance(chunk, tuple) and len(chunk) == 2
+            if not is_pair and not (isinstance(chunk, tuple) and isinstance(chunk[-1], str)):
                 raise TypeError(f"chunks must be pairs (X, Y), got {chunk!r}.")
-            name = chunk[2] if len(chunk) == 3 else f"chunk {number}"
-            yield name, as_rows(chunk[0]), chunk[1]
+            name = f"chunk {number}" if is_pair else chunk[2]  # readers of files name their parts
+            yield name, named_work(_as_table, name, chunk[0]), chunk[1]
+
+
+def _as_table(part: str, X: Any) -> Any:
+    rows = as_rows(X)
+    if getattr(rows, "ndim", None) is None and not hasattr(rows, "shape"):
+        raise TypeError(f"X must be a table in memory, got {type(X).__name__}.")
+    if len(rows.shape) != 2:
+        raise ValueError(f"X must have two dimensions, got shape {rows.shape}.")
+    return rows
 
 
 def _added(part: str, total: Any, one: Any) -> Any:

@@ -35,12 +35,14 @@ class Sample:
     names: tuple[str, ...] | None
     doubt: str
     any_zero: bool
+    part: str
 
     def __add__(self, other: "Sample") -> "Sample":
         if self.names != other.names or self.labels.shape[1] != other.labels.shape[1]:
             raise ValueError(
-                "all parts of Y must have the same labels in the same order, got "
-                f"{self.names or self.labels.shape[1]} and {other.names or other.labels.shape[1]}."
+                "all parts of Y must have the same labels in the same order: "
+                f"{self.names or self.labels.shape[1]} in {self.part} and "
+                f"{other.names or other.labels.shape[1]} in {other.part}."
             )
         return Sample(
             self.n_rows + other.n_rows,
@@ -51,6 +53,7 @@ class Sample:
             self.names,
             self.doubt or other.doubt,
             self.any_zero or other.any_zero,
+            self.part,
         )
 
     def trimmed(self, size: int) -> "Sample":
@@ -60,7 +63,7 @@ class Sample:
         kept = np.sort(np.argpartition(self.hashes, size - 1)[:size])
         return Sample(
             self.n_rows, self.hashes[kept], self.row[kept], self.numbers[kept], self.labels[kept],
-            self.names, self.doubt, self.any_zero,
+            self.names, self.doubt, self.any_zero, self.part,
         )  # fmt: skip
 
 
@@ -102,7 +105,7 @@ class Sampled:
 
 def sample_parts(parts: Parts, size: int) -> Sampled:
     """What columns hold in all parts, then rows with the smallest hashes of their numbers."""
-    columns: Summary = parts.reduce(_columns, trim=_as_it_is)
+    columns: Summary = parts.reduce(_columns, trim=_as_it_is, numbered=False)
     if columns.n_rows == 0 or columns.n_columns == 0:
         raise ValueError(
             f"X must have at least one row and one column, got shape "
@@ -184,6 +187,7 @@ def _sample(part: str, X: Any, Y: Any, first: int, encoder: TableEncoder, limit:
         label_names(Y),
         why_refused(Y),
         bool((labels == 0).any()),
+        part,
     )
 
 

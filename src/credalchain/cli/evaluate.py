@@ -144,7 +144,7 @@ def _rows_of_fold(
     pieces: LabelledPieces, fold: int, folds: int, seed: int, *, tested: bool
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
     """The rows of each piece that are tested in a fold, or all others."""
-    first = seed * 2**40  # other numbers for another seed
+    first = seed % 2**20 * 2**40  # other numbers for another seed
     for X, Y, name in pieces():
         is_tested = row_hashes(first, len(X)) % np.uint64(folds) == fold
         first += len(X)

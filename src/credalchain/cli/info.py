@@ -58,7 +58,7 @@ def _learned(classifier: Any, content: dict[str, Any]) -> list[tuple[str, Any]]:
     if isinstance(classifier, CredalJointForest):
         model = classifier.model_
         return [
-            ("training rows", model.n_training_rows),
+            ("training rows kept", model.n_training_rows),
             ("trees", len(model.trees.roots)),
             *((f"share: {name}", f"{share:.3f}") for name, share in classifier.shares_.items()),
         ]

@@ -72,7 +72,10 @@ def predict(
         with table_writer(out) as append:
             for source, piece in reported(read_pieces(data, words)):
                 if len(piece):
-                    append(named_work(_answer_part, source, answer, piece))
+                    table = named_work(_answer_part, source, answer, piece)
+                    named_work(_append_part, source, append, table)
+            if n_rows == 0:
+                raise ValueError(f"{data} has no rows.")
     else:
         frame, _ = read_table(data, text_columns=words)
         write_table(answer(frame, data), out)
@@ -83,6 +86,16 @@ def predict(
 def _answer_part(source: str, answer: Any, piece: pd.DataFrame) -> pd.DataFrame:
     found: pd.DataFrame = answer(piece, source)
     return found
+
+
+def _append_part(source: str, append: Any, table: pd.DataFrame) -> None:
+    try:
+        append(table)
+    except ValueError as error:  # a column of numbers that holds texts in this piece
+        raise ValueError(
+            f"its --keep columns do not fit to those of the pieces before in Parquet ({error}); "
+            "write a .csv."
+        ) from error
 
 
 def inner_classifiers(classifier: Any) -> list[Any]:

@@ -2,6 +2,7 @@
 
 import contextlib
 import glob
+import re
 import sys
 import time
 import warnings
@@ -12,6 +13,7 @@ from typing import Any
 import pandas as pd
 
 from credalchain.chunks.columns import ColumnConflictError
+from credalchain.chunks.parts import named_work
 from credalchain.cli.console import is_quiet, note
 from credalchain.cli.tables import pick_columns, pick_labels
 from credalchain.files import replacing
@@ -44,16 +46,23 @@ def table_files(source: str) -> list[Path]:
     """The files of a folder or glob in the order of their names, or the file itself."""
     path = Path(source)
     if path.is_dir():
-        files = sorted(one for one in path.iterdir() if _ending(one) in (*_TEXT, *_PARQUET))
+        known = [one for one in path.iterdir() if _ending(one) in (*_TEXT, *_PARQUET)]
+        files = sorted(known, key=_natural)
         if not files:
             raise ValueError(f"{source} has no .csv, .tsv or .parquet files.")
         return files
     if path.is_file():
         return [path]
-    files = sorted(Path(one) for one in glob.glob(source))
+    files = sorted(map(Path, glob.glob(source)), key=_natural)
     if not files:
         raise FileNotFoundError(f"there is no file {source}.")
     return files
+
+
+def _natural(path: Path) -> list[tuple[int, int, str]]:
+    """part.2 before part.10, as Dask has its files."""
+    parts = re.split(r"(\d+)", str(path))
+    return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]
 
 
 def _ending(path: Path) -> str:
@@ -133,7 +142,8 @@ class LabelledPieces:
                     self if chunks is None else chunks, sample_size=sample_size
                 )
             except ColumnConflictError as conflict:  # texts that look like numbers in some pieces
-                if conflict.kinds != {"numbers", "texts"} or conflict.column in self.text_columns:
+                in_parquet = any(_ending(file) in _PARQUET for file in table_files(self.source))
+                if in_parquet or conflict.column in self.text_columns:
                     raise
                 note(f"note: {conflict} It is taken as text, and read again.")
                 self.text_columns.append(conflict.column)
@@ -141,10 +151,13 @@ class LabelledPieces:
     def __call__(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
         self.n_rows = 0
         for name, frame in reported(read_pieces(self.source, self.text_columns)):
-            names = pick_labels(frame, self.labels, [])
-            ignored = pick_columns(frame, self.ignore, "--ignore")
+            names, ignored = named_work(self._pick, name, frame)
             self.n_rows += len(frame)
             yield frame.drop(columns=[*names, *ignored]), frame[names], name
+
+    def _pick(self, part: str, frame: pd.DataFrame) -> tuple[list[str], list[str]]:
+        labels = pick_labels(frame, self.labels, [])
+        return labels, pick_columns(frame, self.ignore, "--ignore")
 
 
 def reported(
@@ -178,7 +191,12 @@ def table_writer(out: str) -> Iterator[Any]:
             yield _CsvAppender(file, "\t" if ending == ".tsv" else ",")
             return
         appender = _ParquetAppender(file)
-        yield appender
+        try:
+            yield appender
+        except BaseException:
+            with contextlib.suppress(Exception):  # what failed is told, not what follows from it
+                appender.close()
+            raise
         appender.close()
 
 

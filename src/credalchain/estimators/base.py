@@ -14,12 +14,12 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain.bases.protocol import Labels, Order, Request
-from credalchain.chunks.dask_parts import DaskParts, is_dask
-from credalchain.chunks.parts import ChunkParts
+from credalchain.chunks.dask_parts import DaskParts, as_parts, is_dask
 from credalchain.chunks.trees import SAMPLE_SIZE, Sampled, sample_parts
 from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
+from credalchain.labels import MISSING
 from credalchain.metrics import utility_65
 from credalchain.preprocessing import read_table
 from credalchain.strategies import get_strategy
@@ -97,13 +97,13 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        chunks : iterable of (X, Y), or callable that gives one
+        chunks : iterable of (X, Y), callable that gives one, or a pair of dask collections
             Gone through two or three times, so an iterator has to come from a callable; once
             if bins are given.
         sample_size : int, default=None
             None means 100000 rows for bins, 20000 for trees.
         """
-        return self._fit_from(ChunkParts(chunks), sample_size)
+        return self._fit_from(as_parts(chunks), sample_size)
 
     def _fit_from(self, parts: Any, sample_size: int | None = None) -> Any:
         if sample_size is not None:
@@ -126,6 +126,15 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             sampled.label_names,
         )
         self.learned_from_ = sampled.source
+        unseen = (sampled.labels == MISSING).all(axis=0)
+        if unseen.any() and not sampled.is_everything:
+            words = ", ".join(map(visible, self.label_names_[unseen]))
+            warnings.warn(
+                f"in the {len(sampled.labels)} rows that trees are grown on nobody observed "
+                f"{words}: no tree looks for it. A larger sample_size helps.",
+                UserWarning,
+                stacklevel=4,
+            )
         return sampled
 
     def _take_names(
@@ -152,6 +161,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             )
 
     def _fit_first(self, X: Any, Y: Any, classes: Any = None) -> None:
+        if is_dask(Y):
+            raise TypeError("Y is a dask collection and X is not: give both, or Y.compute().")
         X = read_table(self, X, reset=True)
         if Y is None:
             raise ValueError(

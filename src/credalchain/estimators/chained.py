@@ -49,6 +49,7 @@ class ChainedClassifier(CredalClassifier):
         if not hasattr(self.model_, "update"):
             raise AttributeError(f"the base {self.base!r} cannot learn from more rows.")
         self.model_ = self.model_.update(X, labels)
+        self.__dict__.pop("learned_from_", None)
         return self
 
     def _fit_parts(self, parts: Any, sample_size: int | None) -> None:

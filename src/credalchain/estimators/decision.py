@@ -132,8 +132,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def fit(self, X: Any, Y: Any) -> "JointDecision":
         """Fit the estimator inside, and learn how far its probabilities can be believed."""
         self._check()
-        if self.joint == "sampled" and isinstance(self._unfitted(), CredalJointForest):
-            raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
+        self._check_sampled()
         if is_dask(X):
             return self._fit_uncalibrated(lambda estimator: estimator.fit(X, Y))
         X = as_rows(X)
@@ -143,12 +142,17 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
         return self
 
+    def _check_sampled(self) -> None:
+        if self.joint == "sampled" and isinstance(self._unfitted(), CredalJointForest):
+            raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
+
     def fit_chunks(self, chunks: Any, *, sample_size: int | None = None) -> "JointDecision":
         """Fit the estimator inside on data that does not fit into memory; see its ``fit_chunks``.
 
         For the default estimator, or with ``calibration_folds=None``.
         """
         self._check()
+        self._check_sampled()
         return self._fit_uncalibrated(
             lambda estimator: estimator.fit_chunks(chunks, sample_size=sample_size)
         )
@@ -250,6 +254,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def predict_proba(self, X: Any) -> FloatArray:
         """The estimator's own."""
         check_is_fitted(self, "estimator_")
+        if is_dask(X):
+            lazy: FloatArray = predict_lazily(self, "predict_proba", X, np.float64)
+            return lazy
         return np.asarray(self.estimator_.predict_proba(X))
 
     def infer(self, X: Any, *, reward: float | None = None, known: Any = None) -> Any:
@@ -296,6 +303,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     def predict_interval(self, X: Any) -> FloatArray:
         """Lower and upper probability of each label: (n, m, 2). Equal with ``bounds="precise"``."""
+        if is_dask(X):
+            raise TypeError("for a dask collection ask for infer(X).to_frame(intervals=True).")
         return np.asarray(self.infer(X).interval)
 
     def predict_path(self, X: Any, values: Iterable[float], *, known: Any = None) -> Labels:

@@ -12,10 +12,17 @@ from sklearn.utils import check_random_state
 
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves
-from credalchain.bases.joint.counting import LeafCounter, LeafCounts, with_counts
+from credalchain.bases.joint.counting import (
+    LeafCounter,
+    LeafCounts,
+    fill_from_all,
+    with_counts,
+)
 from credalchain.bases.joint.growing import (
+    Grown,
     default_forest,
     fill_missing,
+    find_leaves,
     grow,
     may_be_either,
     out_of_bag_scores,
@@ -208,10 +215,7 @@ class CredalJointForest(CredalClassifier):
             progress=Progress("trees", shown=self.verbose > 0),
         )
         if count is not None:
-            draws = self.missing == "ignorable"
-            others = count(LeafCounter(grown.trees, grown.leaves, draws))
-            if others is not None:
-                grown = grown._replace(leaves=with_counts(grown.leaves, others))
+            grown = grown._replace(leaves=self._count_others(grown, numbers, labels, count))
         scores = [out_of_bag_scores(grown, labels, n_jobs)]
         fitted = self._fit_members(encoder.indicators(numbers), grown.leaves, labels, rng)
         scores += [held_out for _, held_out in fitted]
@@ -232,6 +236,30 @@ class CredalJointForest(CredalClassifier):
             [share for _, share in useful],
             np.stack(np.nonzero(np.isnan(numbers))),
         )
+
+    def _count_others(
+        self,
+        grown: Grown,
+        numbers: NDArray[np.float32],
+        labels: Labels,
+        count: Callable[[LeafCounter], LeafCounts | None],
+    ) -> Leaves:
+        """Leaves with the rows that trees were not grown on; what is missing may be drawn.
+
+        Draws are from what was observed in all rows, so these are counted twice then.
+        """
+        others = count(LeafCounter(grown.trees))
+        if others is None:
+            return grown.leaves
+        leaves = grown.leaves
+        any_missing = (others.vectors == MISSING).any() or (labels == MISSING).any()
+        if self.missing == "ignorable" and any_missing:
+            observed = with_counts(may_be_either(leaves, labels), others)
+            leaves = fill_from_all(leaves, observed, find_leaves(numbers, grown.trees), labels)
+            if (others.vectors == MISSING).any():
+                others = count(LeafCounter(grown.trees, observed))
+                assert others is not None
+        return with_counts(leaves, others)
 
     def _fit_members(
         self, X: NDArray[np.float32], leaves: Leaves, labels: Labels, rng: Any

@@ -6,7 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from credalchain.bases.protocol import Exactness
 from credalchain.chunks.dask_parts import map_frames, map_parts
+from credalchain.estimators.prediction import CredalPrediction
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,8 +37,16 @@ class LazyPrediction:
         """A dask data frame like that of :meth:`CredalPrediction.to_frame`."""
         if hasattr(self.X, "chunks"):
             raise TypeError("to_frame is for data frames; for an array ask for labels.")
+        m = len(self.label_names)
+        empty = CredalPrediction(
+            np.zeros((0, m), np.int8),
+            np.zeros((0, m, 2)),
+            (Exactness.EXACT,) * m,
+            self.label_names,
+        )
         function = partial(infer_frame, intervals=intervals)
-        return map_frames(self.classifier, function, self.X, self.options)
+        like = empty.to_frame(intervals=intervals)
+        return map_frames(self.classifier, function, self.X, self.options, like)
 
 
 def infer_labels(classifier: Any, X: Any, options: dict[str, Any]) -> Any:
@@ -56,5 +66,10 @@ def call_method(classifier: Any, X: Any, options: dict[str, Any], *, method: str
 
 def predict_lazily(classifier: Any, method: str, X: Any, dtype: Any) -> Any:
     """A method that gives one column for each label, of a dask collection."""
+    if np.ndim(classifier.classes_) != 2:
+        raise TypeError(
+            f"{method} of a dask collection is for labels that came as a table; this classifier "
+            "was fitted on a vector."
+        )
     columns = classifier.label_names_.tolist()
     return map_parts(classifier, partial(call_method, method=method), X, columns, dtype, {})

@@ -62,7 +62,10 @@ class Cluster:
         self, function: Callable[[Item], Result], items: Iterable[Item], *, lost: Lost
     ) -> Iterator[tuple[Item, Result | Lost]]:
         """Items and their results as they come; ``lost`` where workers died with an item."""
+        from concurrent.futures import CancelledError
+
         from distributed import as_completed
+        from distributed.comm.core import CommClosedError
         from distributed.scheduler import KilledWorker
 
         waiting = {
@@ -75,5 +78,10 @@ class Cluster:
                     yield item, future.result()
                 except KilledWorker:
                     yield item, lost
+                except (CancelledError, CommClosedError) as error:
+                    raise ConnectionError(
+                        "the scheduler of Dask was lost; results that came are kept, and the same "
+                        "command goes on."
+                    ) from error
         finally:
             self._client.cancel(list(waiting))

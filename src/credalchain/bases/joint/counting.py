@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.joint.arrays import Leaves, Trees
-from credalchain.bases.joint.growing import find_leaves, no_weights
+from credalchain.bases.joint.growing import LEAST_DOUBT, find_leaves, no_weights
 from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING
 
@@ -79,14 +79,13 @@ class LeafCounts:
 class LeafCounter:
     """Counts rows in the leaves of trees that were grown on others.
 
-    ``leaves`` hold the rows that the trees were grown on. With ``draws``, a missing label is
-    drawn from its probability given x and the row's other labels, so that a row counts as one
-    label vector; without, it stays missing, and may be either.
+    With ``leaves`` of all rows, a missing label is drawn from its probability given x and the
+    row's other labels, so that a row counts as one label vector; without (None), it stays
+    missing.
     """
 
     trees: Trees
-    leaves: Leaves
-    draws: bool
+    leaves: Leaves | None = None
 
     def count(
         self, X: NDArray[np.float32], labels: Labels, uniform: NDArray[np.float64]
@@ -96,35 +95,57 @@ class LeafCounter:
         for first in range(0, len(X), _ROWS_AT_ONCE):
             rows = slice(first, first + _ROWS_AT_ONCE)
             nodes, its_labels = find_leaves(X[rows], self.trees), labels[rows]
-            if self.draws:
-                its_labels = self._drawn(nodes, its_labels, uniform[rows])
+            if self.leaves is not None:
+                its_labels = _drawn(self.leaves, nodes, its_labels, uniform[rows])
             total = total + LeafCounts.of_rows(nodes, its_labels)
         return total
 
-    def _drawn(
-        self, nodes: NDArray[np.int32], labels: Labels, uniform: NDArray[np.float64]
-    ) -> Labels:
-        """Label by label, each given those before: so a draw of all that are missing together."""
-        drawn = labels.copy()
-        for j in np.flatnonzero((labels == MISSING).any(axis=0)).tolist():
-            rows = np.flatnonzero(labels[:, j] == MISSING)
-            p = self._probability(nodes[rows], drawn[rows], j)
-            unknown = np.flatnonzero(np.isnan(p))  # no row that is alike has those labels
-            nothing = np.full((len(unknown), labels.shape[1]), MISSING, dtype=np.int8)
-            p[unknown] = self._probability(nodes[rows[unknown]], nothing, j)
-            value = np.where(np.isnan(p), MISSING, uniform[rows, j] < p)
-            drawn[rows, j] = value.astype(np.int8)
-        return drawn
 
-    def _probability(self, nodes: NDArray[np.int32], known: Labels, j: int) -> NDArray[np.float64]:
-        """P(Y_j = 1) given known labels; NaN where the leaves say nothing."""
-        from credalchain.bases.joint import kernels  # imports numba
+def _drawn(
+    leaves: Leaves, nodes: NDArray[np.int32], labels: Labels, uniform: NDArray[np.float64]
+) -> Labels:
+    """Label by label, each given those before: so a draw of all that are missing together."""
+    drawn = labels.copy()
+    for j in np.flatnonzero((labels == MISSING).any(axis=0)).tolist():
+        rows = np.flatnonzero(labels[:, j] == MISSING)
+        p = _probability(leaves, nodes[rows], drawn[rows], j)
+        value = np.where(np.isnan(p), MISSING, uniform[rows, j] < p)
+        drawn[rows, j] = value.astype(np.int8)
+    return drawn
 
-        lower = np.empty((*known.shape, 2))
-        kernels.bound_labels(nodes, known, no_weights(len(known)), self.leaves, 0.0, lower)
+
+def _probability(
+    leaves: Leaves, nodes: NDArray[np.int32], known: Labels, j: int
+) -> NDArray[np.float64]:
+    """P(Y_j = 1) given known labels, or without them if no row has those; NaN: nobody knows."""
+    from credalchain.bases.joint import kernels  # imports numba
+
+    p = np.full(len(known), np.nan)
+    for told in (known, np.full_like(known, MISSING)):
+        rows = np.flatnonzero(np.isnan(p))
+        lower = np.empty((len(rows), known.shape[1], 2))
+        kernels.bound_labels(nodes[rows], told[rows], no_weights(len(rows)), leaves, 0.0, lower)
         zero, one = lower[:, j, 0], lower[:, j, 1]
         total = zero + one
-        return np.where(total > 0, one / np.where(total > 0, total, 1.0), np.nan)
+        p[rows] = np.where(total > 0, one / np.where(total > 0, total, 1.0), np.nan)
+    return p
+
+
+def fill_from_all(
+    leaves: Leaves, observed: Leaves, nodes: NDArray[np.int32], labels: Labels
+) -> Leaves:
+    """Leaves in which missing labels of the training rows have the probability by all rows.
+
+    ``observed`` hold all rows, and nothing but what was observed; ``nodes`` (n, trees) are those
+    that the training rows come to.
+    """
+    says = leaves.says.copy()
+    for j in np.flatnonzero((labels == MISSING).any(axis=0)).tolist():
+        rows = np.flatnonzero(labels[:, j] == MISSING)
+        p = _probability(observed, nodes[rows], labels[rows], j)
+        rows, p = rows[~np.isnan(p)], np.clip(p[~np.isnan(p)], LEAST_DOUBT, 1 - LEAST_DOUBT)
+        says[0, leaves.vector_of[rows], j], says[1, leaves.vector_of[rows], j] = 1 - p, p
+    return leaves._replace(says=says)
 
 
 def with_counts(leaves: Leaves, more: LeafCounts) -> Leaves:

@@ -21,7 +21,7 @@ _TREES_AT_ONCE = 20  # between two reports of progress, and two chances to be in
 _MOST_OUTPUTS = 64
 _MOST_BYTES = 2**28  # of scikit-learn's trees that are grown together
 _ROWS_AT_ONCE = 512
-_LEAST_DOUBT = 1e-3
+LEAST_DOUBT = 1e-3
 _ROUNDS = 3  # of filling labels that are missing
 
 
@@ -193,7 +193,7 @@ def fill_missing(
     missing = labels == MISSING
     observed = np.maximum((~missing).sum(axis=0), 1)
     means = np.where(missing, 0, labels).sum(axis=0) / observed
-    means = np.clip(means, _LEAST_DOUBT, 1 - _LEAST_DOUBT)
+    means = np.clip(means, LEAST_DOUBT, 1 - LEAST_DOUBT)
     targets: FloatArray = np.where(missing, means, labels).astype(np.float64)
     if not missing.any():
         return targets
@@ -209,7 +209,7 @@ def fill_missing(
             progress=_silent,
         )
         p = out_of_bag_labels(grown, labels, n_jobs)
-        p = np.clip(p, _LEAST_DOUBT, 1 - _LEAST_DOUBT)  # only what was observed is certain
+        p = np.clip(p, LEAST_DOUBT, 1 - LEAST_DOUBT)  # only what was observed is certain
         targets = np.where(missing & np.isfinite(p), p, targets)
     return targets
 
