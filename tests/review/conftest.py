@@ -6,7 +6,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 
 import numpy as np
 import pandas as pd
@@ -114,9 +113,8 @@ def serve(folder, tmp_path):
     """Start servers; they are stopped in the end."""
     servers = []
 
-    def start(*options, out=None):
-        servers.append(Server(folder, out or tmp_path / "answers.sqlite", *options))
-        time.sleep(0.2)
+    def start(*options, place=folder):
+        servers.append(Server(place, tmp_path / "answers.sqlite", *options))
         return servers[-1]
 
     yield start

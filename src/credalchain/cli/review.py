@@ -146,6 +146,7 @@ def _listen(host: str, port: int) -> socket.socket:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, number))
+            listening.listen(128)  # who is early waits
             return listening
         except OSError as error:
             listening.close()

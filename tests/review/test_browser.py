@@ -1,0 +1,198 @@
+"""The page in a real browser: by keyboard alone, narrow and wide, light and dark."""
+
+import re
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from credalchain import CredalChainClassifier, save_model
+from credalchain.review.store import AnswerStore
+
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+CHROMIUM = next(
+    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
+)
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+]
+
+QUIETLY = (
+    "--no-sandbox", "--disable-gpu", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync", "--no-first-run",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def browser():
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIETLY))
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def visit(browser):
+    """Open a page; in the end it must have had no error and asked nobody else."""
+    contexts, problems, elsewhere = [], [], []
+
+    def open_page(server, *, width=1280, scheme="light", who=None):
+        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        page.set_default_timeout(15_000)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "request",
+            lambda request: (
+                None if request.url.startswith(server.url) else elsewhere.append(request.url)
+            ),
+        )
+        page.goto(server.address)
+        page.wait_for_selector("li.label")
+        if who is not None:
+            page.fill("#who", who)
+            page.press("#who", "Enter")
+            playwright.expect(page.locator("#live")).to_have_text(re.compile("^Row"))
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+    assert problems == []
+    assert elsewhere == []
+
+
+def answers_in(path):
+    return [one.event for one in AnswerStore(path).events()]
+
+
+def press(page, key):
+    """A key, and wait until the page has said what came of it."""
+    page.evaluate("document.getElementById('live').textContent = ''")
+    page.keyboard.press(key)
+    playwright.expect(page.locator("#live")).not_to_have_text("")
+    return page.text_content("#live")
+
+
+def test_a_whole_review_by_keyboard_alone(serve, visit, tmp_path):
+    page = visit(serve())
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        said = page.text_content("#said")
+        if said.startswith("All rows"):
+            break
+        press(page, "Enter" if said.startswith("Nothing") else "yn"[rng.integers(2)])
+    assert page.text_content("#row-title") == "Nothing is left to answer."
+    assert re.search(r"rows left\s*0 of 60", page.inner_text("#numbers"))
+    stored = answers_in(tmp_path / "answers.sqlite")
+    assert {event.kind for event in stored} == {"answer"}
+    assert len({(event.row, event.label) for event in stored}) == len(stored)
+
+
+def test_undo_skip_why_and_moving(serve, visit, tmp_path):
+    page = visit(serve())
+    first = page.inner_text("li.current .name")
+    row = page.text_content("#row-title")
+    page.keyboard.press("w")
+    page.wait_for_selector("#why:not([hidden])")
+    assert "adds to the log-odds" in page.inner_text("#why")
+    assert "yes" in press(page, "y")
+    assert "Taken back" in press(page, "u")
+    assert page.text_content("#row-title") == row
+    assert page.inner_text("li.current .name") == first
+    assert "skipped" in press(page, "s")
+    assert "Taken back" in press(page, "u")
+    press(page, "ArrowDown")
+    second = page.inner_text("li.current .name")
+    assert second != first
+    press(page, "1")
+    assert page.inner_text("li.current .name") == first
+    kinds = [event.kind for event in answers_in(tmp_path / "answers.sqlite")]
+    assert kinds == ["answer", "undo", "skip", "undo"]
+
+
+def test_reconditioning_is_seen(serve, visit):
+    page = visit(serve())
+    for _ in range(40):
+        said = press(page, "y" if "to answer" in page.text_content("#said") else "Enter")
+        if "Changed:" in said:
+            break
+    assert page.locator("li.label.changed").count() > 0
+    assert "just changed" in page.inner_text("li.label.changed")
+
+
+def test_two_people(serve, visit, tmp_path):
+    server = serve()
+    ann, bob = visit(server, who="ann"), visit(server, who="bob")
+    assert ann.text_content("#row-title") != bob.text_content("#row-title")
+    press(ann, "y")
+    press(bob, "n")
+    assert sorted(event.who for event in answers_in(tmp_path / "answers.sqlite")) == ["ann", "bob"]
+
+
+def test_a_hostile_name_is_text(serve, visit):
+    page = visit(serve())
+    names = page.locator("li.label .name").all_inner_texts()
+    assert any("<script>" in name for name in names) or page.locator("#settled").count()
+    assert "owned" not in page.title()
+    assert page.locator("main script, main b").count() == 0
+    assert "<b>bold</b>" in page.inner_text("#content")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1600])
+def test_narrow_and_wide_without_scrolling_sideways(serve, visit, width, scheme, tmp_path):
+    page = visit(serve(), width=width, scheme=scheme)
+    press(page, "y")
+    page.click("#queue-box summary")
+    page.click("#disagreements-box summary")
+    page.wait_for_selector("#queue li")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    page.screenshot(path=tmp_path / "page.png", full_page=True)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_accessibility(serve, visit, scheme):
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    page = visit(serve("--blind", "0.3"), scheme=scheme)
+    page.keyboard.press("w")
+    page.click("#queue-box summary")
+    page.click("#disagreements-box summary")
+    page.wait_for_selector("#queue li")
+    for details in page.locator("details:not([open]) > summary:visible").all():
+        details.click()
+    found = axe.run(page)
+    assert found.violations_count == 0, found.generate_report()
+
+
+def test_a_server_that_is_gone_is_told_and_taken_up_again(serve, visit):
+    server = serve()
+    page = visit(server)
+    server.kill()
+    page.keyboard.press("y")
+    page.wait_for_selector("#trouble:not([hidden])", timeout=20_000)
+    assert "cannot be reached" in page.inner_text("#trouble")
+
+
+def test_many_labels_are_found_by_typing(serve, visit, tmp_path):
+    rng = np.random.default_rng(0)
+    names = [f"tag {j:02} {'abc'[j % 3]}" for j in range(30)]
+    X = pd.DataFrame(rng.normal(size=(80, 2)), columns=["tempo", "year"])
+    Y = pd.DataFrame((rng.random((80, 30)) < 0.3).astype(int), columns=names)
+    place = tmp_path / "many"
+    place.mkdir()
+    save_model(CredalChainClassifier(s=1.0, random_state=0).fit(X, Y), place / "songs.model")
+    X[:10].assign(title="a", cover="b").to_csv(place / "new.csv", index=False)
+    page = visit(serve(place=place))
+    page.keyboard.press("/")
+    page.keyboard.type("tag 17")
+    page.keyboard.press("Enter")
+    assert "tag 17" in page.inner_text("li.current .name")
+    assert "tag 17" in press(page, "y")
+    (event,) = answers_in(tmp_path / "answers.sqlite")
+    assert event.label.startswith("tag 17")
