@@ -31,8 +31,8 @@ from credalchain.review.store import (
 ORDERS = ("settles most", "least sure", "in order")
 LEASE_SECONDS = 300.0
 _ROWS_AT_ONCE = 2000  # that are inferred before progress is told
-_SECONDS_OF_LOOKING_AHEAD = 0.03  # at most, before a row is given out
-_ROWS_OF_A_LOOK = 8
+_SECONDS_OF_LOOKING_AHEAD = 0.02  # before a row is given out
+_MOST_ROWS_OF_A_LOOK = 16
 _RECENT = 3600.0  # seconds that the pace is measured over
 
 
@@ -109,6 +109,8 @@ class ReviewSession:
         self.blind = self._choose_blind(blind)
         self._replay()
         self._open = self._open_cells(np.arange(n)).sum(axis=1)
+        self._given = (self.person != MISSING).sum(axis=1)
+        self._n_waiting = 0
         self._gain = np.full(n, -np.inf)
         self._to_look_at = np.argsort(-self._open, kind="stable")
         self._looked_at = 0
@@ -173,7 +175,9 @@ class ReviewSession:
         """Lease the best row to a person; ``after`` is the row that the person leaves."""
         if order not in ORDERS:
             raise ReviewError(f"order must be one of {', '.join(ORDERS)}, got {order!r}.")
+        self._n_waiting += 1
         with self._lock:
+            self._n_waiting -= 1
             person = self._person(who)
             if after is not None:
                 self._leases.pop(after, None)
@@ -214,17 +218,23 @@ class ReviewSession:
 
     def _look_ahead(self) -> None:
         """Find out what questions would settle in a few more rows, as long as time allows."""
-        stop = time.monotonic() + _SECONDS_OF_LOOKING_AHEAD
-        while self._looked_at < len(self._to_look_at) and time.monotonic() < stop:
-            part = self._to_look_at[self._looked_at : self._looked_at + _ROWS_OF_A_LOOK]
+        began, n_rows = time.monotonic(), 1
+        while self._looked_at < len(self._to_look_at) and n_rows >= 1:
+            part = self._to_look_at[self._looked_at : self._looked_at + n_rows]
             self._looked_at += len(part)
             part = part[self._open[part] > 0]
             if len(part):
+                started = time.monotonic()
                 self._gain[part] = self._settles(part).max(axis=1)
+                a_row = (time.monotonic() - started) / len(part)
+                left = _SECONDS_OF_LOOKING_AHEAD - (time.monotonic() - began)
+                n_rows = min(int(left / a_row), _MOST_ROWS_OF_A_LOOK)
+            if self._n_waiting > 1:  # others want their rows
+                return
 
     def _settles(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The lower expectation of what an answer to each label settles, (rows, m)."""
-        is_open = (self.labels == ABSTAIN)[rows]
+        is_open = self.labels[rows] == ABSTAIN
         found = expected_to_settle(
             self.classifier,
             self.features.iloc[rows],
@@ -291,6 +301,10 @@ class ReviewSession:
         if not 0 <= row < len(self.keys):
             raise ReviewError(f"row must be between 0 and {len(self.keys) - 1}, got {row}.")
 
+    def _check_label(self, label: int) -> None:
+        if not 0 <= label < len(self.label_names):
+            raise ReviewError(f"there is no label {label}.")
+
     # -- what people do -------------------------------------------------------------------------
 
     def answer(
@@ -299,8 +313,7 @@ class ReviewSession:
         """Take an answer (0 or 1) or a skip (None), and think the row over again."""
         with self._lock:
             self._check_row(row)
-            if not 0 <= label < len(self.label_names):
-                raise ReviewError(f"there is no label {label}.")
+            self._check_label(label)
             before = self.labels[row].copy()
             event = self._event(row, label, value, who, request)
             if self._append(event, row):
@@ -351,6 +364,7 @@ class ReviewSession:
         if self._certainty is not None:
             self._certainty[row] = np.abs(self.interval[row].mean(axis=-1) - 0.5)
         self._open[row] = self._open_cells(rows).sum()
+        self._given[row] = (self.person[row] != MISSING).sum()
         if self._open[row] == 0:
             self._gain[row] = -np.inf
 
@@ -400,6 +414,7 @@ class ReviewSession:
         """Reasons, or training rows that are alike, and what an answer would settle."""
         with self._lock:
             self._check_row(row)
+            self._check_label(label)
             if self.blind[row, label] and self.person[row, label] == MISSING:
                 raise ReviewError("this label is asked without a suggestion, so without reasons.")
             name = self.label_names[label]
@@ -427,22 +442,20 @@ class ReviewSession:
 
     def progress(self) -> dict[str, Any]:
         """How far the review has come."""
-        n_cells = self.labels.size
         now = time.time()
         recent = [at for at in self._times if at > now - _RECENT]
         pace = 0.0
         if len(recent) > 1:
             pace = 3600.0 * (len(recent) - 1) / max(now - recent[0], 1.0)
-        open_cells = int(self._open.sum())
-        hidden = self.blind & (self.person == MISSING)
+        open_cells, n_cells = int(self._open.sum()), max(self.labels.size, 1)
         return {
             "rows": len(self.labels),
             "rows_left": int((self._open > 0).sum()),
             "labels_left": open_cells,
-            "answers": int((self.person != MISSING).sum()),
+            "answers": int(self._given.sum()),
             "answers_an_hour": round(pace),
-            "completeness_before": self.answered_before / max(n_cells, 1),
-            "completeness": 1 - int(((self.labels == ABSTAIN) | hidden).sum()) / max(n_cells, 1),
+            "completeness_before": self.answered_before / n_cells,
+            "completeness": 1 - open_cells / n_cells,
         }
 
     def blind_result(self) -> dict[str, Any]:
