@@ -108,6 +108,8 @@ def _notes(results: dict[str, Any]) -> list[str]:
         notes += _forest_notes(results["forest"])
     if "scale" in results:
         notes += _scale_notes(results["scale"])
+    if "review" in results:
+        notes += _review_notes(results["review"])
     if "dask" in results:
         notes += _dask_notes(results["dask"])
     if "study" in results:
@@ -158,6 +160,20 @@ def _dask_notes(found: dict[str, Any]) -> list[str]:
         f"against one memory, reading and writing included: fit "
         f"{found['ratio']['fit']:.2f}, predict {found['ratio']['predict']:.2f} (at least 0.7).",
     ]
+
+
+def _review_notes(found: dict[str, Any]) -> list[str]:
+    notes = []
+    for name, one in found.items():
+        times = "; ".join(
+            f"{what} {one[kind]['50']:.0f} / {one[kind]['95']:.0f} / {one[kind]['99']:.0f} ms"
+            for kind, what in (("next", "next row"), ("answer", "answer"))
+        )
+        notes.append(
+            f"- Review of {one['rows']:,} rows x 20 labels, {name} (half / 95 % / 99 % are "
+            f"faster): {times}; {one['answers']} answers, {one['lost']} lost, {one['errors']} errors."
+        )
+    return notes
 
 
 def _is_asked(line: dict[str, Any]) -> bool:

@@ -5,8 +5,8 @@
 Parts: sklearn (fit, infer and predict_path against scikit-learn), probe (the machine's own speed),
 fresh (first calls, one row at a time), forest (chains of forests), joint (the recommended model
 against scikit-learn's forest), promise (thresholds against MAPIE), scale (large data), dask (data
-beyond memory, on workers), study (the paper's study against NumPy). Results go to
-benchmarks/results: results.json, table.md, ratios.png and scaling.png.
+beyond memory, on workers), review (how long reviewers wait), study (the paper's study against
+NumPy). Results go to benchmarks/results: results.json, table.md, ratios.png and scaling.png.
 """
 
 import argparse
@@ -23,6 +23,7 @@ import joint_forests
 import numpy as np
 import probe
 import report
+import review_load
 import scale
 import sklearn
 import thresholds
@@ -33,7 +34,18 @@ from timing import Comparison
 import credalchain
 
 RESULTS = Path(__file__).parent / "results"
-PARTS = ("sklearn", "probe", "fresh", "forest", "joint", "promise", "scale", "dask", "study")
+PARTS = (
+    "sklearn",
+    "probe",
+    "fresh",
+    "forest",
+    "joint",
+    "promise",
+    "scale",
+    "dask",
+    "review",
+    "study",
+)
 
 
 def main() -> None:
@@ -163,6 +175,13 @@ def run_dask(quick: bool) -> dict[str, Any]:
         print(f"   {work}: {ratio:.2f} of the speed in memory, on one core", flush=True)
     peak = max(found[f"{n} workers"]["peak"] for n in (1, 2))
     print(f"   largest memory of a worker {peak / 1e9:.2f} GB", flush=True)
+    return found
+
+
+def run_review(quick: bool) -> dict[str, Any]:
+    found = review_load.measure(5.0 if quick else 60.0)
+    for name, one in found.items():
+        print(f"   {name}: next row {one['next']['50']} ms, lost {one['lost']}", flush=True)
     return found
 
 

@@ -29,11 +29,13 @@ def test_the_demo_writes_a_table_and_four_figures(tmp_path):
     assert "set-accuracy" in done.stdout
     assert done.stdout.count("branching") == len(demo.S_VALUES)
     files = {file.name for file in folder.iterdir()}
-    assert files == {
+    pictures = {
         f"{name}.{suffix}"
         for name in ("set_accuracy_completeness", "predictions")
         for suffix in ("png", "svg")
     }
+    assert files == {*pictures, "yeast.model", "yeast-new.csv"}
+    assert "-m credalchain review" in done.stdout
     for name in files:
         assert name in done.stdout.replace("\n", "")
 

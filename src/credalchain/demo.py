@@ -1,6 +1,7 @@
 """The main job on real data, start to end: ``python -m credalchain.demo``."""
 
 import argparse
+import shlex
 import sys
 import time
 from dataclasses import replace
@@ -13,9 +14,11 @@ from sklearn.model_selection import KFold
 
 from credalchain.datasets import EmbeddedData, load_embedded_yeast
 from credalchain.estimators.chain import CredalChainClassifier
+from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.prediction import CredalPrediction
-from credalchain.metrics import completeness, incorrectness, set_accuracy
+from credalchain.metrics import completeness, completeness_curve, incorrectness, set_accuracy
+from credalchain.model_files import save_model
 from credalchain.plotting import CompletenessCurveDisplay, plot_predictions
 from credalchain.text import visible
 
@@ -24,6 +27,7 @@ STRATEGIES = ("branching", "marginalization")
 N_FOLDS = 10
 SHOWN_ROWS = 8
 SHOWN_S = 1.5
+N_TRAINING, SHOWN_COMPLETENESS = 2000, 0.6
 
 
 class CrossValidation(NamedTuple):
@@ -123,6 +127,42 @@ def run(folder: Path, console: Any) -> None:
     console.print(f"{n_answers:,} answers in {seconds:.1f} s, compilation included")
     for file in draw(result, data.Y, folder):
         console.print(visible(f"wrote {file}"), soft_wrap=True)
+    recommend(data, folder, console)
+
+
+def recommend(data: EmbeddedData, folder: Path, console: Any) -> None:
+    """What we recommend beside the chain, on the same new rows; and the page for what is open."""
+    import pandas as pd
+
+    X = pd.DataFrame(data.X, columns=data.feature_names)
+    Y = pd.DataFrame(data.Y, columns=data.label_names)
+    console.print(f"\nBeside what we recommend, fitted on {N_TRAINING} rows, on the others:")
+    models: dict[str, tuple[Any, Any]] = {
+        "the chain above": (CredalChainClassifier(random_state=0), np.linspace(0, 6, 200)),
+        "JointDecision()": (JointDecision(random_state=0), np.geomspace(0.5, 2, 500)),
+    }
+    for name, (model, values) in models.items():
+        model.fit(X[:N_TRAINING], Y[:N_TRAINING])
+        path = model.predict_path(X[N_TRAINING:], values)
+        answered, right = completeness_curve(Y[N_TRAINING:], path)
+        at = int(np.argmin(np.abs(answered - SHOWN_COMPLETENESS)))
+        console.print(
+            f"  {name}: {answered[at]:.0%} of the labels answered, no wrong answer in "
+            f"{right[at]:.0%} of the rows",
+            soft_wrap=True,
+        )
+    model.set_params(reward=float(values[at]))
+    save_model(model, folder / "yeast.model")
+    X[N_TRAINING:].to_csv(folder / "yeast-new.csv", index=False)
+    for file in ("yeast.model", "yeast-new.csv"):
+        console.print(visible(f"wrote {folder / file}"), soft_wrap=True)
+    files = [shlex.quote(str(folder / file)) for file in ("yeast.model", "yeast-new.csv")]
+    python = Path(sys.executable)
+    if python.is_relative_to(Path.cwd()):
+        python = python.relative_to(Path.cwd())
+    console.print("\nAnswer what was left open, on a page in your browser:")
+    command = f"  {shlex.quote(str(python))} -m credalchain review {' '.join(files)}"
+    console.print(visible(command), soft_wrap=True)
 
 
 def main(arguments: list[str] | None = None) -> int:

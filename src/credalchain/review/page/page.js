@@ -121,7 +121,7 @@ const isOpen = (label) => label.source === "open" || label.source === "blind";
 function labelItem(j, key) {
   const label = state.view.labels[j];
   const word = isOpen(label) ? "open" : WORDS[label.answer];
-  const by = { person: "answered by a person", model: "answered by the model", open: "", blind: "" };
+  const by = { person: "by a person", model: "by the model", open: "", blind: "" };
   const others = Object.entries(label.people).map(([who, value]) => `${who}: ${WORDS[value]}`).join(", ");
   const button = (text, name, work) =>
     make("button", { type: "button", className: name, tabIndex: -1, "aria-label": `${text}: ${label.name}`, onclick: () => { choose(j); work(); } }, text);
