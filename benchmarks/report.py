@@ -171,7 +171,8 @@ def _review_notes(found: dict[str, Any]) -> list[str]:
         )
         notes.append(
             f"- Review of {one['rows']:,} rows x 20 labels, {name} (half / 95 % / 99 % are "
-            f"faster): {times}; {one['answers']} answers, {one['lost']} lost, {one['errors']} errors."
+            f"faster): {times}; {one['answers']} answers, {one['lost']} lost, "
+            f"{one['errors']} errors."
         )
     return notes
 

@@ -1,33 +1,130 @@
-"""Cautious multi-label classification: chains that may answer "I don't know"."""
+"""Cautious multi-label classification: chains that may answer "I don't know".
+
+Names are imported when they are first used, so that ``import credalchain`` is quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from credalchain._version import __version__
-from credalchain.bases.forest import CredalForest
-from credalchain.bases.joint.members import KernelPowerset, LabelPowerset
-from credalchain.bases.local import LocalBase, LocalChainModel, LocalModel
-from credalchain.bases.logistic import CredalLogistic
-from credalchain.bases.model import ChainModel
-from credalchain.bases.naive import ChainCounts, NaiveCredal
-from credalchain.bases.protocol import CredalBase, Exactness, Walk
-from credalchain.bases.wrapper import CredalWrapper
-from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
-from credalchain.estimators.chain import CredalChainClassifier
-from credalchain.estimators.decision import JointDecision
-from credalchain.estimators.ensemble import CredalChainEnsemble
-from credalchain.estimators.joint_forest import CredalJointForest
-from credalchain.estimators.members import SampledChains
-from credalchain.estimators.prediction import CredalPrediction
-from credalchain.estimators.sampling import sample_labels
-from credalchain.explanation import Explanation, explain
-from credalchain.labels import ABSTAIN, as_labels
-from credalchain.model_files import TRUSTED_TYPES, ModelFileError, load_model, save_model
-from credalchain.model_selection import cross_val_partial, partial_labels, partial_scorer, unwrap
-from credalchain.preprocessing import Discretizer
-from credalchain.promises.classifier import PromisedClassifier
-from credalchain.promises.curve import PromiseCurve, promise_curve
-from credalchain.promises.report import PromiseCheck, PromiseReport
-from credalchain.questions import OpenQuestion, next_questions
-from credalchain.report import partial_report
-from credalchain.strategies import Strategy, branching, marginalization, tree_marginalization
+
+if TYPE_CHECKING:
+    from credalchain.bases.forest import CredalForest as CredalForest
+    from credalchain.bases.joint.members import KernelPowerset as KernelPowerset
+    from credalchain.bases.joint.members import LabelPowerset as LabelPowerset
+    from credalchain.bases.local import LocalBase as LocalBase
+    from credalchain.bases.local import LocalChainModel as LocalChainModel
+    from credalchain.bases.local import LocalModel as LocalModel
+    from credalchain.bases.logistic import CredalLogistic as CredalLogistic
+    from credalchain.bases.model import ChainModel as ChainModel
+    from credalchain.bases.naive import ChainCounts as ChainCounts
+    from credalchain.bases.naive import NaiveCredal as NaiveCredal
+    from credalchain.bases.protocol import CredalBase as CredalBase
+    from credalchain.bases.protocol import Exactness as Exactness
+    from credalchain.bases.protocol import Walk as Walk
+    from credalchain.bases.wrapper import CredalWrapper as CredalWrapper
+    from credalchain.estimators.binary_relevance import (
+        CredalBinaryRelevanceClassifier as CredalBinaryRelevanceClassifier,
+    )
+    from credalchain.estimators.chain import CredalChainClassifier as CredalChainClassifier
+    from credalchain.estimators.decision import JointDecision as JointDecision
+    from credalchain.estimators.ensemble import CredalChainEnsemble as CredalChainEnsemble
+    from credalchain.estimators.joint_forest import CredalJointForest as CredalJointForest
+    from credalchain.estimators.members import SampledChains as SampledChains
+    from credalchain.estimators.prediction import CredalPrediction as CredalPrediction
+    from credalchain.estimators.sampling import sample_labels as sample_labels
+    from credalchain.explanation import Explanation as Explanation
+    from credalchain.explanation import explain as explain
+    from credalchain.labels import ABSTAIN as ABSTAIN
+    from credalchain.labels import as_labels as as_labels
+    from credalchain.model_files import TRUSTED_TYPES as TRUSTED_TYPES
+    from credalchain.model_files import ModelFileError as ModelFileError
+    from credalchain.model_files import load_model as load_model
+    from credalchain.model_files import save_model as save_model
+    from credalchain.model_selection import cross_val_partial as cross_val_partial
+    from credalchain.model_selection import partial_labels as partial_labels
+    from credalchain.model_selection import partial_scorer as partial_scorer
+    from credalchain.model_selection import unwrap as unwrap
+    from credalchain.preprocessing import Discretizer as Discretizer
+    from credalchain.promises.classifier import PromisedClassifier as PromisedClassifier
+    from credalchain.promises.curve import PromiseCurve as PromiseCurve
+    from credalchain.promises.curve import promise_curve as promise_curve
+    from credalchain.promises.report import PromiseCheck as PromiseCheck
+    from credalchain.promises.report import PromiseReport as PromiseReport
+    from credalchain.questions import OpenQuestion as OpenQuestion
+    from credalchain.questions import next_questions as next_questions
+    from credalchain.report import partial_report as partial_report
+    from credalchain.strategies import Strategy as Strategy
+    from credalchain.strategies import branching as branching
+    from credalchain.strategies import marginalization as marginalization
+    from credalchain.strategies import tree_marginalization as tree_marginalization
+
+_WHERE = {
+    "ABSTAIN": "credalchain.labels",
+    "ChainCounts": "credalchain.bases.naive",
+    "ChainModel": "credalchain.bases.model",
+    "CredalBase": "credalchain.bases.protocol",
+    "CredalBinaryRelevanceClassifier": "credalchain.estimators.binary_relevance",
+    "CredalChainClassifier": "credalchain.estimators.chain",
+    "CredalChainEnsemble": "credalchain.estimators.ensemble",
+    "CredalForest": "credalchain.bases.forest",
+    "CredalJointForest": "credalchain.estimators.joint_forest",
+    "CredalLogistic": "credalchain.bases.logistic",
+    "CredalPrediction": "credalchain.estimators.prediction",
+    "CredalWrapper": "credalchain.bases.wrapper",
+    "Discretizer": "credalchain.preprocessing",
+    "Exactness": "credalchain.bases.protocol",
+    "Explanation": "credalchain.explanation",
+    "JointDecision": "credalchain.estimators.decision",
+    "KernelPowerset": "credalchain.bases.joint.members",
+    "LabelPowerset": "credalchain.bases.joint.members",
+    "LocalBase": "credalchain.bases.local",
+    "LocalChainModel": "credalchain.bases.local",
+    "LocalModel": "credalchain.bases.local",
+    "ModelFileError": "credalchain.model_files",
+    "NaiveCredal": "credalchain.bases.naive",
+    "OpenQuestion": "credalchain.questions",
+    "PromiseCheck": "credalchain.promises.report",
+    "PromiseCurve": "credalchain.promises.curve",
+    "PromiseReport": "credalchain.promises.report",
+    "PromisedClassifier": "credalchain.promises.classifier",
+    "SampledChains": "credalchain.estimators.members",
+    "Strategy": "credalchain.strategies",
+    "TRUSTED_TYPES": "credalchain.model_files",
+    "Walk": "credalchain.bases.protocol",
+    "as_labels": "credalchain.labels",
+    "branching": "credalchain.strategies",
+    "cross_val_partial": "credalchain.model_selection",
+    "explain": "credalchain.explanation",
+    "load_model": "credalchain.model_files",
+    "marginalization": "credalchain.strategies",
+    "next_questions": "credalchain.questions",
+    "partial_labels": "credalchain.model_selection",
+    "partial_report": "credalchain.report",
+    "partial_scorer": "credalchain.model_selection",
+    "promise_curve": "credalchain.promises.curve",
+    "sample_labels": "credalchain.estimators.sampling",
+    "save_model": "credalchain.model_files",
+    "tree_marginalization": "credalchain.strategies",
+    "unwrap": "credalchain.model_selection",
+}
+_MODULES = (
+    "chunks",
+    "datasets",
+    "experiments",
+    "explanation",
+    "labels",
+    "metrics",
+    "model_files",
+    "model_selection",
+    "plotting",
+    "preprocessing",
+    "promises",
+    "questions",
+    "report",
+    "strategies",
+    "tree",
+)
 
 __all__ = [
     "ABSTAIN",
@@ -79,3 +176,18 @@ __all__ = [
     "tree_marginalization",
     "unwrap",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _WHERE:
+        value = getattr(import_module(_WHERE[name]), name)
+    elif name in _MODULES:
+        value = import_module(f"credalchain.{name}")
+    else:
+        raise AttributeError(f"module 'credalchain' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_WHERE, *_MODULES})

@@ -1,5 +1,6 @@
 """The command line as a user meets it: files, pipes, sentences and exit statuses."""
 
+import importlib
 import json
 import re
 import resource
@@ -12,7 +13,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+import credalchain as credalchain_package
 from credalchain import CredalChainClassifier, load_model, save_model
+from credalchain.cli import app
 from shell import credalchain, credalchain_process
 
 rng = np.random.default_rng(0)
@@ -316,7 +319,7 @@ def test_info(place):
 def test_demo(tmp_path):
     done = credalchain("demo", "--out", "figures", cwd=tmp_path)
     assert "branching" in done.stdout
-    assert len(list((tmp_path / "figures").iterdir())) == 4
+    assert len(list((tmp_path / "figures").glob("*.*g"))) == 4
 
 
 @pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "explain", "info", "demo"])
@@ -764,3 +767,42 @@ def test_options_that_a_promise_has_chosen_are_refused(many_songs):
 def test_a_model_without_a_promise_cannot_be_checked(place):
     done = credalchain("check", "m", "songs.csv", cwd=place, status=1)
     assert sentence(done).endswith("m promises nothing: fit it with --promise.")
+
+
+def test_the_list_of_commands_says_what_they_say_themselves():
+    for name, (module, words) in app._COMMANDS.items():
+        found = getattr(importlib.import_module(f"credalchain.cli.{module}"), name)
+        if callable(getattr(found, "__wrapped__", found)) and not hasattr(
+            found, "registered_commands"
+        ):
+            assert " ".join(found.__doc__.split("\n\n")[0].split()) == words
+        else:
+            assert found.info.help.startswith(words.rstrip("."))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("arguments", [["--version"], ["--help"]])
+def test_version_and_help_do_not_import_what_they_do_not_need(arguments):
+    code = (
+        "import sys; sys.argv = ['credalchain', *sys.argv[1:]]\n"
+        "from credalchain.__main__ import main\n"
+        "try:\n    main()\nexcept SystemExit:\n    pass\n"
+        "heavy = {'sklearn', 'pandas', 'scipy', 'numba', 'numpy'} & set(sys.modules)\n"
+        "assert not heavy, heavy\n"
+    )
+    subprocess.run([sys.executable, "-c", code, *arguments], check=True, capture_output=True)
+
+
+@pytest.mark.slow
+def test_importing_the_package_is_quick_and_complete():
+    code = (
+        "import sys, credalchain\n"
+        "assert not {'sklearn', 'numpy'} & set(sys.modules)\n"
+        "assert set(credalchain.__all__) <= set(dir(credalchain))\n"
+        "for name in credalchain.__all__: getattr(credalchain, name)\n"
+        "credalchain.metrics.set_accuracy\n"
+        "from credalchain import *\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+        _ = credalchain_package.nothing

@@ -3,31 +3,89 @@
 import os
 import sys
 import warnings
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
+import typer.core
 
 from credalchain._version import __version__
 from credalchain.cli import console
-from credalchain.cli.data import data
-from credalchain.cli.demo import demo
-from credalchain.cli.evaluate import evaluate
-from credalchain.cli.explain import explain
-from credalchain.cli.fit import fit
-from credalchain.cli.info import info
-from credalchain.cli.predict import predict
-from credalchain.cli.promise import check, tune
-from credalchain.cli.review import review
-from credalchain.cli.study import report
-from credalchain.cli.study import run as run_command
 from credalchain.text import visible
 
+_COMMANDS = {
+    "fit": ("fit", "Learn from a table with labels and write a model file."),
+    "predict": ("predict", "Answer the labels of new rows: 1, 0, or * for what is left open."),
+    "review": ("review", "Open a page where people answer what was left open."),
+    "evaluate": (
+        "evaluate",
+        "Cross-validate on a table: every measure for every s, and a report per label.",
+    ),
+    "tune": (
+        "promise",
+        "Show what every promise would buy: how many labels are answered at each level of risk.",
+    ),
+    "check": (
+        "promise",
+        "Say whether a model's promise still holds, on rows labelled since, the oldest first.",
+    ),
+    "explain": (
+        "explain",
+        "Show why one row got its answers, and which question would settle what is open.",
+    ),
+    "info": ("info", "Say what a model file holds."),
+    "run": ("study", "Run a study, or go on with one that was interrupted."),
+    "report": ("study", "Tables, figures and one page of what a study found."),
+    "data": (
+        "data",
+        "The data sets of the paper, from CREDALCHAIN_DATA, the cache or the network.",
+    ),
+    "demo": (
+        "demo",
+        "Cross-validate on the embedded yeast data, print a table and draw two figures.",
+    ),
+}
+"""Each with its module, and what the list of commands says of it."""
+
+
+class _Commands(typer.core.TyperGroup):
+    """Commands whose modules are imported when they are used, so that help is quick."""
+
+    _is_listing = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        if cmd_name not in _COMMANDS:
+            return None
+        module, words = _COMMANDS[cmd_name]
+        if self._is_listing:
+            return typer.core.TyperCommand(cmd_name, help=words)
+        found = getattr(import_module(f"credalchain.cli.{module}"), cmd_name)
+        if not isinstance(found, typer.Typer):
+            only = typer.Typer(**_SETTINGS)
+            only.command(cmd_name, no_args_is_help=cmd_name != "demo")(found)
+            found = only
+        command = typer.main.get_command(found)
+        command.name = cmd_name
+        return command
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._is_listing = True
+        super().format_help(ctx, formatter)
+
+
+_SETTINGS: dict[str, Any] = {
+    "add_completion": False,
+    "rich_markup_mode": "markdown",
+    "pretty_exceptions_enable": False,
+    "context_settings": {"help_option_names": ["-h", "--help"]},
+}
 app = typer.Typer(
+    cls=_Commands,
     no_args_is_help=True,
-    add_completion=False,
-    rich_markup_mode="markdown",
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
+    **_SETTINGS,
     help=(
         "Cautious multi-label classification: yes, no, or * where the evidence does not "
         "settle a label.\n\n"
@@ -36,21 +94,6 @@ app = typer.Typer(
         "broken; 130 interrupted."
     ),
 )
-for command in (
-    fit,
-    predict,
-    evaluate,
-    tune,
-    check,
-    explain,
-    info,
-    run_command,
-    report,
-    demo,
-):
-    app.command(no_args_is_help=command is not demo)(command)
-app.add_typer(review, name="review")
-app.add_typer(data, name="data")
 
 
 def _show_version(wanted: bool) -> None:

@@ -142,7 +142,8 @@ def _listen(host: str, port: int) -> socket.socket:
     """The port, or one after it if nobody asked for it by name."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in range(port, min(port + _MOST_PORTS, 65536)) if port == _PORT else [port]:
-        listening = socket.socket(family, socket.SOCK_STREAM)
+        # named as TCP, asyncio sends what it has at once, and nobody waits for late confirmations
+        listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind((host, number))

@@ -236,13 +236,16 @@ class JointModel:
         n = len(encoded)
         if not self.members:
             return no_weights(n)
-        numbers = self.encoder.indicators(encoded)
+        first = np.flatnonzero(np.append(True, (encoded[1:] != encoded[:-1]).any(axis=1)))
+        numbers = self.encoder.indicators(encoded[first])  # rows that come again are asked once
         n_vectors = self.leaves.says.shape[1]
         parts = [
-            share * checked_weights(member.weights(numbers), n, n_vectors, member)
+            share * checked_weights(member.weights(numbers), len(first), n_vectors, member)
             for share, member in zip(self.shares, self.members, strict=True)
         ]
         total = sparse.csr_array(sum(parts[1:], start=parts[0]))
+        if len(first) < n:
+            total = total[np.repeat(np.arange(len(first)), np.diff(np.append(first, n)))]
         return OtherWeights(
             total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data
         )
