@@ -50,8 +50,14 @@ def test_reasons_add_up_to_the_log_odds(case):
                 for side in ("lower", "upper")
             ]
             np.testing.assert_allclose(totals, bounds, atol=1e-9)
-        sizes = [reason.size for reason in step.reasons]
-        assert sizes == sorted(sizes, reverse=True)
+        sign = {1: 1, 0: -1, -1: 0}[step.answer]
+        middles = [reason.lower + reason.upper for reason in step.reasons]
+        against = [sign * middle < 0 for middle in middles]
+        assert against == sorted(against)  # what spoke for the answer comes first
+        for side in (True, False):
+            pairs = zip(step.reasons, against, strict=True)
+            sizes = [reason.size for reason, is_against in pairs if is_against == side]
+            assert sizes == sorted(sizes, reverse=True)
 
 
 @examples(100)

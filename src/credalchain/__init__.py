@@ -46,6 +46,8 @@ if TYPE_CHECKING:
     from credalchain.model_selection import partial_scorer as partial_scorer
     from credalchain.model_selection import unwrap as unwrap
     from credalchain.preprocessing import Discretizer as Discretizer
+    from credalchain.promises.caution import CautionChoice as CautionChoice
+    from credalchain.promises.caution import choose_caution as choose_caution
     from credalchain.promises.classifier import PromisedClassifier as PromisedClassifier
     from credalchain.promises.curve import PromiseCurve as PromiseCurve
     from credalchain.promises.curve import promise_curve as promise_curve
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
 
 _WHERE = {
     "ABSTAIN": "credalchain.labels",
+    "CautionChoice": "credalchain.promises.caution",
     "ChainCounts": "credalchain.bases.naive",
     "ChainModel": "credalchain.bases.model",
     "CredalBase": "credalchain.bases.protocol",
@@ -94,6 +97,7 @@ _WHERE = {
     "Walk": "credalchain.bases.protocol",
     "as_labels": "credalchain.labels",
     "branching": "credalchain.strategies",
+    "choose_caution": "credalchain.promises.caution",
     "cross_val_partial": "credalchain.model_selection",
     "explain": "credalchain.explanation",
     "load_model": "credalchain.model_files",
@@ -129,6 +133,7 @@ _MODULES = (
 __all__ = [
     "ABSTAIN",
     "TRUSTED_TYPES",
+    "CautionChoice",
     "ChainCounts",
     "ChainModel",
     "CredalBase",
@@ -162,6 +167,7 @@ __all__ = [
     "__version__",
     "as_labels",
     "branching",
+    "choose_caution",
     "cross_val_partial",
     "explain",
     "load_model",

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -43,8 +44,9 @@ class Reason:
 class Step:
     """One label on its way along the chain.
 
-    ``reasons`` add up to the log-odds, largest first; empty if the model is not a sum, or if
-    the label was never observed in training.
+    ``reasons`` add up to the log-odds. What spoke for the answer comes first, then what spoke
+    against it, each with the largest first; of an open label, the largest. Empty if the model is
+    not a sum, or if the label was never observed in training.
     """
 
     label: str
@@ -394,12 +396,19 @@ def _steps(classifier: Any, encoded: Any, request: Request, answer: Answer) -> l
                 float(request.thresholds[j]),
                 float(log_odds[j, 0]),
                 float(log_odds[j, 1]),
-                tuple(sorted(reasons, key=lambda reason: -reason.size)),
+                tuple(sorted(reasons, key=partial(_rank, int(labels[j])))),
             )
         )
         if request.chained:
             history[j] = labels[j]
     return steps
+
+
+def _rank(answer: int, reason: Reason) -> tuple[bool, float]:
+    """What spoke for the answer first, the largest first."""
+    middle = reason.lower + reason.upper
+    against = (answer == 1 and middle < 0) or (answer == 0 and middle > 0)
+    return against, -reason.size
 
 
 def _visited(model: Any, request: Request, answer: Answer) -> list[int]:

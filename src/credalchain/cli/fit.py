@@ -12,6 +12,7 @@ from credalchain.cli.promise import check_calibration, read_promise
 from credalchain.cli.stream import LabelledPieces, is_in_pieces, is_large
 from credalchain.cli.tables import read_labelled
 from credalchain.model_files import save_model
+from credalchain.promises.caution import choose_caution
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.exchange import add_answers
 from credalchain.review.store import AnswerStore
@@ -40,6 +41,13 @@ def fit(
     calibration: Annotated[
         float, typer.Option(help="Share of the rows that is kept apart for the promise.")
     ] = _CALIBRATION,
+    answered: Annotated[
+        float | None,
+        typer.Option(
+            help="Choose caution so that about this share of the labels is answered, by rows held "
+            "out, such as 0.8."
+        ),
+    ] = None,
     sample: Annotated[
         int | None,
         typer.Option(
@@ -80,11 +88,16 @@ def fit(
     elif confidence is not None or calibration != _CALIBRATION:
         name = "--confidence" if confidence is not None else "--calibration"
         raise ValueError(f"{name} is for --promise.")
+    if answered is not None:
+        _check_answered(answered, options, promise)
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
+    if answered is not None and is_in_pieces(data):
+        raise ValueError("--answered is for data that is read whole.")
     if answers and is_in_pieces(data):
         raise ValueError("--answers is for data that is read whole.")
-    if is_in_pieces(data) or (not answers and is_large(data) and hasattr(classifier, "fit_chunks")):
+    needs_all = bool(answers) or answered is not None or not hasattr(classifier, "fit_chunks")
+    if is_in_pieces(data) or (is_large(data) and not needs_all):
         _fit_in_pieces(classifier, data, labels or [], ignore, out, sample)
         return
     X, Y = read_labelled(data, labels or [], ignore)
@@ -96,12 +109,26 @@ def fit(
         check_can_be_saved(o.wrapped_estimator(options.estimator))
     if options.method == "joint":
         note(f"fitting {Y.shape[1]} labels several times over; this takes a while")
+    if answered is not None:
+        chosen = choose_caution(classifier, X, Y, completeness=answered, random_state=options.seed)
+        classifier.set_params(**{chosen.parameter: chosen.value})
+        note(str(chosen))
     classifier.fit(X, Y)
     save_model(classifier, out)
     if promise:
         for line in str(classifier.report_).splitlines():
             note(line)
     note(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels -> {out}")
+
+
+def _check_answered(answered: float, options: o.ClassifierOptions, promise: Any) -> None:
+    if not 0 < answered <= 1:
+        raise ValueError(f"--answered must be between 0 and 1, got {answered:g}.")
+    if promise:
+        raise ValueError("--answered and --promise both choose caution: give one of them.")
+    for name in ("s", "reward"):
+        if getattr(options, name) != getattr(o.ClassifierOptions, name):
+            raise ValueError(f"--{name} is chosen by --answered: give one of them.")
 
 
 def _fit_in_pieces(

@@ -22,6 +22,8 @@ from credalchain.estimators.prediction import CredalPrediction
 from credalchain.model_files import load_model
 from credalchain.promises.classifier import PromisedClassifier
 
+_NEARLY_NOTHING = 0.05
+
 
 def predict(
     model: o.ModelFile,
@@ -80,7 +82,27 @@ def predict(
         frame, _ = read_table(data, text_columns=words)
         write_table(answer(frame, data), out)
     share = n_answered / max(n_rows * len(labels), 1)
+    _advise(share, classifier)
     note(f"{n_rows} rows, {share:.1%} of {len(labels)} labels answered -> {out}")
+
+
+def _advise(share: float, classifier: Any) -> None:
+    """What to do if nearly nothing, or everything, is answered."""
+    if isinstance(classifier, PromisedClassifier):
+        return  # its report has said so
+    less = "smaller" if classifier.larger_is_more_cautious else "larger"
+    more = "larger" if less == "smaller" else "smaller"
+    parameter = classifier.caution_parameter
+    if share < _NEARLY_NOTHING:
+        note(
+            f"note: nearly nothing is answered. Try a {less} --{parameter}, or fit with --answered "
+            "0.8, which finds it; credalchain tune shows what each caution would buy."
+        )
+    elif share == 1:
+        note(
+            f"note: everything is answered. To leave open what is doubtful, take a {more} "
+            f"--{parameter}, or fit with --answered 0.8 or --promise."
+        )
 
 
 def _answer_part(source: str, answer: Any, piece: pd.DataFrame) -> pd.DataFrame:

@@ -1,0 +1,77 @@
+"""Caution chosen by how much is to be answered."""
+
+import numpy as np
+import pytest
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from credalchain import (
+    CredalChainClassifier,
+    CredalChainEnsemble,
+    JointDecision,
+    choose_caution,
+    load_model,
+)
+from shell import credalchain
+
+
+def problem(n=600):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, 4))
+    return X, (X[:, :3] + rng.normal(size=(n, 3)) > 0).astype(int)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        CredalChainClassifier(random_state=0),
+        JointDecision(CredalChainEnsemble(n_chains=3, random_state=0), calibration_folds=None),
+        make_pipeline(StandardScaler(), CredalChainClassifier(random_state=0)),
+    ],
+    ids=["chain", "decision", "pipeline"],
+)
+@pytest.mark.parametrize("share", [0.3, 0.8])
+def test_about_the_share_that_was_asked_for(estimator, share):
+    X, Y = problem()
+    chosen = choose_caution(estimator, X, Y, completeness=share, random_state=0)
+    assert share - 0.15 < chosen.completeness <= share
+    assert chosen.n_rows == 150
+    assert 0 <= chosen.selective_error < 0.5
+    assert f"answers {chosen.completeness:.0%} of the labels" in str(chosen)
+    final = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    assert chosen.parameter == final.caution_parameter
+    assert chosen == choose_caution(estimator, X, Y, completeness=share, random_state=0)
+
+
+def test_what_is_refused():
+    X, Y = problem()
+    for share in (0, 1.5, "much"):
+        with pytest.raises(ValueError, match="completeness must be"):
+            choose_caution(CredalChainClassifier(), X, Y, completeness=share)
+    with pytest.raises(ValueError, match="at least 20 rows"):
+        choose_caution(CredalChainClassifier(), X[:10], Y[:10])
+    with pytest.raises(TypeError, match="estimator must have"):
+        choose_caution(StandardScaler(), X, Y)
+
+
+def test_on_the_command_line(tmp_path):
+    X, Y = problem()
+    rows = np.hstack([X, Y])
+    header = "a,b,c,d,x,y,z"
+    np.savetxt(tmp_path / "data.csv", rows, delimiter=",", header=header, comments="", fmt="%.4f")
+    given = ["data.csv", "--labels", "last:3", "--out", "m"]
+    done = credalchain("fit", *given, "--answered", "0.6", cwd=tmp_path)
+    assert "of 150 rows held out" in done.stderr
+    assert load_model(tmp_path / "m").s > 0
+    for options, words in (
+        (["--answered", "2"], "--answered must be between 0 and 1"),
+        (["--answered", "0.5", "--s", "1"], "--s is chosen by --answered"),
+        (["--answered", "0.5", "--promise", "row-error=0.1"], "both choose caution"),
+    ):
+        assert words in credalchain("fit", *given, *options, cwd=tmp_path, status=1).stderr
+    credalchain("fit", *given, "--s", "1e6", cwd=tmp_path)
+    done = credalchain("predict", "m", "data.csv", "--out", "o.csv", cwd=tmp_path)
+    assert "nearly nothing is answered. Try a smaller --s" in done.stderr
+    credalchain("fit", *given, "--s", "0", cwd=tmp_path)
+    done = credalchain("predict", "m", "data.csv", "--out", "o.csv", cwd=tmp_path)
+    assert "everything is answered" in done.stderr
