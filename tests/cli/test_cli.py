@@ -342,7 +342,7 @@ def test_version(tmp_path):
 FIT = ["fit", "bad.csv", "--labels", "y", "--out", "model"]
 BAD_DATA = {
     "a two": ("x,y\n1,0\n2,2\n", FIT, "Y must hold 0, 1 or missing.*got 2.* column y"),
-    "a yes": ("x,y\n1,0\n2,yes\n", FIT, "Y must hold.*'yes'"),
+    "a perhaps": ("x,y\n1,0\n2,perhaps\n", FIT, "cells must be 0 or 1.*'perhaps' in row 1"),
     "plus minus": ("x,y\n1,-1\n2,1\n", FIT, "-1 means 'missing'"),
     "nothing": ("", FIT, "bad.csv is empty"),
     "header only": ("x,y\n", FIT, "bad.csv has no rows"),

@@ -14,6 +14,10 @@ from credalchain.cli import console
 from credalchain.text import visible
 
 _COMMANDS = {
+    "describe": (
+        "describe",
+        "Show what is understood of each column of a table, before anything is learned from it.",
+    ),
     "fit": ("fit", "Learn from a table with labels and write a model file."),
     "predict": ("predict", "Answer the labels of new rows: 1, 0, or * for what is left open."),
     "review": ("review", "Open a page where people answer what was left open."),

@@ -33,6 +33,7 @@ def evaluate(
     data: o.Data,
     labels: o.Labels = None,
     ignore: o.Ignore = "",
+    tag_separator: o.TagSeparator = "",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     s: Annotated[str, typer.Option("--s", help="Values of s, with commas between.")] = _VALUES,
     reward: Annotated[
@@ -52,11 +53,14 @@ def evaluate(
     parameter, text = ("reward", reward) if options.is_joint else ("s", s)
     values = list(dict.fromkeys(np.atleast_1d(o.numbers(text, f"--{parameter}")).tolist()))
     classifier = o.build_classifier(replace(options, **{parameter: values[0]}))
-    if is_in_pieces(data) or (is_large(data) and hasattr(classifier, "fit_chunks")):
+    if tag_separator and is_in_pieces(data):
+        raise ValueError("--tag-separator is for data that is read whole.")
+    in_pieces = is_large(data) and not tag_separator and hasattr(classifier, "fit_chunks")
+    if is_in_pieces(data) or in_pieces:
         pieces = LabelledPieces(data, labels or [], ignore)
         found = _cross_validate_pieces(classifier, pieces, values, folds, options.seed)
     else:
-        X, Y = read_labelled(data, labels or [], ignore)
+        X, Y = read_labelled(data, labels or [], ignore, tag_separator)
         if len(X) < folds:
             raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
         found = _cross_validate(classifier, X, Y, values, folds, options.seed)

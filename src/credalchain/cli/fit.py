@@ -10,7 +10,7 @@ from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import check_calibration, read_promise
 from credalchain.cli.stream import LabelledPieces, is_in_pieces, is_large
-from credalchain.cli.tables import read_labelled
+from credalchain.cli.tables import read_labelled, tell_columns
 from credalchain.model_files import save_model
 from credalchain.promises.caution import choose_caution
 from credalchain.promises.classifier import PromisedClassifier
@@ -26,6 +26,7 @@ def fit(
     out: Annotated[str, typer.Option(help="Where the model goes.")],
     labels: o.Labels = None,
     ignore: o.Ignore = "",
+    tag_separator: o.TagSeparator = "",
     promise: Annotated[
         list[str] | None,
         typer.Option(
@@ -94,17 +95,21 @@ def fit(
         raise ValueError("--out -: a model goes to a file, not to stdout.")
     if answered is not None and is_in_pieces(data):
         raise ValueError("--answered is for data that is read whole.")
+    if tag_separator and is_in_pieces(data):
+        raise ValueError("--tag-separator is for data that is read whole.")
     if answers and is_in_pieces(data):
         raise ValueError("--answers is for data that is read whole.")
-    needs_all = bool(answers) or answered is not None or not hasattr(classifier, "fit_chunks")
+    needs_all = bool(answers or tag_separator) or answered is not None
+    needs_all = needs_all or not hasattr(classifier, "fit_chunks")
     if is_in_pieces(data) or (is_large(data) and not needs_all):
         _fit_in_pieces(classifier, data, labels or [], ignore, out, sample)
         return
-    X, Y = read_labelled(data, labels or [], ignore)
+    X, Y = read_labelled(data, labels or [], ignore, tag_separator)
     if answers:
         with AnswerStore(answers, create=False) as store:
             X, Y, n_filled, n_added = add_answers(X, Y, store)
         note(f"{answers}: {n_filled} labels of rows in {data}, {n_added} rows added")
+    tell_columns(X, Y)
     if options.base == "wrapper":
         check_can_be_saved(o.wrapped_estimator(options.estimator))
     if options.method == "joint":

@@ -31,8 +31,14 @@ Labels = Annotated[
     list[str] | None,
     typer.Option(
         help="The label columns: names with commas between, first:N or last:N; for ARFF also xml "
-        "(MULAN's file beside it) or meka (-C in its header). Cells are 0, 1, or empty for "
-        "missing. May be repeated."
+        "(MULAN's file beside it), the name of such a file, or meka (-C in its header). Cells are "
+        "0, 1, yes, no, true, false, and empty or ? for missing. May be repeated."
+    ),
+]
+TagSeparator = Annotated[
+    str,
+    typer.Option(
+        help="--labels is one column of tags with this between them, such as ';': a label for each."
     ),
 ]
 Ignore = Annotated[str, typer.Option(help="Columns to leave out, such as row numbers.")]

@@ -15,7 +15,7 @@ import pandas as pd
 from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.parts import named_work
 from credalchain.cli.console import is_quiet, note
-from credalchain.cli.tables import pick_columns, pick_labels
+from credalchain.cli.tables import pick_columns, pick_labels, read_label_words
 from credalchain.files import replacing
 from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv
 
@@ -153,7 +153,7 @@ class LabelledPieces:
         for name, frame in reported(read_pieces(self.source, self.text_columns)):
             names, ignored = named_work(self._pick, name, frame)
             self.n_rows += len(frame)
-            yield frame.drop(columns=[*names, *ignored]), frame[names], name
+            yield frame.drop(columns=[*names, *ignored]), read_label_words(frame[names]), name
 
     def _pick(self, part: str, frame: pd.DataFrame) -> tuple[list[str], list[str]]:
         labels = pick_labels(frame, self.labels, [])

@@ -5,9 +5,12 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+import numpy as np
 import pandas as pd
 
-from credalchain.datasets import load, read_file
+from credalchain.cli.console import note
+from credalchain.columns import describe_features, describe_labels
+from credalchain.datasets import load, read_file, read_mulan
 from credalchain.datasets.embedded import EMBEDDED
 from credalchain.datasets.files import attribute_names, check_frame, read_csv, read_frame
 from credalchain.datasets.registry import MULAN_PREFIX
@@ -15,6 +18,12 @@ from credalchain.files import replacing
 from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv, visible
 
 _PARQUET = (".parquet", ".pq")
+_MOST_NOTES = 5
+_WORDS = {
+    **dict.fromkeys(("1", "1.0", "yes", "y", "true", "t"), 1),
+    **dict.fromkeys(("0", "0.0", "no", "n", "false", "f"), 0),
+    **dict.fromkeys(("?", "", "na", "nan"), None),
+}
 _ARFF_LABELS = (["xml"], ["meka"])  # labels that the file, or the file beside it, names
 
 
@@ -40,20 +49,76 @@ def read_table(
 
 
 def read_labelled(
-    source: str, labels: Sequence[str], ignore: str
+    source: str, labels: Sequence[str], ignore: str, tag_separator: str = ""
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The features and the labels of a table, from ``--labels`` and ``--ignore``."""
+    """The features and the labels of a table, from ``--labels`` and ``--ignore``.
+
+    With a ``tag_separator``, the one column of labels holds the names of those that are yes.
+    """
     frame, known = read_table(source, labels)
     names = pick_labels(frame, labels, known)
     ignored = pick_columns(frame, ignore, "--ignore")
-    return frame.drop(columns=[*names, *ignored]), frame[names]
+    X = frame.drop(columns=[*names, *ignored])
+    if tag_separator:
+        if len(names) != 1:
+            raise ValueError(f"--tag-separator is for one column of tags, got {few(names)}.")
+        return X, split_tags(frame[names[0]], tag_separator)
+    return X, read_label_words(frame[names])
+
+
+def tell_columns(X: pd.DataFrame, Y: pd.DataFrame) -> None:
+    """Notes about columns that should be thought about before learning from them."""
+    told = [one for one in describe_features(X) if one.note]
+    for feature in told[:_MOST_NOTES]:
+        note(f"note: column {feature.name!r}: {feature.note}")
+    constant = [one for one in describe_labels(Y) if (one.n_yes == 0) != (one.n_no == 0)]
+    for label in constant[:_MOST_NOTES]:
+        note(f"note: label {label.name!r}: {label.note}")
+    left = max(len(told) - _MOST_NOTES, 0) + max(len(constant) - _MOST_NOTES, 0)
+    if left:
+        note(f"note: and {left} more; see credalchain describe")
+
+
+def split_tags(column: pd.Series, separator: str) -> pd.DataFrame:
+    """A column of 0 and 1 for each tag in a column of tags; an empty cell has none."""
+    cells = column.fillna("").astype(str)
+    tags = [
+        list(dict.fromkeys(filter(None, (tag.strip() for tag in cell.split(separator)))))
+        for cell in cells
+    ]
+    names = sorted({tag for one in tags for tag in one})
+    if not names:
+        raise ValueError(f"--tag-separator: column {column.name!r} has no tags.")
+    place = {name: j for j, name in enumerate(names)}
+    found = np.zeros((len(cells), len(names)), dtype=np.int8)
+    for row, one in enumerate(tags):
+        found[row, [place[tag] for tag in one]] = 1
+    return pd.DataFrame(found, columns=names, index=column.index)
+
+
+def read_label_words(labels: pd.DataFrame) -> pd.DataFrame:
+    """Columns that hold nothing but yes, no and the like, as 1 and 0; ``?`` is missing."""
+    found = labels.copy()
+    for name in labels.columns:
+        column = labels[name]
+        if column.dtype.kind in "biuf":
+            continue
+        words = column.map(lambda cell: str(cell).strip().lower(), na_action="ignore")
+        strange = np.flatnonzero(words.notna() & ~words.isin(_WORDS))
+        if len(strange):
+            raise ValueError(
+                f"label column {name!r}: cells must be 0 or 1 (or yes, no, true, false), and empty "
+                f"or ? where they are missing; got {column.iloc[strange[0]]!r} in row {strange[0]}."
+            )
+        found[name] = words.map(_WORDS).astype("Float64")
+    return found
 
 
 def _read_stdin(text_columns: Sequence[str]) -> pd.DataFrame:
     if sys.stdin is None:
         raise ValueError("stdin is closed.")
     try:
-        frame: pd.DataFrame = read_csv(sys.stdin.buffer.read(), ",", text_columns)
+        frame: pd.DataFrame = read_csv(sys.stdin.buffer.read(), ",", text_columns, source="stdin")
     except pd.errors.EmptyDataError:
         raise ValueError("stdin is empty.") from None
     except (UnicodeDecodeError, pd.errors.ParserError, ValueError) as error:
@@ -67,15 +132,24 @@ def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[st
     wanted: str | Sequence[str] = labels
     if list(labels) in _ARFF_LABELS:
         wanted = labels[0]
+    elif len(labels) == 1 and labels[0].lower().endswith(".xml"):
+        data = read_mulan(path, _beside(path, labels[0]))
+        return data.to_frame()[columns], data.label_names
     elif labels:
         wanted = pick_labels(pd.DataFrame(columns=pd.Index(columns)), labels, [])
     data = read_file(path, wanted)
     return data.to_frame()[columns], data.label_names  # columns where the file has them
 
 
+def _beside(path: Path, name: str) -> Path:
+    """A file by its name as it is, or beside another."""
+    return Path(name) if Path(name).is_file() else path.with_name(Path(name).name)
+
+
 def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]) -> list[str]:
     """Label columns from ``--labels``: names, ``first:N`` or ``last:N``."""
-    if known and (not wanted or list(wanted) in _ARFF_LABELS):
+    is_xml = len(wanted) == 1 and wanted[0].lower().endswith(".xml")
+    if known and (not wanted or list(wanted) in _ARFF_LABELS or is_xml):
         return list(known)
     if not wanted:
         raise ValueError("say which columns are labels: --labels a,b,c or --labels last:6.")

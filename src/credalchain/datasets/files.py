@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from credalchain.datasets.dataset import MultilabelDataset
+from credalchain.datasets.dialect import decode, find_dialect
 from credalchain.labels import MISSING, as_labels
 
 PathLike = str | os.PathLike[str]
@@ -151,7 +152,7 @@ def read_frame(path: PathLike, text_columns: Sequence[str] = ()) -> Any:
             frame = pd.read_parquet(path)
         else:
             separator = "\t" if suffix == ".tsv" else ","
-            frame = read_csv(path.read_bytes(), separator, text_columns)
+            frame = read_csv(path.read_bytes(), separator, text_columns, source=str(path))
     except pd.errors.EmptyDataError:
         raise ValueError(f"{path} is empty.") from None
     except ImportError:
@@ -162,12 +163,16 @@ def read_frame(path: PathLike, text_columns: Sequence[str] = ()) -> Any:
     return check_frame(frame, path)
 
 
-def read_csv(content: bytes, separator: str, text_columns: Sequence[str] = ()) -> Any:
-    """CSV as text in UTF-8, with or without a byte order mark; no column becomes row names."""
+def read_csv(
+    content: bytes, separator: str, text_columns: Sequence[str] = (), source: str = "the table"
+) -> Any:
+    """CSV as people have it, see :mod:`dialect`; no column becomes row names."""
     pd = _pandas()
-    text = content.decode("utf-8-sig")
+    text = decode(content, source)
     if "\0" in text:
         raise ValueError("it is not text")
+    dialect = find_dialect(text, separator, source)
+    separator = dialect.separator
     header = next(csv.reader(io.StringIO(text), delimiter=separator), [])
     twice = [name for name in header if header.count(name) > 1]
     if twice:
@@ -178,6 +183,7 @@ def read_csv(content: bytes, separator: str, text_columns: Sequence[str] = ()) -
             return pd.read_csv(
                 io.StringIO(text),
                 sep=separator,
+                decimal=dialect.decimal,
                 index_col=False,
                 low_memory=False,  # one type per column, not one per chunk
                 dtype=dict.fromkeys(text_columns, str),

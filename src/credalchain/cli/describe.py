@@ -1,0 +1,50 @@
+"""``credalchain describe``: what was understood of a table."""
+
+import json
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+from rich.table import Table
+
+from credalchain.cli import options as o
+from credalchain.cli.console import stdout
+from credalchain.cli.tables import read_labelled
+from credalchain.columns import describe_features, describe_labels
+from credalchain.text import visible
+
+
+def describe(
+    data: o.Data,
+    labels: o.Labels = None,
+    ignore: o.Ignore = "",
+    tag_separator: o.TagSeparator = "",
+    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of tables.")] = False,
+) -> None:
+    """Show what is understood of each column of a table, before anything is learned from it.
+
+    Example: `credalchain describe songs.csv --labels rock,pop,folk`
+    """
+    X, Y = read_labelled(data, labels or [], ignore, tag_separator)
+    features, targets = describe_features(X), describe_labels(Y)
+    if as_json:
+        found = {
+            "rows": len(X),
+            "features": [asdict(one) for one in features],
+            "labels": [asdict(one) for one in targets],
+        }
+        print(json.dumps(found, indent=2, ensure_ascii=False))
+        return
+    console = stdout()
+    console.print(f"{len(X)} rows, {len(features)} features, {len(targets)} labels")
+    table = Table("column", "kind", "missing", "distinct", "note")
+    for one in features:
+        table.add_row(
+            visible(one.name), one.kind, f"{one.missing:.0%}", str(one.n_distinct), one.note
+        )
+    console.print(table)
+    table = Table("label", "yes", "no", "missing", "note")
+    for label in targets:
+        counts = (str(number) for number in (label.n_yes, label.n_no, label.n_missing))
+        table.add_row(visible(label.name), *counts, label.note)
+    console.print(table)

@@ -1,0 +1,68 @@
+"""CSV as people have it: separators, decimal commas, encodings."""
+
+import csv
+import io
+import re
+import warnings
+from dataclasses import dataclass
+
+_SEPARATORS = (",", ";", "\t", "|")
+_LINES = 50  # that are looked at
+_MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
+_DECIMAL_POINT = re.compile(r"[-+]?\d+\.\d+")
+_NAMES = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How a text holds a table."""
+
+    separator: str
+    decimal: str = "."
+
+
+def decode(content: bytes, source: str) -> str:
+    """Text in UTF-8, UTF-16 or UTF-32 if it says so, else in Windows' western code, with a note."""
+    for mark, name in _MARKS:
+        if content.startswith(mark):
+            return content.decode(name)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        if b"\0" in content:
+            raise
+        text = content.decode("cp1252", errors="strict")
+        warnings.warn(f"{source} is not UTF-8; it is read as cp1252.", UserWarning, stacklevel=2)
+        return text
+
+
+def find_dialect(text: str, usual: str, source: str) -> Dialect:
+    """The usual separator, unless another one makes a table of it and this one does not."""
+    lines = text.splitlines()[:_LINES]
+    head = "\n".join(lines)
+    widths = {mark: _widths(head, mark) for mark in (usual, *_SEPARATORS)}
+    whole = [mark for mark, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
+    separator = usual
+    if usual not in whole:
+        separator = max(whole, key=lambda mark: widths[mark][0], default=usual)
+    decimal = "."
+    if separator != ",":
+        cells = [cell for row in csv.reader(io.StringIO(head), delimiter=separator) for cell in row]
+        commas = sum(_DECIMAL_COMMA.fullmatch(cell.strip()) is not None for cell in cells)
+        points = sum(_DECIMAL_POINT.fullmatch(cell.strip()) is not None for cell in cells)
+        decimal = "," if commas > 0 and points == 0 else "."
+    if separator != usual or decimal != ".":
+        also = ", and numbers have a decimal comma" if decimal == "," else ""
+        warnings.warn(
+            f"{source}: cells are separated by {_NAMES[separator]}{also}.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return Dialect(separator, decimal)
+
+
+def _widths(text: str, separator: str) -> list[int]:
+    """Cells of each line."""
+    rows = csv.reader(io.StringIO(text), delimiter=separator)
+    return [len(row) for row in rows if row] or [0]
