@@ -7,6 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from conftest import LABELS
 from credalchain import CredalChainClassifier, save_model
 from credalchain.review.store import AnswerStore
 
@@ -55,6 +56,7 @@ def visit(browser):
         page.goto(server.address)
         page.wait_for_selector("li.label")
         if who is not None:
+            page.evaluate("document.getElementById('live').textContent = ''")
             page.fill("#who", who)
             page.press("#who", "Enter")
             playwright.expect(page.locator("#live")).to_have_text(re.compile("^Row"))
@@ -119,7 +121,8 @@ def test_undo_skip_why_and_moving(serve, visit, tmp_path):
 def test_reconditioning_is_seen(serve, visit):
     page = visit(serve())
     for _ in range(40):
-        said = press(page, "y" if "to answer" in page.text_content("#said") else "Enter")
+        left = not page.text_content("#said").startswith("Nothing")
+        said = press(page, "y" if left else "Enter")
         if "Changed:" in said:
             break
     assert page.locator("li.label.changed").count() > 0
@@ -196,3 +199,60 @@ def test_many_labels_are_found_by_typing(serve, visit, tmp_path):
     assert "tag 17" in press(page, "y")
     (event,) = answers_in(tmp_path / "answers.sqlite")
     assert event.label.startswith("tag 17")
+
+
+def test_a_key_after_the_last_answer_of_a_row_changes_nothing(serve, visit, tmp_path):
+    page = visit(serve())
+    for _ in range(len(LABELS)):
+        if page.text_content("#said").startswith("Nothing"):
+            break
+        press(page, "y")
+    n_answers = len(answers_in(tmp_path / "answers.sqlite"))
+    assert "Nothing is left" in press(page, "n")
+    assert len(answers_in(tmp_path / "answers.sqlite")) == n_answers
+
+
+def test_keys_that_are_held_or_too_early_are_not_taken(serve, visit, tmp_path):
+    page = visit(serve())
+    page.evaluate(
+        """() => {
+          const fetched = window.fetch;
+          window.fetch = async (...given) => {
+            await new Promise((done) => setTimeout(done, 400));
+            return fetched(...given);
+          };
+        }"""
+    )
+    page.keyboard.press("y")
+    page.wait_for_timeout(100)
+    page.keyboard.press("n")
+    playwright.expect(page.locator("#said")).to_have_text(re.compile("too early"))
+    page.wait_for_timeout(1500)
+    assert [event.value for event in answers_in(tmp_path / "answers.sqlite")] == [1]
+    page.keyboard.down("y")
+    for _ in range(5):
+        page.keyboard.down("y")  # repeats
+    page.keyboard.up("y")
+    page.wait_for_timeout(1500)
+    assert len(answers_in(tmp_path / "answers.sqlite")) <= 2
+
+
+def test_people_without_a_name_are_different_people(serve, visit):
+    server = serve()
+    pages = visit(server), visit(server)
+    assert pages[0].input_value("#who") != pages[1].input_value("#who")
+    assert pages[0].text_content("#row-title") != pages[1].text_content("#row-title")
+
+
+def test_undo_by_mouse_and_letters_switched_off(serve, visit, tmp_path):
+    page = visit(serve())
+    press(page, "y")
+    page.click("#undo")
+    playwright.expect(page.locator("#live")).to_have_text(re.compile("Taken back"))
+    page.uncheck("#letters")
+    page.locator("li.current .name").focus()
+    page.keyboard.press("y")
+    page.wait_for_timeout(400)
+    kinds = [event.kind for event in answers_in(tmp_path / "answers.sqlite")]
+    assert kinds == ["answer", "undo"]
+    assert page.locator("#search-box").is_hidden()

@@ -321,7 +321,7 @@ def test_get_changes_nothing(client_of, session):
     for path in (
         "/",
         "/api/session",
-        "/api/rows/0?who=a",
+        "/api/rows/0/why/0",
         "/api/queue?who=a",
         "/api/disagreements",
     ):
@@ -460,11 +460,19 @@ def test_other_tools(answered, folder, tmp_path, tool):
 
 
 def test_label_studio_annotations_without_our_notes(folder, tmp_path):
-    """A task says of every label whether it was chosen."""
+    """A task says of every label whether it was chosen; it is known by its cells, not its id."""
+    cells = pd.read_csv(folder / "new.csv").iloc[3].to_dict()
+    cells = {name: str(value) for name, value in cells.items()}
     result = [{"from_name": "l", "to_name": "t", "type": "choices", "value": {"choices": ["pop"]}}]
     tasks = [
-        {"id": 3, "data": {}, "annotations": [{"result": result, "completed_by": 7}]},
+        {
+            "id": 9,
+            "data": cells,
+            "meta": None,
+            "annotations": [{"result": result, "completed_by": 7}],
+        },
         {"id": 4, "data": {}, "annotations": [{"result": [], "was_cancelled": True}]},
+        {"id": 5, "data": {}, "annotations": [{"result": [{"value": {"text": ["x"]}}]}]},
     ]
     file = tmp_path / "tasks.json"
     file.write_text(json.dumps(tasks))
@@ -472,7 +480,11 @@ def test_label_studio_annotations_without_our_notes(folder, tmp_path):
     credalchain("review", "import", str(file), *given, cwd=folder)
     session = make_session(folder, tmp_path / "a.sqlite")
     assert session.person[3].tolist() == [0, 1, 0, 0]
-    assert (session.person[4] == -1).all()
+    assert (session.person != -1).any(axis=1).sum() == 1
+    tasks[0]["data"] = {"title": "a song that nobody has"}
+    file.write_text(json.dumps(tasks))
+    done = credalchain("review", "import", str(file), *given, cwd=folder, status=1)
+    assert "task 0 is none" in done.stderr
 
 
 def test_learning_from_answers(answered, folder, tmp_path):
@@ -484,7 +496,7 @@ def test_learning_from_answers(answered, folder, tmp_path):
         "fit", *given, "--answers", str(path), "--out", str(tmp_path / "after"), cwd=folder
     )
     n_rows = int((session.person != -1).any(axis=1).sum())
-    assert f"0 labels of rows in train.csv, {n_rows} rows added" in done.stderr
+    assert f"0 others replaced, {n_rows} rows added" in done.stderr
     before, after = load_model(tmp_path / "before"), load_model(tmp_path / "after")
     observed = after.model_.counts.label.sum() - before.model_.counts.label.sum()
     assert observed == (session.person != -1).sum()
@@ -505,10 +517,213 @@ def test_learning_from_answers_about_rows_that_are_there(folder, tmp_path):
         session.answer(row, 0, int(table.rock[row]), "ann", f"request-{row:04}")
     given = ["gaps.csv", "--labels", ",".join(LABELS[:3]), "--labels", HOSTILE, "--out", "m"]
     done = credalchain("fit", *given, "--answers", "a.sqlite", cwd=tmp_path)
-    assert "20 labels of rows in gaps.csv, 0 rows added" in done.stderr
+    assert "20 missing labels of rows in gaps.csv filled" in done.stderr
+    assert "0 others replaced, 0 rows added" in done.stderr
     counts = load_model(tmp_path / "m").model_.counts
     assert counts.n_rows == N
     assert counts.label[0].sum() == 20
+
+
+# -- what a reviewer found ----------------------------------------------------------------------
+
+
+def test_answers_added_in_another_tool_are_taken(answered, folder, tmp_path):
+    """Also in tasks that had answers before; and rows are known if the tool numbers them anew."""
+    path, session = answered
+    given = ["--model", "songs.model", "--data", "new.csv"]
+    out = tmp_path / "tasks.json"
+    export = ["review", "export", str(path), *given, "--what", "label-studio", "--out", str(out)]
+    credalchain(*export, cwd=folder)
+    tasks = json.loads(out.read_text())
+    row = next(row for row, task in enumerate(tasks) if "annotations" in task)
+    tasks[row]["annotations"][0]["result"][0]["value"]["choices"] = LABELS
+    for number, task in enumerate(tasks):
+        task["id"] = number + 100
+    out.write_text(json.dumps(tasks[::-1]))
+    new = tmp_path / "new.sqlite"
+    credalchain("review", "import", str(out), *given, "--out", str(new), cwd=folder)
+    again = make_session(folder, new)
+    assert again.person[row].tolist() == [1, 1, 1, 1]
+    others = np.arange(N) != row
+    np.testing.assert_array_equal(again.person[others], session.person[others])
+
+
+def test_two_servers_on_one_file_see_each_other(session, folder, tmp_path):
+    other = make_session(folder, tmp_path / "answers.sqlite")
+    row, label, _ = first_open(session)
+    session.answer(row, label, 1, "ann", "request-1")
+    view = other.answer(row, label, 0, "bob", "request-2")
+    assert view["labels"][label]["people"] == {"ann": 1, "bob": 0}
+    session.undo("ann", "undo-0001")
+    with pytest.raises(ReviewError, match="nothing to take back"):
+        other.undo("ann", "undo-0002")
+
+
+def test_the_file_alone_has_everything_when_it_is_closed(session, tmp_path):
+    for number in range(30):
+        session.answer(number % N, 0, 1, "ann", f"request-{number:03}")
+    session.store.close()
+    copy = tmp_path / "copy.sqlite"
+    copy.write_bytes((tmp_path / "answers.sqlite").read_bytes())
+    assert len(AnswerStore(copy).events()) == 30
+
+
+def test_leases_of_others_are_left_alone(session):
+    row = session.next_row("ann", "in order")["row"]
+    session.next_row("bob", "in order", after=row)
+    assert session.next_row("eve", "in order")["row"] != row
+    with pytest.raises(ReviewError, match="with ann now"):
+        session.open_row(row, "bob")
+    for wrong in (10**30, -1, N):
+        with pytest.raises(ReviewError, match="row must be between"):
+            session.next_row("bob", "in order", after=wrong)
+    assert row not in [one["row"] for one in session.queue("bob", "in order")]
+
+
+def test_ones_own_row_comes_back(session):
+    row = session.next_row("ann", "settles most")["row"]
+    assert session.next_row("ann", "least sure")["row"] == row
+
+
+@pytest.mark.parametrize("order", session_module.ORDERS)
+def test_labels_and_the_queue_follow_the_order(session, order):
+    view = session.next_row("ann", order)
+    middles = np.abs(session.interval[view["row"]].mean(axis=-1) - 0.5)
+    if order == "in order":
+        assert view["asked"] == sorted(view["asked"])
+    if order == "least sure":
+        assert view["asked"] == sorted(view["asked"], key=lambda j: middles[j])
+    assert session.queue("ann", order)[0]["row"] == view["row"]
+
+
+def test_answering_twice_keeps_the_contradiction(session):
+    row, label = map(int, np.argwhere(session.labels != -1)[0])
+    said = int(session.labels[row, label])
+    for number in range(2):
+        session.answer(row, label, 1 - said, "ann", f"request-{number}")
+    session.answer(row, label, 1 - said, "bob", "request-bob")
+    (found,) = session.disagreements()
+    assert found["model"] == said
+
+
+def test_blind_statistics(folder, tmp_path):
+    path = tmp_path / "answers.sqlite"
+    session = make_session(folder, path, blind=0.5)
+    row, label = map(int, np.argwhere(session.blind)[0])
+    said = int(session.first_labels[row, label])
+    assert session.progress()["completeness"] == session.progress()["completeness_before"]
+    session.answer(row, label, said, "ann", "request-1")
+    session.answer(row, label, said, "ann", "request-2")  # seen by now
+    assert session.blind_result()["asked"] == 1
+    session.undo("ann", "request-3")
+    session.undo("ann", "request-4")
+    session.answer(row, label, 1 - said, "ann", "request-5")
+    assert session.blind_result()["asked"] == 0
+    for j in range(len(LABELS)):  # other labels first: the model is asked as it was
+        if j != label:
+            session.answer(row, j, 1, "bob", f"request-bob-{j}")
+    events = [one.event for one in session.store.events() if one.event.blind]
+    assert all(
+        event.suggested == session.first_labels[row, LABELS.index(event.label)] for event in events
+    )
+    elsewhere = make_session(folder, path, blind=0.5)
+    elsewhere.model_digest = "another"
+    assert elsewhere.blind_result()["asked"] == 0
+
+
+def test_blind_labels_come_at_their_share_and_do_not_leak(folder, tmp_path):
+    session = make_session(folder, tmp_path / "answers.sqlite", blind=0.5)
+    view = session.next_row("ann", "settles most")
+    assert session.blind[view["row"]].any()
+    assert session.blind[view["row"], view["asked"][0]]
+    for row in range(N):
+        hidden = {LABELS[j] for j in np.flatnonzero(session.blind[row])}
+        for j in np.flatnonzero(~session.blind[row]).tolist():
+            found = session.why(row, j)
+            assert not {reason["name"].rpartition(" ")[0] for reason in found["reasons"]} & hidden
+            assert not {name for one in found["settles"] for name, _ in one["labels"]} & hidden
+
+
+def test_numbers_are_shown_as_they_are(folder, tmp_path):
+    table = pd.DataFrame(
+        {"tempo": [0.1, 0.2, 0.3], "year": [1234567890123456789, 2, 3], "id": [1234567, None, 1.5]}
+    )
+    session = session_module.ReviewSession(
+        load_model(folder / "songs.model"), table[["tempo", "year"]], table,
+        AnswerStore(tmp_path / "a.sqlite"), model=("d" * 64, "m"), show=["year", "id"],
+    )  # fmt: skip
+    cells = [[cell["value"] for cell in session.view(row, "a")["content"]] for row in range(3)]
+    assert cells == [["1234567890123456789", "1234567"], ["2", None], ["3", "1.5"]]
+    session.answer(0, 0, 1, "ann", "request-1")
+    assert json.loads(next(iter(session.store.rows().values())))["year"] == 1234567890123456789
+
+
+def test_keys_do_not_depend_on_the_order_of_columns_or_how_numbers_are_written():
+    one = pd.DataFrame({"a": [1.5, 2.0], "b": ["x", "y"]})
+    other = pd.DataFrame({"b": ["x", "y"], "a": ["1.50", "2"]})
+    assert row_keys(one) == row_keys(other)
+
+
+def test_export_tells_of_answers_that_fell_away(answered, folder, tmp_path):
+    path, _ = answered
+    pd.read_csv(folder / "new.csv").assign(more=1).to_csv(tmp_path / "new.csv", index=False)
+    done = credalchain(
+        "review", "export", str(path), "--what", "final", "--model", folder / "songs.model",
+        "--data", "new.csv", "--out", "final.csv", cwd=tmp_path,
+    )  # fmt: skip
+    assert "belong to rows or labels that are not in new.csv" in done.stderr
+
+
+def test_a_request_of_the_same_name_with_other_content_is_refused(session):
+    session.answer(0, 0, 1, "ann", "request-1")
+    with pytest.raises(ReviewError, match="another request of the name"):
+        session.answer(0, 1, 0, "ann", "request-1")
+
+
+def test_failures_are_told_with_all_headers(client_of, session):
+    client = client_of(session)
+    session.next_row = None  # something that cannot be
+    answer = client.post("/api/next", json={"who": "ann", "order": "in order"})
+    assert answer.status_code == 500
+    assert "the server failed" in answer.json()["detail"]
+    assert "default-src 'none'" in answer.headers["content-security-policy"]
+    strange = client.post(
+        "/api/undo",
+        content='{"who": "ann", "request": NaN}',
+        headers={"content-type": "application/json"},
+    )
+    assert strange.status_code == 422
+    chunked = client.post(
+        "/api/undo", content=iter([b"{}"]), headers={"content-type": "application/json"}
+    )
+    assert chunked.status_code == 411
+
+
+def test_a_stale_cookie_does_not_keep_out_who_knows_the_token(client_of, session):
+    client = client_of(session, token="right")
+    client.cookies.set(f"credalchain_{client.base_url.port}", "stale")
+    assert client.get("/", follow_redirects=False).status_code == 401
+    assert client.get("/?token=right", follow_redirects=False).status_code == 303
+    told = {"authorization": "Bearer right"}
+    assert client.get("/api/session", headers=told).status_code == 200
+
+
+def test_learning_fills_the_very_row(folder, tmp_path):
+    """Of rows that are alike, the one that was answered; others in the data are left alone."""
+    table = pd.DataFrame({"tempo": [0.5] * 4, "year": [1990] * 4, "rock": [0, 1, 0, None]})
+    table.to_csv(tmp_path / "data.csv", index=False)
+    features = table[["tempo", "year"]]
+    session = session_module.ReviewSession(
+        load_model(folder / "songs.model"), features, features,
+        AnswerStore(tmp_path / "a.sqlite"), model=("d" * 64, "m"), show=["tempo"],
+    )  # fmt: skip
+    session.answer(3, 0, 1, "ann", "request-1")
+    given = ["fit", "data.csv", "--labels", "rock", "--answers", "a.sqlite", "--out", "m"]
+    done = credalchain(*given, cwd=tmp_path)
+    assert "1 missing labels of rows in data.csv filled, 0 others replaced" in done.stderr
+    assert load_model(tmp_path / "m").model_.counts.label.tolist() == [[2, 2]]
+    done = credalchain(*given, "--promise", "row-error=0.5", cwd=tmp_path, status=1)
+    assert "cannot show that a promise is kept" in done.stderr
 
 
 # -- in a process of its own -----------------------------------------------------------------------

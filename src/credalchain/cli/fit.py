@@ -10,11 +10,12 @@ from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import check_calibration, read_promise
 from credalchain.cli.stream import LabelledPieces, is_in_pieces, is_large
-from credalchain.cli.tables import read_labelled, tell_columns
+from credalchain.cli.tables import read_labelled, read_table, tell_columns
 from credalchain.model_files import save_model
 from credalchain.promises.caution import choose_caution
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.exchange import add_answers
+from credalchain.review.rows import row_keys
 from credalchain.review.store import AnswerStore
 
 _CALIBRATION = 0.3
@@ -93,6 +94,11 @@ def fit(
         _check_answered(answered, options, promise)
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
+    if answers and promise:
+        raise ValueError(
+            "--answers and --promise: reviewed rows were chosen because the model was unsure, so "
+            "they cannot show that a promise is kept; give one of them."
+        )
     if answered is not None and is_in_pieces(data):
         raise ValueError("--answered is for data that is read whole.")
     if tag_separator and is_in_pieces(data):
@@ -106,9 +112,7 @@ def fit(
         return
     X, Y = read_labelled(data, labels or [], ignore, tag_separator)
     if answers:
-        with AnswerStore(answers, create=False) as store:
-            X, Y, n_filled, n_added = add_answers(X, Y, store)
-        note(f"{answers}: {n_filled} labels of rows in {data}, {n_added} rows added")
+        X, Y = _with_answers(X, Y, data, answers)
     tell_columns(X, Y)
     if options.base == "wrapper":
         check_can_be_saved(o.wrapped_estimator(options.estimator))
@@ -124,6 +128,19 @@ def fit(
         for line in str(classifier.report_).splitlines():
             note(line)
     note(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels -> {out}")
+
+
+def _with_answers(X: Any, Y: Any, data: str, answers: str) -> tuple[Any, Any]:
+    """What people answered on the review page, added to the data."""
+    frame, _ = read_table(data)
+    keys = row_keys(frame.drop(columns=[name for name in Y.columns if name in frame.columns]))
+    with AnswerStore(answers, create=False) as store:
+        added = add_answers(X, Y, keys, store)
+    note(
+        f"{answers}: {added.n_filled} missing labels of rows in {data} filled, {added.n_replaced} "
+        f"others replaced, {added.n_rows} rows added"
+    )
+    return added.X, added.Y
 
 
 def _check_answered(answered: float, options: o.ClassifierOptions, promise: Any) -> None:

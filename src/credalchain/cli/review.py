@@ -1,13 +1,14 @@
 """``credalchain review``: the page, and answers in and out."""
 
 import hashlib
-import json
+import signal
 import socket
 import sys
 import threading
 import webbrowser
 from pathlib import Path
 from typing import Annotated, Any
+from urllib.parse import quote
 
 import numpy as np
 import pandas as pd
@@ -29,13 +30,13 @@ from credalchain.review.exchange import (
     to_label_studio,
     training_rows,
 )
-from credalchain.review.rows import as_json
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
 
 _PORT, _MOST_PORTS = 8350, 20
 _SHOWN = 8  # columns, if none are named
 _LOCAL = ("127.0.0.1", "localhost", "::1")
+_EVERYWHERE = ("0.0.0.0", "::")
 Out = Annotated[str, typer.Option(help="Where answers go, and are taken up again.")]
 Answers = Annotated[str, typer.Argument(help="A file that the page wrote.")]
 
@@ -81,28 +82,33 @@ def open_page(
 
     Example: `credalchain review songs.model new.csv --show title,lyrics`
     """
+    host = host.lower()
     if host not in _LOCAL and not token:
         raise ValueError(f"--host {host} can be reached by others: give a --token of your own.")
     from credalchain.review.server import make_app  # needs fastapi
 
     session = read_session(model, data, out, show=show, blind=blind, jobs=jobs)
     listening = _listen(host, port)
-    address = f"http://{_in_address(host)}:{listening.getsockname()[1]}/"
-    names = {host, *_LOCAL, "[::1]"} if host in _LOCAL else {host, socket.gethostname().lower()}
-    hosts = {f"{_in_address(name)}:{listening.getsockname()[1]}" for name in names}
+    number = listening.getsockname()[1]
+    hosts = None  # whoever knows the token may call the server what they like
+    if host in _LOCAL:
+        hosts = {f"{_in_address(name)}:{number}" for name in _LOCAL}
     app = make_app(session, hosts=hosts, token=token or None, title=Path(data).name)
+    reachable = socket.gethostname() if host in _EVERYWHERE else host
+    address = f"http://{_in_address(reachable)}:{number}/"
     if token:
-        address += f"?token={token}"
+        address += f"?token={quote(token, safe='')}"
     progress = session.progress()
     left, rows = progress["labels_left"], progress["rows_left"]
     note(f"{left} labels of {rows} rows are open; answers are kept in {out}")
-    if session.n_orphans:
-        note(f"note: {session.n_orphans} answers of {out} belong to rows or labels not in {data}")
+    _tell_orphans(session, out, data)
     print(f"{address}  (Ctrl-C ends)", flush=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
-    _serve(app, listening)
-    session.store.close()
+    try:
+        _serve(app, listening)
+    finally:
+        session.store.close()  # so that the one file has everything
 
 
 def read_session(
@@ -158,6 +164,7 @@ def _listen(host: str, port: int) -> socket.socket:
 def _serve(app: Any, listening: socket.socket) -> None:
     import uvicorn
 
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends, and hands it on
     settings = uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
     uvicorn.Server(settings).run(sockets=[listening])
 
@@ -212,15 +219,21 @@ def export(
     else:
         if Path(out).suffix.lower() != ".json":
             raise ValueError(f"--out {out}: the name must end in .json.")
-        contents = [json.loads(as_json(row)) for _, row in session.table.iterrows()]
         to = to_label_studio if what == "label-studio" else to_argilla
-        text = to(
-            contents, session.labels, session.person, session.label_names, session.model_digest[:12]
-        )
+        text = to(session)
         with replacing(Path(out)) as file:
             file.write(text.encode())
+    _tell_orphans(session, answers, data)
     session.store.close()
     note(f"{len(session.labels)} rows -> {out}")
+
+
+def _tell_orphans(session: ReviewSession, answers: str, data: str) -> None:
+    if session.n_orphans:
+        note(
+            f"note: {session.n_orphans} answers of {answers} belong to rows or labels that are not "
+            f"in {data}, or whose columns have changed."
+        )
 
 
 @review.command("import", no_args_is_help=True)
@@ -233,23 +246,20 @@ def import_answers(
 ) -> None:
     """Take answers that people gave in Label Studio or Argilla.
 
-    Tasks are rows of DATA by their id, counted from 0.
+    Tasks belong to rows of DATA by what `review export` wrote into them, or by their content.
     """
     readers = {"label-studio": read_label_studio, "argilla": read_argilla}
     if what not in readers:
         raise ValueError(f"--what must be label-studio or argilla, got {what!r}.")
     text = Path(file).read_text(encoding="utf-8")
     session = read_session(model, data, out)
-    found = readers[what](text, session.label_names)
-    wrong = [row for row, _, _ in found if not 0 <= row < len(session.keys)]
-    if wrong:
-        raise ValueError(f"{file}: {data} has no row {wrong[0]}.")
+    found = readers[what](text, session)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    n = 0
-    for row, values, who in found:
+    before = len(session.store.events())
+    for at, (row, values, who) in enumerate(found):
         for name, value in values.items():
             j = session.label_names.index(name)
-            session.answer(row, j, value, who, f"{digest}-{row}-{j}-{who}")  # twice is once
-            n += 1
+            session.answer(row, j, value, who, f"{digest}-{at}-{j}")  # twice is once
+    n_new = len(session.store.events()) - before
     session.store.close()
-    note(f"{n} answers of {len(found)} rows -> {out}")
+    note(f"{n_new} new answers of {len(found)} annotations -> {out}")

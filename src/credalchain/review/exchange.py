@@ -2,30 +2,32 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
 
 from credalchain.bases.protocol import Labels
 from credalchain.labels import ABSTAIN, MISSING
-from credalchain.review.rows import from_json, row_keys
+from credalchain.review.rows import content_of, from_json, row_keys
+from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore, RowKey, StoredEvent, standing_answers
 
 _QUESTION = "labels"  # as both formats name the choice of labels
+_NOTES = "credalchain"
 
 
 def people_answers(store: AnswerStore) -> pd.DataFrame:
     """Every answer that stands: row, label, value, who, when, what the model had said."""
-    rows = store.rows()
     records = []
     for (key, label), people in standing_answers(store.events()).items():
         values = {one.event.value for one in people.values()}
         for one in people.values():
             records.append(
                 {
-                    "row": rows[key][0],
+                    "row": one.row_number,
                     "row_hash": key.hash,
+                    "occurrence": key.occurrence,
                     "label": label,
                     "value": one.event.value,
                     "who": one.event.who,
@@ -39,8 +41,8 @@ def people_answers(store: AnswerStore) -> pd.DataFrame:
                 }
             )
     columns = [
-        "row", "row_hash", "label", "value", "who", "at", "suggested", "lower", "upper", "blind",
-        "disagreement", "model",
+        "row", "row_hash", "occurrence", "label", "value", "who", "at", "suggested", "lower",
+        "upper", "blind", "disagreement", "model",
     ]  # fmt: skip
     table = pd.DataFrame(records, columns=columns)
     return table.astype({"value": "Int64", "suggested": "Int64"}).sort_values(
@@ -66,28 +68,44 @@ def last_answers(
 
 
 def training_rows(store: AnswerStore, label_names: Sequence[str]) -> pd.DataFrame:
-    """The rows that people have answered, with their labels; empty where nobody has."""
+    """The rows that people have answered, with their labels; empty where nobody has.
+
+    Rows without any of these labels are left out. The index holds the rows' keys.
+    """
     rows = store.rows()
     answers = standing_answers(store.events())
-    keys = list(dict.fromkeys(key for key, _ in answers))
-    table = from_json([rows[key][1] for key in keys])
+    keys = list(
+        dict.fromkeys(
+            key for (key, name), people in answers.items() if people and name in label_names
+        )
+    )
+    table = from_json([rows[key] for key in keys])
     labels = last_answers(answers, keys, label_names)
     for j, name in enumerate(label_names):
         column = pd.Series(labels[:, j], index=table.index, dtype="Int64")
         table[name] = column.mask(column == MISSING)
-    return table
+    return table.set_axis(pd.Index(keys, dtype=object), axis=0)
+
+
+class Added(NamedTuple):
+    """Training data with people's answers, and how many of what.
+
+    Labels that were missing in rows of the data, labels that said otherwise, rows added.
+    """
+
+    X: pd.DataFrame
+    Y: pd.DataFrame
+    n_filled: int
+    n_replaced: int
+    n_rows: int
 
 
 def add_answers(
-    X: pd.DataFrame, Y: pd.DataFrame, store: AnswerStore
-) -> tuple[pd.DataFrame, pd.DataFrame, int, int]:
-    """Training data with people's answers: filled in where a row is there, else added.
+    X: pd.DataFrame, Y: pd.DataFrame, keys: Sequence[RowKey], store: AnswerStore
+) -> Added:
+    """Training data with people's answers: filled in where the very row is there, else added.
 
-    Returns
-    -------
-    X, Y : the data with the answers
-    n_filled, n_added : int
-        Labels that were set in rows of the data, and rows that were added to it.
+    ``keys`` are those of the rows of the data, with all its columns but the labels.
     """
     names = list(Y.columns)
     new = training_rows(store, names)
@@ -97,23 +115,26 @@ def add_answers(
             f"{store.path}: its rows lack {len(missing)} columns of the data, such as "
             f"{missing[0]!r}."
         )
-    if len(new) == 0:
-        return X, Y, 0, 0
-    here = {key: i for i, key in enumerate(row_keys(X))}
-    Y = Y.astype("Float64").copy()
-    n_filled, added = 0, []
-    for at, key in enumerate(row_keys(new[list(X.columns)])):
-        given = new.iloc[at][names]
+    here = {key: i for i, key in enumerate(keys)}
+    Y = Y.astype("Float64")
+    n_filled = n_replaced = 0
+    for key in new.index:
         if key not in here:
-            added.append(at)
             continue
-        for name in given.index[given.notna()]:
-            Y.iloc[here[key], names.index(name)] = float(given[name])
-            n_filled += 1
-    more = new.iloc[added]
-    X = pd.concat([X, more[list(X.columns)].astype(_dtypes(X, more))], ignore_index=True)
+        for j, name in enumerate(names):
+            value: Any = new.at[key, name]
+            before: Any = Y.iat[here[key], j]
+            if pd.isna(value) or (not pd.isna(before) and before == value):
+                continue
+            n_filled, n_replaced = n_filled + pd.isna(before), n_replaced + (not pd.isna(before))
+            Y.iat[here[key], j] = float(value)
+    more = new[[key not in here for key in new.index]]
+    if len(more) == 0:
+        return Added(X, Y, int(n_filled), int(n_replaced), 0)
+    types = _dtypes(X, more)
+    X = pd.concat([X, more[list(X.columns)].astype(types)], ignore_index=True)
     Y = pd.concat([Y, more[names].astype("Float64")], ignore_index=True)
-    return X, Y, n_filled, len(added)
+    return Added(X, Y, int(n_filled), int(n_replaced), len(more))
 
 
 def _dtypes(X: pd.DataFrame, more: pd.DataFrame) -> dict[str, Any]:
@@ -125,108 +146,141 @@ def _dtypes(X: pd.DataFrame, more: pd.DataFrame) -> dict[str, Any]:
     }
 
 
-# -- Label Studio ---------------------------------------------------------------------------------
+# -- other tools --------------------------------------------------------------------------------
+
+Given = tuple[int, dict[str, int], str]
+"""What an annotation says: the row, the labels, and who."""
 
 
-def to_label_studio(
-    contents: Sequence[Mapping[str, Any]],
-    labels: Labels,
-    person: Labels,
-    names: Sequence[str],
-    model: str,
-) -> str:
+def _notes(session: ReviewSession, row: int) -> dict[str, Any]:
+    """What we write into a task, to know it again: the row, and what people had answered here."""
+    key, person = session.keys[row], session.person[row]
+    answered = [name for name, y in zip(session.label_names, person, strict=True) if y != MISSING]
+    return {
+        "row": f"{key.hash}-{key.occurrence}",
+        "answered": answered,
+        "chosen": _names(person, session.label_names),
+    }
+
+
+def _names(labels: Labels, names: Sequence[str]) -> list[str]:
+    """The labels that are yes."""
+    return [name for name, y in zip(names, labels, strict=True) if y == 1]
+
+
+def _row_of(notes: Any, content: Any, session: ReviewSession, task: int) -> int:
+    """The row that a task is about: by our notes in it, or by its content."""
+    found = None
+    if isinstance(notes, dict) and "row" in notes:
+        digest, _, nth = str(notes["row"]).rpartition("-")
+        key = RowKey(digest, int(nth) if nth.isdigit() else -1)
+        found = session.keys.index(key) if key in session.keys else None
+    elif isinstance(content, dict) and content:
+        columns = [name for name in session.table.columns if name in content]
+        if columns:
+            asked = row_keys(pd.DataFrame([{name: content[name] for name in columns}]))[0]
+            same = [
+                i
+                for i, key in enumerate(row_keys(session.table[columns]))
+                if key.hash == asked.hash
+            ]
+            found = same[0] if len(same) == 1 else None
+    if found is None:
+        raise ValueError(
+            f"task {task} is none, or not a single one, of the rows of the data: tasks must be "
+            "those that review export has written, or have the same cells."
+        )
+    return found
+
+
+def _said(chosen: set[str], notes: Any, names: Sequence[str]) -> dict[str, int]:
+    """What an annotation says of each label.
+
+    All of them, chosen or not; but one that is as we wrote it says what it did then.
+    """
+    strange = sorted(chosen - set(names))
+    if strange:
+        raise ValueError(f"{strange[0]!r} is not one of the labels {', '.join(names[:12])}.")
+    asked = set(names)
+    if isinstance(notes, dict) and chosen == set(notes.get("chosen") or ()):
+        asked = set(notes.get("answered") or names)
+    return {name: int(name in chosen) for name in names if name in asked}
+
+
+def to_label_studio(session: ReviewSession) -> str:
     """Tasks with the model's answers as predictions, and people's as annotations."""
-    tasks = []
-    for i, content in enumerate(contents):
+    names, tasks = session.label_names, []
+    for row in range(len(session.keys)):
+        content = content_of(session.table, row)
+        suggested = _choices(_names(session.labels[row], names))
         task: dict[str, Any] = {
-            "id": i,
-            "data": dict(content),
-            "predictions": [{"model_version": model, "result": _choices(labels[i], names)}],
+            "data": {**content, _NOTES: _notes(session, row)},
+            "predictions": [{"model_version": session.model_digest[:12], "result": suggested}],
         }
-        if (person[i] != MISSING).any():
-            task["annotations"] = [{"result": _choices(person[i], names)}]
-            task["meta"] = {"answered": _answered(person[i], names)}
+        if (session.person[row] != MISSING).any():
+            task["annotations"] = [{"result": _choices(_names(session.person[row], names))}]
         tasks.append(task)
     return json.dumps(tasks, indent=1, ensure_ascii=False)
 
 
-def _answered(person: Labels, names: Sequence[str]) -> list[str]:
-    return [name for name, y in zip(names, person, strict=True) if y != MISSING]
+def _choices(chosen: list[str]) -> list[dict[str, Any]]:
+    value = {"choices": chosen}
+    return [{"from_name": _QUESTION, "to_name": "row", "type": "choices", "value": value}]
 
 
-def _choices(labels: Labels, names: Sequence[str]) -> list[dict[str, Any]]:
-    chosen = [name for name, y in zip(names, labels, strict=True) if y == 1]
-    return [
-        {"from_name": _QUESTION, "to_name": "row", "type": "choices", "value": {"choices": chosen}}
-    ]
-
-
-def read_label_studio(text: str, names: Sequence[str]) -> list[tuple[int, dict[str, int], str]]:
-    """Answers of each task: its number, labels and who.
-
-    An annotation says of every label whether it was chosen, unless ``meta.answered`` names those
-    that were asked.
-    """
-    found = []
+def read_label_studio(text: str, session: ReviewSession) -> list[Given]:
+    """What annotations of tasks say."""
+    found: list[Given] = []
     for place, task in enumerate(_list(text, "Label Studio")):
-        asked = set(task.get("meta", {}).get("answered", names))
-        for annotation in task.get("annotations", []):
-            if annotation.get("was_cancelled"):
+        content = task.get("data") or {}
+        notes = content.get(_NOTES)
+        for annotation in task.get("annotations") or []:
+            results = [one for one in annotation.get("result") or [] if "value" in one]
+            chosen = [one["value"].get("choices") for one in results]
+            if annotation.get("was_cancelled") or not any(one is not None for one in chosen):
                 continue
-            chosen: set[str] = set()
-            for result in annotation.get("result", []):
-                chosen |= set(result.get("value", {}).get("choices", []))
-            _check_names(chosen, names)
-            values = {name: int(name in chosen) for name in names if name in asked}
-            who = annotation.get("completed_by", "label studio")
+            names = {name for one in chosen if one is not None for name in one}
+            who = annotation.get("completed_by") or "label studio"
             who = who.get("email", "label studio") if isinstance(who, dict) else who
-            found.append((int(task.get("id", place)), values, str(who)))
+            row = _row_of(notes, content, session, place)
+            found.append((row, _said(names, notes, session.label_names), str(who)))
     return found
 
 
-# -- Argilla ------------------------------------------------------------------------------------
-
-
-def to_argilla(
-    contents: Sequence[Mapping[str, Any]],
-    labels: Labels,
-    person: Labels,
-    names: Sequence[str],
-    model: str,
-) -> str:
+def to_argilla(session: ReviewSession) -> str:
     """Records with the model's answers as suggestions, and people's as responses."""
-    records = []
-    for i, content in enumerate(contents):
-        yes = [name for name, y in zip(names, labels[i], strict=True) if y == 1]
-        is_open = [name for name, y in zip(names, labels[i], strict=True) if y == ABSTAIN]
+    names, records = session.label_names, []
+    for row in range(len(session.keys)):
+        content, labels = content_of(session.table, row), session.labels[row]
+        is_open = [name for name, y in zip(names, labels, strict=True) if y == ABSTAIN]
+        suggestion = {"value": _names(labels, names), "agent": session.model_digest[:12]}
         record: dict[str, Any] = {
-            "id": str(i),
+            "id": str(row),
             "fields": {key: "" if value is None else str(value) for key, value in content.items()},
-            "metadata": {"left_open": is_open},
-            "suggestions": {_QUESTION: {"value": yes, "agent": model}},
+            "metadata": {"left_open": is_open, _NOTES: json.dumps(_notes(session, row))},
+            "suggestions": {_QUESTION: suggestion},
             "responses": {},
         }
-        if (person[i] != MISSING).any():
-            chosen = [name for name, y in zip(names, person[i], strict=True) if y == 1]
-            record["metadata"]["answered"] = _answered(person[i], names)
+        if (session.person[row] != MISSING).any():
+            chosen = _names(session.person[row], names)
             record["responses"] = {_QUESTION: [{"value": chosen, "user_id": "credalchain"}]}
         records.append(record)
     return json.dumps(records, indent=1, ensure_ascii=False)
 
 
-def read_argilla(text: str, names: Sequence[str]) -> list[tuple[int, dict[str, int], str]]:
-    """Answers of each record: its number, labels and who."""
-    found = []
+def read_argilla(text: str, session: ReviewSession) -> list[Given]:
+    """What responses to records say; those that were not submitted say nothing."""
+    found: list[Given] = []
     for place, record in enumerate(_list(text, "Argilla")):
-        asked = set((record.get("metadata") or {}).get("answered", names))
-        for response in (record.get("responses") or {}).get(_QUESTION, []):
-            chosen = set(response.get("value") or [])
-            _check_names(chosen, names)
-            values = {name: int(name in chosen) for name in names if name in asked}
-            number = str(record.get("id", place))
-            found.append(
-                (int(number) if number.isdigit() else place, values, str(response.get("user_id")))
-            )
+        notes = (record.get("metadata") or {}).get(_NOTES)
+        notes = json.loads(notes) if isinstance(notes, str) else notes
+        for response in (record.get("responses") or {}).get(_QUESTION) or []:
+            value = response.get("value")
+            if value is None or response.get("status", "submitted") != "submitted":
+                continue
+            row = _row_of(notes, record.get("fields"), session, place)
+            who = str(response.get("user_id") or "argilla")
+            found.append((row, _said(set(value), notes, session.label_names), who))
     return found
 
 
@@ -238,9 +292,3 @@ def _list(text: str, what: str) -> list[Any]:
     if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
         raise ValueError(f"a file of {what} must be a list of objects.")
     return found
-
-
-def _check_names(chosen: set[str], names: Sequence[str]) -> None:
-    strange = sorted(chosen - set(names))
-    if strange:
-        raise ValueError(f"{strange[0]!r} is not one of the labels {', '.join(names[:12])}.")

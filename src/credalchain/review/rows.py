@@ -24,31 +24,37 @@ IMAGES = {
 
 
 def row_keys(frame: pd.DataFrame) -> list[RowKey]:
-    """A key for every row, by its content: it stays the same if rows are added or moved."""
-    columns = [_texts(frame[name]) for name in frame.columns]
-    head = "\x1e".join(map(str, frame.columns)).encode()
+    """A key for every row, by its content.
+
+    It stays the same if rows or columns are moved, rows added, or numbers written otherwise.
+    """
+    names = sorted(map(str, frame.columns))
+    named = {str(name): frame[name].tolist() for name in frame.columns}
+    head = "\x1e".join(names).encode()
     seen: Counter[str] = Counter()
     keys = []
-    for cells in zip(*columns, strict=True) if columns else ():
+    for cells in zip(*(named[name] for name in names), strict=True) if names else ():
         digest = hashlib.blake2b(head, digest_size=16)
-        digest.update("\x1f".join(cells).encode("utf-8", "surrogatepass"))
+        digest.update("\x1f".join(map(_text, cells)).encode("utf-8", "surrogatepass"))
         text = digest.hexdigest()
         keys.append(RowKey(text, seen[text]))
         seen[text] += 1
     return keys
 
 
-def _texts(column: pd.Series) -> list[str]:
-    """Values as text: a number is the same text whether it is whole or a float."""
-    return [_text(value) for value in column.tolist()]
-
-
 def _text(value: Any) -> str:
+    """The same for 2, 2.0 and "2.0"."""
     if _is_missing(value):
         return ""
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    if not math.isfinite(number) or isinstance(value, bool):
+        return str(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
 def _is_missing(value: Any) -> bool:
@@ -57,9 +63,14 @@ def _is_missing(value: Any) -> bool:
     return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
-def as_json(row: pd.Series) -> str:
+def as_json(frame: pd.DataFrame, row: int) -> str:
     """The content of a row, from which :func:`from_json` makes a table again."""
-    return json.dumps({str(name): _plain(value) for name, value in row.items()}, ensure_ascii=False)
+    return json.dumps(content_of(frame, row), ensure_ascii=False)
+
+
+def content_of(frame: pd.DataFrame, row: int) -> dict[str, Any]:
+    """The cells of a row by name, as JSON can hold them."""
+    return {str(name): _plain(frame[name].iloc[row]) for name in frame.columns}
 
 
 def from_json(contents: list[str]) -> pd.DataFrame:
@@ -71,38 +82,42 @@ def _plain(value: Any) -> Any:
     if _is_missing(value):
         return None
     value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
     return value if isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def shown_cells(row: pd.Series, columns: list[str], folder: Path | None) -> list[dict[str, Any]]:
-    """What a person sees of a row: name, value and kind of each cell."""
+def shown_cells(
+    frame: pd.DataFrame, row: int, columns: list[str], folder: Path | None
+) -> list[dict[str, Any]]:
+    """What a person sees of a row: name, value as text (None: missing) and kind of each cell."""
     cells = []
     for name in columns:
-        value = _plain(row[name])
+        value = _plain(frame[name].iloc[row])
         kind = "nothing" if value is None else "number"
         if isinstance(value, str):
             kind = "text"
-            if value.startswith(("https://", "http://")) and _ending(value) in IMAGES:
+            if value.startswith(("https://", "http://")) and _is_image(value.partition("?")[0]):
                 kind = "address"
             elif image_file(value, folder) is not None:
                 kind = "image"
         elif isinstance(value, float):
-            value = float(f"{value:.6g}")
-        cells.append({"name": name, "value": value, "kind": kind})
+            value = str(int(value)) if value.is_integer() else f"{value:.10g}"
+        cells.append({"name": name, "value": None if value is None else str(value), "kind": kind})
     return cells
 
 
-def _ending(name: str) -> str:
-    return Path(name.partition("?")[0]).suffix.lower()
+def _is_image(name: str) -> bool:
+    return Path(name).suffix.lower() in IMAGES
 
 
 def image_file(value: Any, folder: Path | None) -> Path | None:
     """The image that a cell names, if it lies in the folder of the data; else None."""
-    if folder is None or not isinstance(value, str) or _ending(value) not in IMAGES:
+    if folder is None or not isinstance(value, str) or not _is_image(value):
         return None
     try:
         file = (folder / value).resolve()
         inside = file.is_relative_to(folder.resolve()) and file.is_file()
     except (OSError, ValueError):
         return None
-    return file if inside else None
+    return file if inside and _is_image(file.name) else None

@@ -1,12 +1,13 @@
 """The page over HTTP: routes, and who may use them."""
 
 import hmac
-import secrets
+import logging
 from importlib import resources
 from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import FastAPI, HTTPException, Request
+from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
@@ -14,7 +15,7 @@ from credalchain.review.rows import IMAGES, image_file
 from credalchain.review.session import ORDERS, ReviewError, ReviewSession
 
 _MOST_BYTES = 64 * 1024  # of a request
-_COOKIE = "credalchain_token"
+_log = logging.getLogger(__name__)
 _PAGE = {
     "": ("index.html", "text/html; charset=utf-8"),
     "page.css": ("page.css", "text/css; charset=utf-8"),
@@ -32,41 +33,44 @@ Who = Field(min_length=1, max_length=100)
 RequestName = Field(min_length=8, max_length=100)
 
 
-class NextRequest(BaseModel):
-    """Give me a row."""
+class PersonRequest(BaseModel):
+    """Who asks."""
 
     who: str = Who
+
+
+class NextRequest(PersonRequest):
+    """Give me a row."""
+
     order: str = ORDERS[0]
     after: int | None = None
 
 
-class AnswerRequest(BaseModel):
+class AnswerRequest(PersonRequest):
     """0 or 1; None skips the label."""
 
     request: str = RequestName
-    who: str = Who
     label: int
     value: int | None = Field(default=None, ge=0, le=1)
 
 
-class UndoRequest(BaseModel):
+class UndoRequest(PersonRequest):
     """Take back what I did last."""
 
     request: str = RequestName
-    who: str = Who
 
 
 def make_app(
-    session: ReviewSession, *, hosts: set[str], token: str | None = None, title: str = ""
+    session: ReviewSession, *, hosts: set[str] | None, token: str | None = None, title: str = ""
 ) -> FastAPI:
     """The application.
 
     Parameters
     ----------
     session : ReviewSession
-    hosts : set of str
+    hosts : set of str, or None
         What requests may name as their host, with the port, so that no other site can reach the
-        server under a name of its own.
+        server under a name of its own. None: any, where a token is asked for.
     token : str, optional
         What a client has to know; for servers that others can reach.
     title : str
@@ -77,8 +81,13 @@ def make_app(
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:
-        refusal = _refusal(request, hosts, token)
-        response = refusal or await call_next(request)
+        response = _refusal(request, hosts, token)
+        if response is None:
+            try:
+                response = await call_next(request)
+            except Exception:
+                _log.exception("a request failed: %s %s", request.method, request.url.path)
+                response = _refused(500, "the server failed; the terminal where it runs says why.")
         response.headers.update(_HEADERS)
         response.headers["Content-Security-Policy"] = policy
         return response
@@ -87,6 +96,12 @@ def make_app(
     async def tell(request: Request, error: ReviewError) -> Response:
         return JSONResponse({"detail": str(error)}, status_code=400)
 
+    @app.exception_handler(RequestValidationError)
+    async def tell_what_is_wrong(request: Request, error: RequestValidationError) -> Response:
+        places = [".".join(map(str, one["loc"][1:])) for one in error.errors()]
+        words = f"the request was not understood: {', '.join(places[:3])}."
+        return JSONResponse({"detail": words}, status_code=422)
+
     @app.get("/")
     @app.get("/page.css")
     @app.get("/page.js")
@@ -94,7 +109,7 @@ def make_app(
         given = request.query_params.get("token")
         if token is not None and given is not None:  # keep it where scripts do not see it
             answer = RedirectResponse("/", status_code=303)
-            answer.set_cookie(_COOKIE, given, httponly=True, samesite="strict")
+            answer.set_cookie(_cookie(request), given, httponly=True, samesite="strict")
             return answer
         file, kind = _PAGE[request.url.path.removeprefix("/")]
         content = resources.files("credalchain.review").joinpath("page", file).read_bytes()
@@ -120,9 +135,9 @@ def make_app(
     def next_row(asked: NextRequest) -> dict[str, Any]:
         return session.next_row(asked.who, asked.order, after=asked.after)
 
-    @app.get("/api/rows/{row}")
-    def view(row: int, who: str) -> dict[str, Any]:
-        return session.view(row, who)
+    @app.post("/api/rows/{row}/open")
+    def open_row(row: int, asked: PersonRequest) -> dict[str, Any]:
+        return session.open_row(row, asked.who)
 
     @app.post("/api/rows/{row}/answers")
     def answer(row: int, given: AnswerRequest) -> dict[str, Any]:
@@ -148,7 +163,7 @@ def make_app(
     def image(row: int, column: int) -> Response:
         if not (0 <= row < len(session.keys) and 0 <= column < len(session.show)):
             raise HTTPException(404)
-        file = image_file(session.table.iloc[row][session.show[column]], session.folder)
+        file = image_file(session.table[session.show[column]].iloc[row], session.folder)
         if file is None:
             raise HTTPException(404)
         return FileResponse(file, media_type=IMAGES[file.suffix.lower()])
@@ -171,12 +186,13 @@ def _content_policy(session: ReviewSession) -> str:
     )
 
 
-def _refusal(request: Request, hosts: set[str], token: str | None) -> Response | None:
+def _refusal(request: Request, hosts: set[str] | None, token: str | None) -> Response | None:
     """Why a request is not served; None if it is."""
-    if request.headers.get("host", "").lower() not in hosts:
+    host = request.headers.get("host", "").lower()
+    if hosts is not None and host not in hosts:
         return _refused(421, "this server does not go by that name.")
     origin = request.headers.get("origin")
-    if origin is not None and urlsplit(origin).netloc.lower() not in hosts:
+    if origin is not None and urlsplit(origin).netloc.lower() not in (hosts or {host}):
         return _refused(403, "requests of other sites are not served.")
     if token is not None and not _knows(request, token):
         return _refused(401, "a token is needed: open the address that the command printed.")
@@ -186,7 +202,7 @@ def _refusal(request: Request, hosts: set[str], token: str | None) -> Response |
         if request.headers.get("content-type", "").partition(";")[0] != "application/json":
             return _refused(415, "requests must be JSON.")
         size = request.headers.get("content-length", "")
-        if not size.isdigit():
+        if not size.isdigit() or "transfer-encoding" in request.headers:
             return _refused(411, "requests must say how long they are.")
         if int(size) > _MOST_BYTES:
             return _refused(413, f"requests must have at most {_MOST_BYTES} bytes.")
@@ -199,13 +215,13 @@ def _refused(status: int, words: str) -> Response:
 
 def _knows(request: Request, token: str) -> bool:
     given = (
-        request.cookies.get(_COOKIE)
-        or request.headers.get("authorization", "").removeprefix("Bearer ")
-        or request.query_params.get("token", "")
+        request.cookies.get(_cookie(request), ""),
+        request.headers.get("authorization", "").removeprefix("Bearer "),
+        request.query_params.get("token", ""),
     )
-    return hmac.compare_digest(given.encode(), token.encode())
+    return any(hmac.compare_digest(one.encode(), token.encode()) for one in given)
 
 
-def make_token() -> str:
-    """One that nobody guesses."""
-    return secrets.token_urlsafe(24)
+def _cookie(request: Request) -> str:
+    """Its name: cookies do not tell ports apart."""
+    return f"credalchain_{request.url.port or 80}"

@@ -1,6 +1,7 @@
 """A review: what the model says about every row, what people have answered, and what comes next."""
 
 import hashlib
+import sqlite3
 import threading
 import time
 from collections.abc import Callable, Sequence
@@ -42,10 +43,13 @@ class ReviewError(ValueError):
 
 @dataclass
 class _Person:
-    """What one person has passed over, in this run of the server."""
+    """What one person has passed over, in this run of the server, and the order of their choice."""
 
     passed: set[int] = field(default_factory=set)
     skipped: set[tuple[int, int]] = field(default_factory=set)
+    touched: set[tuple[int, int]] = field(default_factory=set)  # what the model says was shown
+    order: str = ORDERS[0]
+    n_served: int = 0
 
 
 class ReviewSession:
@@ -59,6 +63,7 @@ class ReviewSession:
     table : data frame of shape (n, any number of columns)
         What people see, by the same rows.
     store : AnswerStore
+        Others may write to it meanwhile.
     model : tuple of (str, str)
         The digest and the name of the model's file.
     show : sequence of str
@@ -87,6 +92,7 @@ class ReviewSession:
         self.classifier, self.features, self.table, self.store = classifier, features, table, store
         self.show, self.folder = list(show), folder
         self.label_names: list[str] = classifier.label_names_.tolist()
+        self._label_of = {name: j for j, name in enumerate(self.label_names)}
         self.model_digest, self.model_file = model
         self.model_number = store.add_model(*model)
         self.keys = row_keys(table)
@@ -105,17 +111,21 @@ class ReviewSession:
             rows = np.arange(first, min(first + _ROWS_AT_ONCE, n))
             self._infer(rows)
             on_progress(int(rows[-1]) + 1, n)
-        self.answered_before = int((self.labels != ABSTAIN).sum())
+        self.first_labels = self.labels.copy()  # before anybody was asked
+        self._completeness_before = float((self.labels != ABSTAIN).mean())
+        self.blind_share = blind
         self.blind = self._choose_blind(blind)
-        self._replay()
-        self._open = self._open_cells(np.arange(n)).sum(axis=1)
-        self._given = (self.person != MISSING).sum(axis=1)
-        self._n_waiting = 0
+        self._open = np.zeros(n, np.int64)
+        self._unsettled = np.zeros(n, np.int64)
+        self._given = np.zeros(n, np.int64)
         self._gain = np.full(n, -np.inf)
+        self._certainty: NDArray[np.float32] | None = None
+        self._n_waiting = 0
+        self._check: tuple[int, str] | None = None
+        self._count_cells(np.arange(n))
+        self._catch_up()
         self._to_look_at = np.argsort(-self._open, kind="stable")
         self._looked_at = 0
-        self._certainty: NDArray[np.float32] | None = None
-        self._check: tuple[int, str] | None = None
 
     # -- the state -------------------------------------------------------------------------
 
@@ -134,32 +144,74 @@ class ReviewSession:
         chosen = np.zeros(self.labels.shape, bool)
         if share > 0:
             by_row = isinstance(self.classifier, PromisedClassifier)
+            names = [""] * len(self.label_names) if by_row else self.label_names
             for i, key in enumerate(self.keys):
-                names = [""] * len(self.label_names) if by_row else self.label_names
                 chosen[i] = [_uniform(key, name) < share for name in names]
+        self.sampled_rows = chosen.all(axis=1)
         return np.asarray(chosen & (self.labels != ABSTAIN))
 
-    def _replay(self) -> None:
-        """Take up what was answered before."""
-        self._events = self.store.events()
-        self._answers = standing_answers(self._events)
-        self.n_orphans = 0
-        places = {name: j for j, name in enumerate(self.label_names)}
-        touched = set()
-        for (key, label), people in self._answers.items():
-            if key not in self._row_of or label not in places:
-                self.n_orphans += 1
+    def _catch_up(self) -> None:
+        """Take up what was answered before, and what others have written to the file."""
+        last = self._events[-1].id if self._events else 0
+        new = self.store.events(last)
+        if not new:
+            return
+        self._events += new
+        cells = {(one.event.row, one.event.label) for one in new}
+        for one in new:
+            self._remember(one.event)
+        self._stand(cells)
+
+    def _remember(self, event: Event) -> None:
+        """What a person has passed over, and seen."""
+        cell = self._cell(event)
+        if cell is None:
+            return
+        person = self._person(event.who)
+        person.touched.add(cell)
+        if event.kind == "skip":
+            person.skipped.add(cell)
+        if event.kind == "undo":
+            person.skipped.discard(cell)
+
+    def _cell(self, event: Event) -> tuple[int, int] | None:
+        """Row and label of an event; None if they are not in this review."""
+        row, label = self._row_of.get(event.row), self._label_of.get(event.label)
+        return None if row is None or label is None else (row, label)
+
+    def _stand(self, cells: set[tuple[RowKey, str]]) -> None:
+        """What stands of some cells after their last events, and what follows for their rows."""
+        answers = standing_answers(
+            [one for one in self._events if (one.event.row, one.event.label) in cells]
+        )
+        rows = set()
+        for key, name in cells:
+            people = answers.get((key, name), {})
+            self._answers[key, name] = people
+            row, label = self._row_of.get(key), self._label_of.get(name)
+            if row is None or label is None:
                 continue
-            *_, last = people.values()
-            assert last.event.value is not None
-            self.person[self._row_of[key], places[label]] = last.event.value
-            touched.add(self._row_of[key])
-        for one in standing(self._events):
-            if one.event.kind == "skip" and one.event.row in self._row_of:
-                cell = self._row_of[one.event.row], places.get(one.event.label, -1)
-                self._person(one.event.who).skipped.add(cell)
-        if touched:
-            self._infer(np.array(sorted(touched)))
+            value = MISSING
+            if people:
+                *_, last = people.values()
+                assert last.event.value is not None
+                value = last.event.value
+            self.person[row, label] = value
+            rows.add(row)
+        if rows:
+            self._think_over(np.array(sorted(rows)))
+
+    def _think_over(self, rows: NDArray[np.int64]) -> None:
+        self._infer(rows)
+        if self._certainty is not None:
+            self._certainty[rows] = np.abs(self.interval[rows].mean(axis=-1) - 0.5)
+        self._count_cells(rows)
+
+    def _count_cells(self, rows: NDArray[np.int64]) -> None:
+        self._open[rows] = self._open_cells(rows).sum(axis=1)
+        self._unsettled[rows] = (self.labels[rows] == ABSTAIN).sum(axis=1)
+        self._given[rows] = (self.person[rows] != MISSING).sum(axis=1)
+        self._gain[rows[self._open[rows] == 0]] = -np.inf
 
     def _open_cells(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Labels that a person is asked for: left open, or blind; not answered by anybody."""
@@ -168,6 +220,14 @@ class ReviewSession:
 
     def _person(self, who: str) -> _Person:
         return self._people.setdefault(who, _Person())
+
+    @property
+    def n_orphans(self) -> int:
+        """Answers that belong to rows or labels which are not in this review."""
+        return sum(
+            bool(people) and (key not in self._row_of or name not in self._label_of)
+            for (key, name), people in self._answers.items()
+        )
 
     # -- rows to be reviewed ------------------------------------------------------------------
 
@@ -178,9 +238,13 @@ class ReviewSession:
         self._n_waiting += 1
         with self._lock:
             self._n_waiting -= 1
+            self._catch_up()
             person = self._person(who)
+            person.order = order
             if after is not None:
-                self._leases.pop(after, None)
+                self._check_row(after)
+                if self._holder(after) == who:
+                    del self._leases[after]
                 person.passed.add(after)
             row = self._best_row(who, order)
             if row is None and person.passed:
@@ -188,33 +252,57 @@ class ReviewSession:
                 row = self._best_row(who, order)
             if row is None:
                 return {"row": None, "progress": self.progress()}
+            person.n_served += 1
             self._lease(row, who)
             return self.view(row, who)
 
-    def _best_row(self, who: str, order: str) -> int | None:
+    def open_row(self, row: int, who: str) -> dict[str, Any]:
+        """Lease a row that a person wants to see."""
+        with self._lock:
+            self._check_row(row)
+            self._catch_up()
+            if self._holder(row) not in (None, who):
+                raise ReviewError(f"row {row} is with {self._holder(row)} now.")
+            self._lease(row, who)
+            return self.view(row, who)
+
+    def _free_rows(self, who: str) -> NDArray[np.bool_]:
+        """Rows with open labels that nobody else has and the person has not passed."""
         free = self._open > 0
         free[list(self._person(who).passed)] = False
-        now = time.monotonic()
-        for row, (holder, until) in list(self._leases.items()):
-            if until < now:
-                del self._leases[row]
-            elif holder != who:
+        for row in list(self._leases):
+            if self._holder(row) not in (None, who):
                 free[row] = False
+        return np.asarray(free)
+
+    def _best_row(self, who: str, order: str) -> int | None:
+        free = self._free_rows(who)
         if not free.any():
             return None
+        mine = [row for row in self._leases if self._holder(row) == who and free[row]]
+        if mine:
+            return mine[-1]
+        blind = free & self.blind.any(axis=1) if self.blind_share > 0 else free
+        if self.blind_share > 0 and blind.any():
+            every = max(2, round(1 / self.blind_share))
+            if self._person(who).n_served % every == 0:  # so that they come at their share
+                return int(np.argmax(blind))
+        score = self._scores(order)
+        return int(np.argmax(np.where(free, score, -np.inf)))
+
+    def _scores(self, order: str) -> NDArray[np.float64]:
+        """Rows with open labels by how soon they come, (n,)."""
+        n = len(self._open)
         if order == "in order":
-            return int(np.argmax(free))
+            return -np.arange(n, dtype=float)
         if order == "least sure":
             if self._certainty is None:
                 self._certainty = np.abs(self.interval.mean(axis=-1) - 0.5)
-            cells = np.where(self._open_cells(np.arange(len(free))), self._certainty, np.inf)
-            return int(np.argmin(np.where(free, cells.min(axis=1), np.inf)))
+            cells = np.where(self._open_cells(np.arange(n)), self._certainty, np.inf)
+            return np.asarray(-cells.min(axis=1), dtype=float)
         self._look_ahead()
-        gains = np.where(free, self._gain, -np.inf)
-        best = int(np.argmax(gains))
-        if gains[best] == -np.inf:  # none of them was looked at: those with most open labels
-            best = int(np.argmax(np.where(free, self._open, -1)))
-        return best
+        # rows that were not looked at yet come after all others, those with most open labels first
+        return np.where(np.isfinite(self._gain), self._gain, self._open / (2.0 * n + 1) - 1)
 
     def _look_ahead(self) -> None:
         """Find out what questions would settle in a few more rows, as long as time allows."""
@@ -229,7 +317,7 @@ class ReviewSession:
                 a_row = (time.monotonic() - started) / len(part)
                 left = _SECONDS_OF_LOOKING_AHEAD - (time.monotonic() - began)
                 n_rows = min(int(left / a_row), _MOST_ROWS_OF_A_LOOK)
-            if self._n_waiting > 1:  # others want their rows
+            if self._n_waiting > 0:  # others want their rows
                 return
 
     def _settles(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -246,7 +334,16 @@ class ReviewSession:
         return np.asarray(found[..., 0])
 
     def _lease(self, row: int, who: str) -> None:
+        self._leases.pop(row, None)
         self._leases[row] = who, time.monotonic() + LEASE_SECONDS
+
+    def _holder(self, row: int) -> str | None:
+        """Who has a row."""
+        who, until = self._leases.get(row, ("", 0.0))
+        if until < time.monotonic():
+            self._leases.pop(row, None)
+            return None
+        return who
 
     def view(self, row: int, who: str, before: Labels | None = None) -> dict[str, Any]:
         """A row as the page shows it; ``before`` are its labels before the last answer."""
@@ -255,7 +352,7 @@ class ReviewSession:
             cells = self._open_cells(np.array([row]))[0]
             return {
                 "row": row,
-                "content": shown_cells(self.table.iloc[row], self.show, self.folder),
+                "content": shown_cells(self.table, row, self.show, self.folder),
                 "labels": [self._label(row, j, bool(cells[j]), before) for j in range(len(cells))],
                 "asked": self._questions(row, who, cells),
                 "progress": self.progress(),
@@ -287,15 +384,26 @@ class ReviewSession:
         }
 
     def _questions(self, row: int, who: str, cells: NDArray[np.bool_]) -> list[int]:
-        """Open labels of a row, the best to be asked first; skipped ones last."""
+        """Open labels of a row, the best to be asked first.
+
+        Those asked without a suggestion come before, so that nothing has been seen; skipped ones
+        come last.
+        """
         places = np.flatnonzero(cells)
         if len(places) == 0:
             return []
-        gains = self._settles(np.array([row]))[0]
-        self._gain[row] = gains.max()
-        skipped = self._person(who).skipped
-        later = np.array([(row, j) in skipped for j in places.tolist()])
-        return [int(j) for j in places[np.lexsort((places, -gains[places], later))]]
+        person = self._person(who)
+        if person.order == "settles most":
+            gains = self._settles(np.array([row]))[0]
+            self._gain[row] = gains.max()
+            rank = -gains[places]
+        elif person.order == "least sure":
+            rank = np.abs(self.interval[row, places].mean(axis=-1) - 0.5)
+        else:
+            rank = places.astype(float)
+        later = np.array([(row, j) in person.skipped for j in places.tolist()])
+        shown = ~self.blind[row, places]
+        return [int(j) for j in places[np.lexsort((places, rank, shown, later))]]
 
     def _check_row(self, row: int) -> None:
         if not 0 <= row < len(self.keys):
@@ -314,22 +422,30 @@ class ReviewSession:
         with self._lock:
             self._check_row(row)
             self._check_label(label)
+            self._catch_up()
             before = self.labels[row].copy()
             event = self._event(row, label, value, who, request)
             if self._append(event, row):
                 self._lease(row, who)
-                if value is None:
-                    self._person(who).skipped.add((row, label))
-                else:
-                    self.person[row, label] = value
+                if value is not None:
                     self._times.append(time.time())
-                    self._think_over(row)
             return self.view(row, who, before)
 
     def _event(self, row: int, label: int, value: int | None, who: str, request: str) -> Event:
-        said = int(self.labels[row, label])
-        lower, upper = self.interval[row, label].tolist()
-        is_blind = bool(self.blind[row, label]) and self.person[row, label] == MISSING
+        """With what the model says of the label if nobody has answered it."""
+        said, (lower, upper) = int(self.labels[row, label]), self.interval[row, label].tolist()
+        if self.person[row, label] != MISSING:
+            known = self.person[[row]].copy()
+            known[0, label] = MISSING
+            found = self.classifier.infer(self.features.iloc[[row]], known=known)
+            said, (lower, upper) = int(found.labels[0, label]), found.interval[0, label].tolist()
+        is_blind = (
+            bool(self.blind[row, label])
+            and self.person[row, label] == MISSING
+            and (row, label) not in self._person(who).touched
+        )
+        if is_blind:  # what people have said meanwhile is left out
+            said = int(self.first_labels[row, label])
         return Event(
             request,
             who,
@@ -337,76 +453,52 @@ class ReviewSession:
             self.keys[row],
             self.label_names[label],
             value,
-            None if said == ABSTAIN or self.person[row, label] != MISSING else said,
+            None if said == ABSTAIN else said,
             lower,
             upper,
-            is_blind,
+            is_blind and value is not None,
         )
 
     def _append(self, event: Event, row: int) -> bool:
         """Whether it is new."""
-        content = as_json(self.table.iloc[row])
-        number, is_new = self.store.append(
-            event, model=self.model_number, row_number=row, content=content
-        )
-        if is_new:
-            self._events.append(StoredEvent(number, "", self.model_digest, event))
-            cell = (event.row, event.label)
-            if event.kind == "answer":
-                people = self._answers.setdefault(cell, {})
-                people.pop(event.who, None)
-                people[event.who] = self._events[-1]
+        try:
+            _, is_new = self.store.append(
+                event,
+                model=self.model_number,
+                row_number=row,
+                content=as_json(self.table, row),
+            )
+        except sqlite3.IntegrityError as error:
+            raise ReviewError("this was taken back already.") from error
+        except ValueError as error:
+            raise ReviewError(str(error)) from error
+        self._catch_up()
         return is_new
-
-    def _think_over(self, row: int) -> None:
-        rows = np.array([row])
-        self._infer(rows)
-        if self._certainty is not None:
-            self._certainty[row] = np.abs(self.interval[row].mean(axis=-1) - 0.5)
-        self._open[row] = self._open_cells(rows).sum()
-        self._given[row] = (self.person[row] != MISSING).sum()
-        if self._open[row] == 0:
-            self._gain[row] = -np.inf
 
     def undo(self, who: str, request: str) -> dict[str, Any]:
         """Take back what a person did last; as often as one likes."""
         with self._lock:
+            self._catch_up()
+            for one in self._events:
+                if one.event.request == request:  # the same request again
+                    cell = self._cell(one.event)
+                    assert cell is not None
+                    return self.view(cell[0], who)
             mine = [
                 one
                 for one in standing(self._events)
-                if one.event.who == who and one.event.row in self._row_of
+                if one.event.who == who and self._cell(one.event) is not None
             ]
-            repeated = any(one.event.request == request for one in self._events)
-            if not mine and not repeated:
+            if not mine:
                 raise ReviewError("there is nothing to take back.")
-            if repeated:
-                last = next(one for one in self._events if one.event.request == request)
-                return self.view(self._row_of[last.event.row], who)
             last = mine[-1]
             row = self._row_of[last.event.row]
             before = self.labels[row].copy()
+            self._person(who).passed.discard(row)
             undo = Event(request, who, "undo", last.event.row, last.event.label, undoes=last.id)
             self._append(undo, row)
-            j = self.label_names.index(last.event.label)
-            self._person(who).skipped.discard((row, j))
-            self._person(who).passed.discard(row)
-            self._stand_again(row, j)
             self._lease(row, who)
             return self.view(row, who, before)
-
-    def _stand_again(self, row: int, j: int) -> None:
-        """What stands of a label after an event was taken back."""
-        key, name = self.keys[row], self.label_names[j]
-        of_cell = [one for one in self._events if one.event.row == key and one.event.label == name]
-        people = standing_answers(of_cell).get((key, name), {})
-        self._answers[key, name] = people
-        value = MISSING
-        if people:
-            *_, last = people.values()
-            assert last.event.value is not None
-            value = last.event.value
-        self.person[row, j] = value
-        self._think_over(row)
 
     # -- what people want to know ------------------------------------------------------------
 
@@ -415,18 +507,21 @@ class ReviewSession:
         with self._lock:
             self._check_row(row)
             self._check_label(label)
-            if self.blind[row, label] and self.person[row, label] == MISSING:
+            hidden = self.blind[row] & (self.person[row] == MISSING)
+            if hidden[label]:
                 raise ReviewError("this label is asked without a suggestion, so without reasons.")
             name = self.label_names[label]
             known = self.person[row][None]
             found = explain(self.classifier, self.features.iloc[[row]], known=known)
+        secret = {self.label_names[j] for j in np.flatnonzero(hidden)}
         (step,) = [one for one in found.steps if one.label == name]
+        reasons = [one for one in step.reasons if one.source != "label" or one.name not in secret]
         return {
             "setting": found.setting,
             "reasons": [
-                {"name": " ".join(filter(None, (one.name, one.value))), "lower": one.lower,
-                 "upper": one.upper}
-                for one in step.reasons[:6]
+                {"name": " ".join(filter(None, (one.name, one.value))), "lower": _finite(one.lower),
+                 "upper": _finite(one.upper)}
+                for one in reasons[:6]
             ],
             "similar": [
                 {"row": one.row, "weight": one.weight, "labels": one.labels_in_words,
@@ -434,7 +529,8 @@ class ReviewSession:
                 for one in found.similar[:5]
             ],
             "settles": [
-                {"answer": one.answer, "labels": [list(pair) for pair in one.settles]}
+                {"answer": one.answer,
+                 "labels": [list(pair) for pair in one.settles if pair[0] not in secret]}
                 for one in found.questions
                 if one.label == name
             ],
@@ -447,41 +543,50 @@ class ReviewSession:
         pace = 0.0
         if len(recent) > 1:
             pace = 3600.0 * (len(recent) - 1) / max(now - recent[0], 1.0)
-        open_cells, n_cells = int(self._open.sum()), max(self.labels.size, 1)
+        n_cells = max(self.labels.size, 1)
         return {
             "rows": len(self.labels),
             "rows_left": int((self._open > 0).sum()),
-            "labels_left": open_cells,
+            "labels_left": int(self._open.sum()),
             "answers": int(self._given.sum()),
             "answers_an_hour": round(pace),
-            "completeness_before": self.answered_before / n_cells,
-            "completeness": 1 - open_cells / n_cells,
+            "completeness_before": self._completeness_before,
+            "completeness": 1 - int(self._unsettled.sum()) / n_cells,
         }
+
+    def _blind_answers(self) -> dict[tuple[int, int, str], Event]:
+        """Each person's answers to labels of this model whose suggestion they had not seen."""
+        found: dict[tuple[int, int, str], Event] = {}
+        for one in standing(self._events):
+            cell = self._cell(one.event)
+            if one.event.blind and one.model == self.model_digest and cell is not None:
+                found.setdefault((*cell, one.event.who), one.event)
+        return found
 
     def blind_result(self) -> dict[str, Any]:
         """How often people and the model disagree where people did not see its answer."""
-        asked = [
-            one.event
-            for people in self._answers.values()
-            for one in people.values()
-            if one.event.blind
-        ]
-        n_other = sum(event.value != event.suggested for event in asked)
-        low, high = interval_of_share(n_other, len(asked))
-        return {"asked": len(asked), "disagree": n_other, "low": low, "high": high,
-                "check": self._promise_check()}  # fmt: skip
+        with self._lock:
+            asked = self._blind_answers()
+            n_other = sum(event.value != event.suggested for event in asked.values())
+            low, high = interval_of_share(n_other, len(asked))
+            check = self._promise_check(asked)
+        return {"asked": len(asked), "disagree": n_other, "low": low, "high": high, "check": check}
 
-    def _promise_check(self) -> str | None:
+    def _promise_check(self, asked: dict[tuple[int, int, str], Event]) -> str | None:
         """Whether the model's promise holds, by rows that were asked without suggestions."""
-        if not isinstance(self.classifier, PromisedClassifier):
+        if not isinstance(self.classifier, PromisedClassifier) or not self.sampled_rows.any():
             return None
-        complete = self.blind.any(axis=1) & (self.person != MISSING).all(axis=1)
-        rows = np.flatnonzero(complete)
+        was_asked = np.zeros(self.blind.shape, bool)
+        for row, label, _ in asked:
+            was_asked[row, label] = True
+        complete = self.sampled_rows & (self.person != MISSING).all(axis=1)
+        rows = np.flatnonzero(complete & (was_asked | ~self.blind).all(axis=1))
         if len(rows) == 0:
             return "no row is checked yet"
-        if self._check is None or self._check[0] != len(rows):
+        last = self._events[-1].id
+        if self._check is None or self._check[0] != last:
             found = self.classifier.check(self.features.iloc[rows], self.person[rows])
-            self._check = len(rows), str(found)
+            self._check = last, str(found)
         return self._check[1]
 
     def disagreements(self) -> list[dict[str, Any]]:
@@ -489,7 +594,7 @@ class ReviewSession:
         found = []
         with self._lock:
             for (key, name), people in self._answers.items():
-                if key not in self._row_of or name not in self.label_names or not people:
+                if key not in self._row_of or name not in self._label_of or not people:
                     continue
                 given = {one.event.who: one.event.value for one in people.values()}
                 *_, last = people.values()
@@ -503,19 +608,24 @@ class ReviewSession:
         return sorted(found, key=lambda one: -one["id"])
 
     def queue(self, who: str, order: str, at_most: int = 20) -> list[dict[str, Any]]:
-        """Rows that come next, with the labels that are open."""
+        """Rows that come next for a person, with the labels that are open."""
+        if order not in ORDERS:
+            raise ReviewError(f"order must be one of {', '.join(ORDERS)}, got {order!r}.")
         with self._lock:
-            score = self._gain if order == "settles most" else -np.arange(len(self._open))
-            score = np.where(self._open > 0, score, -np.inf)
-            if order == "settles most":
-                score = np.where((self._open > 0) & ~np.isfinite(score), -1.0, score)
+            free = self._free_rows(who)
+            score = np.where(free, self._scores(order), -np.inf)
             rows = np.argsort(-score, kind="stable")[:at_most]
-            rows = rows[self._open[rows] > 0]
+            rows = rows[free[rows]]
             cells = self._open_cells(rows)
             return [
                 {"row": int(row), "open": [self.label_names[j] for j in np.flatnonzero(one)]}
                 for row, one in zip(rows.tolist(), cells, strict=True)
             ]
+
+
+def _finite(value: float) -> float:
+    """JSON has no infinity."""
+    return float(np.clip(value, -1e9, 1e9))
 
 
 def _uniform(key: RowKey, name: str) -> float:

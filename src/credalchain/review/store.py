@@ -21,7 +21,6 @@ _MIGRATIONS = (
     CREATE TABLE rows (
         hash TEXT NOT NULL,
         occurrence INTEGER NOT NULL,
-        number INTEGER NOT NULL,
         content TEXT NOT NULL,
         PRIMARY KEY (hash, occurrence)
     );
@@ -33,6 +32,7 @@ _MIGRATIONS = (
         kind TEXT NOT NULL CHECK (kind IN ('answer', 'skip', 'undo')),
         row_hash TEXT NOT NULL,
         occurrence INTEGER NOT NULL,
+        row_number INTEGER NOT NULL,
         label TEXT NOT NULL,
         value INTEGER CHECK (value IN (0, 1)),
         suggested INTEGER CHECK (suggested IN (0, 1)),
@@ -46,6 +46,8 @@ _MIGRATIONS = (
     """,
 )
 """What takes a file from each version to the next."""
+
+_APPLICATION = 0x63726564  # in the file, so that others are told from ours
 
 
 class AnswersFileError(ValueError):
@@ -99,11 +101,15 @@ class Event:
 
 @dataclass(frozen=True)
 class StoredEvent:
-    """An event with its number, its time (UTC, ISO 8601) and the model by its digest."""
+    """An event with its number, its time (UTC, ISO 8601) and the model by its digest.
+
+    ``row_number`` is where the row stood in the data.
+    """
 
     id: int
     at: str
     model: str
+    row_number: int
     event: Event
 
 
@@ -131,6 +137,8 @@ class AnswerStore:
         if not create and not self.path.is_file():
             raise FileNotFoundError(f"there is no file {self.path}.")
         self._lock = threading.Lock()
+        if self.path.is_dir() or not self.path.parent.is_dir():
+            raise FileNotFoundError(f"{self.path} cannot be a file: its folder must be there.")
         try:
             self._connection = sqlite3.connect(
                 self.path, check_same_thread=False, isolation_level=None, timeout=30
@@ -144,8 +152,9 @@ class AnswerStore:
 
     def _migrate(self) -> None:
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
+        (owner,) = self._connection.execute("PRAGMA application_id").fetchone()
         tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
-        if version == 0 and tables:
+        if tables and owner != _APPLICATION:
             raise AnswersFileError(f"{self.path} is a database of something else.")
         if version > len(_MIGRATIONS):
             raise AnswersFileError(
@@ -154,11 +163,15 @@ class AnswerStore:
             )
         for number, script in enumerate(_MIGRATIONS[version:], start=version + 1):
             self._connection.executescript(
-                f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; COMMIT;"
+                f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; "
+                f"PRAGMA application_id = {_APPLICATION}; COMMIT;"
             )
 
     def close(self) -> None:
-        self._connection.close()
+        """Put everything into the one file, so that it can be copied."""
+        with self._lock:
+            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            self._connection.close()
 
     def add_model(self, digest: str, file: str) -> int:
         """Its number; a model that was used before keeps its own."""
@@ -187,40 +200,42 @@ class AnswerStore:
         """
         row = (event.row.hash, event.row.occurrence)
         values = _flat(event)
-        marks = ", ".join("?" * (len(values) + 2))
+        marks = ", ".join("?" * (len(values) + 3))
         with self._lock, self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            query = "SELECT id FROM events WHERE request = ?"
+            query = "SELECT id, who, kind, label, value FROM events WHERE request = ?"
             before = self._connection.execute(query, (event.request,)).fetchone()
             if before is not None:
+                if before[1:] != (event.who, event.kind, event.label, event.value):
+                    raise ValueError(f"there was another request of the name {event.request!r}.")
                 return int(before[0]), False
-            self._connection.execute(
-                "INSERT OR IGNORE INTO rows VALUES (?, ?, ?, ?)", (*row, row_number, content)
-            )
+            self._connection.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", (*row, content))
             added = self._connection.execute(
-                f"INSERT INTO events (at, model, {', '.join(_COLUMNS)}) VALUES ({marks})",
-                (_now(), model, *values),
+                f"INSERT INTO events (at, model, row_number, {', '.join(_COLUMNS)}) "
+                f"VALUES ({marks})",
+                (_now(), model, row_number, *values),
             )
         assert added.lastrowid is not None
         return added.lastrowid, True
 
-    def events(self) -> list[StoredEvent]:
-        """All of them, the oldest first."""
+    def events(self, after: int = 0) -> list[StoredEvent]:
+        """Those with greater numbers, the oldest first."""
         query = (
-            f"SELECT events.id, at, digest, {', '.join(_COLUMNS)} FROM events "
-            "JOIN models ON models.id = events.model ORDER BY events.id"
+            f"SELECT events.id, at, digest, row_number, {', '.join(_COLUMNS)} FROM events "
+            "JOIN models ON models.id = events.model WHERE events.id > ? ORDER BY events.id"
         )
         with self._lock:
-            found = self._connection.execute(query).fetchall()
+            found = self._connection.execute(query, (after,)).fetchall()
         return [
-            StoredEvent(number, at, digest, _event(rest)) for number, at, digest, *rest in found
+            StoredEvent(number, at, digest, row, _event(rest))
+            for number, at, digest, row, *rest in found
         ]
 
-    def rows(self) -> dict[RowKey, tuple[int, str]]:
-        """The number and the content of every row that has events."""
+    def rows(self) -> dict[RowKey, str]:
+        """The content of every row that has events."""
         with self._lock:
             found = self._connection.execute("SELECT * FROM rows").fetchall()
-        return {RowKey(digest, nth): (number, content) for digest, nth, number, content in found}
+        return {RowKey(digest, nth): content for digest, nth, content in found}
 
     def __enter__(self) -> "AnswerStore":
         return self

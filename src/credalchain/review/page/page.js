@@ -4,7 +4,8 @@ const TEN = 10;
 const WORDS = { 1: "yes", 0: "no" };
 
 const at = (id) => document.getElementById(id);
-const state = { session: null, view: null, current: null, busy: false, who: "", order: "" };
+const PAUSE = 600; // milliseconds without answers after a key that came too early
+const state = { session: null, view: null, current: null, busy: false, quietUntil: 0, who: "", order: "" };
 
 // -- talking to the server ---------------------------------------------------------------------
 
@@ -17,7 +18,7 @@ async function ask(path, body) {
   for (let attempt = 0; ; attempt += 1) {
     try {
       const response = await fetch(path, options);
-      const found = await response.json();
+      const found = await response.json().catch(() => ({}));
       if (!response.ok) throw Object.assign(new Error(words(found.detail)), { told: true });
       return found;
     } catch (error) {
@@ -43,6 +44,7 @@ function trouble(error) {
 async function once(work) {
   if (state.busy) return;
   state.busy = true;
+  at("answers").setAttribute("aria-busy", "true");
   try {
     await work();
     trouble(null);
@@ -50,7 +52,18 @@ async function once(work) {
     trouble(error);
   } finally {
     state.busy = false;
+    at("answers").removeAttribute("aria-busy");
   }
+}
+
+// A key that comes before the page has shown what the last one did may be meant for another label.
+function tooEarly() {
+  const now = performance.now();
+  if (!state.busy && now >= state.quietUntil) return false;
+  state.quietUntil = now + PAUSE;
+  at("said").textContent = "That key came too early and was not taken.";
+  tell("That key came too early and was not taken.");
+  return true;
 }
 
 // -- making elements ---------------------------------------------------------------------------
@@ -124,7 +137,7 @@ function labelItem(j, key) {
   const by = { person: "by a person", model: "by the model", open: "", blind: "" };
   const others = Object.entries(label.people).map(([who, value]) => `${who}: ${WORDS[value]}`).join(", ");
   const button = (text, name, work) =>
-    make("button", { type: "button", className: name, tabIndex: -1, "aria-label": `${text}: ${label.name}`, onclick: () => { choose(j); work(); } }, text);
+    make("button", { type: "button", className: name, tabIndex: j === state.current ? 0 : -1, "aria-label": `${text}: ${label.name}`, onclick: () => { choose(j); work(); } }, text);
   const buttons = make("span", { className: "buttons" },
     button("Yes", "yes", () => give(1)), button("No", "no", () => give(0)),
     isOpen(label) ? button("Skip", "skip", () => give(null)) : null,
@@ -132,10 +145,11 @@ function labelItem(j, key) {
   const name = make("button", { type: "button", className: "name", tabIndex: j === state.current ? 0 : -1, onclick: () => choose(j, true) },
     key === null ? null : make("kbd", {}, key), key === null ? null : " ", label.name);
   if (j === state.current) name.setAttribute("aria-current", "true");
+  name.setAttribute("aria-describedby", `word-${j} mark-${j} bounds-${j}`);
   const marks = [by[label.source], label.changed ? "just changed" : "", others && `people disagree: ${others}`].filter(Boolean).join(" · ");
   return make("li", { className: `label${j === state.current ? " current" : ""}${label.changed ? " changed" : ""}` },
-    make("span", {}, name, " ", make("span", { className: `word ${word}` }, word), " ", make("span", { className: "mark" }, marks)),
-    interval(label), buttons);
+    make("span", {}, name, " ", make("span", { id: `word-${j}`, className: `word ${word}` }, word), " ", make("span", { id: `mark-${j}`, className: "mark" }, marks)),
+    make("span", { id: `bounds-${j}` }, interval(label)), buttons);
 }
 
 function shownLabels() {
@@ -152,7 +166,7 @@ function shownLabels() {
 
 function showLabels() {
   const { first, settled } = shownLabels();
-  if (!first.includes(state.current) && !settled.includes(state.current)) state.current = first[0] ?? settled[0] ?? null;
+  if (state.current !== null && !first.includes(state.current) && !settled.includes(state.current)) state.current = first[0] ?? null;
   at("labels").replaceChildren(...first.map((j, place) => labelItem(j, place < TEN ? String((place + 1) % TEN) : null)));
   at("settled-box").hidden = settled.length === 0;
   at("settled-title").textContent = `Answered by the model (${settled.length})`;
@@ -177,19 +191,19 @@ function show(view, focus = true) {
     return;
   }
   state.view = view;
-  state.current = view.asked[0] ?? state.current ?? 0;
+  state.current = view.asked[0] ?? null; // what is settled is changed only by who chooses it
   at("why").hidden = true;
   showProgress(view.progress);
   showContent(view);
   showLabels();
   if (focus) focusCurrent();
-  refreshLists();
+  refreshLists().catch(trouble);
 }
 
 function focusCurrent() {
   const name = document.querySelector("li.current .name");
-  (name ?? at("row-title")).focus();
-  name?.scrollIntoView({ block: "nearest" });
+  (name ?? at("next")).focus({ preventScroll: true });
+  (name?.closest("li") ?? at("next")).scrollIntoView({ block: "nearest" });
 }
 
 function choose(j, quietly = false) {
@@ -200,12 +214,18 @@ function choose(j, quietly = false) {
   tell(state.view.labels[j].name);
 }
 
+function nothingChosen() {
+  if (state.view !== null && state.current !== null) return false;
+  tell("Nothing is left to answer in this row. Choose a label to change it, or go to the next row.");
+  return true;
+}
+
 // -- what people do ----------------------------------------------------------------------------
 
 const newName = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b) => b.toString(16).padStart(2, "0")).join("");
 
 function give(value) {
-  if (state.view === null || state.current === null) return;
+  if (tooEarly() || nothingChosen()) return;
   const [row, label] = [state.view.row, state.current];
   once(async () => {
     const view = await ask(`/api/rows/${row}/answers`, { request: newName(), who: state.who, label, value });
@@ -214,16 +234,14 @@ function give(value) {
     const changes = settled.map((one) => `${one.name} ${isOpen(one) ? "open again" : WORDS[one.answer]}`).join(", ");
     const did = value === null ? "skipped" : WORDS[value];
     const name = view.labels[label].name;
-    const all = view.asked.length === 0 && value !== null;
     show(view);
     tell(`${name} ${did}. ${changes ? `Changed: ${changes}. ` : ""}${view.asked.length} left in this row.`);
-    if (all) at("next").focus();
   });
 }
 
-function next() {
+function next({ stay = false } = {}) {
   once(async () => {
-    const after = state.view === null ? null : state.view.row;
+    const after = state.view === null || stay ? null : state.view.row;
     const view = await ask("/api/next", { who: state.who, order: state.order, after });
     at("search").value = "";
     state.current = null;
@@ -241,11 +259,11 @@ function undo() {
 }
 
 function open(row) {
-  once(async () => show(await ask(`/api/rows/${row}?who=${encodeURIComponent(state.who)}`)));
+  once(async () => show(await ask(`/api/rows/${row}/open`, { who: state.who })));
 }
 
 function why() {
-  if (state.view === null || state.current === null) return;
+  if (nothingChosen()) return;
   const [row, label] = [state.view.row, state.current];
   once(async () => {
     const found = await ask(`/api/rows/${row}/why/${label}`);
@@ -296,7 +314,7 @@ function move(step) {
   const { first, settled } = shownLabels();
   const all = at("settled-box").open ? [...first, ...settled] : first;
   if (!all.length) return;
-  const place = all.indexOf(state.current);
+  const place = state.current === null ? (step > 0 ? -1 : 0) : all.indexOf(state.current);
   choose(all[(place + step + all.length) % all.length], true);
 }
 
@@ -314,6 +332,7 @@ const KEYS = {
 
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.metaKey || event.altKey) return;
+  if (event.repeat && !event.key.startsWith("Arrow")) return; // a key that is held down is one key
   const target = event.target;
   if (target === at("search")) {
     if (event.key === "Enter" || event.key === "Escape") {
@@ -327,16 +346,17 @@ document.addEventListener("keydown", (event) => {
   if (["INPUT", "SELECT", "TEXTAREA"].includes(target.tagName)) return;
   const onButton = target.tagName === "BUTTON" && !target.classList.contains("name");
   const inList = target.closest("#queue, #disagreements, summary") !== null;
-  if (event.key === "Enter" && !onButton && !inList) { event.preventDefault(); next(); return; }
+  if (event.key === "Enter" && !onButton && !inList) { event.preventDefault(); if (!tooEarly()) next(); return; }
   if (/^[0-9]$/.test(event.key)) { event.preventDefault(); jump(event.key); return; }
-  const work = KEYS[event.key];
+  const work = event.key.length > 1 || at("letters").checked ? KEYS[event.key] : undefined;
   if (work && !(inList && event.key.startsWith("Arrow"))) { event.preventDefault(); work(); }
 });
 
 // -- the beginning -------------------------------------------------------------------------------
 
 function remember() {
-  state.who = at("who").value.trim() || "me";
+  if (!at("who").value.trim()) at("who").value = `reviewer ${newName().slice(0, 4)}`;
+  state.who = at("who").value.trim();
   state.order = at("order").value;
   localStorage.setItem("credalchain who", state.who);
   localStorage.setItem("credalchain order", state.order);
@@ -349,15 +369,16 @@ async function begin() {
   at("title").textContent = `Review of ${title}`;
   at("model").textContent = `${model.file}, ${model.digest.slice(0, 12)}${orphans ? ` · ${orphans} answers belong to rows or labels that are not here` : ""}`;
   at("order").replaceChildren(...orders.map((name) => make("option", { value: name }, name)));
-  at("who").value = localStorage.getItem("credalchain who") ?? "me";
+  at("who").value = localStorage.getItem("credalchain who") ?? `reviewer ${newName().slice(0, 4)}`;
   const order = localStorage.getItem("credalchain order");
   if (orders.includes(order)) at("order").value = order;
   remember();
   showProgress(progress);
-  at("next").onclick = next;
-  at("settings").onsubmit = (event) => { event.preventDefault(); remember(); next(); };
+  at("next").onclick = () => next();
+  at("undo").onclick = undo;
+  at("settings").onsubmit = (event) => { event.preventDefault(); at("who").blur(); };
   at("who").onchange = () => { remember(); state.view = null; next(); };
-  at("order").onchange = () => { remember(); next(); };
+  at("order").onchange = () => { remember(); next({ stay: true }); };
   at("search").oninput = () => { if (state.view) showLabels(); };
   for (const id of ["queue-box", "disagreements-box"]) at(id).ontoggle = () => refreshLists().catch(trouble);
   next();
