@@ -15,8 +15,9 @@ import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import ExtraTreesRegressor
 
-from credalchain import CredalChainClassifier, explain, save_model
+from credalchain import CredalChainClassifier, CredalJointForest, explain, save_model
 from credalchain.cli import study as study_command
 from credalchain.cli.tables import read_table, write_table
 from credalchain.experiments import Store, summarize
@@ -405,3 +406,19 @@ def test_names_in_figures_of_a_report(report):
 def test_figures_show_long_names_in_part():
     assert for_figure("x" * 300, 24) == "x" * 23 + "…"
     assert for_figure("rock [x]") == "rock [x]"
+
+
+def test_views_for_notebooks_are_escaped_and_short():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    names = ["<script>x</script>", *(f"label {j}" for j in range(29))]
+    Y = pd.DataFrame((rng.random((60, 30)) < 0.4).astype(int), columns=names)
+    chain = CredalChainClassifier(s=3.0, random_state=0).fit(X, Y)
+    for view in (chain.infer(X)._repr_html_(), explain(chain, X[0])._repr_html_()):
+        assert "<script>" not in view
+        assert view.startswith('<div class="credalchain">')
+        assert "and 10 more" in view
+        assert "prefers-color-scheme:dark" in view
+    assert "and 50 more" in chain.infer(X)._repr_html_()
+    forest = CredalJointForest(ExtraTreesRegressor(5, bootstrap=True), random_state=0).fit(X, Y)
+    assert "training row" in explain(forest, X[0])._repr_html_()

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
+from credalchain import html
 from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.joint.similar import Condition, similar_rows
@@ -21,6 +22,7 @@ from credalchain.promises.classifier import PromisedClassifier
 from credalchain.text import visible
 
 _MOST_SIMILAR = 10
+_MOST_STEPS = 20  # in a notebook
 _WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
 
 
@@ -158,6 +160,30 @@ class Explanation:
                 words = " ".join(filter(None, (reason.name, reason.value)))
                 lines.append(f"    {reason.lower:+.2f} to {reason.upper:+.2f}  {visible(words)}")
         return "\n".join([*lines, *map(str, self.similar[:5]), *self.questions_in_words()])
+
+    def _repr_html_(self) -> str:
+        """As the pictures show it, for notebooks: what is open first, then the chain's order."""
+        steps = sorted(self.steps, key=lambda step: step.answer != ABSTAIN)[:_MOST_STEPS]
+        rows = [
+            [
+                html.text(visible(step.label)),
+                html.answer(step.answer) + (" (known)" if step.known else ""),
+                html.interval(step.answer, step.lower, step.upper),
+                "<br>".join(
+                    html.text(
+                        f"{reason.lower:+.2f} to {reason.upper:+.2f} {reason.name} {reason.value}"
+                    )
+                    for reason in step.reasons[:3]
+                ),
+            ]
+            for step in steps
+        ]
+        parts = [html.words(self.setting)]
+        parts.append(html.table(["label", "answer", "0 to 1", "reasons, in log-odds"], rows))
+        if len(self.steps) > len(steps):
+            parts.append(html.words(f"and {len(self.steps) - len(steps)} more"))
+        others = [*map(str, self.similar[:5]), *self.questions_in_words()[:10]]
+        return html.page(*parts, *(html.words(line) for line in others))
 
     def questions_in_words(self) -> list[str]:
         """One line for each answer that would settle something."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain import html
 from credalchain.bases.protocol import Answer, Exactness, Ranks
 from credalchain.labels import ABSTAIN
 from credalchain.odds import probabilities
@@ -15,6 +16,7 @@ from credalchain.text import visible
 
 ABSTAIN_TEXT = "*"
 _EXACTNESS = list(Exactness)
+_MOST_ROWS, _MOST_LABELS = 10, 20  # in a notebook
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -122,6 +124,29 @@ class CredalPrediction:
     def to_strings(self) -> NDArray[np.str_]:
         """Labels as "1", "0" and "*", for people."""
         return np.array(["0", "1", ABSTAIN_TEXT])[self.labels]
+
+    def _repr_html_(self) -> str:
+        """As the pictures show it, for notebooks: labels that are open in most rows first."""
+        n, m = self.labels.shape
+        shown = np.argsort(-self.abstained.sum(axis=0), kind="stable")[:_MOST_LABELS]
+        head = f"{n} rows, {m} labels, {int(self.abstained.sum())} left open"
+        if m > len(shown):
+            head += f"; {len(shown)} labels shown, and {m - len(shown)} more"
+        if n > _MOST_ROWS:
+            head += f"; {_MOST_ROWS} rows shown, and {n - _MOST_ROWS} more"
+        rows = []
+        for i in range(min(n, _MOST_ROWS)):
+            name = i if self.index is None else self.index[i]
+            cells = [
+                html.answer(int(self.labels[i, j]))
+                + html.interval(
+                    int(self.labels[i, j]), float(self.lower[i, j]), float(self.upper[i, j])
+                )
+                for j in shown.tolist()
+            ]
+            rows.append([html.text(name), *cells])
+        names = ["", *(visible(self.label_names[j]) for j in shown.tolist())]
+        return html.page(html.words(head), html.table(names, rows))
 
     def __len__(self) -> int:
         return len(self.labels)
