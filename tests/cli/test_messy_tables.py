@@ -133,3 +133,16 @@ def test_descriptions_of_arrays_and_gaps():
     gone, rare = describe_labels([[None, 1], [None, 0], [None, 0]])
     assert "never observed" in gone.note
     assert rare.note == "only 1 rows are yes"
+
+
+def test_values_that_were_never_seen_are_told(songs, tmp_path):
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    songs.loc[:2, "city"] = "Bern"
+    songs.to_csv(tmp_path / "new.csv", index=False)
+    for base in ("naive", "forest"):
+        options = ["--labels", "last:2", "--base", base, "--out", "m"]
+        credalchain("fit", "songs.csv", *options, cwd=tmp_path)
+        done = credalchain("predict", "m", "new.csv", "--out", "o.csv", cwd=tmp_path)
+        assert "column 'city': 3 rows hold values never seen in fit, such as 'Bern'" in done.stderr
+        done = credalchain("predict", "m", "songs.csv", "--out", "o.csv", cwd=tmp_path)
+        assert "never seen" not in done.stderr

@@ -1,6 +1,6 @@
 """Several chains as one model: the mean of their lower and of their upper probabilities."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -22,6 +22,7 @@ from credalchain.bases.protocol import (
 )
 from credalchain.labels import UNDECIDED
 from credalchain.odds import log_odds, probabilities
+from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy
 
 FloatArray = NDArray[np.float64]
@@ -61,8 +62,8 @@ class EnsembleModel(ChainModel):
             return EnsembleRows(dict.fromkeys(distinct, self.models[0].encode(X)))
         return EnsembleRows({key: model.encode(X) for key, model in distinct.items()})
 
-    def text_columns(self) -> list[int]:
-        return self.models[0].text_columns()
+    def text_categories(self) -> Mapping[int, Categories]:
+        return self.models[0].text_categories()
 
     def never_observed(self) -> NDArray[np.bool_]:
         return self.models[0].never_observed()

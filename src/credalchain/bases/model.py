@@ -1,7 +1,7 @@
 """A fitted base, and how it is asked label by label: in chunks of rows, along the chain."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from credalchain.bases.protocol import (
 )
 from credalchain.bases.threads import for_each_chunk
 from credalchain.labels import UNDECIDED
+from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy
 
 
@@ -50,9 +51,9 @@ class ChainModel(ABC):
     def never_observed(self) -> NDArray[np.bool_]:
         """Which labels no training row had a value for, (m,)."""
 
-    def text_columns(self) -> list[int]:
-        """Columns of X that held text in fit: a file may have only digits there."""
-        return []
+    def text_categories(self) -> Mapping[int, Categories]:
+        """Columns of X that held text in fit, with their categories."""
+        return {}
 
     def contributions(
         self, encoded: Any, j: int, history: Labels, *, s: float, strategy: Strategy

@@ -53,6 +53,7 @@ def predict(
     words = text_columns(classifier)
     labels = classifier.label_names_.tolist()
     n_rows, n_answered = 0, 0
+    unseen = UnseenValues(classifier)
 
     def answer(frame: pd.DataFrame, source: str) -> pd.DataFrame:
         nonlocal n_rows, n_answered
@@ -64,6 +65,7 @@ def predict(
             note(
                 f"note: {len(extra)} columns that the model does not know are ignored: {extra[:8]}"
             )
+        unseen.look(features)
         given = read_known(frame, told) if told else None
         prediction = classifier.infer(features, known=given, **chosen)
         n_rows += len(frame)
@@ -82,6 +84,7 @@ def predict(
         frame, _ = read_table(data, text_columns=words)
         write_table(answer(frame, data), out)
     share = n_answered / max(n_rows * len(labels), 1)
+    unseen.tell()
     _advise(share, classifier)
     note(f"{n_rows} rows, {share:.1%} of {len(labels)} labels answered -> {out}")
 
@@ -170,8 +173,35 @@ def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
 def text_columns(classifier: Any) -> list[str]:
     """Columns that held words in fit: read as text, even if this file has only numbers there."""
     names = getattr(classifier, "feature_names_in_", None)
-    columns = inner_classifier(classifier).model_.text_columns()
+    columns = list(inner_classifier(classifier).model_.text_categories())
     return [] if names is None else names[columns].tolist()
+
+
+class UnseenValues:
+    """Texts that were not there in fit, told once for each column in the end."""
+
+    def __init__(self, classifier: Any) -> None:
+        self.categories = inner_classifier(classifier).model_.text_categories()
+        self.found: dict[str, tuple[int, str]] = {}
+
+    def look(self, features: pd.DataFrame) -> None:
+        """Count the rows of some more of the table."""
+        for i, categories in self.categories.items():
+            column = features.iloc[:, i].dropna().astype(str)
+            unseen = column[~column.isin(categories.keys)]
+            if len(unseen):
+                name = str(features.columns[i])
+                before, example = self.found.get(name, (0, unseen.iloc[0]))
+                self.found[name] = before + len(unseen), example
+
+    def tell(self) -> None:
+        """One note a column."""
+        for name, (n, example) in self.found.items():
+            rows = "1 row holds a value" if n == 1 else f"{n} rows hold values"
+            note(
+                f"note: column {name!r}: {rows} never seen in fit, such as {example!r}; about them "
+                "the model knows nothing, and may leave more open."
+            )
 
 
 def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[str]:

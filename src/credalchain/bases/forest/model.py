@@ -1,6 +1,6 @@
 """The fitted chain of forests and the walk along it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from fractions import Fraction
 from typing import Any
@@ -24,6 +24,7 @@ from credalchain.bases.protocol import (
     Walk,
 )
 from credalchain.labels import ABSTAIN
+from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy, merge_untold, merge_widest
 from credalchain.tree import Bounds
 
@@ -46,8 +47,8 @@ class ForestChainModel(ChainModel):
     def encode(self, X: Any) -> NDArray[np.float32]:
         return self.encoder.encode(X, np.float32)
 
-    def text_columns(self) -> list[int]:
-        return list(self.encoder.words)
+    def text_categories(self) -> Mapping[int, Categories]:
+        return self.encoder.words
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([forest is None for forest in self.forests])

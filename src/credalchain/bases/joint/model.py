@@ -1,6 +1,6 @@
 """The fitted joint model: what it says about new rows."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any, NamedTuple
 
@@ -17,6 +17,7 @@ from credalchain.bases.protocol import Answer, Exactness, Labels, Request, decid
 from credalchain.bases.threads import for_each_chunk
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.odds import log_odds
+from credalchain.preprocessing import Categories
 
 FloatArray = NDArray[np.float64]
 
@@ -88,8 +89,8 @@ class JointModel:
     def encode(self, X: Any) -> NDArray[np.float32]:
         return self.encoder.encode(X, np.float32)
 
-    def text_columns(self) -> list[int]:
-        return list(self.encoder.words)
+    def text_categories(self) -> Mapping[int, Categories]:
+        return self.encoder.words
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.asarray(~self.leaves.says.any(axis=(0, 1)))

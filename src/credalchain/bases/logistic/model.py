@@ -1,6 +1,6 @@
 """The fitted chain of logistic regressions and the walk along it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from credalchain.bases.model import ChainModel
 from credalchain.bases.protocol import Labels, LogOdds, Rows, Walk
 from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.odds import probabilities
+from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy, marginalization
 from credalchain.tree import Bounds
 
@@ -50,8 +51,8 @@ class LogisticChainModel(ChainModel):
     def encode(self, X: Any) -> Any:
         return without_missing(self.encoder.encode_table(X))
 
-    def text_columns(self) -> list[int]:
-        return list(self.encoder.words)
+    def text_categories(self) -> Mapping[int, Categories]:
+        return self.encoder.words
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([one is None for one in self.members])

@@ -83,13 +83,13 @@ class NaiveChainModel(ChainModel):
     def encode(self, X: Any) -> Codes:
         return as_codes(input_codes(X, self.discretizer), self.counts.n_categories)
 
-    def text_columns(self) -> list[int]:
+    def text_categories(self) -> dict[int, Categories]:
         binnings = getattr(self.discretizer, "binnings_", [])
-        return [
-            i
+        return {
+            i: binning
             for i, binning in enumerate(binnings)
             if isinstance(binning, Categories) and binning.keys.dtype.kind == "U"
-        ]
+        }
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.asarray(self.counts.label.sum(axis=1) == 0)

@@ -1,6 +1,6 @@
 """The fitted chain of wrapped classifiers and the walk along it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from credalchain.bases.protocol import RANKS, Exactness, Labels, Ranks, Rows, Wa
 from credalchain.bases.wrapper.search import is_enumerable, widest_bounds
 from credalchain.bases.wrapper.sets import LabelModel
 from credalchain.labels import ABSTAIN
+from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy, merge_untold, merge_widest
 from credalchain.tree import Bounds
 
@@ -50,8 +51,8 @@ class WrappedChainModel(ChainModel):
     def encode(self, X: Any) -> Any:
         return self.encoder.encode_table(X)
 
-    def text_columns(self) -> list[int]:
-        return list(self.encoder.words)
+    def text_categories(self) -> Mapping[int, Categories]:
+        return self.encoder.words
 
     def never_observed(self) -> NDArray[np.bool_]:
         return np.array([model is None for model in self.models])
