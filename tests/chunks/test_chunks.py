@@ -431,3 +431,18 @@ def test_a_vector_is_not_predicted_lazily():
         chain.predict(da.from_array(X, chunks=4))
     with pytest.raises(TypeError, match="Y is a dask collection and X is not"):
         CredalChainClassifier().fit(X, da.from_array(np.arange(12) % 2, chunks=4))
+
+
+def test_small_parquet_files_that_dask_would_read_together(tmp_path):
+    X, Y = frame(0, 40)
+    table = pd.concat([X[["size", "count"]], Y], axis=1)
+    for at in range(0, 40, 10):
+        table[at : at + 10].to_parquet(tmp_path / f"{at}.parquet")
+    lazy = dd.read_parquet(tmp_path)
+    found = CredalChainClassifier(random_state=0).fit(
+        lazy[["size", "count"]], (lazy[["x", "y"]] > 0.5).astype(int)
+    )
+    whole = CredalChainClassifier(random_state=0).fit(
+        table[["size", "count"]], (table[["x", "y"]] > 0.5).astype(int)
+    )
+    assert found.model_.counts == whole.model_.counts

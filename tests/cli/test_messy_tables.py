@@ -146,3 +146,37 @@ def test_values_that_were_never_seen_are_told(songs, tmp_path):
         assert "column 'city': 3 rows hold values never seen in fit, such as 'Bern'" in done.stderr
         done = credalchain("predict", "m", "songs.csv", "--out", "o.csv", cwd=tmp_path)
         assert "never seen" not in done.stderr
+
+
+@pytest.mark.parametrize("compressed", [False, True])
+def test_dialects_of_files_in_a_folder(songs, tmp_path, compressed):
+    songs.to_csv(tmp_path / "whole.csv", index=False)
+    (tmp_path / "parts").mkdir()
+    for at in (0, 20):
+        name = f"{at:02}.csv" + (".gz" if compressed else "")
+        options = {"sep": ";", "decimal": ",", "encoding": "cp1252", "index": False}
+        songs[at : at + 20].to_csv(tmp_path / "parts" / name, **options)
+    for source, out in (("whole.csv", "a"), ("parts", "b")):
+        done = credalchain("fit", source, "--labels", "last:2", "--out", out, cwd=tmp_path)
+    assert "decimal comma" in done.stderr
+    assert load_model(tmp_path / "b").model_.counts == load_model(tmp_path / "a").model_.counts
+
+
+def test_labels_in_words_everywhere(songs, tmp_path):
+    for name in ("rock", "pop"):
+        songs[name] = np.where(songs[name] == 1, "yes", "no")
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    given = ["--labels", "rock,pop", "--promise", "row-error=0.5", "--out", "m"]
+    credalchain("fit", "songs.csv", *given, cwd=tmp_path)
+    assert credalchain("check", "m", "songs.csv", cwd=tmp_path).stdout
+    credalchain("predict", "m", "songs.csv", "--known", "rock", "--out", "o.csv", cwd=tmp_path)
+    answers = pd.read_csv(tmp_path / "o.csv")
+    assert answers.rock.tolist() == (songs.rock == "yes").astype(int).tolist()
+
+
+def test_describe_without_labels_and_folders_where_they_are_not_read(songs, tmp_path):
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    assert "4 features, 0 labels" in credalchain("describe", "songs.csv", cwd=tmp_path).stdout
+    (tmp_path / "parts").mkdir()
+    done = credalchain("describe", "parts", cwd=tmp_path, status=1)
+    assert "parts is a folder" in done.stderr

@@ -103,8 +103,10 @@ def delayed_parts(X: Any, name: str) -> list[Any]:
         if X.ndim not in (1, 2):
             raise ValueError(f"{name} must have two dimensions, got {X.ndim}.")
         return list(X.to_delayed().ravel())
-    if hasattr(X, "to_delayed"):  # fused, columns of one file might come in other partitions
-        return list(X.optimize(fuse=False).to_delayed(optimize_graph=False))
+    if hasattr(X, "to_delayed"):
+        # optimized as a whole, small files might come together in one of X and Y and not in the
+        # other; simplified, only the columns that are needed are read
+        return list(X.simplify().to_delayed(optimize_graph=False))
     raise TypeError(
         f"{name} must be a dask array or data frame, got {type(X).__module__}.{type(X).__name__}."
     )

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from credalchain.cli import options as o
 from credalchain.cli.console import stdout
-from credalchain.cli.tables import read_labelled
+from credalchain.cli.tables import pick_columns, read_labelled, read_table
 from credalchain.columns import describe_features, describe_labels
 from credalchain.text import visible
 
@@ -25,8 +25,15 @@ def describe(
 
     Example: `credalchain describe songs.csv --labels rock,pop,folk`
     """
-    X, Y = read_labelled(data, labels or [], ignore, tag_separator)
-    features, targets = describe_features(X), describe_labels(Y)
+    if labels:
+        X, Y = read_labelled(data, labels, ignore, tag_separator)
+        targets = describe_labels(Y)
+    else:
+        X, known = read_table(data)
+        X = X.drop(columns=pick_columns(X, ignore, "--ignore") if ignore else [])
+        targets = describe_labels(X[known]) if known else []
+        X = X.drop(columns=known)
+    features = describe_features(X)
     if as_json:
         found = {
             "rows": len(X),
@@ -43,6 +50,8 @@ def describe(
             visible(one.name), one.kind, f"{one.missing:.0%}", str(one.n_distinct), one.note
         )
     console.print(table)
+    if not targets:
+        return
     table = Table("label", "yes", "no", "missing", "note")
     for label in targets:
         counts = (str(number) for number in (label.n_yes, label.n_no, label.n_missing))

@@ -1,5 +1,6 @@
 """``credalchain fit``."""
 
+import warnings
 from typing import Annotated, Any
 
 import typer
@@ -132,7 +133,9 @@ def fit(
 
 def _with_answers(X: Any, Y: Any, data: str, answers: str) -> tuple[Any, Any]:
     """What people answered on the review page, added to the data."""
-    frame, _ = read_table(data)
+    with warnings.catch_warnings():  # of the dialect, which was told
+        warnings.simplefilter("ignore", UserWarning)
+        frame, _ = read_table(data)
     keys = row_keys(frame.drop(columns=[name for name in Y.columns if name in frame.columns]))
     with AnswerStore(answers, create=False) as store:
         added = add_answers(X, Y, keys, store)

@@ -12,7 +12,7 @@ from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
 from credalchain.cli.predict import features_for, text_columns
 from credalchain.cli.stream import is_in_pieces
-from credalchain.cli.tables import few, read_labelled, read_table
+from credalchain.cli.tables import few, read_label_words, read_labelled, read_table
 from credalchain.files import replacing
 from credalchain.model_files import load_model
 from credalchain.promises.classifier import PromisedClassifier
@@ -183,7 +183,7 @@ def check(
         raise ValueError(f"{data} lacks the labels {few(absent)}, without which nothing is known.")
     found = classifier.check(
         features_for(classifier, frame.drop(columns=names), data),
-        frame[names],
+        read_label_words(frame[names]),
         confidence=confidence,
     )
     if as_json:

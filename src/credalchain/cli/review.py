@@ -53,8 +53,9 @@ class _OpenByDefault(typer.core.TyperGroup):
 review = typer.Typer(
     cls=_OpenByDefault,
     no_args_is_help=True,
-    help="Open a page where people answer what was left open: review MODEL DATA; and what comes "
-    "of it: review export, review import.",
+    add_completion=False,
+    help="Open a page where people answer what was left open: review MODEL DATA (its options: "
+    "review open --help); and what comes of it: review export, review import.",
 )
 
 
@@ -100,7 +101,9 @@ def open_page(
         address += f"?token={quote(token, safe='')}"
     progress = session.progress()
     left, rows = progress["labels_left"], progress["rows_left"]
-    note(f"{left} labels of {rows} rows are open; answers are kept in {out}")
+    n_blind = int(session.blind.sum())
+    also = f" ({n_blind} to check the model)" if n_blind else ""
+    note(f"{left} labels of {rows} rows are to be answered{also}; answers are kept in {out}")
     _tell_orphans(session, out, data)
     print(f"{address}  (Ctrl-C ends)", flush=True)
     if browser:

@@ -1,7 +1,10 @@
 """Tables that are read and written in pieces: files larger than memory, folders, globs."""
 
+import bz2
 import contextlib
 import glob
+import gzip
+import lzma
 import re
 import sys
 import time
@@ -16,6 +19,7 @@ from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.parts import named_work
 from credalchain.cli.console import is_quiet, note
 from credalchain.cli.tables import pick_columns, pick_labels, read_label_words
+from credalchain.datasets.dialect import Dialect, encoding_of, find_dialect
 from credalchain.files import replacing
 from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv
 
@@ -24,6 +28,8 @@ _TEXT = (".csv", ".tsv")
 _PARQUET = (".parquet", ".pq")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _SECONDS_BETWEEN_NOTES = 5.0
+_HEAD = 2**18  # bytes that tell the dialect of a file
+_TOLD: set[str] = set()
 _LARGE = 512 * 2**20  # bytes of a file that is read in pieces without being asked
 
 
@@ -105,14 +111,16 @@ def _pieces_of(path: Path, text_columns: Sequence[str]) -> Iterator[pd.DataFrame
     if ending not in _TEXT:
         raise ValueError(f"{path}: the name must end in .csv, .tsv or .parquet.")
     as_written = [*text_columns, *map(for_spreadsheet, text_columns)]
+    encoding, dialect = _dialect_of(path, "\t" if ending == ".tsv" else ",")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             pieces = pd.read_csv(
                 path,
-                sep="\t" if ending == ".tsv" else ",",
+                sep=dialect.separator,
+                decimal=dialect.decimal,
                 index_col=False,
-                encoding="utf-8-sig",
+                encoding=encoding,
                 chunksize=ROWS_AT_ONCE,
                 dtype=dict.fromkeys(as_written, str),
             )
@@ -121,6 +129,36 @@ def _pieces_of(path: Path, text_columns: Sequence[str]) -> Iterator[pd.DataFrame
                     yield in_table(piece.reset_index(drop=True), from_spreadsheet)
         except pd.errors.ParserWarning:
             raise ValueError(f"{path}: its rows have more cells than its header") from None
+
+
+def _open(path: Path) -> Any:
+    """The bytes of a file, which may be compressed."""
+    suffix = path.suffix.lower()
+    if suffix == ".zst":
+        try:
+            import zstandard  # type: ignore[import-not-found]
+        except ImportError as error:
+            raise ValueError(f"{path} needs the package zstandard to be read.") from error
+        return zstandard.open(path, "rb")
+    opener: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(suffix, open)
+    return opener(path, "rb")
+
+
+def _dialect_of(path: Path, usual: str) -> tuple[str, Dialect]:
+    """How a text file is coded and what separates its cells, by its first lines; told once."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        with _open(path) as file:
+            head = file.read(_HEAD)
+        lines = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head
+        encoding = encoding_of(lines, str(path))
+        text = lines.decode(encoding, errors="ignore")
+        dialect = find_dialect(text, usual, str(path))
+    for one in told:
+        if str(one.message) not in _TOLD:
+            _TOLD.add(str(one.message))
+            note(f"note: {one.message}")
+    return encoding, dialect
 
 
 class LabelledPieces:

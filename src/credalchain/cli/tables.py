@@ -35,6 +35,10 @@ def read_table(
     Also the names of its labels where the source knows them: the data sets do, and so does an
     ARFF file with ``--labels xml``.
     """
+    if Path(source).is_dir():
+        raise ValueError(
+            f"{source} is a folder: fit, predict and evaluate read those; this needs one file."
+        )
     if source == EMBEDDED or source.startswith(MULAN_PREFIX):
         data = load(source)
         return data.to_frame(), data.label_names
@@ -49,7 +53,7 @@ def read_table(
 
 
 def read_labelled(
-    source: str, labels: Sequence[str], ignore: str, tag_separator: str = ""
+    source: str, labels: Sequence[str], ignore: str = "", tag_separator: str = ""
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The features and the labels of a table, from ``--labels`` and ``--ignore``.
 
@@ -210,8 +214,8 @@ def pick_features(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.
 
 def read_known(frame: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     """Label columns that were answered already; empty cells and ``*`` are open."""
-    words = {"*": None, "": None, "0": 0, "1": 1, "0.0": 0, "1.0": 1, "False": 0, "True": 1}
-    return frame[list(labels)].replace(words)
+    cells = frame[list(labels)]
+    return read_label_words(cells.mask(cells == "*"))
 
 
 def write_table(frame: pd.DataFrame, out: str) -> None:

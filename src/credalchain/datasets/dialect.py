@@ -24,17 +24,23 @@ class Dialect:
 
 def decode(content: bytes, source: str) -> str:
     """Text in UTF-8, UTF-16 or UTF-32 if it says so, else in Windows' western code, with a note."""
+    return content.decode(encoding_of(content, source))
+
+
+def encoding_of(content: bytes, source: str) -> str:
+    """The name of the encoding, by the first bytes, or by whether it is UTF-8."""
     for mark, name in _MARKS:
         if content.startswith(mark):
-            return content.decode(name)
+            return name
     try:
-        return content.decode("utf-8-sig")
+        content.decode("utf-8-sig")
     except UnicodeDecodeError:
         if b"\0" in content:
             raise
-        text = content.decode("cp1252", errors="strict")
-        warnings.warn(f"{source} is not UTF-8; it is read as cp1252.", UserWarning, stacklevel=2)
-        return text
+        content.decode("cp1252")
+        warnings.warn(f"{source} is not UTF-8; it is read as cp1252.", UserWarning, stacklevel=3)
+        return "cp1252"
+    return "utf-8-sig"
 
 
 def find_dialect(text: str, usual: str, source: str) -> Dialect:
