@@ -43,6 +43,20 @@ def test_about_the_share_that_was_asked_for(estimator, share):
     assert chosen == choose_caution(estimator, X, Y, completeness=share, random_state=0)
 
 
+def test_a_fit_on_all_rows_answers_about_as_much():
+    """Counts are larger then, so s has to be."""
+    answered = []
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        X, W = rng.normal(size=(2400, 6)), rng.normal(size=(6, 4))
+        Y = (X @ W + 2 * rng.normal(size=(2400, 4)) > 0).astype(int)
+        chain = CredalChainClassifier(random_state=0)
+        chosen = choose_caution(chain, X[:400], Y[:400], random_state=seed)
+        chain.set_params(s=chosen.value).fit(X[:400], Y[:400])
+        answered.append((chain.predict_partial(X[400:]) != -1).mean())
+    assert abs(np.mean(answered) - 0.8) < 0.03
+
+
 def test_what_is_refused():
     X, Y = problem()
     for share in (0, 1.5, "much"):

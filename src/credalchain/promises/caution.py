@@ -19,7 +19,7 @@ _LEAST_ROWS = 20
 
 @dataclass(frozen=True)
 class CautionChoice:
-    """A value of the caution parameter, and what it did on rows that were held out.
+    """A value of the caution parameter for all rows, and what it did on rows held out.
 
     Attributes
     ----------
@@ -53,8 +53,9 @@ def choose_caution(
     """The boldest value of caution that answers no more than a share of the labels.
 
     What s or a reward means depends on the data; what share is answered can be understood. A
-    quarter of the rows (at most 2000) is held out to find the value. There is no guarantee: for
-    that, see :class:`PromisedClassifier`.
+    quarter of the rows (at most 2000) is held out to find the value. s is weighed against counts
+    of rows, so the value found is multiplied by how many more rows there are in all: it is meant
+    for a fit on all of X. There is no guarantee: for that, see :class:`PromisedClassifier`.
 
     Parameters
     ----------
@@ -95,9 +96,10 @@ def choose_caution(
     fitting = np.flatnonzero(answered <= completeness + 1e-9)
     at = int(fitting[0]) if len(fitting) else int(answered.argmin())
     labels = answers_along(fitted, take_rows(X, test), values[[at]])[0]
+    scale = n / len(train) if final.caution_parameter == "s" else 1.0
     return CautionChoice(
         final.caution_parameter,
-        float(values[at]),
+        float(values[at]) * scale,
         float(answered[at]),
         float(right[at]),
         selective_error(truth, labels),
