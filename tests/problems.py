@@ -10,6 +10,7 @@ import oracle
 from credalchain import CredalChainClassifier, NaiveCredal
 from credalchain.bases.naive.codes import as_codes
 from credalchain.bases.naive.counts import count
+from credalchain.chunks.sampling import row_hashes
 
 ALMOST_ONE = float(np.nextafter(1.0, 2.0))  # a tie at s = 1 is a near-tie here
 S_VALUES = (0.0, 0.1, 0.5, 1.0, 1.0, ALMOST_ONE, 2.0, 1 / 3, 5.5, 1e-9, 40.0)
@@ -119,3 +120,8 @@ def cases(**options):
     return st.integers(0, 2**32 - 1).map(
         lambda seed: random_case(np.random.default_rng(seed), **options)
     )
+
+
+def sampled_rows(first, n, limit):
+    """Which of the rows first, ..., first + n - 1 are in a sample, counted from ``first``."""
+    return np.flatnonzero(row_hashes(first, n) <= limit)

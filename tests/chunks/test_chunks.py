@@ -20,7 +20,8 @@ from credalchain import (
     PromisedClassifier,
 )
 from credalchain.chunks.columns import learn_bins, summarize
-from credalchain.chunks.sampling import EVERYTHING, hash_limit, row_hashes, sampled_rows
+from credalchain.chunks.sampling import EVERYTHING, hash_limit, row_hashes
+from problems import sampled_rows
 
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
 da = pytest.importorskip("dask.array")

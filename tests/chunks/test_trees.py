@@ -26,7 +26,8 @@ from credalchain import (
 )
 from credalchain.bases.forest.packed import LEAF
 from credalchain.bases.joint.counting import LeafCounts
-from credalchain.chunks.sampling import hash_limit, sampled_rows, uniform_numbers
+from credalchain.chunks.sampling import hash_limit, uniform_numbers
+from problems import sampled_rows
 
 N, SIZE = 60, 25
 

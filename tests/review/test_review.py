@@ -3,6 +3,7 @@
 import json
 import socket
 import sqlite3
+import sys
 import threading
 import time
 
@@ -724,6 +725,11 @@ def test_learning_fills_the_very_row(folder, tmp_path):
     assert load_model(tmp_path / "m").model_.counts.label.tolist() == [[2, 2]]
     done = credalchain(*given, "--promise", "row-error=0.5", cwd=tmp_path, status=1)
     assert "cannot show that a promise is kept" in done.stderr
+    done = credalchain("fit", "-", *given[2:], cwd=tmp_path, status=1)
+    assert "not from stdin" in done.stderr
+    (tmp_path / "parts").mkdir()
+    done = credalchain("fit", "parts", *given[2:], cwd=tmp_path, status=1)
+    assert "--answers is for data that is read whole" in done.stderr
 
 
 # -- in a process of its own -----------------------------------------------------------------------
@@ -744,6 +750,13 @@ def test_options_that_are_refused(folder, tmp_path, options, words):
         cwd=folder, status=status,
     )  # fmt: skip
     assert words in " ".join(done.stderr.split())
+
+
+def test_without_the_packages_it_says_which(folder, tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "credalchain.review.server", None)
+    given = ["review", "songs.model", "new.csv", "--out", tmp_path / "a.sqlite"]
+    done = credalchain(*given, cwd=folder, status=1)
+    assert 'pip install "credalchain[review]"' in done.stderr
 
 
 @pytest.mark.slow

@@ -46,11 +46,6 @@ def _up_to(bound: np.uint64, first: int, n_rows: int) -> Numbers:
     return hashes[hashes <= bound]
 
 
-def sampled_rows(first: int, n: int, limit: np.uint64) -> NDArray[np.int64]:
-    """Which of the rows first, ..., first + n - 1 are in the sample, counted from ``first``."""
-    return np.flatnonzero(row_hashes(first, n) <= limit)
-
-
 def uniform_numbers(first: int, n: int, m: int) -> NDArray[np.float64]:
     """Numbers from 0 to 1 for the rows first, first + 1, ..., m for each: (n, m).
 

@@ -100,15 +100,18 @@ def fit(
             "--answers and --promise: reviewed rows were chosen because the model was unsure, so "
             "they cannot show that a promise is kept; give one of them."
         )
-    if answered is not None and is_in_pieces(data):
-        raise ValueError("--answered is for data that is read whole.")
-    if tag_separator and is_in_pieces(data):
-        raise ValueError("--tag-separator is for data that is read whole.")
-    if answers and is_in_pieces(data):
-        raise ValueError("--answers is for data that is read whole.")
-    needs_all = bool(answers or tag_separator) or answered is not None
-    needs_all = needs_all or not hasattr(classifier, "fit_chunks")
-    if is_in_pieces(data) or (is_large(data) and not needs_all):
+    if answers and data == "-":
+        raise ValueError("--answers is for data in a file, not from stdin.")
+    whole = {
+        "--answered": answered is not None,
+        "--answers": answers,
+        "--tag-separator": tag_separator,
+    }
+    needs_all = [name for name, is_given in whole.items() if is_given]
+    if needs_all and is_in_pieces(data):
+        raise ValueError(f"{needs_all[0]} is for data that is read whole.")
+    can_be_in_pieces = not needs_all and hasattr(classifier, "fit_chunks")
+    if is_in_pieces(data) or (is_large(data) and can_be_in_pieces):
         _fit_in_pieces(classifier, data, labels or [], ignore, out, sample)
         return
     X, Y = read_labelled(data, labels or [], ignore, tag_separator)

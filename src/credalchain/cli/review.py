@@ -86,8 +86,12 @@ def open_page(
     host = host.lower()
     if host not in _LOCAL and not token:
         raise ValueError(f"--host {host} can be reached by others: give a --token of your own.")
-    from credalchain.review.server import make_app  # needs fastapi
-
+    try:
+        from credalchain.review.server import make_app  # needs fastapi
+    except ImportError as error:
+        raise ImportError(
+            f'the review page needs more packages ({error}): pip install "credalchain[review]"'
+        ) from error
     session = read_session(model, data, out, show=show, blind=blind, jobs=jobs)
     listening = _listen(host, port)
     number = listening.getsockname()[1]
