@@ -82,16 +82,12 @@ def count_parts(parts: Parts, discretizer: Any, sample_size: int = SAMPLE_SIZE) 
         bins = f"bins learned from all {n} rows" if k == n else f"bins learned from {k} of {n} rows"
     elif discretizer is not None:
         check_is_fitted(discretizer)
-    found: PartCounts = parts.reduce(_counts, discretizer, trim=_as_it_is, numbered=False)
+    found: PartCounts = parts.reduce(_counts, discretizer, numbered=False)
     if found.counts.n_rows == 0:
         raise ValueError("X must have at least one row, got none in all parts.")
     if found.doubt and not found.counts.label[:, 0].any():
         raise ValueError(found.doubt)
     return Counted(found.counts, found.names, discretizer, bins)
-
-
-def _as_it_is(found: PartCounts) -> PartCounts:
-    return found
 
 
 def _summary(part: str, X: Any, Y: Any, first: int, limit: Any) -> Summary:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from credalchain.chunks.parts import ChunkParts, Parts, Total, Work, named_work
+from credalchain.chunks.parts import ChunkParts, Parts, Total, Work, as_it_is, named_work
 from credalchain.chunks.sampling import hash_limit
 
 _AT_ONCE = 8  # sums that are added together in one task
@@ -53,7 +53,7 @@ class DaskParts:
         self,
         work: Work[Total],
         *shared: Any,
-        trim: Callable[[Total], Total],
+        trim: Callable[[Total], Total] = as_it_is,
         numbered: bool = True,
     ) -> Total:
         """A tree of sums: only sums travel, and what is shared is sent once to a worker."""

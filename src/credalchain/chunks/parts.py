@@ -13,6 +13,11 @@ Work = Callable[..., Total]
 """Gets the name of a part, X, Y, the number of its first row, and what is shared by all."""
 
 
+def as_it_is(total: Total) -> Total:
+    """For sums that need no trimming."""
+    return total
+
+
 class Parts(Protocol):
     """Rows in parts."""
 
@@ -20,7 +25,7 @@ class Parts(Protocol):
         self,
         work: Work[Total],
         *shared: Any,
-        trim: Callable[[Total], Total],
+        trim: Callable[[Total], Total] = as_it_is,
         numbered: bool = True,
     ) -> Total:
         """The sum over all parts of what ``work`` makes of them; ``trim`` keeps sums small.
@@ -68,7 +73,7 @@ class ChunkParts:
         self,
         work: Work[Total],
         *shared: Any,
-        trim: Callable[[Total], Total],
+        trim: Callable[[Total], Total] = as_it_is,
         numbered: bool = True,
     ) -> Total:
         """One chunk in memory at a time."""

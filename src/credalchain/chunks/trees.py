@@ -105,7 +105,7 @@ class Sampled:
 
 def sample_parts(parts: Parts, size: int) -> Sampled:
     """What columns hold in all parts, then rows with the smallest hashes of their numbers."""
-    columns: Summary = parts.reduce(_columns, trim=_as_it_is, numbered=False)
+    columns: Summary = parts.reduce(_columns, numbered=False)
     if columns.n_rows == 0 or columns.n_columns == 0:
         raise ValueError(
             f"X must have at least one row and one column, got shape "
@@ -163,11 +163,7 @@ def count_others(parts: Parts, sampled: Sampled, counter: RowCounter) -> Any:
     """The counts of all rows that are not in the sample; None if there are none."""
     if sampled.is_everything:
         return None
-    return parts.reduce(_counts, counter, sampled.X.encoder, sampled.limit, trim=_as_it_is)
-
-
-def _as_it_is(found: Any) -> Any:
-    return found
+    return parts.reduce(_counts, counter, sampled.X.encoder, sampled.limit)
 
 
 def _columns(part: str, X: Any, Y: Any, first: int) -> Summary:
