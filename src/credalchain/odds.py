@@ -10,7 +10,7 @@ _AT_ONCE = 2**15  # numbers: they stay in a cache from one step to the next
 
 def probabilities(log_odds: FloatArray) -> FloatArray:
     """1 / (1 + exp(-x)), with numpy's vectorised exponential."""
-    result = np.empty_like(log_odds)
+    result = np.empty(log_odds.shape)  # in C order, so that reshape below gives a view of it
     given, made = log_odds.reshape(-1), result.reshape(-1)
     with np.errstate(over="ignore"):  # exp of much is infinite, and its inverse 0, as it should
         for start in range(0, len(given), _AT_ONCE):

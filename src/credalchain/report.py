@@ -1,25 +1,44 @@
 """A report per label for partial predictions, in the manner of classification_report."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names, column_names
 from credalchain.text import visible
+from credalchain.typing import LabelsLike, PredictionLike
 
 _COLUMNS = ("support", "answered", "abstained", "precision", "recall")
 
 
+@overload
 def partial_report(
-    Y_true: Any,
-    prediction: Any,
+    Y_true: LabelsLike,
+    prediction: PredictionLike,
+    *,
+    label_names: Sequence[str] | None = ...,
+    output_dict: Literal[False] = ...,
+    digits: int = ...,
+) -> str: ...
+@overload
+def partial_report(
+    Y_true: LabelsLike,
+    prediction: PredictionLike,
+    *,
+    label_names: Sequence[str] | None = ...,
+    output_dict: Literal[True],
+    digits: int = ...,
+) -> dict[str, dict[str, float]]: ...
+def partial_report(
+    Y_true: LabelsLike,
+    prediction: PredictionLike,
     *,
     label_names: Sequence[str] | None = None,
     output_dict: bool = False,
     digits: int = 2,
-) -> Any:
+) -> str | dict[str, dict[str, float]]:
     """For each label: how often it is answered, and how well.
 
     Parameters
@@ -50,22 +69,24 @@ def partial_report(
     <BLANKLINE>
     all labels        6         4          2       0.75    1.00
     """
-    is_prediction = hasattr(prediction, "log_odds") and not hasattr(prediction, "columns")
+    given: Any = prediction
+    is_prediction = hasattr(given, "log_odds") and not hasattr(given, "columns")
     if is_prediction:
-        check_names(Y_true, prediction.label_names, "Y_true")
+        check_names(Y_true, given.label_names, "Y_true")
     truth = as_labels(Y_true, name="Y_true", require_zero=False)
     labels = as_labels(
-        prediction.labels if is_prediction else prediction, name="prediction", require_zero=False
+        given.labels if is_prediction else given, name="prediction", require_zero=False
     )
     if truth.shape != labels.shape:
         raise ValueError(
             f"Y_true and prediction must have the same shape, got {truth.shape} and {labels.shape}."
         )
-    default = prediction.label_names if is_prediction else column_names(Y_true)
+    default = given.label_names if is_prediction else column_names(Y_true)
     names = _names(default if label_names is None else label_names, truth.shape[1])
-    return report_of_counts(
+    report: str | dict[str, dict[str, float]] = report_of_counts(
         count_cells(truth, labels), names, output_dict=output_dict, digits=digits
     )
+    return report
 
 
 def count_cells(truth: Any, labels: Any) -> NDArray[np.int64]:

@@ -1,0 +1,222 @@
+"""Precision, recall and F1 of partial predictions, micro and macro.
+
+A label left open is neither a yes nor a no. What that does to a positive (a true label that is 1)
+can be read in two ways, and each has its name:
+
+- ``recall_*`` and ``f1_*`` count **all observed positives**: one that was left open was not found,
+  as one that was answered with no. Caution costs recall.
+- ``selective_recall_*`` and ``selective_f1_*`` count **the answered cells only**, as
+  ``selective_error`` does: a positive that was left open does not count. They say how good the
+  answers are that were given, and nothing about how many were.
+
+Precision is about what was answered with yes, so both readings are the same.
+
+Micro pools the cells of all labels. Macro is the mean over labels; a label for which the measure is
+0/0 (no positive and no yes, say) leaves the mean, as with ``zero_division=np.nan`` in scikit-learn.
+Where that leaves nothing, the result is NaN. Cells whose truth is missing are left out.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from credalchain.metrics.measure import Measure
+from credalchain.metrics.tally import FloatArray, LabelCounts, Tally, tally_of
+from credalchain.typing import LabelsLike, PredictionLike
+
+Parts = Callable[[LabelCounts], tuple[Any, Any]]
+
+
+def _precision(c: LabelCounts) -> tuple[Any, Any]:
+    return c.right_yes, c.said_yes
+
+
+def _recall(c: LabelCounts) -> tuple[Any, Any]:
+    return c.right_yes, c.positive
+
+
+def _selective_recall(c: LabelCounts) -> tuple[Any, Any]:
+    return c.right_yes, c.answered_positive
+
+
+def _f1(c: LabelCounts) -> tuple[Any, Any]:
+    return 2 * c.right_yes, c.said_yes + c.positive
+
+
+def _selective_f1(c: LabelCounts) -> tuple[Any, Any]:
+    return 2 * c.right_yes, c.said_yes + c.answered_positive
+
+
+@dataclass(frozen=True)
+class CellShare:
+    """A share of cells: pooled over labels (micro), or the mean of all labels' shares (macro).
+
+    A value rather than a function made on the spot, so that a scorer with it can be pickled.
+    """
+
+    parts: Parts
+    is_macro: bool
+
+    def __call__(self, t: Tally) -> FloatArray:
+        right, of = np.broadcast_arrays(*self.parts(t.by_label))
+        with np.errstate(invalid="ignore"):  # 0/0: not defined
+            if not self.is_macro:
+                return np.asarray(right.sum(axis=-1) / of.sum(axis=-1))
+            counted = of > 0
+            shares = np.where(counted, right / np.maximum(of, 1), 0.0)
+            return np.asarray(shares.sum(axis=-1) / counted.sum(axis=-1))
+
+
+_OF_TALLY = {
+    f"{name}_{'macro' if is_macro else 'micro'}": CellShare(parts, is_macro)
+    for name, parts in (
+        ("precision", _precision),
+        ("recall", _recall),
+        ("f1", _f1),
+        ("selective_recall", _selective_recall),
+        ("selective_f1", _selective_f1),
+    )
+    for is_macro in (False, True)
+}
+
+
+# -- the measures ----------------------------------------------------------------------------
+
+
+def precision_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of all cells answered with yes, the share that is right; NaN if there are none.
+
+    Examples
+    --------
+    >>> precision_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.6666666666666666
+    """
+    return float(_OF_TALLY["precision_micro"](tally_of(Y_true, prediction)))
+
+
+def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of a label's cells answered with yes, the share that is right; the mean over labels.
+
+    A label that is never answered with yes leaves the mean.
+
+    Examples
+    --------
+    >>> precision_macro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.75
+    """
+    return float(_OF_TALLY["precision_macro"](tally_of(Y_true, prediction)))
+
+
+def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of all positives, the share answered with yes: one that was left open is not found.
+
+    Examples
+    --------
+    >>> recall_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.6666666666666666
+    """
+    return float(_OF_TALLY["recall_micro"](tally_of(Y_true, prediction)))
+
+
+def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of a label's positives, the share answered with yes; the mean over labels.
+
+    A positive that was left open is not found. A label without positives leaves the mean.
+
+    Examples
+    --------
+    >>> recall_macro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.75
+    """
+    return float(_OF_TALLY["recall_macro"](tally_of(Y_true, prediction)))
+
+
+def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of all positives that were answered, the share answered with yes.
+
+    A positive that was left open does not count.
+
+    Examples
+    --------
+    >>> selective_recall_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    1.0
+    """
+    return float(_OF_TALLY["selective_recall_micro"](tally_of(Y_true, prediction)))
+
+
+def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of a label's positives that were answered, the share answered with yes; the mean over labels.
+
+    A label without such positives leaves the mean.
+
+    Examples
+    --------
+    >>> selective_recall_macro([[1, 1], [0, 1]], [[1, 0], [1, 1]])
+    0.75
+    """
+    return float(_OF_TALLY["selective_recall_macro"](tally_of(Y_true, prediction)))
+
+
+def f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Harmonic mean of ``precision_micro`` and ``recall_micro``: open positives are not found.
+
+    Examples
+    --------
+    >>> f1_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.6666666666666666
+    """
+    return float(_OF_TALLY["f1_micro"](tally_of(Y_true, prediction)))
+
+
+def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """F1 of each label, in which open positives are not found; the mean over labels.
+
+    A label without positives that is never answered with yes leaves the mean.
+
+    Examples
+    --------
+    >>> f1_macro([[1, 1], [1, 1]], [[1, -1], [1, 1]])
+    0.8333333333333333
+    """
+    return float(_OF_TALLY["f1_macro"](tally_of(Y_true, prediction)))
+
+
+def selective_f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Harmonic mean of ``precision_micro`` and ``selective_recall_micro``: answered cells only.
+
+    Examples
+    --------
+    >>> selective_f1_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.8
+    """
+    return float(_OF_TALLY["selective_f1_micro"](tally_of(Y_true, prediction)))
+
+
+def selective_f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """F1 of each label among its answered cells; the mean over labels.
+
+    Examples
+    --------
+    >>> selective_f1_macro([[1, 1], [1, 1]], [[1, -1], [1, 1]])
+    1.0
+    """
+    return float(_OF_TALLY["selective_f1_macro"](tally_of(Y_true, prediction)))
+
+
+CELL_MEASURES = {
+    function.__name__: Measure(function, True, of_tally=_OF_TALLY[function.__name__])
+    for function in (
+        f1_micro,
+        f1_macro,
+        precision_micro,
+        precision_macro,
+        recall_micro,
+        recall_macro,
+        selective_f1_micro,
+        selective_f1_macro,
+        selective_recall_micro,
+        selective_recall_macro,
+    )
+}

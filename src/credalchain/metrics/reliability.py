@@ -1,0 +1,231 @@
+"""Whether intervals hold what they say: bounds against the observed share of 1."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.labels import MISSING
+from credalchain.metrics.tally import Counts, FloatArray, read_pair, require_bounds
+from credalchain.typing import LabelsLike, Prediction
+
+_SURE = 0.99
+_BINS = 10
+_BEYOND_DOUBT = 3.0  # standard errors; cells of a row depend on each other, so more than usual
+_NOTEWORTHY = 0.05  # distance from the intervals that is worth a sentence
+
+
+@dataclass(frozen=True)
+class IntervalReliability:
+    """Intervals against what was observed. What is counted adds up: ``first + second``.
+
+    Cells whose truth is observed are put into equally wide bins twice: by their lower bound, then
+    by their upper one. Arrays are (2, n_bins) in this order.
+
+    Attributes
+    ----------
+    cells, positive : ndarrays of int64
+        Cells of each bin, and those of them that are 1.
+    lower_sum, upper_sum : ndarrays of float64
+        Sums of the bounds of these cells.
+    level : float
+        Intervals wholly above it, or below 1 - level, are called sure.
+    sure, sure_wrong : int
+        Cells with a sure interval, and those of them on whose other side the truth lies.
+    """
+
+    cells: Counts
+    positive: Counts
+    lower_sum: FloatArray
+    upper_sum: FloatArray
+    level: float
+    sure: int
+    sure_wrong: int
+
+    def __add__(self, other: "IntervalReliability") -> "IntervalReliability":
+        if self.level != other.level or self.cells.shape != other.cells.shape:
+            raise ValueError("only counts with the same level and the same bins can be added.")
+        return IntervalReliability(
+            self.cells + other.cells,
+            self.positive + other.positive,
+            self.lower_sum + other.lower_sum,
+            self.upper_sum + other.upper_sum,
+            self.level,
+            self.sure + other.sure,
+            self.sure_wrong + other.sure_wrong,
+        )
+
+    @property
+    def share(self) -> FloatArray:
+        """The observed share of 1 in each bin; NaN in an empty one."""
+        return self._per_cell(self.positive)
+
+    @property
+    def lower(self) -> FloatArray:
+        """The mean lower bound of each bin; NaN in an empty one."""
+        return self._per_cell(self.lower_sum)
+
+    @property
+    def upper(self) -> FloatArray:
+        """The mean upper bound of each bin; NaN in an empty one."""
+        return self._per_cell(self.upper_sum)
+
+    @property
+    def share_interval(self) -> FloatArray:
+        """Between which values the share may be by chance (95 %), (2, 2, n_bins): low, high."""
+        return wilson_interval(self.positive, self.cells, 1.96)
+
+    @property
+    def distance(self) -> FloatArray:
+        """How far the share lies outside of [mean lower, mean upper]; 0 inside and where empty."""
+        outside = np.fmax(self.lower - self.share, self.share - self.upper)
+        return np.fmax(outside, 0.0)
+
+    @property
+    def calibration_error(self) -> float:
+        """The mean distance over cells and both ways to put them into bins; NaN without cells."""
+        n = int(self.cells.sum())
+        return float((self.cells * self.distance).sum() / n) if n else float("nan")
+
+    @property
+    def sure_error(self) -> float:
+        """The share of sure intervals that are wrong; NaN if none is sure."""
+        return self.sure_wrong / self.sure if self.sure else float("nan")
+
+    def overconfidence_note(self) -> str | None:
+        """One sentence if intervals are too sure beyond doubt, None otherwise.
+
+        They are if sure ones are wrong more than twice as often as they may be; or if intervals on
+        one side of one half are, on average, noticeably farther from it than the observed share.
+        """
+        most = 1 - self.level
+        if wilson_interval(self.sure_wrong, self.sure, _BEYOND_DOUBT)[0] > 2 * most:
+            return (
+                f"intervals are too sure: of {self.sure} that lie wholly above {self.level:g} or "
+                f"below {most:.4g}, {self.sure_error:.1%} are wrong, which should be at most "
+                f"{100 * most:.4g}%."
+            )
+        distance = self._distance_beyond_doubt()
+        if distance > _NOTEWORTHY:
+            return (
+                "intervals are too sure: where they lie on one side of 1/2, the observed share of "
+                f"yes is {distance:.2f} nearer to the other side than they say."
+            )
+        return None
+
+    def _distance_beyond_doubt(self) -> float:
+        """The mean distance, less what chance explains, of bins on one side of one half."""
+        least, most = wilson_interval(self.positive, self.cells, _BEYOND_DOUBT)
+        n_cells, total = 0, 0.0
+        for counted, distance in (
+            (self.lower > 0.5, self.lower - most),
+            (self.upper < 0.5, least - self.upper),
+        ):
+            cells = self.cells[counted]
+            n_cells += int(cells.sum())
+            total += float((cells * np.maximum(distance[counted], 0.0)).sum())
+        return total / n_cells if n_cells else 0.0
+
+    def _per_cell(self, sums: NDArray[Any]) -> FloatArray:
+        with np.errstate(invalid="ignore"):  # 0/0: an empty bin
+            return np.asarray(sums / self.cells, dtype=np.float64)
+
+
+def interval_reliability(
+    Y_true: LabelsLike, prediction: Prediction, *, n_bins: int = _BINS, level: float = _SURE
+) -> IntervalReliability:
+    """Count how intervals agree with the truth.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n, m)
+        Cells whose truth is missing are left out.
+    prediction : CredalPrediction
+    n_bins : int, default=10
+        Equally wide bins of the bounds, from 0 to 1.
+    level : float, default=0.99
+        Intervals wholly above it, or below 1 - level, are called sure.
+
+    Returns
+    -------
+    IntervalReliability
+    """
+    require_bounds(prediction, "whose bounds are compared with the truth")
+    if not (isinstance(n_bins, (int, np.integer)) and n_bins >= 1):
+        raise ValueError(f"n_bins must be a whole number of at least 1, got {n_bins!r}.")
+    _check_level(level)
+    truth, _ = read_pair(Y_true, prediction)
+    observed = truth != MISSING
+    is_yes = truth[observed] == 1
+    bounds = np.asarray(prediction.interval, dtype=np.float64)[observed]
+    sure_yes, sure_no = bounds[:, 0] > level, bounds[:, 1] < 1 - level
+
+    def in_bins(weights: NDArray[Any]) -> FloatArray:
+        return np.stack([np.bincount(bins, weights, n_bins) for bins in places])
+
+    places = np.minimum((bounds.T * n_bins).astype(np.int64), n_bins - 1)
+    return IntervalReliability(
+        in_bins(np.ones(len(is_yes))).astype(np.int64),
+        in_bins(is_yes).astype(np.int64),
+        in_bins(bounds[:, 0]),
+        in_bins(bounds[:, 1]),
+        float(level),
+        int((sure_yes | sure_no).sum()),
+        int(((sure_yes & ~is_yes) | (sure_no & is_yes)).sum()),
+    )
+
+
+def interval_calibration_error(
+    Y_true: LabelsLike, prediction: Prediction, *, n_bins: int = _BINS
+) -> float:
+    """How far the observed share of 1 lies outside of the intervals, on average.
+
+    Cells are put into ``n_bins`` equally wide bins by their lower bound, and once more by their
+    upper bound. The distance of a bin is that of its observed share of 1 from the interval [mean
+    lower bound, mean upper bound]; the result is the mean over cells and both ways. For precise
+    probabilities it is the expected calibration error. Wide intervals are easily right: look at
+    completeness, too. NaN if no truth is observed.
+    """
+    return interval_reliability(Y_true, prediction, n_bins=n_bins).calibration_error
+
+
+def sure_error(Y_true: LabelsLike, prediction: Prediction, *, level: float = _SURE) -> float:
+    """Of the cells whose interval lies wholly above ``level`` or below 1 - level, those wrong.
+
+    At most 1 - level if the intervals are right; NaN if there is no such cell. ``prediction`` is a
+    :class:`credalchain.CredalPrediction`.
+    """
+    return interval_reliability(Y_true, prediction, level=level).sure_error
+
+
+def overconfidence_note(Y_true: LabelsLike, prediction: Prediction) -> str | None:
+    """One sentence if the intervals of a prediction are too sure beyond doubt, None otherwise."""
+    return interval_reliability(Y_true, prediction).overconfidence_note()
+
+
+def wilson_interval(n_positive: Any, n: Any, z: float) -> FloatArray:
+    """Where a share of n trials may lie, within z standard errors: low and high, (2, ...).
+
+    From 0 to 1 if there was no trial.
+
+    References
+    ----------
+    E. B. Wilson, Probable inference, the law of succession, and statistical inference, Journal of
+    the American Statistical Association 22, 1927.
+    """
+    n = np.asarray(n, dtype=np.float64)
+    share = np.asarray(n_positive) / np.maximum(n, 1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        slack = z**2 / n
+        middle = (share + slack / 2) / (1 + slack)
+        half = np.sqrt(slack * (share * (1 - share) + slack / 4)) / (1 + slack)
+    bounds = np.stack([middle - half, middle + half])
+    return np.where(
+        n > 0, np.clip(bounds, 0.0, 1.0), np.array([0.0, 1.0]).reshape(2, *[1] * n.ndim)
+    )
+
+
+def _check_level(level: Any) -> None:
+    if not (np.ndim(level) == 0 and np.isreal(level) and 0.5 <= level < 1):
+        raise ValueError(f"level must be a number from 0.5 to below 1, got {level!r}.")

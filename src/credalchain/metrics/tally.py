@@ -1,0 +1,162 @@
+"""Truth and prediction as counts: what measures are made of."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from functools import cached_property, partial
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names
+from credalchain.typing import Prediction
+
+FloatArray = NDArray[np.float64]
+Counts = NDArray[np.int64]
+Labels = NDArray[np.int8]
+
+
+@dataclass(frozen=True)
+class LabelCounts:
+    """Numbers of rows for each label, of those where its truth is observed; they add up over rows.
+
+    ``positive`` (m,): rows in which the label is 1. The others are (..., m), for one prediction or
+    a stack of them: rows answered with 1, rows with a 1 that are answered at all, both at once.
+    """
+
+    positive: Counts
+    said_yes: Counts
+    answered_positive: Counts
+    right_yes: Counts
+
+    def __add__(self, other: "LabelCounts") -> "LabelCounts":
+        return LabelCounts(
+            self.positive + other.positive,
+            self.said_yes + other.said_yes,
+            self.answered_positive + other.answered_positive,
+            self.right_yes + other.right_yes,
+        )
+
+
+def count_by_label(truth: Labels, labels: Labels) -> LabelCounts:
+    """Count ``labels`` (..., n, m) against ``truth`` (n, m), label by label."""
+    positive, yes = truth == 1, labels == 1
+    return LabelCounts(
+        _heights(positive),
+        _heights(yes if (truth != MISSING).all() else yes & (truth != MISSING)),
+        _heights(positive & (labels != ABSTAIN)),
+        _heights(positive & yes),
+    )
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Numbers of labels in each row, which most measures are made of.
+
+    ``observed`` is (n,), for a truth that may have gaps. The others are (..., n), for one
+    prediction or a stack of them: labels answered, answered where the truth is known, and
+    answered wrongly. ``times`` (n,): how many rows an entry stands for, None for one each.
+    ``by_label`` is counted when a measure first asks for it: most do not, and paths are long.
+    """
+
+    n_labels: int
+    observed: Counts
+    answered: Counts
+    judged: Counts
+    wrong: Counts
+    count_labels: Callable[[], LabelCounts] = field(repr=False)
+    times: Counts | None = None
+
+    @cached_property
+    def by_label(self) -> LabelCounts:
+        """The same cells counted label by label."""
+        return self.count_labels()
+
+
+def tally(truth: Labels, labels: Labels) -> Tally:
+    """Count ``labels`` (..., n, m) against ``truth`` (n, m); both as ``as_labels`` gives them."""
+    observed, answered = truth != MISSING, labels != ABSTAIN
+    judged = answered if observed.all() else answered & observed
+    n_answered = _sizes(answered)
+    return Tally(
+        truth.shape[1],
+        _sizes(observed),
+        n_answered,
+        n_answered if judged is answered else _sizes(judged),
+        _sizes(judged & (labels != truth)),
+        partial(count_by_label, truth, labels),
+    )
+
+
+def pooled(tallies: Iterable[Tally]) -> Tally:
+    """Several tallies of one prediction each as one, in which rows that are alike are one entry."""
+    columns, times, by_label = [], [], None
+    for t in tallies:
+        columns.append(np.stack([t.observed, t.answered, t.judged, t.wrong]))
+        times.append(np.ones(len(t.observed), np.int64) if t.times is None else t.times)
+        by_label = t.by_label if by_label is None else by_label + t.by_label
+    kinds, place = np.unique(np.concatenate(columns, axis=1), axis=1, return_inverse=True)
+    n = np.bincount(place.reshape(-1), np.concatenate(times), minlength=kinds.shape[1])
+    observed, answered, judged, wrong = kinds
+    assert by_label is not None
+    counted = by_label
+    return Tally(t.n_labels, observed, answered, judged, wrong, lambda: counted, n.astype(np.int64))
+
+
+def _sizes(cells: NDArray[np.bool_]) -> Counts:
+    """How many of each row; in bytes where they can hold it, which is several times as fast."""
+    if cells.shape[-1] > 255:
+        return np.asarray(np.count_nonzero(cells, axis=-1))
+    return np.asarray(np.einsum("...m->...", cells.view(np.uint8)), dtype=np.int64)
+
+
+def _heights(cells: NDArray[np.bool_]) -> Counts:
+    """How many of each column; in bytes, as many rows at a time as they can hold."""
+    ones = cells.view(np.uint8)
+    total = np.zeros((*cells.shape[:-2], cells.shape[-1]), dtype=np.int64)
+    for first in range(0, cells.shape[-2], 255):
+        total += np.einsum("...nm->...m", ones[..., first : first + 255, :])
+    return total
+
+
+# -- reading what users give ---------------------------------------------------------------------
+
+
+def is_prediction(value: Any) -> TypeGuard[Prediction]:
+    """A CredalPrediction, and not a data frame with columns of those names."""
+    return hasattr(value, "log_odds") and not hasattr(value, "columns")
+
+
+def partial_labels_of(prediction: Any) -> Labels:
+    """Labels (n, m) of a CredalPrediction, or of an array."""
+    labels = prediction.labels if is_prediction(prediction) else prediction
+    return as_labels(labels, name="prediction", require_zero=False)
+
+
+def read_pair(Y_true: Any, prediction: Any) -> tuple[Labels, Labels]:
+    """True and predicted labels, both (n, m)."""
+    if is_prediction(Y_true):
+        raise TypeError("Y_true must be the true labels, got a prediction: the truth comes first.")
+    if is_prediction(prediction):
+        check_names(Y_true, prediction.label_names, "Y_true")
+    truth = as_labels(Y_true, name="Y_true", require_zero=False)
+    labels = partial_labels_of(prediction)
+    if truth.shape != labels.shape:
+        raise ValueError(
+            f"Y_true and prediction must have the same shape, got {truth.shape} and {labels.shape}."
+        )
+    return truth, labels
+
+
+def tally_of(Y_true: Any, prediction: Any) -> Tally:
+    """The tally of what users give."""
+    return tally(*read_pair(Y_true, prediction))
+
+
+def require_bounds(prediction: Any, why: str) -> None:
+    """Refuse what is not a CredalPrediction."""
+    if not is_prediction(prediction):
+        raise TypeError(
+            f"prediction must be a CredalPrediction (from infer), {why}, "
+            f"got {type(prediction).__name__}."
+        )
