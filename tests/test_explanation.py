@@ -1,5 +1,7 @@
 """Explanations add up to the bounds they explain, and their questions hold."""
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -10,12 +12,16 @@ from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
     CredalForest,
+    CredalJointForest,
     CredalLogistic,
     CredalWrapper,
     JointDecision,
     LocalChainModel,
+    NaiveCredal,
+    PromisedClassifier,
     explain,
 )
+from credalchain.explanation import Explanation, Question, SimilarRow
 from credalchain.plotting import plot_explanation
 from problems import cases
 from profiles import examples
@@ -190,6 +196,13 @@ OTHERS = {
     "ensemble": CredalChainEnsemble(n_chains=3, s=1.0, random_state=0),
     "joint": JointDecision(CredalChainEnsemble(n_chains=3, random_state=0), reward=0.2),
 }
+WHY_NOT = {
+    "forest": "a forest is not a sum",
+    "logistic": "several regressions, each with reasons of its own",
+    "wrapper": "a wrapped classifier does not say",
+    "ensemble": "the mean of several chains is not a sum",
+    "joint": "labels are decided together",
+}
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -217,7 +230,12 @@ def test_models_that_are_no_sum(name):
         after = model.infer([x], known=[told]).labels[0]
         for label, y in question.settles:
             assert after[names.index(label)] == y
-    assert len(plot_explanation(explanation).axes) == 2
+    figure = plot_explanation(explanation)
+    assert len(figure.axes) == 2
+    assert WHY_NOT[name] in explanation.no_reasons
+    for text in (str(explanation), explanation._repr_html_(), explanation.about_reasons):
+        assert WHY_NOT[name] in text
+    assert "no reasons: " in figure.get_supxlabel()
     assert str(explanation).startswith("decided jointly" if name == "joint" else "s = ")
 
 
@@ -228,3 +246,123 @@ def test_caution_parameters_do_not_mix():
         explain(decision, [0.0], s=1.0)
     with pytest.raises(ValueError, match="reward is for a JointDecision"):
         explain(CredalChainClassifier().fit(X, Y), [0.0], reward=1.0)
+
+
+def test_a_joint_forest_has_training_rows_and_says_why_no_reasons():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    forest = CredalJointForest(random_state=0).fit(X, (X > 0).astype(int))
+    explanation = explain(forest, X[0])
+    assert explanation.similar
+    assert "similar training rows below" in explanation.about_reasons
+    assert "a joint forest is not a sum" in str(explanation)
+
+
+def test_a_strategy_that_is_no_sum_says_so():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    chain = CredalChainClassifier(strategy="tree-marginalization").fit(X, (X > 0).astype(int))
+    assert "with this strategy" in explain(chain, X[0]).no_reasons
+    assert explain(chain, X[0], strategy="branching").no_reasons == ""
+    assert explain(chain, X[0], strategy="branching").about_reasons == "reasons in log-odds"
+
+
+# -- some of many labels ---------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def tags():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(120, 4))
+    Y = (X @ rng.normal(size=(4, 40)) + rng.normal(size=(120, 40)) > 1).astype(int)
+    return X, pd.DataFrame(Y, columns=[f"tag {j}" for j in range(40)])
+
+
+MANY = {
+    "chain": CredalChainClassifier(s=1.0, random_state=0),
+    "dynamic": CredalChainClassifier(s=1.0, order="dynamic"),
+    "relevance": CredalBinaryRelevanceClassifier(s=1.0),
+    "joint forest": CredalJointForest(s=2.0, random_state=0),
+    "decision": JointDecision(CredalJointForest(random_state=0), reward=1.0),
+    "promised": PromisedClassifier(
+        CredalChainClassifier(random_state=0), {"row_error": 0.5}, random_state=0
+    ),
+    "agreement": PromisedClassifier(
+        CredalChainClassifier(random_state=0), {"row_error": 0.5}, calibration=3, random_state=0
+    ),
+}
+
+
+@pytest.mark.parametrize("name", MANY)
+def test_some_labels_are_explained_as_all_are(name, tags):
+    X, Y = tags
+    model = MANY[name].fit(X[:100], Y[:100])
+    whole = explain(model, X[101], max_labels=None)
+    assert len(whole.steps) == 40
+    assert whole.n_left_out == 0
+    chosen = explain(model, X[101], labels=["tag 7", 3, "tag 3", np.int64(12)])
+    assert {step.label for step in chosen.steps} == {"tag 7", "tag 3", "tag 12"}
+    assert chosen.n_left_out == 37
+    short = explain(model, X[101], max_labels=8)
+    assert len(short.steps) == 8
+    assert short.n_left_out == 32
+    assert "and 32 more" in str(short)
+    for part in (chosen, short):
+        places = [whole.steps.index(step) for step in part.steps]  # equal, reasons and all
+        assert places == sorted(places)
+        names = {step.label for step in part.steps}
+        assert part.questions == tuple(q for q in whole.questions if q.label in names)
+        assert part.similar == whole.similar
+    n_open = sum(step.answer == -1 for step in whole.steps)
+    assert sum(step.answer == -1 for step in short.steps) >= min(n_open, 6)
+
+
+@pytest.mark.parametrize("name", ["chain", "dynamic", "relevance", "promised", "agreement"])
+def test_what_spoke_for_an_answer_comes_first(name, tags):
+    X, Y = tags
+    model = MANY[name].fit(X[:100], Y[:100])
+    for i in range(100, 110):
+        for step in explain(model, X[i], max_labels=None).steps:
+            sign = {1: 1, 0: -1, -1: 0}[step.answer]
+            against = [sign * (reason.lower + reason.upper) < 0 for reason in step.reasons]
+            assert step.reasons
+            assert against == sorted(against)
+            sizes = [
+                [r.size for r, a in zip(step.reasons, against, strict=True) if a == s]
+                for s in (0, 1)
+            ]
+            assert all(one == sorted(one, reverse=True) for one in sizes)
+
+
+def test_labels_that_are_not_there(tags):
+    X, Y = tags
+    chain = CredalChainClassifier(random_state=0).fit(X, Y)
+    for bad in ("tag 99", 40, -1, 1.5, True):
+        with pytest.raises(ValueError, match="labels must be names of labels .*tag 0.* below 40"):
+            explain(chain, X[0], labels=[bad])
+    with pytest.raises(ValueError, match="max_labels must be a whole number"):
+        explain(chain, X[0], max_labels=0)
+    assert len(explain(chain, X[0], labels="tag 9").steps) == 1
+
+
+def test_all_of_it_as_json(tags):
+    X, Y = tags
+    chain = CredalChainClassifier(s=1.0, base=NaiveCredal(epsilon=0), random_state=0).fit(X, Y)
+    explanation = explain(chain, X[0], labels=range(5))
+    found = json.loads(json.dumps(explanation.to_dict(), allow_nan=False))
+    assert [one["label"] for one in found["labels"]] == [step.label for step in explanation.steps]
+    assert [one["answer"] for one in found["labels"]] == [step.word for step in explanation.steps]
+    for one, step in zip(found["labels"], explanation.steps, strict=True):
+        assert (one["lower"], one["upper"]) == (step.lower, step.upper)
+        pairs = [(float(r["lower"]), float(r["upper"])) for r in one["reasons"]]
+        assert pairs == [(r.lower, r.upper) for r in step.reasons]
+    assert found["labels_left_out"] == 35
+    forest = explain(CredalJointForest(random_state=0).fit(X, Y), X[0])
+    assert json.loads(json.dumps(forest.to_dict()))["similar"][0]["row"] == forest.similar[0].row
+
+
+def test_long_lists_are_cut_in_words():
+    settles = tuple((f"tag {j}", 0) for j in range(30))
+    explanation = Explanation((), (Question("a", 1, settles),), "")
+    (line,) = explanation.questions_in_words()
+    assert line.endswith("tag 11 is no, and 18 more")
+    row = SimilarRow(0, 0.5, tuple((f"tag {j}", 1) for j in range(13)), ())
+    assert row.labels_in_words.endswith("tag 11, and 1 more")

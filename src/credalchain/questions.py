@@ -5,11 +5,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_random_state
 
 from credalchain.bases.protocol import Labels
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 from credalchain.model_selection import unwrap
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
 from credalchain.validation import check_choice, check_whole
 
 FloatArray = NDArray[np.float64]
@@ -37,13 +39,13 @@ class OpenQuestion:
 
 
 def next_questions(
-    classifier: Any,
-    X: Any,
+    classifier: BaseEstimator,
+    X: MatrixLike,
     budget: int = 10,
     *,
-    known: Any = None,
+    known: LabelsLike | None = None,
     order: str = "settles most",
-    random_state: Any = None,
+    random_state: RandomStateLike = None,
 ) -> list[OpenQuestion]:
     """The open labels that are best asked about now, at most one in each row.
 

@@ -1,0 +1,178 @@
+"""What explanations are made of: steps with their reasons, questions, similar training rows."""
+
+from collections.abc import Callable, Collection, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from credalchain.bases.ensemble import EnsembleModel
+from credalchain.bases.joint.model import JointModel
+from credalchain.bases.joint.similar import Condition, similar_rows
+from credalchain.bases.protocol import Answer, Request
+from credalchain.estimators.targets import Targets
+from credalchain.explanation.result import Question, Reason, SimilarRow, Step
+from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, as_labels
+
+_MOST_SIMILAR = 10
+
+
+def one_row(x: Any) -> Any:
+    """A table with one row, from a vector or a table."""
+    if hasattr(x, "columns") or getattr(x, "ndim", 0) == 2:
+        table = x
+    else:
+        mixed = isinstance(x, (list, tuple))
+        table = np.asarray(x, dtype=object) if mixed else np.asarray(x)
+        table = table[None, :] if table.ndim == 1 else table
+    if table.shape[0] != 1:
+        raise ValueError(f"x must be one row, got {table.shape[0]}.")
+    return table
+
+
+def one_known(known: Any, targets: Targets) -> Any:
+    """Known labels of one row, (1, m)."""
+    n_labels = targets.n_labels
+    if known is None:
+        return np.full((1, n_labels), MISSING, dtype=np.int8)
+    if hasattr(known, "columns"):  # by name
+        return targets.encode_known(known, 1)
+    given = as_labels(known, name="known", require_zero=False).reshape(1, -1)
+    if given.shape != (1, n_labels):
+        raise ValueError(f"known must be {n_labels} values 0, 1 or -1, got {known!r}.")
+    return given
+
+
+def steps_of(
+    classifier: Any, encoded: Any, request: Request, answer: Answer, chosen: Collection[int]
+) -> list[Step]:
+    """Steps of the chosen labels, in the order of the chain."""
+    assert answer.log_odds is not None
+    labels, bounds, known = answer.labels[0, 0, 0], answer.log_odds[0, 0, 0], request.known
+    history = np.full(classifier.n_labels_, UNDECIDED, dtype=np.int8)
+    places = []
+    for j in _visited(classifier.model_, request, answer):
+        if j in chosen:
+            places.append((j, history.copy()))
+        if request.chained:
+            history[j] = labels[j]
+    sums = classifier.model_.contributions(
+        encoded, places, s=request.values[0], strategy=request.strategies[0]
+    )
+    steps = []
+    for at, (j, _) in enumerate(places):
+        parts = [] if sums is None or request.never_observed[j] else sums[at]
+        reasons = [_reason(classifier, part) for part in parts]
+        steps.append(
+            Step(
+                str(classifier.label_names_[j]),
+                int(labels[j]),
+                bool(known is not None and known[0, j] != MISSING),
+                float(request.thresholds[j]),
+                float(bounds[j, 0]),
+                float(bounds[j, 1]),
+                ranked(reasons, int(labels[j])),
+            )
+        )
+    return steps
+
+
+def ranked(reasons: Iterable[Reason], answer: int) -> tuple[Reason, ...]:
+    """What spoke for the answer first, then what spoke against it, each with the largest first."""
+    return tuple(sorted(reasons, key=partial(_rank, answer)))
+
+
+def _rank(answer: int, reason: Reason) -> tuple[bool, float]:
+    middle = reason.lower + reason.upper
+    against = (answer == 1 and middle < 0) or (answer == 0 and middle > 0)
+    return against, -reason.size
+
+
+def _visited(model: Any, request: Request, answer: Answer) -> list[int]:
+    """The labels in the order of the chain; of the columns where there are several chains."""
+    if answer.visited is not None:
+        return list(answer.visited[0, 0, 0].tolist())
+    if isinstance(model, EnsembleModel) or request.order is None:
+        return list(range(model.n_labels))
+    return list(request.order.tolist())
+
+
+def _feature_name(classifier: Any, number: int) -> str:
+    names = getattr(classifier, "feature_names_in_", None)
+    return f"feature{number}" if names is None else str(names[number])
+
+
+def _reason(classifier: Any, part: Any) -> Reason:
+    if part.source == "feature":
+        name = _feature_name(classifier, part.number)
+    elif part.source == "label":
+        name = str(classifier.label_names_[part.number])
+    else:
+        name = "prior"
+    return Reason(part.source, name, part.value, part.lower, part.upper)
+
+
+def questions_about(
+    names: Any,
+    table: Any,
+    given: Any,
+    labels: Any,
+    after: Callable[[Any, Any], Any],
+    chosen: Collection[int],
+) -> tuple[Question, ...]:
+    """Ask about every chosen label that is open, both ways; ``after`` answers with labels known.
+
+    All in one batch.
+    """
+    opened = np.flatnonzero(labels == ABSTAIN).tolist()
+    asked = [(j, y) for j in opened if j in chosen for y in (0, 1)]
+    if not asked:
+        return ()
+    known = np.repeat(given, len(asked), axis=0)
+    for row, (j, y) in enumerate(asked):
+        known[row, j] = y
+    rows = table.iloc[[0] * len(asked)] if hasattr(table, "iloc") else _repeat(table, len(asked))
+    questions = []
+    for (j, y), new in zip(asked, after(rows, known), strict=True):
+        settled = np.flatnonzero((labels == ABSTAIN) & (new != ABSTAIN))
+        others = tuple((str(names[k]), int(new[k])) for k in settled.tolist() if k != j)
+        questions.append(Question(str(names[j]), y, others))
+    return tuple(questions)
+
+
+def _repeat(table: Any, times: int) -> Any:
+    return table[[0] * times]
+
+
+def similar_training_rows(classifier: Any, encoded: Any, known: Any) -> tuple[SimilarRow, ...]:
+    """The training rows that weigh most, where there are such."""
+    model = classifier.model_
+    if not isinstance(model, JointModel):
+        return ()
+    labels = classifier.label_names_.tolist()
+    return tuple(
+        SimilarRow(
+            found.number,
+            found.weight,
+            tuple((name, int(y)) for name, y in zip(labels, found.labels, strict=True) if y >= 0),
+            tuple(_condition_in_words(classifier, one) for one in found.in_common),
+            tuple(name for name, y in zip(labels, found.labels, strict=True) if y < 0),
+        )
+        for found in similar_rows(model, encoded, known=known[0], at_most=_MOST_SIMILAR)
+    )
+
+
+def _condition_in_words(classifier: Any, condition: Condition) -> str:
+    name = _feature_name(classifier, condition.feature)
+    words = classifier.model_.encoder.words.get(condition.feature)
+    if condition.is_missing:
+        return f"{name} is missing"
+    if words is not None:
+        keys = words.keys.tolist()
+        fitting = [
+            key for code, key in enumerate(keys) if condition.lower < code <= condition.upper
+        ]
+        return f"{name} is {' or '.join(map(str, fitting))}"
+    low = "" if condition.lower == -np.inf else f"{condition.lower:.4g} < "
+    high = "" if condition.upper == np.inf else f" <= {condition.upper:.4g}"
+    return f"{low}{name}{high}"

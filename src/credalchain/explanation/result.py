@@ -1,0 +1,261 @@
+"""What an explanation says: steps, reasons, questions, training rows; as text, HTML and data."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from scipy.special import expit
+
+from credalchain import html
+from credalchain.labels import ABSTAIN
+from credalchain.shown import and_more
+from credalchain.text import visible
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+_MOST_STEPS = 20  # in a notebook
+_MOST_LABELS = 12  # in a line of text
+_WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
+
+
+@dataclass(frozen=True)
+class Reason:
+    """What one observation adds to the lower and upper log-odds of a label."""
+
+    source: str
+    name: str
+    value: str
+    lower: float
+    upper: float
+
+    @property
+    def size(self) -> float:
+        """How far it moves the bounds, at most."""
+        return max(abs(self.lower), abs(self.upper))
+
+
+@dataclass(frozen=True)
+class Step:
+    """One label on its way along the chain.
+
+    ``reasons`` add up to the log-odds. What spoke for the answer comes first, then what spoke
+    against it, each with the largest first; of an open label, the largest. Empty if the model is
+    not a sum, or if the label was never observed in training.
+    """
+
+    label: str
+    answer: int
+    known: bool
+    threshold: float
+    lower_log_odds: float
+    upper_log_odds: float
+    reasons: tuple[Reason, ...]
+
+    @property
+    def lower(self) -> float:
+        return float(expit(self.lower_log_odds))
+
+    @property
+    def upper(self) -> float:
+        return max(self.lower, float(expit(self.upper_log_odds)))  # equal up to rounding
+
+    @property
+    def word(self) -> str:
+        """The answer as people read it: yes, no or ``*``."""
+        return _WORDS[self.answer]
+
+
+@dataclass(frozen=True)
+class Question:
+    """What answering an open label would settle: other open labels and their new answers."""
+
+    label: str
+    answer: int
+    settles: tuple[tuple[str, int], ...]
+
+
+@dataclass(frozen=True)
+class SimilarRow:
+    """A training row that weighs in the answers of a joint forest.
+
+    Attributes
+    ----------
+    row : int
+        Its number in the training data, from 0.
+    weight : float
+        Its share of all weight; other members of the forest have theirs besides.
+    labels : tuple of (str, int)
+        Its labels that were observed: name and 0 or 1.
+    in_common : tuple of str
+        What the trees that put both rows into one leaf asked of them, the most asked first.
+    unknown : tuple of str
+        Its labels that were missing.
+    """
+
+    row: int
+    weight: float
+    labels: tuple[tuple[str, int], ...]
+    in_common: tuple[str, ...]
+    unknown: tuple[str, ...] = ()
+
+    @property
+    def labels_in_words(self) -> str:
+        """The labels that are yes, and those that nobody knows; of many the first."""
+        words = [visible(name) for name, y in self.labels if y == 1]
+        words += [f"{visible(name)} unknown" for name in self.unknown]
+        return _first_of(words, _MOST_LABELS) or "none"
+
+    def __str__(self) -> str:
+        words = f"training row {self.row}, weight {self.weight:.3f}: {self.labels_in_words}"
+        shared = ", ".join(map(visible, self.in_common[:3]))
+        return f"{words} (both: {shared})" if shared else words
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why a row got its answers.
+
+    Attributes
+    ----------
+    steps : tuple of Step, in the order of the chain
+    questions : tuple of Question
+        For every open label and both answers, the other labels that this answer would settle.
+    setting : str
+        How cautiously it was decided, such as "s = 2, branching".
+    similar : tuple of SimilarRow
+        For a joint forest, the training rows that weigh most.
+    no_reasons : str
+        Why no step has reasons, in words; empty if they have.
+    n_left_out : int
+        Labels that were not explained, because not all were asked for.
+    """
+
+    steps: tuple[Step, ...]
+    questions: tuple[Question, ...]
+    setting: str
+    similar: tuple[SimilarRow, ...] = ()
+    no_reasons: str = ""
+    n_left_out: int = 0
+
+    @property
+    def about_reasons(self) -> str:
+        """What stands in the place of reasons, or in which unit they are."""
+        if not self.no_reasons:
+            return "reasons in log-odds"
+        instead = "; similar training rows below" if self.similar else ""
+        return f"no reasons: {self.no_reasons}{instead}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """All of it as lists, dicts, texts and numbers, for JSON; infinite numbers as texts."""
+        return {
+            "setting": self.setting,
+            "labels": [
+                {
+                    "label": step.label,
+                    "answer": step.word,
+                    "known": step.known,
+                    "threshold": step.threshold,
+                    "lower": step.lower,
+                    "upper": step.upper,
+                    "lower_log_odds": _for_json(step.lower_log_odds),
+                    "upper_log_odds": _for_json(step.upper_log_odds),
+                    "reasons": [
+                        {key: _for_json(value) for key, value in asdict(reason).items()}
+                        for reason in step.reasons
+                    ],
+                }
+                for step in self.steps
+            ],
+            "labels_left_out": self.n_left_out,
+            "no_reasons": self.no_reasons,
+            "questions": [
+                {
+                    "label": question.label,
+                    "answer": _WORDS[question.answer],
+                    "settles": {name: _WORDS[y] for name, y in question.settles},
+                }
+                for question in self.questions
+            ],
+            "similar": [
+                {
+                    "row": one.row,
+                    "weight": one.weight,
+                    "labels": {name: _WORDS[y] for name, y in one.labels},
+                    "unknown": list(one.unknown),
+                    "in_common": list(one.in_common),
+                }
+                for one in self.similar
+            ],
+        }
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A pandas data frame with one row per reason (and per label: the row "all")."""
+        import pandas as pd
+
+        rows = []
+        for place, step in enumerate(self.steps):
+            total = Reason("all", "", step.word, step.lower_log_odds, step.upper_log_odds)
+            for reason in (total, *step.reasons):
+                rows.append((place, step.label, *vars(reason).values()))
+        columns = ["step", "label", "source", "name", "value", "lower", "upper"]
+        return pd.DataFrame(rows, columns=columns)
+
+    def __str__(self) -> str:
+        lines = [f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting]
+        for step in self.steps:
+            given = " (known)" if step.known else ""
+            bounds = f"[{step.lower:.3f}, {step.upper:.3f}]"
+            lines.append(f"{visible(step.label)}: {step.word}{given} {bounds}")
+            for reason in step.reasons[:3]:
+                words = " ".join(filter(None, (reason.name, reason.value)))
+                lines.append(f"    {reason.lower:+.2f} to {reason.upper:+.2f}  {visible(words)}")
+        if self.n_left_out:
+            lines.append(and_more(0, self.n_left_out))
+        return "\n".join([*lines, *map(str, self.similar[:5]), *self.questions_in_words()])
+
+    def _repr_html_(self) -> str:
+        """As the pictures show it, for notebooks: what is open first, then the chain's order."""
+        steps = sorted(self.steps, key=lambda step: step.answer != ABSTAIN)[:_MOST_STEPS]
+        head = ["label", "answer", "0 to 1", *([] if self.no_reasons else ["reasons, in log-odds"])]
+        table = html.table(head, [self._row_as_html(step) for step in steps])
+        more = and_more(len(steps), len(self.steps) + self.n_left_out)
+        others = [*map(str, self.similar[:5]), *self.questions_in_words()[:10]]
+        above = f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting
+        below = [f"{more} labels"] if more else []
+        return html.page(html.words(above), table, *map(html.words, [*below, *others]))
+
+    def _row_as_html(self, step: Step) -> list[str]:
+        cells = [
+            html.name_of(step.label),
+            html.answer(step.answer) + (" (known)" if step.known else ""),
+            html.interval(step.answer, step.lower, step.upper),
+        ]
+        if not self.no_reasons:
+            lines = [f"{r.lower:+.2f} to {r.upper:+.2f} {r.name} {r.value}" for r in step.reasons]
+            cells.append("<br>".join(html.text(visible(line)) for line in lines[:3]))
+        return cells
+
+    def questions_in_words(self) -> list[str]:
+        """One line for each answer that would settle something."""
+        return [
+            f"if {visible(question.label)} is {_WORDS[question.answer]}: "
+            + _first_of(
+                [f"{visible(name)} is {_WORDS[y]}" for name, y in question.settles], _MOST_LABELS
+            )
+            for question in self.questions
+            if question.settles
+        ]
+
+
+def _first_of(words: Sequence[str], most: int) -> str:
+    """The first of several words, and how many more there are."""
+    return ", ".join([*words[:most], *filter(None, [and_more(most, len(words))])])
+
+
+def _for_json(value: Any) -> Any:
+    """JSON has no infinity."""
+    if isinstance(value, float) and math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    return value

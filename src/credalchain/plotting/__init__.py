@@ -1,0 +1,14 @@
+"""Pictures of partial predictions. Needs matplotlib (the extra ``plot``)."""
+
+from credalchain.plotting.calibration import IntervalCalibrationDisplay
+from credalchain.plotting.curves import CompletenessCurveDisplay, plot_promise_curve
+from credalchain.plotting.explanations import plot_explanation
+from credalchain.plotting.predictions import plot_predictions
+
+__all__ = [
+    "CompletenessCurveDisplay",
+    "IntervalCalibrationDisplay",
+    "plot_explanation",
+    "plot_predictions",
+    "plot_promise_curve",
+]
