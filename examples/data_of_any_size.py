@@ -23,7 +23,7 @@ from credalchain import CredalChainClassifier, CredalJointForest, JointDecision
 FEATURES, LABELS = [f"sensor{i}" for i in range(8)], ["worn", "hot", "loose"]
 
 
-def write_parts(folder: Path, n_parts: int = 8, n_rows: int = 5000) -> None:
+def write_parts(folder: Path, n_parts: int = 4, n_rows: int = 6000) -> None:
     """One file after the other, as a machine with little memory would."""
     for number in range(n_parts):
         rng = np.random.default_rng(number)
@@ -44,7 +44,7 @@ def learn_and_answer(client: Client, folder: Path) -> None:
     chain = CredalChainClassifier(s=200.0, random_state=0).fit(machines[FEATURES], machines[LABELS])
     print(f"chain: {chain.learned_from_}; {chain.model_.counts.n_rows} rows counted")
 
-    forest = ExtraTreesRegressor(n_estimators=50, min_samples_leaf=2, bootstrap=True)
+    forest = ExtraTreesRegressor(n_estimators=20, min_samples_leaf=2, bootstrap=True)
     decision = JointDecision(CredalJointForest(forest, random_state=0), reward=0.7)
     decision.fit(machines[FEATURES], machines[LABELS])
     print(f"forest: {decision.learned_from_}")

@@ -506,7 +506,7 @@ def small_data(n=60, m=3, *, seed=0, nan=0.0, missing=0.0):
 def grown_and_plain(forest, X, Y, targets=None, seed=3):
     """Our trees and scikit-learn's, which are the same."""
     targets = Y.astype(float) if targets is None else targets
-    grown = grow(forest, X, Y, targets, n_jobs=1, seed=seed, progress=lambda done, total: None)
+    grown = grow(forest, X, Y, targets, n_jobs=1, seed=seed)
     return grown, clone(forest).set_params(random_state=seed).fit(X, targets)
 
 

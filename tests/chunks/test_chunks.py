@@ -77,7 +77,7 @@ def test_chunks_of_a_frame(seed, cuts):
 @given(seed=st.integers(0, 10**6), cuts=cuts)
 def test_chunks_of_sparse_rows(seed, cuts):
     rng = np.random.default_rng(seed)
-    X = sparse.random_array((40, 6), density=0.3, rng=rng, format="csr")
+    X = sparse.random_array((40, 6), density=0.3, random_state=rng, format="csr")
     Y = rng.integers(0, 2, (40, 2))
     ends = [0, *cuts, 40]
     chunks = [(X[a:b], Y[a:b]) for a, b in itertools.pairwise(ends)]
@@ -119,7 +119,7 @@ def test_dask_arrays(seed, rows, columns):
 
 
 def test_dask_arrays_of_sparse_blocks_and_of_unknown_length():
-    X = sparse.random_array((60, 5), density=0.3, rng=0, format="csr")
+    X = sparse.random_array((60, 5), density=0.3, random_state=0, format="csr")
     Y = np.random.default_rng(0).integers(0, 2, (60, 2))
     blocks = [
         da.from_delayed(_delayed(X[a : a + 20]), (np.nan, 5), dtype=float) for a in (0, 20, 40)

@@ -160,8 +160,8 @@ def test_a_partition_that_cannot_be_read_is_named(client, data, tmp_path):
 def test_the_example_runs():
     script = Path(__file__).parents[2] / "examples" / "data_of_any_size.py"
     done = subprocess.run(
-        [sys.executable, str(script)], capture_output=True, text=True, timeout=240, check=False
+        [sys.executable, str(script)], capture_output=True, text=True, timeout=600, check=False
     )
     assert done.returncode == 0, done.stderr
-    assert "trees grown on 20000 of 40000 rows" in done.stdout
+    assert "trees grown on 20000 of 24000 rows" in done.stdout
     assert done.stdout.count("of the labels answered") == 2

@@ -1,7 +1,10 @@
 """Trees on a sample of rows, leaves counted over all: the same however rows are cut."""
 
+import functools
 import itertools
+import operator
 from collections import Counter
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -25,8 +28,8 @@ from credalchain import (
     save_model,
 )
 from credalchain.bases.forest.packed import LEAF
-from credalchain.bases.joint.counting import LeafCounts
-from credalchain.chunks.sampling import hash_limit, uniform_numbers
+from credalchain.bases.joint.counting import LeafCounter, LeafCounts, ranks_of
+from credalchain.chunks.sampling import hash_limit, row_hashes, uniform_numbers
 from problems import sampled_rows
 
 N, SIZE = 60, 25
@@ -232,16 +235,84 @@ def test_numbers_for_draws_do_not_depend_on_the_parts():
     assert 0.98 < whole.max() < 1
 
 
-@given(seed=st.integers(0, 10**6), cut=st.integers(0, 40))
-def test_counts_of_leaves_add_up(seed, cut):
+def literal_leaf_counts(nodes, labels, ranks, budget):
+    """By a dictionary: the least level whose entries and vectors keep to the budget."""
+    for level in range(48):
+        entries, vectors = Counter(), set()
+        for i in np.flatnonzero(ranks >= level):
+            vectors.add(tuple(labels[i].tolist()))
+            for node in nodes[i].tolist():
+                entries[node, tuple(labels[i].tolist()), int(ranks[i])] += 1
+        if max(len(entries), len(vectors) * labels.shape[1]) <= budget:
+            return level, entries
+    return 47, entries
+
+
+@given(
+    seed=st.integers(0, 10**6),
+    cuts=st.lists(st.integers(0, 40), min_size=1, max_size=4),
+    budget=st.sampled_from([0, 5, 20, 60, 1000]),
+)
+def test_counts_of_leaves_add_up_and_keep_to_their_budget(seed, cuts, budget):
+    with mock.patch("credalchain.bases.joint.counting._ENTRIES_AT_ONCE", 7):
+        counts_add_up_within_budget(seed, cuts, budget)
+
+
+def counts_add_up_within_budget(seed, cuts, budget):
     rng = np.random.default_rng(seed)
     nodes = (rng.integers(0, 4, (40, 3)) + np.array([0, 4, 8])).astype(np.int32)
     labels = rng.integers(-1, 2, (40, 2)).astype(np.int8)
-    whole = LeafCounts.of_rows(nodes, labels)
-    parts = [LeafCounts.of_rows(nodes[rows], labels[rows]) for rows in (slice(cut), slice(cut, 40))]
-    for name in vars(whole):
-        for total in (parts[0] + parts[1], parts[1] + parts[0]):
-            np.testing.assert_array_equal(getattr(total, name), getattr(whole, name))
+    ranks = ranks_of(row_hashes(seed, 40))
+    whole = LeafCounts.of_rows(nodes, labels, ranks, budget=budget)
+    level, entries = literal_leaf_counts(nodes, labels, ranks, budget)
+    found = zip(*(column.tolist() for column in whole.entries), strict=True)
+    assert whole.level == level
+    assert {
+        (node, tuple(whole.vectors[vector].tolist()), rank): times
+        for node, vector, rank, times in found
+    } == entries
+    bounds = [0, *sorted(cuts), 40]
+    parts = [
+        LeafCounts.of_rows(nodes[a:b], labels[a:b], ranks[a:b], budget=budget)
+        for a, b in itertools.pairwise(bounds)
+    ]
+    for some in (parts, parts[::-1]):
+        total = functools.reduce(operator.add, some)
+        assert total.level == whole.level
+        for one, two in zip(
+            (total.vectors, *total.entries), (whole.vectors, *whole.entries), strict=True
+        ):
+            np.testing.assert_array_equal(one, two)
+    node, _, times = whole.of_all_ranks()
+    for tree in range(3):
+        assert times[node // 4 == tree].sum() == (ranks >= level).sum() << level
+
+
+def test_ranks_halve_the_rows():
+    hashes = np.array([1, 2, 3, 4, 8, 12, 2**63, 0], dtype=np.uint64)
+    assert ranks_of(hashes).tolist() == [0, 1, 0, 2, 3, 2, 47, 47]
+    ranks = ranks_of(row_hashes(0, 2**16))
+    for level in range(5):
+        assert (ranks >= level).mean() == pytest.approx(2.0**-level, rel=0.1)
+
+
+@pytest.mark.parametrize("gaps", [0.0, 0.3])
+def test_leaves_beyond_their_budget_count_fewer_rows_the_same_for_any_parts(gaps, monkeypatch):
+    X, Y, _, _ = split(5, gaps=gaps)
+    few = functools.partial(LeafCounter, budget=100)
+    monkeypatch.setattr("credalchain.estimators.joint_forest.LeafCounter", few)
+    monkeypatch.setattr("credalchain.bases.joint.counting._ROWS_AT_ONCE", 16)
+    found = [
+        clone(CLASSIFIERS["joint"]).fit_chunks(
+            [(X.iloc[a:b], Y.iloc[a:b]) for a, b in itertools.pairwise(bounds)], sample_size=SIZE
+        )
+        for bounds in ([0, N], [0, 7, 8, N - 5, N], [0, N // 2, N])
+    ]
+    assert "leaves counted over 1 row in " in found[0].learned_from_
+    for other in found[1:]:
+        assert other.learned_from_ == found[0].learned_from_
+        for one, two in zip(other.model_.leaves, found[0].model_.leaves, strict=True):
+            np.testing.assert_array_equal(one, two)
 
 
 def test_a_label_that_only_other_rows_have():
@@ -280,7 +351,7 @@ def test_explanations_name_rows_by_their_numbers_in_the_data(tmp_path):
 
 
 def test_sparse_rows_and_arrays():
-    X = sparse.random_array((N, 4), density=0.4, rng=0, format="csr")
+    X = sparse.random_array((N, 4), density=0.4, random_state=0, format="csr")
     Y = np.random.default_rng(0).integers(0, 2, (N, 2))
     for rows in (X, X.toarray()):
         whole = clone(CLASSIFIERS["joint"]).fit(rows, Y)

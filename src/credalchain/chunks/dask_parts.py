@@ -9,17 +9,19 @@ import numpy as np
 
 from credalchain.chunks.parts import ChunkParts, Parts, Total, Work, as_it_is, named_work
 from credalchain.chunks.sampling import hash_limit
+from credalchain.preprocessing import is_dask
 
 _AT_ONCE = 8  # sums that are added together in one task
 
 
-def is_dask(X: Any) -> bool:
-    """Whether it is a dask array, data frame or series."""
-    return hasattr(X, "__dask_graph__") and hasattr(X, "dask")
-
-
 def as_parts(chunks: Any) -> Parts:
-    """Chunks that are read one after the other, or the partitions of a pair of collections."""
+    """Chunks that are read one after the other, or the partitions of a pair of collections.
+
+    Anything that can add up over its parts itself, as :class:`Parts` has it, is taken as it is.
+    """
+    if hasattr(chunks, "reduce") and hasattr(chunks, "hash_limit"):
+        parts: Parts = chunks
+        return parts
     if isinstance(chunks, tuple) and len(chunks) == 2 and is_dask(chunks[0]):
         return DaskParts(*chunks)
     return ChunkParts(chunks)

@@ -131,8 +131,17 @@ def sample_parts(parts: Parts, size: int) -> Sampled:
 class RowCounter(Protocol):
     """Counts rows in the leaves of trees."""
 
-    def count(self, X: NDArray[np.float32], labels: Labels, uniform: NDArray[np.float64]) -> Any:
-        """Something that can be added up, of encoded rows; ``uniform`` (n, m) are for draws."""
+    def count(
+        self,
+        X: NDArray[np.float32],
+        labels: Labels,
+        hashes: NDArray[np.uint64],
+        uniform: NDArray[np.float64],
+    ) -> Any:
+        """Something that can be added up, of encoded rows.
+
+        ``hashes`` (n,) of their numbers choose among them; ``uniform`` (n, m) are for draws.
+        """
         ...
 
 
@@ -153,7 +162,11 @@ class ChainCounter:
     model: Any
 
     def count(
-        self, X: NDArray[np.float32], labels: Labels, uniform: NDArray[np.float64]
+        self,
+        X: NDArray[np.float32],
+        labels: Labels,
+        hashes: NDArray[np.uint64],
+        uniform: NDArray[np.float64],
     ) -> NodeCounts:
         """Of the rows that have a label, for each label."""
         return NodeCounts(self.model.count_rows(X, labels))
@@ -191,9 +204,11 @@ def _counts(
     part: str, X: Any, Y: Any, first: int, counter: RowCounter, encoder: TableEncoder, limit: Any
 ) -> Any:
     X, labels = _read(X, Y)
-    others = np.flatnonzero(row_hashes(first, len(labels)) > limit)
-    uniform = uniform_numbers(first, *labels.shape)
-    return counter.count(_encoded(encoder, X)[others], labels[others], uniform[others])
+    hashes, uniform = row_hashes(first, len(labels)), uniform_numbers(first, *labels.shape)
+    others = np.flatnonzero(hashes > limit)
+    return counter.count(
+        _encoded(encoder, X)[others], labels[others], hashes[others], uniform[others]
+    )
 
 
 def _encoded(encoder: TableEncoder, X: Any) -> NDArray[np.float32]:

@@ -209,7 +209,7 @@ def test_zero_over_zero_is_probability_zero():
     assert prediction.labels.tolist() == [[0]]
 
 
-def _half_way(if_zero, if_one, if_untold):
+def _half_way(if_zero, if_one, if_dropped):
     return np.minimum(if_zero[0], if_one[0]) / 2, np.maximum(if_zero[1], if_one[1]) / 2
 
 

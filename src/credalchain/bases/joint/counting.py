@@ -1,6 +1,10 @@
 """Rows that trees were not grown on, counted in the leaves: as many as there are."""
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import reduce
+from operator import add
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,69 +14,154 @@ from credalchain.bases.joint.growing import LEAST_DOUBT, find_leaves, no_weights
 from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING
 
+BUDGET = 2**24  # entries: some hundred megabytes
+_ENTRIES_AT_ONCE = 2**19
 _ROWS_AT_ONCE = 2**14
+_N_RANKS = 48
+
+
+class Entries(NamedTuple):
+    """How often rows of a rank, with a label vector, came to a leaf: one number each."""
+
+    node: NDArray[np.int32]
+    vector: NDArray[np.int32]
+    rank: NDArray[np.uint8]
+    times: NDArray[np.uint32]
+
+    def take(self, which: Any) -> "Entries":
+        """Some of them."""
+        return Entries(*(column[which] for column in self))
+
+    @staticmethod
+    def concatenated(parts: Sequence["Entries"]) -> "Entries":
+        """One after the other."""
+        return Entries(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
+
+    def summed(self) -> "Entries":
+        """Sorted by leaf, vector and rank, equal ones added up."""
+        n_vectors = int(self.vector.max(initial=0)) + 1
+        keys = (self.node.astype(np.int64) * n_vectors + self.vector) * _N_RANKS + self.rank
+        order = np.argsort(keys, kind="stable")  # sums of parts are two sorted runs: a merge
+        starts = _first_of_equal(keys[order])
+        if len(starts) == len(order):
+            return self.take(order)
+        times = np.add.reduceat(self.times[order], starts, dtype=np.int64)
+        return self.take(order[starts])._replace(times=_as_times(times))
 
 
 @dataclass(frozen=True, eq=False)
 class LeafCounts:
     """How many rows with each label vector came to each leaf.
 
-    ``vectors`` (K, m) are sorted and all different; they may have gaps. Entry i says that
-    ``times[i]`` rows with the vector ``vector[i]`` came to the leaf ``node[i]``; entries are sorted
-    by leaf, then vector. So sums do not depend on who counted first.
+    ``vectors`` (K, m) are sorted and all different; they may have gaps. ``entries`` are sorted, and
+    all different. So sums do not depend on who counted first.
+
+    With many labels nearly every row has a vector of its own, and entries would grow with the
+    rows. So there are at most ``budget`` of them, and of cells of ``vectors``: half of the rows
+    have a rank of 1 or more, a quarter of 2 or more, and so on, and only rows of rank ``level`` or
+    more are counted, the least level that keeps to the budget. It depends on the rows alone, not
+    on how they are cut into parts (P. B. Gibbons, Distinct sampling for highly-accurate answers to
+    distinct values queries, VLDB 2001).
     """
 
     vectors: Labels
-    node: NDArray[np.int32]
-    vector: NDArray[np.int32]
-    times: NDArray[np.uint32]
+    entries: Entries
+    level: int = 0
+    budget: int = BUDGET
 
     @classmethod
-    def of_rows(cls, nodes: NDArray[np.int32], labels: Labels) -> "LeafCounts":
-        """From the leaves of rows (n, trees) and their labels (n, m)."""
-        vectors, place = np.unique(labels, axis=0, return_inverse=True)
-        place, n_vectors = place.reshape(-1), max(1, len(vectors))
-        trees = [
-            np.unique(nodes[:, tree].astype(np.int64) * n_vectors + place, return_counts=True)
-            for tree in range(nodes.shape[1])
-        ]
-        return cls._of_keys(
-            vectors,
-            np.concatenate([key for key, _ in trees]),
-            np.concatenate([n for _, n in trees]),
-        )
-
-    @classmethod
-    def _of_keys(
-        cls, vectors: Labels, keys: NDArray[np.int64], times: NDArray[np.int64]
+    def of_rows(
+        cls,
+        nodes: NDArray[np.int32],
+        labels: Labels,
+        ranks: NDArray[np.uint8],
+        *,
+        budget: int = BUDGET,
     ) -> "LeafCounts":
-        n_vectors = max(1, len(vectors))
-        if len(times) and times.max() >= 2**32:
-            raise ValueError("a leaf cannot hold 2**32 rows or more with the same labels.")
-        return cls(
-            vectors,
-            (keys // n_vectors).astype(np.int32),
-            (keys % n_vectors).astype(np.int32),
-            times.astype(np.uint32),
-        )
+        """From the leaves of rows (n, trees), their labels (n, m) and ranks (n,)."""
+        vectors, place = np.unique(labels, axis=0, return_inverse=True)
+        vector, once = place.reshape(-1).astype(np.int32), np.ones(len(place), dtype=np.uint32)
+        by_tree = [  # the nodes of a tree come after those of the tree before
+            Entries(nodes[:, tree], vector, ranks, once).summed() for tree in range(nodes.shape[1])
+        ]
+        return cls(vectors, Entries.concatenated(by_tree), 0, budget)._within_budget()
 
     def __add__(self, other: "LeafCounts") -> "LeafCounts":
-        both = np.concatenate([self.vectors, other.vectors])
-        vectors, place = np.unique(both, axis=0, return_inverse=True)
-        place, n_vectors = place.reshape(-1), max(1, len(vectors))
-        first = len(self.vectors)
-        keys = np.concatenate(
-            [
-                self.node.astype(np.int64) * n_vectors + place[:first][self.vector],
-                other.node.astype(np.int64) * n_vectors + place[first:][other.vector],
-            ]
+        level = max(self.level, other.level)
+        one, two = self.from_level(level), other.from_level(level)
+        vectors, place = np.unique(
+            np.concatenate([one.vectors, two.vectors]), axis=0, return_inverse=True
         )
-        times = np.concatenate([self.times, other.times]).astype(np.int64)
-        order = np.argsort(keys, kind="stable")  # two sorted runs: a merge
-        keys, times = keys[order], times[order]
-        starts = np.flatnonzero(np.diff(keys, prepend=-1))
-        total = np.add.reduceat(times, starts) if len(starts) else times
-        return self._of_keys(vectors, keys[starts], total)
+        places = np.split(place.reshape(-1).astype(np.int32), [len(one.vectors)])
+        parts = [
+            part.entries._replace(vector=new[part.entries.vector])
+            for part, new in zip((one, two), places, strict=True)
+        ]
+        summed = [Entries.concatenated(pair).summed() for pair in _by_nodes(*parts)]
+        return LeafCounts(
+            vectors, Entries.concatenated(summed), level, self.budget
+        )._within_budget()
+
+    def from_level(self, level: int) -> "LeafCounts":
+        """The same of the rows of rank ``level`` or more."""
+        if level == self.level:
+            return self
+        entries = self.entries.take(self.entries.rank >= level)
+        used, vector = np.unique(entries.vector, return_inverse=True)
+        entries = entries._replace(vector=vector.reshape(-1).astype(np.int32))
+        return replace(self, vectors=self.vectors[used], entries=entries, level=level)
+
+    @property
+    def size(self) -> int:
+        """How many entries there are."""
+        return len(self.entries.node)
+
+    def _within_budget(self) -> "LeafCounts":
+        found = self
+        while max(found.size, found.vectors.size) > found.budget:
+            if found.level == _N_RANKS - 1:
+                break
+            found = found.from_level(found.level + 1)
+        return found
+
+    def of_all_ranks(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]:
+        """Leaf, vector and how many rows: each that was counted stands for 2**level."""
+        node, vector, _, times = self.entries
+        starts = _first_of_equal(node, vector)
+        total = np.add.reduceat(times, starts, dtype=np.int64) if len(starts) else times
+        return node[starts], vector[starts], _as_times(total << self.level)
+
+
+def _by_nodes(one: Entries, two: Entries) -> Iterator[tuple[Entries, Entries]]:
+    """Entries of the same leaves, some at a time: what is made of them takes little memory."""
+    cuts = one.node[_ENTRIES_AT_ONCE::_ENTRIES_AT_ONCE]
+    ends = [np.append(np.searchsorted(part.node, cuts), len(part.node)) for part in (one, two)]
+    first = [0, 0]
+    for stop in zip(*(end.tolist() for end in ends), strict=True):
+        yield one.take(slice(first[0], stop[0])), two.take(slice(first[1], stop[1]))
+        first = list(stop)
+
+
+def _first_of_equal(*columns: NDArray[Any]) -> NDArray[np.intp]:
+    """Where sorted entries differ from those before them."""
+    differs = np.zeros(len(columns[0]), dtype=bool)
+    differs[:1] = True
+    for column in columns:
+        differs[1:] |= column[1:] != column[:-1]
+    return np.flatnonzero(differs)
+
+
+def _as_times(times: NDArray[Any]) -> NDArray[np.uint32]:
+    if len(times) and times.max() >= 2**32:
+        raise ValueError("a leaf cannot hold 2**32 rows or more with the same labels.")
+    return times.astype(np.uint32)
+
+
+def ranks_of(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
+    """How many of the last bits of a hash are 0: half of the rows have none, a quarter one, ..."""
+    last_bit = hashes & (~hashes + np.uint64(1))
+    ranks = np.log2(np.maximum(last_bit, 1).astype(np.float64))  # powers of 2: exact
+    return np.minimum(np.where(last_bit == 0, np.inf, ranks), _N_RANKS - 1).astype(np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,19 +175,39 @@ class LeafCounter:
 
     trees: Trees
     leaves: Leaves | None = None
+    budget: int = BUDGET
 
     def count(
-        self, X: NDArray[np.float32], labels: Labels, uniform: NDArray[np.float64]
+        self,
+        X: NDArray[np.float32],
+        labels: Labels,
+        hashes: NDArray[np.uint64],
+        uniform: NDArray[np.float64],
     ) -> LeafCounts:
         """Of encoded rows; ``uniform`` (n, m) are the numbers from 0 to 1 that draws use."""
-        total = LeafCounts.of_rows(find_leaves(X[:0], self.trees), labels[:0])
+        ranks, level = ranks_of(hashes), 0
+        waiting = [self._count(X[:0], labels[:0], ranks[:0], uniform[:0])]
         for first in range(0, len(X), _ROWS_AT_ONCE):
-            rows = slice(first, first + _ROWS_AT_ONCE)
-            nodes, its_labels = find_leaves(X[rows], self.trees), labels[rows]
-            if self.leaves is not None:
-                its_labels = _drawn(self.leaves, nodes, its_labels, uniform[rows])
-            total = total + LeafCounts.of_rows(nodes, its_labels)
-        return total
+            # of a lower rank, rows would only be left out again
+            rows = first + np.flatnonzero(ranks[first : first + _ROWS_AT_ONCE] >= level)
+            waiting.append(self._count(X[rows], labels[rows], ranks[rows], uniform[rows]))
+            # small sums wait for others of their size: fewer passes over the large ones
+            while len(waiting) > 1 and waiting[-2].size <= 2 * waiting[-1].size:
+                waiting[-2:] = [waiting[-2] + waiting[-1]]
+            level = max(one.level for one in waiting)
+        return reduce(add, reversed(waiting))
+
+    def _count(
+        self,
+        X: NDArray[np.float32],
+        labels: Labels,
+        ranks: NDArray[np.uint8],
+        uniform: NDArray[np.float64],
+    ) -> LeafCounts:
+        nodes = find_leaves(X, self.trees)
+        if self.leaves is not None:
+            labels = _drawn(self.leaves, nodes, labels, uniform)
+        return LeafCounts.of_rows(nodes, labels, ranks, budget=self.budget)
 
 
 def _drawn(
@@ -121,10 +230,10 @@ def _probability(
     from credalchain.bases.joint import kernels  # imports numba
 
     p = np.full(len(known), np.nan)
-    for told in (known, np.full_like(known, MISSING)):
+    for given in (known, np.full_like(known, MISSING)):
         rows = np.flatnonzero(np.isnan(p))
         lower = np.empty((len(rows), known.shape[1], 2))
-        kernels.bound_labels(nodes[rows], told[rows], no_weights(len(rows)), leaves, 0.0, lower)
+        kernels.bound_labels(nodes[rows], given[rows], no_weights(len(rows)), leaves, 0.0, lower)
         zero, one = lower[:, j, 0], lower[:, j, 1]
         total = zero + one
         p[rows] = np.where(total > 0, one / np.where(total > 0, total, 1.0), np.nan)
@@ -156,13 +265,14 @@ def with_counts(leaves: Leaves, more: LeafCounts) -> Leaves:
     """
     vector_of, says = _extended(leaves.says, more.vectors)
     n_rows, n_nodes = len(leaves.vector_of), len(leaves.first) - 1
-    node = np.concatenate([np.repeat(np.arange(n_nodes), np.diff(leaves.first)), more.node])
+    more_nodes, more_vectors, more_times = more.of_all_ranks()
+    node = np.concatenate([np.repeat(np.arange(n_nodes), np.diff(leaves.first)), more_nodes])
     order = np.argsort(node, kind="stable")
     sizes = np.bincount(node, minlength=n_nodes)
     return leaves._replace(
         first=np.append(0, np.cumsum(sizes)).astype(np.int64),
-        row=np.concatenate([leaves.row, n_rows + more.vector])[order].astype(np.int32),
-        times=np.concatenate([leaves.times.astype(np.uint32), more.times])[order],
+        row=np.concatenate([leaves.row, n_rows + more_vectors])[order].astype(np.int32),
+        times=np.concatenate([leaves.times.astype(np.uint32), more_times])[order],
         vector_of=np.concatenate([leaves.vector_of, vector_of]).astype(np.int32),
         says=says,
     )

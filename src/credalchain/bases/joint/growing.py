@@ -1,6 +1,5 @@
 """Trees on all labels at once, and leaves that keep their training rows."""
 
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,9 +12,9 @@ from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
 from credalchain.bases.protocol import Labels
 from credalchain.bases.threads import for_each_chunk
 from credalchain.labels import MISSING
+from credalchain.progress import Progress, track
 
 FloatArray = NDArray[np.float64]
-Progress = Callable[[int, int], None]
 
 _TREES_AT_ONCE = 20  # between two reports of progress, and two chances to be interrupted
 _MOST_OUTPUTS = 64
@@ -51,7 +50,6 @@ def grow(
     *,
     n_jobs: int,
     seed: int,
-    progress: Progress,
 ) -> Grown:
     """Grow scikit-learn's forest on ``targets`` (n, m) in [0, 1], and sort the rows into leaves.
 
@@ -70,19 +68,19 @@ def grow(
     at_once = _trees_at_once(*targets.shape)
     times = np.empty((len(X), n_trees), dtype=np.uint16)
     packed = []
-    for grown in range(0, n_trees, at_once):
-        progress(grown, n_trees)
-        some = clone(forest).set_params(
-            n_estimators=min(at_once, n_trees - grown),
-            random_state=rng,
-            n_jobs=n_jobs,
-            warm_start=False,
-        )
-        some.fit(X, _outputs(targets, sums))
-        for tree, drawn in enumerate(some.estimators_samples_, start=grown):
-            times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
-        packed += [nodes_of(tree.tree_) for tree in some.estimators_]
-    progress(n_trees, n_trees)
+    with Progress("trees", n_trees) as progress:
+        for grown in range(0, n_trees, at_once):
+            some = clone(forest).set_params(
+                n_estimators=min(at_once, n_trees - grown),
+                random_state=rng,
+                n_jobs=n_jobs,
+                warm_start=False,
+            )
+            some.fit(X, _outputs(targets, sums))
+            for tree, drawn in enumerate(some.estimators_samples_, start=grown):
+                times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
+            packed += [nodes_of(tree.tree_) for tree in some.estimators_]
+            progress(grown + some.n_estimators)
     trees = Trees(*packed_nodes(packed))
     nodes = find_leaves(X, trees, n_jobs)
     leaves = _filled(nodes, times, len(trees.feature), *label_vectors(labels, targets))
@@ -198,7 +196,7 @@ def fill_missing(
     if not missing.any():
         return targets
     smaller = clone(forest).set_params(n_estimators=max(1, min(forest.n_estimators, 50)))
-    for round_number in range(_ROUNDS):
+    for round_number in track(range(_ROUNDS), "rounds of filling missing labels", _ROUNDS):
         grown = grow(
             smaller,
             X,
@@ -206,16 +204,11 @@ def fill_missing(
             targets,
             n_jobs=n_jobs,
             seed=(seed + round_number + 1) % 2**31,
-            progress=_silent,
         )
         p = out_of_bag_labels(grown, labels, n_jobs)
         p = np.clip(p, LEAST_DOUBT, 1 - LEAST_DOUBT)  # only what was observed is certain
         targets = np.where(missing & np.isfinite(p), p, targets)
     return targets
-
-
-def _silent(done: int, total: int) -> None:
-    """For who does not want to see progress."""
 
 
 def out_of_bag_labels(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
@@ -225,14 +218,12 @@ def out_of_bag_labels(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
     """
     from credalchain.bases.joint import kernels  # imports numba
 
-    lower = np.empty((*labels.shape, 2))
+    lower, leaves = np.empty((*labels.shape, 2)), merged_by_vector(grown.leaves)
 
     def run(first: int, stop: int) -> None:
         rows = slice(first, stop)
         others = no_weights(stop - first)
-        kernels.bound_labels(
-            grown.out_of_bag[rows], labels[rows], others, grown.leaves, 0.0, lower[rows]
-        )
+        kernels.bound_labels(grown.out_of_bag[rows], labels[rows], others, leaves, 0.0, lower[rows])
 
     for_each_chunk(len(labels), _ROWS_AT_ONCE, n_jobs, run)
     total = lower.sum(axis=-1)
@@ -246,7 +237,7 @@ def out_of_bag_scores(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
     """
     from credalchain.bases.joint import kernels  # imports numba
 
-    scores = np.empty((len(labels), 2))
+    scores, leaves = np.empty((len(labels), 2)), merged_by_vector(grown.leaves)
 
     def run(first: int, stop: int) -> None:
         rows = slice(first, stop)
@@ -254,7 +245,7 @@ def out_of_bag_scores(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
             grown.out_of_bag[rows],
             labels[rows],
             no_weights(stop - first),
-            grown.leaves,
+            leaves,
             scores[rows],
         )
 

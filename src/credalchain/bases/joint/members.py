@@ -18,7 +18,7 @@ from credalchain.seeds import seeded
 from credalchain.validation import check_whole
 
 FloatArray = NDArray[np.float64]
-Numbers = NDArray[np.float32]
+Matrix = NDArray[np.float32]
 
 _FLOOR = 0.02  # share of all vectors alike, so that no row's score is zero
 _WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
@@ -36,7 +36,7 @@ class FittedMember(Protocol):
 
     name: str
 
-    def weights(self, X: Numbers) -> Any:
+    def weights(self, X: Matrix) -> Any:
         """Sparse (n, K); rows add up to 1."""
         ...
 
@@ -45,7 +45,7 @@ class VectorMember(Protocol):
     """An unfitted member."""
 
     def fit_vectors(
-        self, X: Numbers, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
+        self, X: Matrix, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
     ) -> tuple[FittedMember, Any] | None:
         """Learn which of the label ``vectors`` (K, m) a row has; None if there is nothing to learn.
 
@@ -117,6 +117,7 @@ class KernelPowerset(BaseEstimator):
         self.ridge = ridge
 
     def check_parameters(self) -> None:
+        """Refuse values that cannot be used, before anything is fitted."""
         check_whole("max_centres", self.max_centres, at_least=2)
         check_whole("max_vectors", self.max_vectors, at_least=2)
         is_number = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool)
@@ -124,7 +125,7 @@ class KernelPowerset(BaseEstimator):
             raise ValueError(f"ridge must be None or a positive number, got {self.ridge!r}.")
 
     def fit_vectors(
-        self, X: Numbers, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
+        self, X: Matrix, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
     ) -> tuple["FittedKernel", Any] | None:
         """None where hardly any label vector occurs twice."""
         n_vectors = len(vectors)
@@ -134,9 +135,11 @@ class KernelPowerset(BaseEstimator):
             return None
         scale = Scale.learn(X)
         Z = scale.apply(X)
-        centres = Z
-        if len(Z) > self.max_centres:
-            centres = Z[np.sort(rng.choice(len(Z), self.max_centres, replace=False))]
+        # a row that comes again would be a centre twice, and the kernel matrix singular
+        chosen = np.sort(np.unique(Z, axis=0, return_index=True)[1])
+        if len(chosen) > self.max_centres:
+            chosen = chosen[np.sort(rng.choice(len(chosen), self.max_centres, replace=False))]
+        centres = Z[chosen]
         targets = np.zeros((len(Z), len(classes)), dtype=np.float32)
         targets[np.flatnonzero(learned), place[learned]] = 1.0
         distances = _squared_distances(Z, centres)
@@ -175,11 +178,11 @@ def frequent_vectors(
 class Scale:
     """Columns with mean 0 and variance 1; or as they are, and missing values become the mean."""
 
-    def __init__(self, mean: Numbers, deviation: Numbers, centred: bool = True) -> None:
+    def __init__(self, mean: Matrix, deviation: Matrix, centred: bool = True) -> None:
         self.mean, self.deviation, self.centred = mean, deviation, centred
 
     @classmethod
-    def learn(cls, X: Numbers) -> "Scale":
+    def learn(cls, X: Matrix) -> "Scale":
         missing = np.isnan(X)
         n = np.maximum((~missing).sum(axis=0), 1)
         mean = np.where(missing, 0.0, X).sum(axis=0, dtype=np.float64) / n
@@ -187,21 +190,21 @@ class Scale:
         deviation = np.sqrt(np.where(square > 0, square, 1.0))
         return cls(mean.astype(np.float32), deviation.astype(np.float32))
 
-    def apply(self, X: Numbers) -> Numbers:
+    def apply(self, X: Matrix) -> Matrix:
         if not self.centred:
             return np.where(np.isnan(X), self.mean, X).astype(np.float32)
         Z = (X - self.mean) / self.deviation
         return np.where(np.isnan(Z), np.float32(0), Z).astype(np.float32)
 
 
-def _squared_distances(A: Numbers, B: Numbers) -> Numbers:
+def _squared_distances(A: Matrix, B: Matrix) -> Matrix:
     lengths = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)
     return np.asarray(np.maximum(lengths - 2 * (A @ B.T), 0), dtype=np.float32)
 
 
 def _ridge(
-    kernel: Numbers, centres: Numbers, gamma: float, targets: Numbers, ridge: float
-) -> tuple[Numbers, Numbers]:
+    kernel: Matrix, centres: Matrix, gamma: float, targets: Matrix, ridge: float
+) -> tuple[Matrix, Matrix]:
     """Coefficients (centres, classes), and what each row would get if it were left out."""
     if len(centres) == len(kernel):
         kernel[np.diag_indices_from(kernel)] += np.float32(ridge)
@@ -224,14 +227,14 @@ class _Tried(NamedTuple):
     loss: float
     gamma: float
     power: float
-    coefficients: Numbers
-    left_out: Numbers
+    coefficients: Matrix
+    left_out: Matrix
 
 
 def _try(
-    distances: Numbers,
-    centres: Numbers,
-    targets: Numbers,
+    distances: Matrix,
+    centres: Matrix,
+    targets: Matrix,
     place: NDArray[np.int64],
     gamma: float,
     ridge: float,
@@ -242,17 +245,17 @@ def _try(
     return _Tried(loss, gamma, power, coefficients, left_out)
 
 
-def _inverse(matrix: Numbers) -> Numbers:
+def _inverse(matrix: Matrix) -> Matrix:
     """Of a symmetric positive definite matrix."""
-    factor, _ = linalg.lapack.spotrf(matrix, lower=1)
+    factor, not_definite = linalg.lapack.spotrf(matrix, lower=1)
     inverse, failed = linalg.lapack.spotri(factor, lower=1)
-    if failed:  # rounding made it singular
+    if not_definite or failed:  # by rounding
         return np.asarray(linalg.pinvh(matrix.astype(np.float64)), dtype=np.float32)
     lower = np.tril(inverse)
     return np.asarray(lower + np.tril(inverse, -1).T, dtype=np.float32)
 
 
-def _best_power(scores: Numbers, place: NDArray[np.int64]) -> tuple[float, float]:
+def _best_power(scores: Matrix, place: NDArray[np.int64]) -> tuple[float, float]:
     """Least log-loss of rows left out, and the power with which positive scores reach it."""
     rows = np.flatnonzero(place >= 0)
     with np.errstate(divide="ignore"):
@@ -277,11 +280,11 @@ class FittedKernel:
     def __init__(
         self,
         scale: Scale,
-        centres: Numbers,
+        centres: Matrix,
         gamma: float,
-        coefficients: Numbers,
+        coefficients: Matrix,
         power: float,
-        prior: Numbers,
+        prior: Matrix,
         classes: NDArray[np.int64],
         n_vectors: int,
     ) -> None:
@@ -289,14 +292,14 @@ class FittedKernel:
         self.coefficients, self.power, self.prior = coefficients, power, prior
         self.classes, self.n_vectors = classes, n_vectors
 
-    def weights(self, X: Numbers) -> Any:
+    def weights(self, X: Matrix) -> Any:
         distances = _squared_distances(self.scale.apply(X), self.centres)
         np.exp(np.multiply(distances, -np.float32(self.gamma), out=distances), out=distances)
         return on_vectors(
             self.normalised(distances @ self.coefficients), self.classes, self.n_vectors
         )
 
-    def normalised(self, scores: Numbers) -> FloatArray:
+    def normalised(self, scores: Matrix) -> FloatArray:
         """Probabilities from scores; those of training where no score is positive."""
         p = np.maximum(scores, 0).astype(np.float64) ** self.power
         total = p.sum(axis=1, keepdims=True)
@@ -322,12 +325,15 @@ class LabelPowerset(BaseEstimator):
     Pattern Recognition 37, 2004.
     """
 
-    def __init__(self, estimator: Any = None, *, n_folds: int = 3, max_vectors: int = 300) -> None:
+    def __init__(
+        self, estimator: BaseEstimator | None = None, *, n_folds: int = 3, max_vectors: int = 300
+    ) -> None:
         self.estimator = estimator
         self.n_folds = n_folds
         self.max_vectors = max_vectors
 
     def check_parameters(self) -> None:
+        """Refuse values that cannot be used, before anything is fitted."""
         check_whole("n_folds", self.n_folds, at_least=2)
         check_whole("max_vectors", self.max_vectors, at_least=2)
         if self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
@@ -337,7 +343,7 @@ class LabelPowerset(BaseEstimator):
             )
 
     def fit_vectors(
-        self, X: Numbers, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
+        self, X: Matrix, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
     ) -> tuple["FittedPowerset", Any] | None:
         """None where hardly any label vector occurs twice."""
         n_vectors = len(vectors)
@@ -363,7 +369,7 @@ class LabelPowerset(BaseEstimator):
         fitted = FittedPowerset(classifier, classes, n_vectors, scale)
         return fitted, on_vectors(held_out, classes, n_vectors)
 
-    def _fit(self, X: Numbers, y: NDArray[np.int64], seed: int) -> Any:
+    def _fit(self, X: Matrix, y: NDArray[np.int64], seed: int) -> Any:
         learner = LogisticRegression(max_iter=200)
         if self.estimator is not None:
             learner = clone(self.estimator)
@@ -377,7 +383,7 @@ class FittedPowerset:
 
     def __init__(
         self,
-        classifier: Any,
+        classifier: BaseEstimator,
         classes: NDArray[np.int64],
         n_vectors: int,
         scale: Scale | None = None,
@@ -385,7 +391,7 @@ class FittedPowerset:
         self.classifier, self.classes, self.n_vectors = classifier, classes, n_vectors
         self.scale = scale
 
-    def weights(self, X: Numbers) -> Any:
+    def weights(self, X: Matrix) -> Any:
         X = X if self.scale is None else self.scale.apply(X)
         p = np.asarray(self.classifier.predict_proba(X), dtype=np.float64)
         return on_vectors(p, self.classes[self.classifier.classes_], self.n_vectors)

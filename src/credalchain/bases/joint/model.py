@@ -52,6 +52,7 @@ class JointModel:
 
     nested = True
     serves_any_order = True
+    why_no_reasons = "a joint forest is not a sum of what each feature adds"
     rows_at_once = 256
 
     def __init__(
@@ -103,7 +104,7 @@ class JointModel:
         from credalchain.bases.joint import kernels  # imports numba
 
         n, m = encoded.shape[0], self.n_labels
-        known = self._told(request.known, n)
+        known = self._usable(request.known, n)
         leaves = self._merged_leaves()
         lower = np.empty((len(request.values), n, m, 2))
 
@@ -133,7 +134,7 @@ class JointModel:
         from credalchain.bases.joint import kernels  # imports numba
 
         n, m = encoded.shape[0], self.n_labels
-        told = self._told(known, n)
+        usable = self._usable(known, n)
         leaves = self._merged_leaves()
         lower, prices = np.empty((n, m, 2)), np.empty((n, m))
         answers = np.empty((n, m), dtype=np.int8)
@@ -142,7 +143,7 @@ class JointModel:
             rows = slice(first, stop)
             kernels.decide_rows(
                 self.leaves_of(encoded[rows]),
-                told[rows],
+                usable[rows],
                 self.other_weights(encoded[rows]),
                 leaves,
                 s,
@@ -170,9 +171,9 @@ class JointModel:
         from credalchain.bases.joint import kernels  # imports numba
 
         n = encoded.shape[0]
-        told = self._told(known, n)
+        usable = self._usable(known, n)
         leaves = self._merged_leaves()
-        given = told if known is None else known
+        given = usable if known is None else known
         impossible = ((given != MISSING) & (events != MISSING) & (given != events)).any(axis=1)
         asked = np.where(given == MISSING, events, np.int8(MISSING))
         bounds = np.empty((n, 2))
@@ -180,7 +181,7 @@ class JointModel:
         def run(first: int, stop: int) -> None:
             rows = slice(first, stop)
             nodes, others = self.leaves_of(encoded[rows]), self.other_weights(encoded[rows])
-            kernels.bound_events(nodes, told[rows], asked[rows], others, leaves, s, bounds[rows])
+            kernels.bound_events(nodes, usable[rows], asked[rows], others, leaves, s, bounds[rows])
 
         for_each_chunk(n, self.rows_at_once, n_jobs, run)
         bounds[(asked == MISSING).all(axis=1)] = (1.0, 0.0)
@@ -221,12 +222,12 @@ class JointModel:
             self._merged = self.leaves, merged_by_vector(self.leaves)
         return self._merged[1]
 
-    def _told(self, known: Labels | None, n: int) -> Labels:
+    def _usable(self, known: Labels | None, n: int) -> Labels:
         """What is known and says something: (n, m). Of a label never observed, nothing follows."""
-        told = np.full((n, self.n_labels), MISSING, dtype=np.int8)
+        usable = np.full((n, self.n_labels), MISSING, dtype=np.int8)
         if known is not None:
-            told[:] = np.where(self.never_observed(), np.int8(MISSING), known)
-        return told
+            usable[:] = np.where(self.never_observed(), np.int8(MISSING), known)
+        return usable
 
     def leaves_of(self, encoded: NDArray[np.float32]) -> NDArray[np.int32]:
         """The leaf of each row in each tree, (n, trees)."""
