@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy import sparse
 
-from credalchain import CredalChainClassifier, as_labels
+from credalchain import CredalChainClassifier, PromisedClassifier, as_labels
 
 EXPECTED = [[1, 0], [-1, 1], [0, -1]]
 FLOATS = [[1, 0], [np.nan, 1], [0, np.nan]]
@@ -94,3 +94,33 @@ def test_minus_one_for_no_is_refused_with_a_hint():
 def test_error_names_the_argument():
     with pytest.raises(ValueError, match="known must hold"):
         as_labels([[5]], name="known")
+
+
+SETS = [["rock", "pop"], [], {"rock"}, ("jazz", "pop"), ["jazz"], ["rock", "jazz"]]
+
+
+def test_rows_of_label_names():
+    X = np.arange(6.0)[:, None]
+    matrix = pd.DataFrame(
+        {name: [int(name in row) for row in SETS] for name in ("jazz", "pop", "rock")}
+    )
+    chain = CredalChainClassifier(order="given", s=0.5)
+    expected = chain.fit(X, matrix).infer(X)
+    for sets in (SETS, pd.Series(SETS), np.array(SETS, dtype=object)):
+        found = chain.fit(X, sets).infer(X)
+        assert found.label_names == ("jazz", "pop", "rock")
+        np.testing.assert_array_equal(found.log_odds, expected.log_odds)
+        assert chain.score(X, sets) == chain.score(X, matrix)
+    with pytest.raises(ValueError, match="names a label 'punk' in row 1 that was not there in fit"):
+        chain.score(X[:2], [["rock"], ["punk"]])
+
+
+def test_label_names_where_a_matrix_is_needed():
+    X = np.arange(40.0)[:, None]
+    with pytest.raises(ValueError, match="lists of label names; scikit-learn's Multi"):
+        PromisedClassifier(promise={"row_error": 0.5}).fit(X, [["rock"], ["pop"]] * 20)
+    with pytest.raises(ValueError, match="equally many labels in every row. Names of labels are"):
+        as_labels(SETS)
+    for cells in ([["0", "1"], ["1", "1"]], [["rock", 1], ["pop", 0]], [["yes"], ["No"]]):
+        with pytest.raises(ValueError, match="must hold 0, 1 or missing"):
+            CredalChainClassifier().fit(X[:2], cells)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.frozen import FrozenEstimator
 
-from credalchain import CredalChainClassifier, Discretizer, NaiveCredal
+from credalchain import CredalChainClassifier, CredalForest, Discretizer, NaiveCredal
 from credalchain.preprocessing import Categories, NumericBins, ZeroAndBins
 
 
@@ -132,7 +132,7 @@ def test_dense_bins_take_sparse_input():
 
 
 def test_many_categories_get_a_wider_type():
-    words = [[f"word{i}"] for i in range(1000)]
+    words = [[f"word{i % 1000}"] for i in range(2000)]
     codes = Discretizer().fit_transform(np.array(words))
     assert codes.dtype == np.int16
     assert len(set(codes[:, 0].tolist())) == 1000
@@ -186,3 +186,14 @@ def test_missing_features_follow_the_setting():
         nan = chain.infer(np.array([[np.nan]]))
         assert nan.interval[0, 0].tolist() == [lower, upper]
         assert chain.predict([[-1]]).tolist() == [[1]]
+
+
+@pytest.mark.parametrize("base", [NaiveCredal(), CredalForest()])
+def test_texts_like_names_are_warned_about(base):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.normal(size=40), "title": [f"song {i}" for i in range(40)]})
+    Y = rng.integers(0, 2, (40, 2))
+    with pytest.warns(UserWarning, match="column 'title' of X: more than half as many"):
+        CredalChainClassifier(base).fit(X, Y)
+    CredalChainClassifier(base).fit(X.assign(title=["a", "b"] * 20), Y)  # no warning
+    CredalChainClassifier(base).fit(X[:10], Y[:10])  # too few rows to tell

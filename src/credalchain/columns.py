@@ -6,10 +6,8 @@ from typing import Any
 import numpy as np
 
 from credalchain.labels import MISSING, as_labels, column_names
-from credalchain.preprocessing import keys_of, named_columns
+from credalchain.preprocessing import FEW_ROWS, is_like_names, keys_of, named_columns
 
-_MANY = 0.5  # of the rows have a value of their own: names or free text
-_FEW_ROWS = 20  # below this nothing is said about such shares
 _MANY_CATEGORIES = 100
 _RARE = 5  # rows with a label, below which little can be learned
 
@@ -27,6 +25,9 @@ class Feature:
     n_distinct : int
     note : str
         What to think about, "" if nothing.
+    is_used : bool
+        False for names, free text, row numbers and columns without values: the command line
+        leaves them out unless told otherwise.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Feature:
     missing: float
     n_distinct: int
     note: str
+    is_used: bool = True
 
 
 @dataclass(frozen=True)
@@ -58,25 +60,28 @@ def _feature(name: str, column: Any) -> Feature:
     present = keys[~missing]
     n, share = len(values), float(np.mean(missing)) if len(values) else 0.0
     if len(present) == 0:
-        return Feature(name, "nothing", share, 0, "no values: it is not used")
+        return Feature(name, "nothing", share, 0, "no values", is_used=False)
     n_distinct = len(np.unique(present))
-    is_text = keys.dtype.kind != "f"
-    kind = "categories" if is_text else "numbers"
-    return Feature(name, kind, share, n_distinct, _feature_note(present, n_distinct, n, is_text))
+    if keys.dtype.kind == "f":
+        counts_rows = n >= FEW_ROWS and n_distinct == len(present) == n and _is_even(present)
+        note = "counts the rows, like an index" if counts_rows else _constant_note(n_distinct)
+        return Feature(name, "numbers", share, n_distinct, note, is_used=not counts_rows)
+    like_names = is_like_names(n_distinct, len(present))
+    note = _constant_note(n_distinct)
+    if like_names:
+        note = "more than half as many different texts as rows, like names, dates or free text"
+    elif n_distinct > _MANY_CATEGORIES:
+        note = f"{n_distinct} categories, most of them rare"
+    return Feature(name, "categories", share, n_distinct, note, is_used=not like_names)
 
 
-def _feature_note(present: Any, n_distinct: int, n: int, is_text: bool) -> str:
-    if n_distinct == 1:
-        return "the same in all rows: it says nothing"
-    if is_text and n >= _FEW_ROWS and n_distinct > _MANY * len(present):
-        return "nearly every row has its own value, like a name, a date or free text: --ignore it"
-    if is_text and n_distinct > _MANY_CATEGORIES:
-        return f"{n_distinct} categories, most of them rare"
-    if not is_text and n >= _FEW_ROWS and n_distinct == len(present) == n:
-        steps = np.diff(present.astype(float))
-        if (steps == steps[0]).all():
-            return "counts the rows, like an index: --ignore it"
-    return ""
+def _is_even(numbers: Any) -> bool:
+    steps = np.diff(numbers.astype(float))
+    return bool((steps == steps[0]).all())
+
+
+def _constant_note(n_distinct: int) -> str:
+    return "the same in all rows: it says nothing" if n_distinct == 1 else ""
 
 
 def describe_labels(Y: Any) -> list[Label]:
@@ -94,7 +99,8 @@ def _label(name: str, values: Any) -> Label:
         note = "never observed: it will be left open in every row"
     elif n_yes == 0 or n_no == 0:
         word = "no" if n_yes == 0 else "yes"
-        note = f"always {word}: nothing can be learned about the other answer"
+        note = f"always {word}: the other answer cannot be learned, and a chain leaves it open"
     elif min(n_yes, n_no) < _RARE:
-        note = f"only {min(n_yes, n_no)} rows are {'yes' if n_yes < n_no else 'no'}"
+        rare, word = min(n_yes, n_no), "yes" if n_yes < n_no else "no"
+        note = f"only 1 row is {word}" if rare == 1 else f"only {rare} rows are {word}"
     return Label(name, n_yes, n_no, n_missing, note)

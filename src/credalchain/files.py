@@ -8,6 +8,13 @@ from pathlib import Path
 from typing import Any
 
 
+def check_folder(path: Path) -> None:
+    """Refuse a place that cannot be written to, before the work for it is done."""
+    folder = path.resolve().parent if path.is_symlink() else path.parent
+    if not folder.is_dir():
+        raise FileNotFoundError(f"the folder {folder} does not exist.")
+
+
 class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
     """Write to a temporary file beside ``path``, which takes its place if all went well."""
 
@@ -17,9 +24,8 @@ class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
     def __enter__(self) -> Any:
         if self._path.is_symlink():
             self._path = self._path.resolve()
+        check_folder(self._path)
         folder = self._path.parent
-        if not folder.is_dir():
-            raise FileNotFoundError(f"the folder {folder} does not exist.")
         if self._path.exists() and not self._path.is_file():
             raise OSError(f"{self._path} exists and is not a file.")
         handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self._path.name}.")

@@ -1,4 +1,4 @@
-"""Label matrices: the one reader of missing codes."""
+"""Label matrices of any kind, and how people write labels."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,9 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from credalchain.typing import LabelsLike
+
 MISSING = -1  # in a label matrix: nobody observed it
 ABSTAIN = -1  # in a prediction: left open
 UNDECIDED = -2  # in a history: the chain has not come to this label yet
+
+LABEL_WORDS = {
+    **dict.fromkeys(("1", "1.0", "yes", "y", "true", "t"), 1),
+    **dict.fromkeys(("0", "0.0", "no", "n", "false", "f"), 0),
+    **dict.fromkeys(("?", "", "na", "nan", "-1"), None),
+}
+"""What people write in a cell of a label, in lower case."""
 
 _EXPECTED = "0, 1 or missing (-1, NaN, None, pd.NA or masked)"
 
@@ -21,7 +30,7 @@ def is_missing(cell: Any) -> bool:
     return isinstance(cell, (float, np.floating)) and bool(np.isnan(cell))
 
 
-def as_labels(Y: Any, *, name: str = "Y", require_zero: bool = True) -> NDArray[np.int8]:
+def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> NDArray[np.int8]:
     """Read a label matrix of any kind into int8 with -1 for a missing label.
 
     Parameters
@@ -58,6 +67,48 @@ def as_labels(Y: Any, *, name: str = "Y", require_zero: bool = True) -> NDArray[
     return np.ascontiguousarray(labels)
 
 
+def are_label_sets(Y: Any) -> bool:
+    """Whether rows are lists (or sets) of the names of their labels, such as ["rock", "pop"]."""
+    if sparse.issparse(Y) or hasattr(Y, "columns") or isinstance(Y, (str, bytes)):
+        return False
+    if isinstance(Y, np.ndarray) and (Y.dtype != object or Y.ndim != 1):
+        return False
+    rows = list(Y) if hasattr(Y, "__iter__") else []
+    if not all(isinstance(row, (list, tuple, set, frozenset)) for row in rows):
+        return False
+    names = [name for row in rows for name in row]
+    if not all(isinstance(name, str) for name in names):
+        return False
+    return any(name.strip().lower() not in LABEL_WORDS for name in names)
+
+
+def labels_of_sets(Y: Any, names: Sequence[str]) -> NDArray[np.int8]:
+    """Rows of names as a matrix of 0 and 1, with a column for each of ``names``."""
+    place = {name: j for j, name in enumerate(names)}
+    labels = np.zeros((len(Y), len(names)), dtype=np.int8)
+    for i, row in enumerate(Y):
+        for name in row:
+            if name not in place:
+                raise ValueError(
+                    f"Y names a label {name!r} in row {i} that was not there in fit, where they "
+                    f"were {', '.join(names)}."
+                )
+            labels[i, place[name]] = 1
+    return labels
+
+
+def label_rows(Y: Any) -> Any:
+    """Labels out of which rows can be taken, all with the same columns."""
+    if are_label_sets(Y):
+        raise ValueError(
+            "Y must be a matrix of 0 and 1 here, where rows are kept apart for testing, got "
+            "lists of label names; scikit-learn's MultiLabelBinarizer makes one of them."
+        )
+    if sparse.issparse(Y):
+        return Y.tocsr()
+    return Y if hasattr(Y, "__getitem__") else np.asarray(Y)
+
+
 def column_names(Y: Any) -> list[str] | None:
     """The names of the columns of a data frame, None for anything else."""
     columns = getattr(Y, "columns", None)
@@ -84,7 +135,11 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
     try:
         values = np.asarray(Y)
     except ValueError:  # ragged
-        raise ValueError(f"{name} must have equally many labels in every row.") from None
+        hint = ""
+        if are_label_sets(Y):
+            hint = " Names of labels are for fit and score; here give columns of 0 and 1, as "
+            hint += "scikit-learn's MultiLabelBinarizer makes them."
+        raise ValueError(f"{name} must have equally many labels in every row.{hint}") from None
     if values.dtype == bool:
         return False, values.astype(np.int8)
     if values.dtype.kind in "iu" and values.size and values.max() <= 1:

@@ -1,7 +1,8 @@
 """From columns of any kind to category codes."""
 
+import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +11,15 @@ from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from credalchain.labels import is_missing
+from credalchain.typing import LabelsLike, MatrixLike
 from credalchain.validation import check_whole
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 
 _MISSING_CODE = -1
+FEW_ROWS = 20  # below this nothing is said about shares of them
+_MANY = 0.5  # of the rows have a text of their own: names or free text
 
 
 @dataclass(frozen=True)
@@ -39,6 +43,7 @@ class NumericBins:
         return f"{self.cuts[code - 1]:.4g} to {self.cuts[code]:.4g}"
 
     def encode(self, values: FloatArray) -> IntArray:
+        """Codes of numbers."""
         codes = np.searchsorted(self.cuts, values, side="left").astype(np.int64)
         codes[np.isnan(values)] = _MISSING_CODE
         return codes
@@ -62,6 +67,7 @@ class ZeroAndBins:
         return "not 0" if words == "any value" else words
 
     def encode(self, values: FloatArray) -> IntArray:
+        """Codes of numbers."""
         codes = NumericBins(self.cuts).encode(values)
         return np.where(codes == _MISSING_CODE, codes, np.where(values == 0, 0, codes + 1))
 
@@ -120,7 +126,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     n_categories_ : ndarray of int64, shape (n_features,)
         Number of categories of each column, whether or not rows fell into all of them.
     binnings_ : list
-        For each column :class:`NumericBins`, :class:`ZeroAndBins` or :class:`Categories`.
+        For each column ``NumericBins``, ``ZeroAndBins`` or ``Categories``.
     n_features_in_ : int
     feature_names_in_ : ndarray of str
         Only if the input had column names that are all strings.
@@ -138,7 +144,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def __init__(self, n_bins: int = 6) -> None:
         self.n_bins = n_bins
 
-    def fit(self, X: Any, y: Any = None) -> "Discretizer":
+    def fit(self, X: MatrixLike, y: LabelsLike | None = None) -> Self:
         """Learn cut points and categories.
 
         Parameters
@@ -150,7 +156,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         self._learn(_columns_of(read_table(self, X, reset=True)))
         return self
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: MatrixLike) -> Any:
         """Codes of ``X``: an integer array, or CSR (not stored = code 0) for sparse input.
 
         Parameters
@@ -208,6 +214,11 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return tags
 
 
+def is_dask(X: Any) -> bool:
+    """Whether it is a dask array, data frame or series."""
+    return hasattr(X, "__dask_graph__") and hasattr(X, "dask")
+
+
 def read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Checked input: CSR, a data frame, or an array of numbers or of anything else."""
     if type(X) is not np.ndarray:
@@ -255,7 +266,7 @@ def as_plain_table(X: Any) -> Any:
 
 def _refuse_dask(X: Any) -> None:
     """Nothing that is lazy is pulled into memory without being asked."""
-    if hasattr(X, "__dask_graph__"):
+    if is_dask(X):
         raise TypeError(
             "X is a dask collection, and all of its rows are needed in memory here: pass "
             "X.compute(), if they fit."
@@ -312,7 +323,25 @@ def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
         if _all_bool(values[~missing]):
             return Categories(np.array([0.0, 1.0]))
         return NumericBins(cut_points(np.where(missing, np.nan, keys), n_bins))
-    return Categories(np.unique(keys[~missing]))
+    return learn_categories(keys[~missing], name)
+
+
+def learn_categories(texts: NDArray[Any], name: str) -> Categories:
+    """Those that occur, with a warning if they look like names."""
+    found = np.unique(texts)
+    if is_like_names(len(found), len(texts)):
+        warnings.warn(
+            f"column {name!r} of X: more than half as many different texts as rows, like names or "
+            "dates, from which nothing can be learned. Leave it out.",
+            UserWarning,
+            stacklevel=2,
+        )
+    return Categories(found)
+
+
+def is_like_names(n_distinct: int, n: int) -> bool:
+    """Whether there are more than half as many different texts as rows, with enough to tell."""
+    return n >= FEW_ROWS and n_distinct > _MANY * n
 
 
 def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:

@@ -65,7 +65,7 @@ def test_dense_arff_with_odd_names_and_labels_in_the_middle(tmp_path):
     arff = write(tmp_path, "d.arff", DENSE.replace("'it''s'", "its"))
     data = read_arff(arff, ["pop", "rock"])
     assert data.label_names == ["rock", "pop"]  # the order of the file
-    assert data.Y.tolist() == [[1, 0], [0, 1], [-1, 1]]
+    assert data.labels.tolist() == [[1, 0], [0, 1], [-1, 1]]
     assert data.feature_names == ["size, in cm", "colour {x}", "its"]
     assert data.X["size, in cm"].tolist()[::2] == [1.5, -2000.0]
     assert np.isnan(data.X["size, in cm"][1])
@@ -107,7 +107,7 @@ def test_sparse_arff_becomes_csr(tmp_path):
     data = read_arff(write(tmp_path, "s.arff", SPARSE.format(relation="s")), ["y", "z"])
     assert sparse.issparse(data.X)
     assert data.X.toarray().tolist() == [[2.5, 0], [0, 0], [0, 1]]
-    assert data.Y.tolist() == [[0, 1], [0, 0], [1, 0]]
+    assert data.labels.tolist() == [[0, 1], [0, 0], [1, 0]]
     frame = data.to_frame()
     assert frame["b"].dtype == bool
     assert frame["a"].tolist() == [2.5, 0, 0]
@@ -152,7 +152,7 @@ def test_tables(tmp_path):
     frame.to_parquet(tmp_path / "t.parquet")
     for name in ("t.csv", "t.parquet"):
         data = read_table(tmp_path / name, labels=["y", "z"])
-        assert data.Y.tolist() == [[1, -1], [0, 1]]
+        assert data.labels.tolist() == [[1, -1], [0, 1]]
         assert data.feature_names == ["x"]
     with pytest.raises(ValueError, match="no attribute 'q'"):
         read_table(tmp_path / "t.csv", labels=["q"])
@@ -177,7 +177,7 @@ def test_the_papers_table_2(name):
     data = load_mulan(name)
     n, p, m, cardinality, density = TABLE_2[name]
     assert data.X.shape == (n, p)
-    assert data.Y.shape == (n, m)
+    assert data.labels.shape == (n, m)
     assert round(data.cardinality, 2) == cardinality
     assert round(data.density, 2) == density
     assert data.citation
@@ -199,7 +199,7 @@ def test_yeast_of_river_is_yeast_of_mulan():
     ours, theirs = load_mulan("yeast"), load_embedded_yeast()
     np.testing.assert_allclose(ours.X.to_numpy(), theirs.X)
     assert ours.label_names == theirs.label_names
-    np.testing.assert_array_equal(ours.Y, theirs.Y)
+    np.testing.assert_array_equal(ours.labels, theirs.Y)
 
 
 @needs_data
@@ -208,6 +208,7 @@ def test_nominal_features_are_categories():
     assert data.X["religion"].cat.categories.tolist() == list("01234567")
     chain = CredalChainClassifier(random_state=0).fit(data.X, data.Y)
     assert chain.model_.counts.n_categories[data.feature_names.index("religion")] == 8
+    assert chain.label_names_.tolist() == data.label_names == list(data.Y.columns)
 
 
 def test_unknown_name():
@@ -359,7 +360,7 @@ def test_tabs_latin_1_and_escaped_quotes(tmp_path):
     (tmp_path / "t.arff").write_bytes(text.encode("latin-1"))
     data = read_arff(tmp_path / "t.arff", ["déjà"])
     assert data.feature_names == ["it's"]
-    assert data.Y.tolist() == [[1]]
+    assert data.labels.tolist() == [[1]]
     (tmp_path / "b.arff").write_bytes(b"\xef\xbb\xbf" + text.encode())
     assert read_arff(tmp_path / "b.arff", ["déjà"]).label_names == ["déjà"]
 
@@ -382,7 +383,7 @@ def test_delicious_escapes_a_quote_in_both_files(tmp_path, quote, spelled):
     names = ("TAG_musica", spelled, r"TAG_dise\~no")
     data = read_mulan(arff, write(tmp_path, "delicious.xml", labels_xml(names)))
     assert data.label_names == ["TAG_musica", "TAG_m'usica", r"TAG_dise\~no"]
-    assert data.Y.tolist() == [[0, 1, 0], [1, 0, 1]]
+    assert data.labels.tolist() == [[0, 1, 0], [1, 0, 1]]
 
 
 def test_a_label_is_looked_for_as_it_is_spelled_first(tmp_path):
@@ -462,7 +463,7 @@ def test_any_name_is_read_as_it_was_written(declared, draw, is_sparse):
         data = read_mulan(arff, write(Path(folder), "r.xml", labels_xml(spelled)))
     assert data.label_names == [names[i] for i in places if i in targets]
     assert data.feature_names == [names[i] for i in places if i not in targets]
-    assert data.Y.tolist() == [[row[i] for i in places if i in targets] for row in bits]
+    assert data.labels.tolist() == [[row[i] for i in places if i in targets] for row in bits]
     X = data.X.toarray() if is_sparse else data.X.to_numpy()
     assert X.tolist() == [[row[i] for i in places if i not in targets] for row in bits]
 
@@ -486,7 +487,7 @@ def test_words_as_labels_in_a_sparse_file(tmp_path):
         "@attribute L {no,yes}\n@attribute M {no,yes}\n@data\n{0 1, 2 yes}\n{1 2, 3 yes}\n"
     )
     data = read_arff(file, ["L", "M"])
-    assert data.Y.tolist() == [[1, 0], [0, 1]]
+    assert data.labels.tolist() == [[1, 0], [0, 1]]
     assert data.X.toarray().tolist() == [[1, 0], [0, 2]]
 
 

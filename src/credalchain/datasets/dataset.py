@@ -1,13 +1,16 @@
 """A multi-label data set with its names and where it comes from."""
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from credalchain.labels import MISSING
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,15 +22,17 @@ class MultilabelDataset:
     name : str
     X : pandas data frame, or scipy CSR array
         Nominal attributes are categorical columns; sparse data of numbers and 0/1 is CSR.
-    Y : ndarray of int8, shape (n, m)
+    labels : ndarray of int8, shape (n, m)
         0, 1, or -1 for missing; columns in the order of the file.
+    Y : pandas data frame
+        The same with names, for ``fit``.
     feature_names, label_names : list of str
     description, source, citation : str
     """
 
     name: str
     X: Any
-    Y: NDArray[np.int8]
+    labels: NDArray[np.int8]
     feature_names: list[str]
     label_names: list[str]
     description: str = ""
@@ -35,16 +40,23 @@ class MultilabelDataset:
     citation: str = ""
 
     @property
+    def Y(self) -> "pd.DataFrame":
+        """Labels with their names, as a pandas data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.labels, columns=self.label_names)
+
+    @property
     def cardinality(self) -> float:
         """Labels that a row has, on average."""
-        return float((self.Y == 1).sum(axis=1).mean())
+        return float((self.labels == 1).sum(axis=1).mean())
 
     @property
     def density(self) -> float:
         """The share of labels that a row has, on average."""
         return self.cardinality / len(self.label_names)
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "pd.DataFrame":
         """Features and labels in one pandas data frame; missing labels are ``pd.NA``.
 
         Sparse columns become dense ones: boolean where they hold 0 and 1 only.
@@ -63,9 +75,11 @@ class MultilabelDataset:
             )
         elif not hasattr(X, "columns"):
             X = pd.DataFrame(X, columns=self.feature_names)
-        Y = pd.DataFrame(self.Y, columns=self.label_names).astype("Int8")
-        return pd.concat([X.reset_index(drop=True), Y.mask(self.Y == MISSING)], axis=1)
+        Y = self.Y.astype("Int8")
+        both = [X.reset_index(drop=True), Y.mask(self.labels == MISSING)]
+        frame: pd.DataFrame = pd.concat(both, axis=1)
+        return frame
 
     def __repr__(self) -> str:
-        n, p = self.X.shape
-        return f"MultilabelDataset({self.name!r}: {n} rows, {p} features, {self.Y.shape[1]} labels)"
+        (n, p), m = self.X.shape, self.labels.shape[1]
+        return f"MultilabelDataset({self.name!r}: {n} rows, {p} features, {m} labels)"

@@ -1,9 +1,12 @@
 """CSV as people have it: separators, decimal commas, encodings."""
 
+import contextlib
 import csv
 import io
 import re
 import warnings
+from collections.abc import Iterator
+from contextvars import ContextVar
 from dataclasses import dataclass
 
 _SEPARATORS = (",", ";", "\t", "|")
@@ -12,6 +15,29 @@ _MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff"
 _DECIMAL_COMMA = re.compile(r"[-+]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[-+]?\d+\.\d+")
 _NAMES = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma"}
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the user said about a file, "" where it is to be found out."""
+
+    separator: str = ""
+    decimal: str = ""
+    encoding: str = ""
+
+
+_NOTHING = Given()
+_given: ContextVar[Given] = ContextVar("given", default=_NOTHING)
+
+
+@contextlib.contextmanager
+def reading_as(given: Given) -> Iterator[None]:
+    """Text files that are read inside are taken as the user says."""
+    token = _given.set(given)
+    try:
+        yield
+    finally:
+        _given.reset(token)
 
 
 @dataclass(frozen=True)
@@ -28,7 +54,9 @@ def decode(content: bytes, source: str) -> str:
 
 
 def encoding_of(content: bytes, source: str) -> str:
-    """The name of the encoding, by the first bytes, or by whether it is UTF-8."""
+    """The name of the encoding: given, by the first bytes, or by whether it is UTF-8."""
+    if _given.get().encoding:
+        return _given.get().encoding
     for mark, name in _MARKS:
         if content.startswith(mark):
             return name
@@ -44,27 +72,38 @@ def encoding_of(content: bytes, source: str) -> str:
 
 
 def find_dialect(text: str, usual: str, source: str) -> Dialect:
-    """The usual separator, unless another one makes a table of it and this one does not."""
+    """As given; else the usual separator, unless only another one makes a table of it.
+
+    What cannot be a table with named columns is refused.
+    """
+    if "\0" in text:
+        raise ValueError("it is not text")
+    given = _given.get()
     lines = text.splitlines()[:_LINES]
     head = "\n".join(lines)
     widths = {mark: _widths(head, mark) for mark in (usual, *_SEPARATORS)}
     whole = [mark for mark, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
-    separator = usual
-    if usual not in whole:
+    separator = given.separator or usual
+    if not given.separator and usual not in whole:
         separator = max(whole, key=lambda mark: widths[mark][0], default=usual)
-    decimal = "."
-    if separator != ",":
+    decimal = given.decimal or "."
+    if not given.decimal and separator != ",":
         cells = [cell for row in csv.reader(io.StringIO(head), delimiter=separator) for cell in row]
         commas = sum(_DECIMAL_COMMA.fullmatch(cell.strip()) is not None for cell in cells)
         points = sum(_DECIMAL_POINT.fullmatch(cell.strip()) is not None for cell in cells)
         decimal = "," if commas > 0 and points == 0 else "."
-    if separator != usual or decimal != ".":
+    found_out = separator != (given.separator or usual) or decimal != (given.decimal or ".")
+    if found_out:
         also = ", and numbers have a decimal comma" if decimal == "," else ""
         warnings.warn(
-            f"{source}: cells are separated by {_NAMES[separator]}{also}.",
+            f"{source}: cells are separated by {_NAMES.get(separator, repr(separator))}{also}.",
             UserWarning,
             stacklevel=2,
         )
+    header = next(csv.reader(io.StringIO(text), delimiter=separator), [])
+    twice = [name for name in header if header.count(name) > 1]
+    if twice:
+        raise ValueError(f"there are two columns called {twice[0]!r}")
     return Dialect(separator, decimal)
 
 

@@ -4,7 +4,6 @@ ARFF is parsed by liac-arff, XML by the standard library (which reads no externa
 Both come with the extra ``data``.
 """
 
-import csv
 import io
 import os
 import re
@@ -21,11 +20,11 @@ from scipy import sparse
 
 from credalchain.datasets.dataset import MultilabelDataset
 from credalchain.datasets.dialect import decode, find_dialect
-from credalchain.labels import MISSING, as_labels
+from credalchain.datasets.label_words import read_label_words
+from credalchain.labels import LABEL_WORDS, MISSING, as_labels
 
 PathLike = str | os.PathLike[str]
 
-_YES, _NO = {"1", "1.0", "true", "yes"}, {"0", "0.0", "false", "no"}
 
 _DATA = re.compile(r" *@data", re.IGNORECASE)  # as liac-arff recognizes it
 _ATTRIBUTE = re.compile(r"\s*@attribute", re.IGNORECASE)
@@ -93,7 +92,7 @@ def read_table(path: PathLike, labels: Sequence[str]) -> MultilabelDataset:
     return MultilabelDataset(
         Path(path).stem,
         frame[features],
-        as_labels(frame[list(labels)]),
+        as_labels(read_label_words(frame[list(labels)])),
         features,
         list(labels),
         source=str(path),
@@ -169,20 +168,13 @@ def read_csv(
     """CSV as people have it, see :mod:`dialect`; no column becomes row names."""
     pd = _pandas()
     text = decode(content, source)
-    if "\0" in text:
-        raise ValueError("it is not text")
     dialect = find_dialect(text, separator, source)
-    separator = dialect.separator
-    header = next(csv.reader(io.StringIO(text), delimiter=separator), [])
-    twice = [name for name in header if header.count(name) > 1]
-    if twice:
-        raise ValueError(f"there are two columns called {twice[0]!r}")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             return pd.read_csv(
                 io.StringIO(text),
-                sep=separator,
+                sep=dialect.separator,
                 decimal=dialect.decimal,
                 index_col=False,
                 low_memory=False,  # one type per column, not one per chunk
@@ -379,6 +371,7 @@ def _as_label(values: list[Any], name: str, path: Path) -> NDArray[np.int8]:
 def _meaning(value: Any) -> int | None:
     """0, 1, missing, or None for what cannot be a label."""
     word = "" if value is None else str(value).strip().lower()
-    if word == "":
-        return MISSING
-    return int(word in _YES) if word in _YES | _NO else None
+    if word not in LABEL_WORDS:
+        return None
+    label = LABEL_WORDS[word]
+    return MISSING if label is None else label

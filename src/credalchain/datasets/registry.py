@@ -12,7 +12,7 @@ from credalchain.datasets.mulan import MULAN, load_mulan
 
 MULAN_PREFIX = "mulan:"
 DOMAINS = {**{name: about.domain for name, about in MULAN.items()}, EMBEDDED: "biology"}
-"""Where the data sets with a name come from."""
+"""What the data sets with a name are about."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,32 @@
+"""Labels as people write them in tables: yes and no, true and false, ? for missing."""
+
+from typing import Any
+
+import numpy as np
+
+from credalchain.labels import LABEL_WORDS
+
+
+def read_label_words(labels: Any) -> Any:
+    """Columns of a data frame that hold nothing but yes, no and the like, as 1 and 0.
+
+    ``?``, -1 and empty cells are missing. Columns of numbers must hold 0, 1 and missing cells.
+    """
+    found = labels.copy()
+    for name in labels.columns:
+        column = labels[name]
+        if column.dtype.kind in "biuf":
+            strange = np.flatnonzero(column.notna() & ~column.isin([0, 1, -1]))
+        else:
+            words = column.map(lambda cell: str(cell).strip().lower(), na_action="ignore")
+            strange = np.flatnonzero(words.notna() & ~words.isin(LABEL_WORDS))
+        if len(strange):
+            cell = column.iloc[strange[0]]
+            shown = repr(cell) if isinstance(cell, str) else str(cell)
+            raise ValueError(
+                f"label column {name!r}: cells must be 0 or 1 (or yes, no, true, false), and empty "
+                f"or ? where they are missing; got {shown} in row {strange[0]}."
+            )
+        if column.dtype.kind not in "biuf":
+            found[name] = words.map(LABEL_WORDS).astype("Float64")
+    return found
