@@ -50,7 +50,7 @@ def data(n=120, m=4):
     return X, Y
 
 
-def _as_no(if_zero, if_one, if_untold):
+def _as_no(if_zero, if_one, if_dropped):
     return if_zero
 
 

@@ -1,24 +1,26 @@
 """Partial predictions through scikit-learn's meta-estimators, and scorers built on them."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
-from sklearn.model_selection import KFold
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils import indexable
 
 from credalchain.bases.protocol import Labels
 from credalchain.estimators.folds import fitted_folds
 from credalchain.labels import MISSING, as_labels
 from credalchain.metrics import MEASURES, Measure, tally
+from credalchain.typing import LabelsLike, MatrixLike, VectorLike
 
 Rows = NDArray[np.int64]
 
 
-def unwrap(estimator: Any, X: Any = None) -> tuple[Any, Any]:
+def unwrap(estimator: BaseEstimator, X: MatrixLike | None = None) -> tuple[Any, Any]:
     """The estimator inside pipelines, searches and frozen estimators, and its own input.
 
     For what scikit-learn's meta-estimators do not forward: ``final, Z = unwrap(search, X)``,
@@ -48,7 +50,7 @@ def unwrap(estimator: Any, X: Any = None) -> tuple[Any, Any]:
     return estimator, X
 
 
-def partial_labels(estimator: Any, X: Any) -> Labels:
+def partial_labels(estimator: BaseEstimator, X: MatrixLike) -> Labels:
     """Partial predictions of an estimator, wherever the cautious one is inside it.
 
     scikit-learn's Pipeline, GridSearchCV and the like do not forward ``predict_partial``;
@@ -79,12 +81,12 @@ def partial_labels(estimator: Any, X: Any) -> Labels:
 
 
 def cross_val_partial(
-    estimator: Any,
-    X: Any,
-    Y: Any,
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    Y: LabelsLike,
     *,
-    groups: Any = None,
-    cv: Any = 5,
+    groups: VectorLike | None = None,
+    cv: int | BaseCrossValidator | Iterable[tuple[VectorLike, VectorLike]] = 5,
     n_jobs: int | None = None,
 ) -> Labels:
     """Out-of-fold partial predictions: every row is predicted by a model that has not seen it.
@@ -203,7 +205,7 @@ def score_path(
     tallied = tally(Y_true, path.labels)
     columns: list[list[float]] = []
     for measure in map(MEASURES.__getitem__, measures):
-        if measure.of_tally is not None:
+        if measure.of_tally is not None and measure.needs == "partial":
             columns.append(np.asarray(measure.of_tally(tallied), dtype=float).tolist())
         elif measure.needs == "precise":
             columns.append([float(measure.function(Y_true, path.precise))] * len(path.values))

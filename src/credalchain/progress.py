@@ -1,29 +1,99 @@
-"""How far long work has come, on stderr: a bar in a terminal, a line now and then elsewhere."""
+"""How far long work has come, on stderr, where somebody asked to see it.
 
+A bar in a terminal, a line now and then elsewhere. Work inside other work (the trees of a fold) is
+shown on the same line.
+"""
+
+import contextlib
 import sys
 import time
+from collections.abc import Iterable, Iterator
+from contextvars import ContextVar
+from typing import TypeVar
 
-_WIDTH = 30
-_SECONDS_BETWEEN_LINES = 10.0
+Item = TypeVar("Item")
+
+_WIDTH = 20
+_SECONDS_BETWEEN_BARS = 0.1
+_SECONDS_BEFORE_ESTIMATE = 3.0
+
+_line_seconds: ContextVar[float | None] = ContextVar("line_seconds", default=None)
+_running: list["Progress"] = []  # the outermost first
+
+
+@contextlib.contextmanager
+def show_progress(wanted: bool | int = True, *, line_seconds: float = 3.0) -> Iterator[None]:
+    """Show the progress of what runs inside; once shown, it stays so for what is nested.
+
+    Where there is no terminal, a line every ``line_seconds``.
+    """
+    already = _line_seconds.get()
+    token = _line_seconds.set(line_seconds if wanted and already is None else already)
+    try:
+        yield
+    finally:
+        _line_seconds.reset(token)
+
+
+def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
+    """The same items; their number is shown as they are done with."""
+    with Progress(what, total) as progress:
+        for done, item in enumerate(items, start=1):
+            yield item
+            progress(done)
 
 
 class Progress:
-    """A callable ``progress(done, total)``."""
+    """Call it with how much is done (and how much there is) inside a ``with`` block."""
 
-    def __init__(self, what: str, *, shown: bool) -> None:
-        self._what, self._shown = what, shown
-        self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
+    def __init__(self, what: str, total: int | None = None) -> None:
+        self._what, self._done, self._total = what, 0, total
 
-    def __call__(self, done: int, total: int) -> None:
+    def __enter__(self) -> "Progress":
+        self._line_seconds = _line_seconds.get()
+        self._shown = self._line_seconds is not None and sys.stderr is not None
+        self._started = self._last = time.monotonic()
+        if self._shown:
+            _running.append(self)
+        return self
+
+    def __exit__(self, *_: object) -> None:
         if not self._shown:
             return
-        is_last = done >= total
-        words = f"{self._what}: {done} of {total}"
-        if sys.stderr.isatty():
-            filled = _WIDTH * done // max(total, 1)
-            bar = "━" * filled + "·" * (_WIDTH - filled)
-            sys.stderr.write(f"\r{words} {bar}" + ("\n" if is_last else ""))
-        elif is_last or time.monotonic() >= self._next_line:
-            self._next_line = time.monotonic() + _SECONDS_BETWEEN_LINES
-            sys.stderr.write(f"{words}\n")
+        _running.remove(self)
+        if not _running and sys.stderr.isatty():
+            sys.stderr.write("\r\033[K")  # what comes next stands in its place
+            sys.stderr.flush()
+
+    def __call__(self, done: int, total: int | None = None) -> None:
+        self._done, self._total = done, self._total if total is None else total
+        if self._shown and _running:
+            _running[0]._show()
+
+    def _show(self) -> None:
+        now, in_terminal = time.monotonic(), sys.stderr.isatty()
+        pause = _SECONDS_BETWEEN_BARS if in_terminal else self._line_seconds
+        if pause is None or now - self._last < pause:
+            return
+        self._last = now
+        words = ", ".join(one._words() for one in _running) + self._estimate(now)
+        line = f"\r{self._bar()}{words}\033[K" if in_terminal else f"{words}\n"
+        sys.stderr.write(line)
         sys.stderr.flush()
+
+    def _words(self) -> str:
+        of = "" if self._total is None else f" of {self._total}"
+        return f"{self._what}: {self._done}{of}"
+
+    def _bar(self) -> str:
+        if not self._total:
+            return ""
+        filled = min(_WIDTH, _WIDTH * self._done // self._total)
+        return "━" * filled + "·" * (_WIDTH - filled) + " "
+
+    def _estimate(self, now: float) -> str:
+        elapsed = now - self._started
+        if not self._done or not self._total or elapsed < _SECONDS_BEFORE_ESTIMATE:
+            return ""
+        left = elapsed * (self._total - self._done) / self._done
+        return f", {left:.0f} s left" if left < 100 else f", {left / 60:.0f} min left"

@@ -46,13 +46,13 @@ class Strategy:
         Whether a label answered at a larger s was answered, with the same value, at
         every smaller one (for a fixed order).
     merge : callable, optional
-        ``merge(if_zero, if_one, if_untold) -> (lower, upper)``. Each argument is a pair of arrays,
+        ``merge(if_zero, if_one, if_dropped) -> (lower, upper)``. Each argument is a pair of arrays,
         lower and upper: what a later label gets if the open label is 0, if it is 1, and if it is
         left out. Models that are sums of log-odds merge what the label adds to them (nothing if
         it is left out; values may be infinite, and NaN for 0/0); decision trees and black boxes
-        merge probabilities, and ``if_untold`` is None for those that cannot leave a label out.
+        merge probabilities, and ``if_dropped`` is None for those that cannot leave a label out.
     merge_exact : callable, optional
-        The same in exact odds, pairs of :class:`Odds`. With it, the naive model settles ties
+        The same in exact odds, pairs of ``Odds``. With it, the naive model settles ties
         exactly; without it a prediction reports its exactness as approximate.
     from_tree : callable, optional
         For strategies that need the whole probability tree: ``from_tree(tree, j) -> (lower,
@@ -95,33 +95,33 @@ def greatest_odds(odds: tuple[Odds, ...]) -> Odds:
     return greatest
 
 
-def merge_widest(if_zero: Bounds, if_one: Bounds, if_untold: Bounds | None) -> Bounds:
+def merge_widest(if_zero: Bounds, if_one: Bounds, if_dropped: Bounds | None) -> Bounds:
     """The least lower and the greatest upper bound of both branches."""
     return np.minimum(if_zero[0], if_one[0]), np.fmax(if_zero[1], if_one[1])
 
 
 def merge_widest_exact(
-    if_zero: OddsBounds, if_one: OddsBounds, if_untold: OddsBounds
+    if_zero: OddsBounds, if_one: OddsBounds, if_dropped: OddsBounds
 ) -> OddsBounds:
     """The exact twin of :func:`merge_widest`."""
     return least_odds((if_zero[0], if_one[0])), greatest_odds((if_zero[1], if_one[1]))
 
 
-def merge_untold(if_zero: Bounds, if_one: Bounds, if_untold: Bounds | None) -> Bounds:
+def merge_dropped(if_zero: Bounds, if_one: Bounds, if_dropped: Bounds | None) -> Bounds:
     """As if the label were not there."""
-    if if_untold is None:
+    if if_dropped is None:
         raise ValueError(
             "strategy 'marginalization' is for models that can leave a label out; for others use "
             "'branching' or 'tree-marginalization'."
         )
-    return if_untold
+    return if_dropped
 
 
-def merge_untold_exact(
-    if_zero: OddsBounds, if_one: OddsBounds, if_untold: OddsBounds
+def merge_dropped_exact(
+    if_zero: OddsBounds, if_one: OddsBounds, if_dropped: OddsBounds
 ) -> OddsBounds:
-    """The exact twin of :func:`merge_untold`."""
-    return if_untold
+    """The exact twin of :func:`merge_dropped`."""
+    return if_dropped
 
 
 branching = Strategy(
@@ -134,7 +134,7 @@ branching = Strategy(
 """Imprecise branching: every completion of the open labels is possible (the paper's IB)."""
 
 marginalization = Strategy(
-    "marginalization", nested=False, merge=merge_untold, merge_exact=merge_untold_exact
+    "marginalization", nested=False, merge=merge_dropped, merge_exact=merge_dropped_exact
 )
 """Marginalization: an open label is dropped from the product (the paper's MAR for NCC)."""
 

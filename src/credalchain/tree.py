@@ -32,15 +32,15 @@ MOST_OPEN = 12
 
 @dataclass(frozen=True)
 class OpenTree:
-    """The tree as one group of rows sees it: what was told, in order, and the local bounds.
+    """The tree as one group of rows sees it: the labels given, in order, and the local bounds.
 
-    ``told`` maps each label before j to its values (one per row), None where it was left open.
+    ``given`` maps each label before j to its values (one per row), None where it was left open.
     ``bounds(k, history)`` gives the bounds of label k under a complete history; ``ends``, if
     the model can tell, the same with their complements, so that nothing is lost near 1. With
     ``can_leave_out`` a history may lack labels.
     """
 
-    told: Mapping[int, Values | None]
+    given: Mapping[int, Values | None]
     bounds: Callable[[int, History], Bounds]
     ends: Callable[[int, History], Ends] | None = None
     can_leave_out: bool = False
@@ -54,11 +54,11 @@ class OpenTree:
 
     @property
     def open_labels(self) -> list[int]:
-        return [k for k, values in self.told.items() if values is None]
+        return [k for k, values in self.given.items() if values is None]
 
     @property
     def answered(self) -> dict[int, Values]:
-        return {k: values for k, values in self.told.items() if values is not None}
+        return {k: values for k, values in self.given.items() if values is not None}
 
     def check_size(self, most: int = MOST_OPEN) -> None:
         """Refuse what would take too long, before anything is computed."""
@@ -141,7 +141,7 @@ def tree_marginal_ends(tree: OpenTree, j: int) -> Ends:
 class _Nodes:
     """Backward recursion over the nodes between the root and label j.
 
-    A distribution is told by two numbers, a = P(history, Y_j = y) and c = P(history, Y_j != y);
+    A distribution gives two numbers, a = P(history, Y_j = y) and c = P(history, Y_j != y);
     with mu + nu = 1, each node takes the end of its own interval that makes a nu - c mu
     smallest. There are no differences but this one, whose sign is all that counts.
     """
@@ -149,7 +149,7 @@ class _Nodes:
     def __init__(self, tree: OpenTree, j: int) -> None:
         tree.check_size()
         self._j = j
-        self._path = list(tree.told.items())
+        self._path = list(tree.given.items())
         self._tree = tree
         self._ends: dict[tuple[int, ...], Ends] = {}
 
@@ -199,17 +199,17 @@ class _Nodes:
         """The worst (a, c) at (mu, nu); y None asks for the most probable history instead."""
         if depth == len(self._path):
             return self._worst_leaf(y, filled)
-        k, told = self._path[depth]
+        k, given = self._path[depth]
         lower, upper = self._local(k, filled)
-        if told is None:
+        if given is None:
             zero = self._worst(y, at, depth + 1, (*filled, 0))
             one = self._worst(y, at, depth + 1, (*filled, 1))
             to_lower = self._badness(y, one, at) <= self._badness(y, zero, at)
             p1, p0 = (np.where(to_lower, low, high) for low, high in zip(lower, upper, strict=True))
             return p1 * one[0] + p0 * zero[0], p1 * one[1] + p0 * zero[1]
         a, c = self._worst(y, at, depth + 1, filled)
-        low = np.where(told == 1, lower[0], upper[1])
-        high = np.where(told == 1, upper[0], lower[1])
+        low = np.where(given == 1, lower[0], upper[1])
+        high = np.where(given == 1, upper[0], lower[1])
         p = np.where(self._badness(y, (a, c), at) <= 0, low, high)
         return p * a, p * c
 

@@ -634,7 +634,7 @@ def declare(*path, value):
 @pytest.mark.parametrize(
     ("model", "change", "message"),
     [
-        ("logistic", put("logistic_told", (0, 0, 0), 1e308), "coefficients must be .* to 1e.100"),
+        ("logistic", put("logistic_labels", (0, 0, 0), 1e308), "coefficients must be .* to 1e.100"),
         ("logistic", put("logistic_features", (1, 0), -np.inf), "coefficients must be"),
         ("logistic", declare("numbers", "empty", value=[0]), "empty must be different columns"),
         ("logistic", declare("numbers", "empty", value=[9]), "empty must be different columns"),

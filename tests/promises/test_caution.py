@@ -73,7 +73,7 @@ def test_on_the_command_line(tmp_path):
     rows = np.hstack([X, Y])
     header = "a,b,c,d,x,y,z"
     np.savetxt(tmp_path / "data.csv", rows, delimiter=",", header=header, comments="", fmt="%.4f")
-    given = ["data.csv", "--labels", "last:3", "--out", "m"]
+    given = ["data.csv", "--labels", "last:3", "--method", "chain", "--out", "m"]
     done = credalchain("fit", *given, "--answered", "0.6", cwd=tmp_path)
     assert "of 150 rows held out" in done.stderr
     assert load_model(tmp_path / "m").s > 0
@@ -89,3 +89,14 @@ def test_on_the_command_line(tmp_path):
     credalchain("fit", *given, "--s", "0", cwd=tmp_path)
     done = credalchain("predict", "m", "data.csv", "--out", "o.csv", cwd=tmp_path)
     assert "everything is answered" in done.stderr
+
+
+def test_labels_that_are_always_no_do_not_count():
+    """A chain leaves them open: the others would be answered in their place."""
+    X, Y = problem()
+    always_no = np.hstack([Y, np.zeros((len(Y), 2), dtype=int)])
+    chain = CredalChainClassifier(order="given")
+    alone = choose_caution(chain, X, Y, completeness=0.7, random_state=0)
+    beside = choose_caution(chain, X, always_no, completeness=0.7, random_state=0)
+    assert 0.5 < beside.completeness <= 0.7  # of the three others
+    assert beside.value > alone.value / 3

@@ -11,7 +11,8 @@ from scipy import sparse
 from credalchain.bases.protocol import Labels, Rows
 from credalchain.labels import MISSING
 from credalchain.persistence.checks import Description, ModelFileError, names, whole
-from credalchain.preprocessing import Categories, keys_of, named_columns
+from credalchain.preprocessing import Categories, keys_of, learn_categories, named_columns
+from credalchain.progress import track
 
 Model = TypeVar("Model")
 
@@ -153,7 +154,7 @@ def _words_of(name: str, column: Any) -> Categories | None:
     keys, missing = keys_of(declared if declared.ndim == 1 else np.asarray(column), name)
     if keys.dtype.kind == "f" or missing.all():
         return None
-    return Categories(keys if declared.ndim == 1 else np.unique(keys[~missing]))
+    return Categories(keys) if declared.ndim == 1 else learn_categories(keys[~missing], name)
 
 
 def side_by_side(X: Any, more: NDArray[np.float64]) -> Any:
@@ -189,7 +190,7 @@ def fit_each_label(
 ) -> list[Model | None]:
     """``fit(rows, y, earlier)`` for each label, on the rows that have it; None where none has."""
     models: list[Model | None] = []
-    for j, earlier in enumerate(before):
+    for j, earlier in enumerate(track(before, "labels", len(before))):
         rows = np.flatnonzero(Y[:, j] != MISSING)
         models.append(fit(rows, Y[rows, j], earlier) if len(rows) else None)
     return models

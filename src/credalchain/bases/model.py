@@ -1,7 +1,7 @@
 """A fitted base, and how it is asked label by label: in chunks of rows, along the chain."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,6 +33,7 @@ class ChainModel(ABC):
     serves_any_order = False  # whether ``Request.order`` may be any, whatever it was fitted for
     shares_encoding = False  # whether its models encode alike: an ensemble then encodes once
     rows_at_once = 4096
+    why_no_reasons = "this model does not say what each feature adds"  # if not contributions
 
     @property
     def nested(self) -> bool:
@@ -56,11 +57,12 @@ class ChainModel(ABC):
         return {}
 
     def contributions(
-        self, encoded: Any, j: int, history: Labels, *, s: float, strategy: Strategy
-    ) -> list[Contribution] | None:
-        """What the bounds of label j of a single row are made of; None if they are not a sum.
+        self, encoded: Any, places: Sequence[tuple[int, Labels]], *, s: float, strategy: Strategy
+    ) -> list[list[Contribution]] | None:
+        """What bounds of a single row are made of; None if they are not a sum.
 
-        ``history`` (m,) holds 0, 1 or -1 (left open) for labels before j, UNDECIDED for the others.
+        ``places`` are labels j, each with its history (m,): 0, 1 or -1 (left open) for labels
+        before j, UNDECIDED for the others.
         """
         return None
 

@@ -3,27 +3,35 @@
 import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self, overload
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    check_consistent_length,
+    check_is_fitted,
+)
 
+from credalchain.bases.model import ChainModel
 from credalchain.bases.protocol import Labels, Order, Request
-from credalchain.chunks.dask_parts import DaskParts, as_parts, is_dask
+from credalchain.chunks.dask_parts import DaskParts, as_parts
 from credalchain.chunks.trees import SAMPLE_SIZE, Sampled, sample_parts
 from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
 from credalchain.labels import MISSING
 from credalchain.metrics import utility_65
-from credalchain.preprocessing import read_table
-from credalchain.strategies import get_strategy
+from credalchain.preprocessing import is_dask, read_table
+from credalchain.progress import show_progress
+from credalchain.strategies import Strategy, get_strategy
 from credalchain.text import visible
+from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike
 from credalchain.validation import check_n_jobs, check_s, check_thresholds, check_whole
 
 
@@ -53,6 +61,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     strategy: Any = "branching"
     threshold: Any
     n_jobs: int | None
+    verbose: int
     random_state: Any
     order_: Order | None
     model_: Any
@@ -60,7 +69,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     # -- fitting -----------------------------------------------------------------------
 
-    def fit(self, X: Any, Y: Any) -> Any:
+    def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
         """Learn from rows with labels, some of which may be missing.
 
         Parameters
@@ -70,24 +79,20 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             (as in ``fit_chunks``), where what is learned can be counted.
         Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
             0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
-            distinct values works as a single label. A dask collection if X is one.
+            distinct values works as a single label. A dask collection if X is one. Or a list
+            of lists of label names, such as ``[["rock", "pop"], []]``.
 
         Returns
         -------
         self
-
-        Notes
-        -----
-        ``sample_weight`` is not supported: the model is made of whole counts. Repeat rows
-        instead.
         """
         if is_dask(X):
             return self._fit_from(DaskParts(X, Y))
-        self._fit_first(X, Y)
+        self._fit_in_memory(X, Y)
         self._warn_of_never_observed()
         return self
 
-    def fit_chunks(self, chunks: Any, *, sample_size: int | None = None) -> Any:
+    def fit_chunks(self, chunks: ChunksLike, *, sample_size: int | None = None) -> Self:
         """Learn from data that does not fit into memory, one chunk after the other.
 
         Counts are those of all rows. Bins of numeric columns, or trees, are learned from a sample
@@ -99,18 +104,25 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         ----------
         chunks : iterable of (X, Y), callable that gives one, or a pair of dask collections
             Gone through two or three times, so an iterator has to come from a callable; once
-            if bins are given.
+            if bins are given. Or an object of another engine that adds up over its own parts,
+            with the methods of ``credalchain.chunks.parts.Parts``.
         sample_size : int, default=None
             None means 100000 rows for bins, 20000 for trees.
         """
         return self._fit_from(as_parts(chunks), sample_size)
 
-    def _fit_from(self, parts: Any, sample_size: int | None = None) -> Any:
+    def _fit_from(self, parts: Any, sample_size: int | None = None) -> Self:
         if sample_size is not None:
             check_whole("sample_size", sample_size)
-        self._fit_parts(parts, sample_size)
+        with show_progress(self.verbose):
+            self._fit_parts(parts, sample_size)
         self._warn_of_never_observed()
         return self
+
+    @property
+    def can_fit_chunks(self) -> bool:
+        """Whether ``fit_chunks`` works, or all rows are needed in memory."""
+        return True
 
     def _fit_parts(self, parts: Any, sample_size: int | None) -> None:
         raise TypeError(f"{type(self).__name__} needs all rows in memory.")
@@ -119,7 +131,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         """The rows that trees are grown on; what is known of columns and labels is set."""
         sampled = sample_parts(parts, sample_size or SAMPLE_SIZE)
         names = sampled.feature_names
-        self._take_names(
+        self._set_names(
             sampled.X.shape[1],
             None if names is None else np.array(names, dtype=object),
             sampled.labels.shape[1],
@@ -137,7 +149,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             )
         return sampled
 
-    def _take_names(
+    def _set_names(
         self, n_features: int, feature_names: Any, n_labels: int, label_names: Any
     ) -> None:
         self.targets_ = Targets.of_labels(
@@ -160,7 +172,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
 
-    def _fit_first(self, X: Any, Y: Any, classes: Any = None) -> None:
+    def _fit_in_memory(
+        self, X: Any, Y: Any, *, classes: Any = None, sample_weight: Any = None
+    ) -> None:
         if is_dask(Y):
             raise TypeError("Y is a dask collection and X is not: give both, or Y.compute().")
         X = read_table(self, X, reset=True)
@@ -172,7 +186,10 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         self.targets_, labels = Targets.learn(Y, classes)
         check_consistent_length(X, labels)
         self.check_parameters()
-        self.model_ = self._learn(X, labels)
+        if sample_weight is not None:
+            X, labels = repeat_rows(X, labels, sample_weight)
+        with show_progress(self.verbose):
+            self.model_ = self._learn(X, labels)
 
     @abstractmethod
     def _learn(self, X: Any, labels: Labels) -> Any:
@@ -182,18 +199,19 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         """Refuse parameters that predictions would refuse."""
         check_s(self.s)
         check_n_jobs(self.n_jobs)
+        check_whole("verbose", self.verbose, at_least=0)
         get_strategy(self.strategy)
         check_thresholds(self.threshold, self.targets_.n_labels)
 
     @classmethod
     def from_model(
         cls,
-        model: Any,
+        model: ChainModel,
         *,
         n_features: int,
         label_names: Iterable[str] | None = None,
         **params: Any,
-    ) -> Any:
+    ) -> Self:
         """A fitted classifier around a model made elsewhere.
 
         Parameters
@@ -244,7 +262,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     # -- asking the model ----------------------------------------------------------------
 
-    def encode(self, X: Any) -> Any:
+    def encode(self, X: MatrixLike) -> Any:
         """Rows in the form that ``model_.infer`` takes."""
         check_is_fitted(self, "model_")
         return self.model_.encode(read_table(self, X, reset=False))
@@ -254,8 +272,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         encoded: Any,
         *,
         s: Any = None,
-        strategy: Any = None,
-        known: Any = None,
+        strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
+        known: LabelsLike | None = None,
         precise: bool = False,
         wants_bounds: bool = True,
     ) -> Request:
@@ -285,10 +303,37 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             n_jobs=effective_n_jobs(check_n_jobs(self.n_jobs)),
         )
 
+    @overload  # a dask collection is a table, too: the first that fits is meant
+    def infer(  # type: ignore[overload-overlap]
+        self, X: DaskCollection, *, s: float | None = ..., strategy: str | Strategy | None = ...
+    ) -> LazyPrediction: ...
+    @overload
     def infer(
-        self, X: Any, *, s: float | None = None, strategy: Any = None, known: Any = None
-    ) -> Any:
-        """Labels and bounds: the primitive from which the predict methods derive.
+        self,
+        X: MatrixLike,
+        *,
+        s: float | None = ...,
+        strategy: str | Strategy | None = ...,
+        known: LabelsLike | None = ...,
+    ) -> CredalPrediction: ...
+    @overload
+    def infer(
+        self,
+        X: MatrixLike,
+        *,
+        s: float | None = ...,
+        strategy: tuple[str | Strategy, ...],
+        known: LabelsLike | None = ...,
+    ) -> tuple[CredalPrediction, ...]: ...
+    def infer(
+        self,
+        X: MatrixLike,
+        *,
+        s: float | None = None,
+        strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
+        known: LabelsLike | None = None,
+    ) -> CredalPrediction | tuple[CredalPrediction, ...] | LazyPrediction:
+        """Labels and bounds of every row.
 
         Parameters
         ----------
@@ -327,7 +372,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("strategy must be one strategy for a dask collection.")
         return LazyPrediction(self, X, options)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The precise chain (s = 0): always 0 or 1, never left open.
 
         Returns
@@ -341,14 +386,14 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         request = self.request(encoded, s=0.0, precise=True, wants_bounds=False)
         return self.targets_.decode(self.model_.infer(encoded, request).labels[0, 0])
 
-    def predict_partial(self, X: Any) -> Labels:
+    def predict_partial(self, X: MatrixLike) -> Labels:
         """Labels 1, 0, or -1 where the bounds do not settle it: int8, (n_samples, n_labels)."""
         if is_dask(X):
             lazy: Labels = predict_lazily(self, "predict_partial", X, np.int8)
             return lazy
         return np.asarray(self.predict_path(X, [self.s])[0])
 
-    def predict_interval(self, X: Any) -> NDArray[np.float64]:
+    def predict_interval(self, X: MatrixLike) -> NDArray[np.float64]:
         """Lower and upper probability of each label: (n_samples, n_labels, 2).
 
         Conditional on the labels predicted before it in the chain.
@@ -357,7 +402,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             raise TypeError("for a dask collection ask for infer(X).to_frame(intervals=True).")
         return np.asarray(self.infer(X).interval)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
         """P(Y_j = 1) of the precise chain, conditional on its own greedy path.
 
         Returns
@@ -370,7 +415,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         p = self.label_proba(X)
         return self.targets_.decode_proba(p)
 
-    def label_proba(self, X: Any, *, known: Any = None) -> NDArray[np.float64]:
+    def label_proba(self, X: MatrixLike, *, known: LabelsLike | None = None) -> NDArray[np.float64]:
         """P(Y_j = 1) of the precise chain as (n_samples, n_labels), also for a vector.
 
         ``known`` as in ``infer``.
@@ -383,7 +428,21 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         p[:, self.model_.never_observed()] = 0.0  # as predict says
         return p
 
-    def predict_path(self, X: Any, values: Iterable[float], *, strategy: Any = None) -> Any:
+    @overload
+    def predict_path(
+        self, X: MatrixLike, values: Iterable[float], *, strategy: str | Strategy | None = ...
+    ) -> Labels: ...
+    @overload
+    def predict_path(
+        self, X: MatrixLike, values: Iterable[float], *, strategy: tuple[str | Strategy, ...]
+    ) -> tuple[Labels, ...]: ...
+    def predict_path(
+        self,
+        X: MatrixLike,
+        values: Iterable[float],
+        *,
+        strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
+    ) -> Labels | tuple[Labels, ...]:
         """Partial predictions for many values of s: int8, (n_values, n_samples, n_labels).
 
         Parameters
@@ -405,11 +464,27 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             labels = np.empty(shape, dtype=np.int8)
         return tuple(labels) if isinstance(strategy, (tuple, list)) else labels[0]
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: MatrixLike, y: LabelsLike) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
         check_is_fitted(self, "model_")
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
-    def read_labels(self, Y: Any) -> Labels:
+    def read_labels(self, Y: LabelsLike) -> Labels:
         """True labels of new rows, in the form of ``predict_partial``: int8, -1 for missing."""
         return self.targets_.encode(Y)
+
+
+def repeat_rows(X: Any, labels: Labels, sample_weight: Any) -> tuple[Any, Labels]:
+    """Every row as often as its weight says: whole numbers, since models are made of counts."""
+    weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
+    fractions = np.flatnonzero(weights != np.floor(weights))
+    if len(fractions):
+        row = int(fractions[0])
+        raise ValueError(
+            "sample_weight must be whole numbers, how often each row counts, got "
+            f"{weights[row]:g} for row {row}."
+        )
+    if not weights.any():  # older scikit-learn lets it pass
+        raise ValueError("sample_weight must have at least one non-zero number, got only 0.")
+    rows = np.repeat(np.arange(len(labels)), weights.astype(np.int64))
+    return take_rows(X, rows), labels[rows]

@@ -1,11 +1,10 @@
 """The same without a chain: each label by itself."""
 
-from typing import Any
-
 import numpy as np
 
-from credalchain.bases.protocol import Order
+from credalchain.bases.protocol import CredalBase, Order
 from credalchain.estimators.chained import ChainedClassifier
+from credalchain.typing import RandomStateLike, VectorLike
 
 
 class CredalBinaryRelevanceClassifier(ChainedClassifier):
@@ -24,13 +23,14 @@ class CredalBinaryRelevanceClassifier(ChainedClassifier):
         Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
     n_jobs : int, default=None
         Threads used when predicting, as in joblib.
+    verbose : int, default=0
+        1 shows how far fitting has come, on stderr.
     random_state : int, RandomState or None, default=None
         For bases that need randomness.
 
     Notes
     -----
-    ``sample_weight`` is not supported: the model is made of whole counts. Attributes are
-    those of :class:`CredalChainClassifier`.
+    Attributes are those of :class:`CredalChainClassifier`.
 
     Examples
     --------
@@ -44,17 +44,19 @@ class CredalBinaryRelevanceClassifier(ChainedClassifier):
 
     def __init__(
         self,
-        base: Any = None,
+        base: CredalBase | None = None,
         *,
         s: float = 2.0,
-        threshold: Any = 0.5,
+        threshold: float | VectorLike = 0.5,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.base = base
         self.s = s
         self.threshold = threshold
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order:

@@ -1,11 +1,11 @@
 """The credal classifier chain."""
 
-from typing import Any
-
 import numpy as np
 
-from credalchain.bases.protocol import Order
+from credalchain.bases.protocol import CredalBase, Order
 from credalchain.estimators.chained import ChainedClassifier
+from credalchain.strategies import Strategy
+from credalchain.typing import RandomStateLike, VectorLike
 from credalchain.validation import check_order
 
 
@@ -34,6 +34,8 @@ class CredalChainClassifier(ChainedClassifier):
         Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
     n_jobs : int, default=None
         Threads used when predicting, as in joblib.
+    verbose : int, default=0
+        1 shows how far fitting has come, on stderr.
     random_state : int, RandomState or None, default=None
         Seeds the random order.
 
@@ -50,10 +52,6 @@ class CredalChainClassifier(ChainedClassifier):
         Only if X had column names that are all strings.
     nested_ : bool
         Whether a larger s can only leave more labels open.
-
-    Notes
-    -----
-    ``sample_weight`` is not supported: the model is made of whole counts.
 
     References
     ----------
@@ -74,14 +72,15 @@ class CredalChainClassifier(ChainedClassifier):
 
     def __init__(
         self,
-        base: Any = None,
+        base: CredalBase | None = None,
         *,
         s: float = 2.0,
-        strategy: Any = "branching",
-        order: Any = "random",
-        threshold: Any = 0.5,
+        strategy: str | Strategy = "branching",
+        order: str | VectorLike = "random",
+        threshold: float | VectorLike = 0.5,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.base = base
         self.s = s
@@ -89,6 +88,7 @@ class CredalChainClassifier(ChainedClassifier):
         self.order = order
         self.threshold = threshold
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order | None:

@@ -1,19 +1,20 @@
 """Classifiers over a base: what is learned, label by label, is the base's."""
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Self
 
 from sklearn.base import clone
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
-from credalchain.bases.naive import NaiveCredal
+from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.bases.protocol import Labels
 from credalchain.chunks import counting
 from credalchain.chunks.trees import ChainCounter, count_others
-from credalchain.estimators.base import CredalClassifier
-from credalchain.preprocessing import read_table
+from credalchain.estimators.base import CredalClassifier, repeat_rows
+from credalchain.preprocessing import Discretizer, is_dask, read_table
+from credalchain.typing import LabelsLike, MatrixLike, VectorLike
 
 
 def _supports_partial_fit(classifier: Any) -> bool:
@@ -26,8 +27,47 @@ class ChainedClassifier(CredalClassifier):
 
     base: Any
 
+    def fit(self, X: MatrixLike, Y: LabelsLike, sample_weight: VectorLike | None = None) -> Self:
+        """Learn from rows with labels, some of which may be missing.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            NaN is a missing value. A dask array or data frame is counted partition by partition
+            (as in ``fit_chunks``), where what is learned can be counted.
+        Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
+            0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
+            distinct values works as a single label. A dask collection if X is one. Or a list
+            of lists of label names, such as ``[["rock", "pop"], []]``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Whole numbers: how often each row counts. The same as repeating rows, exactly.
+
+        Returns
+        -------
+        self
+        """
+        if sample_weight is None:
+            return super().fit(X, Y)
+        if is_dask(X):
+            raise ValueError("sample_weight must be None for a dask collection: repeat its rows.")
+        self._check_weights_allowed()
+        self._fit_in_memory(X, Y, sample_weight=sample_weight)
+        self._warn_of_never_observed()
+        return self
+
+    def _check_weights_allowed(self) -> None:
+        reason = getattr(self.base, "no_sample_weight", "")
+        if reason:
+            raise ValueError(f"sample_weight must be None with this base: {reason}")
+
     @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]
-    def partial_fit(self, X: Any, Y: Any, classes: Any = None) -> Any:
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        Y: LabelsLike,
+        classes: VectorLike | None = None,
+        sample_weight: VectorLike | None = None,
+    ) -> Self:
         """Add rows to what was learned; the first call also learns the bins.
 
         Equals ``fit`` on all rows together where the bins would be the same (always with
@@ -39,22 +79,34 @@ class ChainedClassifier(CredalClassifier):
         classes : array-like of two values, optional
             Only for a vector ``Y``, at the first call: all its values, if that call may not
             show both.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in ``fit``.
         """
         if not hasattr(self, "model_"):
-            self._fit_first(X, Y, classes)
+            self._fit_in_memory(X, Y, classes=classes, sample_weight=sample_weight)
             return self
         X = read_table(self, X, reset=False)
         labels = self.targets_.encode(Y)
         check_consistent_length(X, labels)
+        if sample_weight is not None:
+            X, labels = repeat_rows(X, labels, sample_weight)
         if not hasattr(self.model_, "update"):
             raise AttributeError(f"the base {self.base!r} cannot learn from more rows.")
         self.model_ = self.model_.update(X, labels)
         self.__dict__.pop("learned_from_", None)
         return self
 
+    @property
+    def can_fit_chunks(self) -> bool:
+        """Whether the base learns from counts, or counts more rows than it was grown on."""
+        base = self.unfitted_base()
+        return bool(
+            getattr(base, "learns_from_counts", False) or getattr(base, "counts_more_rows", False)
+        )
+
     def _fit_parts(self, parts: Any, sample_size: int | None) -> None:
         base = self.unfitted_base()
-        if hasattr(base, "unfitted_discretizer"):
+        if getattr(base, "learns_from_counts", False):
             self._fit_counts(parts, base, sample_size or counting.SAMPLE_SIZE)
         elif getattr(base, "counts_more_rows", False):
             sampled = self._take_sample(parts, sample_size)
@@ -70,7 +122,7 @@ class ChainedClassifier(CredalClassifier):
     def _fit_counts(self, parts: Any, base: Any, sample_size: int) -> None:
         found = counting.count_parts(parts, base.unfitted_discretizer(), sample_size)
         names = getattr(found.discretizer, "feature_names_in_", None)
-        self._take_names(found.counts.n_features, names, found.counts.n_labels, found.label_names)
+        self._set_names(found.counts.n_features, names, found.counts.n_labels, found.label_names)
         self._take_counted(base.from_counts(found.counts, found.discretizer))
         self.learned_from_ = found.bins
 
@@ -88,12 +140,12 @@ class ChainedClassifier(CredalClassifier):
     @classmethod
     def from_counts(
         cls,
-        counts: Any,
+        counts: ChainCounts,
         *,
-        discretizer: Any = None,
+        discretizer: Discretizer | None = None,
         label_names: Iterable[str] | None = None,
         **params: Any,
-    ) -> Any:
+    ) -> Self:
         """A fitted classifier from counts made elsewhere.
 
         Parameters
@@ -113,7 +165,7 @@ class ChainedClassifier(CredalClassifier):
         self = cls.from_model(
             model, n_features=model.counts.n_features, label_names=label_names, **params
         )
-        if hasattr(discretizer, "feature_names_in_"):
+        if discretizer is not None and hasattr(discretizer, "feature_names_in_"):
             self.feature_names_in_ = discretizer.feature_names_in_
         return self
 

@@ -4,7 +4,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any
+from typing import Any, Self, overload
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -15,7 +15,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.protocol import Answer, Exactness, Labels, Ranks, uniform_exactness
-from credalchain.chunks.dask_parts import is_dask
 from credalchain.estimators.base import CautiousTagsMixin, CredalClassifier
 from credalchain.estimators.calibration import best_exponent, sharpened
 from credalchain.estimators.folds import fitted_folds
@@ -27,7 +26,9 @@ from credalchain.estimators.targets import Targets
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
 from credalchain.odds import log_odds, probabilities
-from credalchain.preprocessing import as_rows
+from credalchain.preprocessing import as_rows, is_dask
+from credalchain.progress import show_progress
+from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike, RandomStateLike
 from credalchain.validation import check_choice, check_s, check_whole
 
 FloatArray = NDArray[np.float64]
@@ -74,7 +75,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     n_jobs : int, default=None
         Workers of the default estimator, as in joblib; one that is given has its own.
     verbose : int, default=0
-        1 shows how far the default estimator has come.
+        1 shows how far fitting has come, on stderr.
     random_state : int, RandomState or None, default=None
         Seeds the draws, and the default estimator.
 
@@ -108,7 +109,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: BaseEstimator | None = None,
         reward: float = 0.5,
         *,
         calibration_folds: int | None = 3,
@@ -117,7 +118,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         n_samples: int = 200,
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.estimator = estimator
         self.reward = reward
@@ -129,24 +130,33 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: Any, Y: Any) -> "JointDecision":
+    def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
         """Fit the estimator inside, and learn how far its probabilities can be believed."""
         self._check()
         self._check_sampled()
         if is_dask(X):
             return self._fit_uncalibrated(lambda estimator: estimator.fit(X, Y))
         X = as_rows(X)
-        self._take(self._unfitted().fit(X, Y))
-        if self.calibration_folds is not None and not self._has_joint_model():
-            labels = self.estimator_.read_labels(Y)
-            self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
+        with show_progress(self.verbose):
+            self._take(self._unfitted().fit(X, Y))
+            if self.calibration_folds is not None and not self._has_joint_model():
+                labels = self.estimator_.read_labels(Y)
+                self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
         return self
 
     def _check_sampled(self) -> None:
         if self.joint == "sampled" and isinstance(self._unfitted(), CredalJointForest):
             raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
 
-    def fit_chunks(self, chunks: Any, *, sample_size: int | None = None) -> "JointDecision":
+    @property
+    def can_fit_chunks(self) -> bool:
+        """Whether ``fit_chunks`` works, or all rows are needed in memory."""
+        unfitted = self._unfitted()
+        if not isinstance(unfitted, CredalJointForest) and self.calibration_folds is not None:
+            return False  # folds need all rows
+        return bool(unfitted.can_fit_chunks)
+
+    def fit_chunks(self, chunks: ChunksLike, *, sample_size: int | None = None) -> Self:
         """Fit the estimator inside on data that does not fit into memory; see its ``fit_chunks``.
 
         For the default estimator, or with ``calibration_folds=None``.
@@ -157,7 +167,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             lambda estimator: estimator.fit_chunks(chunks, sample_size=sample_size)
         )
 
-    def _fit_uncalibrated(self, fit: Callable[[Any], Any]) -> "JointDecision":
+    def _fit_uncalibrated(self, fit: Callable[[Any], Any]) -> Self:
         unfitted = self._unfitted()
         if self.calibration_folds is not None and not isinstance(unfitted, CredalJointForest):
             raise ValueError(
@@ -174,7 +184,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return found
 
     @classmethod
-    def from_fitted(cls, estimator: Any, **params: Any) -> "JointDecision":
+    def from_fitted(cls, estimator: BaseEstimator, **params: Any) -> Self:
         """A fitted decision over a classifier that is fitted already; ``exponent_`` is 1."""
         self = cls(estimator, **params)
         self._check()
@@ -240,7 +250,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         found: Targets = self.estimator_.targets_
         return found
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Every label answered: by the likeliest label vector, or the estimator's ``predict``."""
         check_is_fitted(self, "estimator_")
         if is_dask(X):
@@ -251,7 +261,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         answers = np.where(self.estimator_.model_.never_observed(), 0, self.decide(X).answers)
         return np.asarray(self.estimator_.targets_.decode(answers))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
         """The estimator's own."""
         check_is_fitted(self, "estimator_")
         if is_dask(X):
@@ -259,7 +269,21 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             return lazy
         return np.asarray(self.estimator_.predict_proba(X))
 
-    def infer(self, X: Any, *, reward: float | None = None, known: Any = None) -> Any:
+    @overload  # a dask collection is a table, too: the first that fits is meant
+    def infer(  # type: ignore[overload-overlap]
+        self, X: DaskCollection, *, reward: float | None = ...
+    ) -> LazyPrediction: ...
+    @overload
+    def infer(
+        self, X: MatrixLike, *, reward: float | None = ..., known: LabelsLike | None = ...
+    ) -> CredalPrediction: ...
+    def infer(
+        self,
+        X: MatrixLike,
+        *,
+        reward: float | None = None,
+        known: LabelsLike | None = None,
+    ) -> CredalPrediction | LazyPrediction:
         """Labels decided jointly, with the (calibrated) probabilities they were decided from.
 
         Parameters
@@ -290,7 +314,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         answer = Answer(labels[None], bounds[None, None], exactness, interval)
         return CredalPrediction.from_answer(answer, 0, self.label_names_.tolist(), X)
 
-    def predict_partial(self, X: Any, *, known: Any = None) -> Labels:
+    def predict_partial(self, X: MatrixLike, *, known: LabelsLike | None = None) -> Labels:
         """Labels 1, 0, or -1 where answering is not worth its risk: int8, (n, m).
 
         ``known`` (n, m) holds labels that were answered already, -1 elsewhere.
@@ -301,29 +325,31 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             return lazy
         return np.asarray(self.predict_path(X, [self.reward], known=known)[0])
 
-    def predict_interval(self, X: Any) -> FloatArray:
+    def predict_interval(self, X: MatrixLike) -> FloatArray:
         """Lower and upper probability of each label: (n, m, 2). Equal with ``bounds="precise"``."""
         if is_dask(X):
             raise TypeError("for a dask collection ask for infer(X).to_frame(intervals=True).")
         return np.asarray(self.infer(X).interval)
 
-    def predict_path(self, X: Any, values: Iterable[float], *, known: Any = None) -> Labels:
+    def predict_path(
+        self, X: MatrixLike, values: Iterable[float], *, known: LabelsLike | None = None
+    ) -> Labels:
         """Partial predictions for many rewards: int8, (n_values, n, m)."""
         if not np.iterable(values):
             raise ValueError(f"values must be several rewards, got {values!r}.")
         return self.decide(X, known=known).labels(values)
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: MatrixLike, y: LabelsLike) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
         check_is_fitted(self, "estimator_")
         return utility_65(self.estimator_.read_labels(y), self.predict_partial(X))
 
-    def read_labels(self, Y: Any) -> Labels:
+    def read_labels(self, Y: LabelsLike) -> Labels:
         """True labels of new rows, in the form of ``predict_partial``."""
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.read_labels(Y))
 
-    def decide(self, X: Any, *, known: Any = None) -> "Decided":
+    def decide(self, X: MatrixLike, *, known: LabelsLike | None = None) -> "Decided":
         """What to answer for every reward: the answer to each label, and its price."""
         check_is_fitted(self, "estimator_")
         self._check()

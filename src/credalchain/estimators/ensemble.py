@@ -1,14 +1,18 @@
 """CredalChainEnsemble: several chains in random orders, averaged."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from credalchain.bases.ensemble import EnsembleModel
-from credalchain.bases.protocol import Labels, Order
+from credalchain.bases.model import ChainModel
+from credalchain.bases.protocol import CredalBase, Labels, Order
 from credalchain.estimators.chained import ChainedClassifier
+from credalchain.progress import track
+from credalchain.strategies import Strategy
+from credalchain.typing import RandomStateLike, VectorLike
 from credalchain.validation import check_whole
 
 
@@ -33,6 +37,8 @@ class CredalChainEnsemble(ChainedClassifier):
         Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
     n_jobs : int, default=None
         Processes used when fitting and threads when predicting, as in joblib.
+    verbose : int, default=0
+        1 shows how far fitting has come, on stderr.
     random_state : int, RandomState or None, default=None
         Seeds the orders and the base.
 
@@ -62,14 +68,15 @@ class CredalChainEnsemble(ChainedClassifier):
 
     def __init__(
         self,
-        base: Any = None,
+        base: CredalBase | None = None,
         *,
         n_chains: int = 10,
         s: float = 2.0,
-        strategy: Any = "branching",
-        threshold: Any = 0.5,
+        strategy: str | Strategy = "branching",
+        threshold: float | VectorLike = 0.5,
         n_jobs: int | None = None,
-        random_state: Any = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.base = base
         self.n_chains = n_chains
@@ -77,13 +84,14 @@ class CredalChainEnsemble(ChainedClassifier):
         self.strategy = strategy
         self.threshold = threshold
         self.n_jobs = n_jobs
+        self.verbose = verbose
         self.random_state = random_state
 
     @classmethod
-    def from_model(cls, model: Any, **params: Any) -> Any:
+    def from_model(cls, model: ChainModel | EnsembleModel, **params: Any) -> Self:
         """A fitted ensemble around a model made elsewhere that serves every order of the labels.
 
-        See :meth:`CredalChainClassifier.from_model`. An :class:`EnsembleModel` is taken as it is.
+        See :meth:`CredalChainClassifier.from_model`. An ``EnsembleModel`` is taken as it is.
         """
         if isinstance(model, EnsembleModel):
             self = super().from_model(model, **params)
@@ -111,10 +119,11 @@ class CredalChainEnsemble(ChainedClassifier):
             return EnsembleModel([model] * len(self.orders_), self.orders_)
         seeds = rng.randint(2**31 - 1, size=len(self.orders_))  # the same for any n_jobs
         # processes, as forests fitted on several threads trip over each other's warning filters
-        models = Parallel(n_jobs=self.n_jobs)(
+        fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(base.fit_chain)(X, labels, order, chained=True, rng=np.random.RandomState(seed))
             for order, seed in zip(self.orders_, seeds, strict=True)
         )
+        models = list(track(fitted, "chains", len(self.orders_)))
         return EnsembleModel(models, self.orders_)
 
     def _draw_orders(self, n_labels: int, rng: np.random.RandomState) -> None:

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing as take_rows
 
 from credalchain.bases.protocol import Rows
+from credalchain.progress import track
 
 
 class FittedFold(NamedTuple):
@@ -21,6 +22,7 @@ def fitted_folds(
     estimators: Iterable[Any], X: Any, Y: Any, splits: Iterable[tuple[Rows, Rows]]
 ) -> Iterator[FittedFold]:
     """Cross-validation, fold by fold: a clone of the next estimator for each (train, test)."""
-    for (train, test), estimator in zip(splits, estimators, strict=False):
+    pairs = list(zip(splits, estimators, strict=False))
+    for (train, test), estimator in track(pairs, "folds", len(pairs)):
         fitted = clone(estimator).fit(take_rows(X, train), take_rows(Y, train))
         yield FittedFold(test, take_rows(X, test), fitted)

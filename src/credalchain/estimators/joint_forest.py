@@ -1,12 +1,13 @@
 """CredalJointForest: one forest for all labels, whose leaves keep whole label vectors."""
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils import check_random_state
 
@@ -34,7 +35,8 @@ from credalchain.bases.protocol import Labels, Request
 from credalchain.chunks.trees import count_others
 from credalchain.estimators.base import CredalClassifier
 from credalchain.labels import MISSING, as_labels
-from credalchain.progress import Progress
+from credalchain.strategies import Strategy
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
 from credalchain.validation import check_choice, check_s, check_whole
 
 _READINGS = ("ignorable", "conservative")  # of missing labels
@@ -89,6 +91,11 @@ class CredalJointForest(CredalClassifier):
     model_, classes_, label_names_, n_labels_, n_features_in_, feature_names_in_, nested_
         As in :class:`CredalChainClassifier`.
 
+    Notes
+    -----
+    There is no ``sample_weight``: shares are learned out of bag, and a repeated row would be in and
+    out of the bag at once.
+
     References
     ----------
     P. Walley, Inferences from multinomial data: learning about a bag of marbles, Journal of the
@@ -112,15 +119,15 @@ class CredalJointForest(CredalClassifier):
 
     def __init__(
         self,
-        forest: Any = None,
+        forest: BaseEstimator | None = None,
         *,
-        members: Any = None,
+        members: Sequence[BaseEstimator] | None = None,
         missing: str = "ignorable",
         s: float = 0.5,
-        threshold: Any = 0.5,
+        threshold: float | VectorLike = 0.5,
         n_jobs: int | None = None,
         verbose: int = 0,
-        random_state: Any = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.forest = forest
         self.members = members
@@ -147,7 +154,6 @@ class CredalJointForest(CredalClassifier):
     def check_parameters(self) -> None:
         super().check_parameters()
         check_choice("missing", self.missing, _READINGS)
-        check_whole("verbose", self.verbose, at_least=0)
         self.unfitted_forest()
         self._unfitted_members()
 
@@ -212,7 +218,6 @@ class CredalJointForest(CredalClassifier):
             fill_missing(forest, numbers, labels, n_jobs=n_jobs, seed=seed),
             n_jobs=n_jobs,
             seed=seed,
-            progress=Progress("trees", shown=self.verbose > 0),
         )
         if count is not None:
             grown = grown._replace(leaves=self._count_others(grown, numbers, labels, count))
@@ -259,6 +264,10 @@ class CredalJointForest(CredalClassifier):
             if (others.vectors == MISSING).any():
                 others = count(LeafCounter(grown.trees, observed))
                 assert others is not None
+        if others.level:
+            self.learned_from_ = self.learned_from_.replace(
+                "over all rows", f"over 1 row in {2**others.level}, which keeps them in memory"
+            )
         return with_counts(leaves, others)
 
     def _fit_members(
@@ -287,14 +296,25 @@ class CredalJointForest(CredalClassifier):
             fitted.append((found[0], scores))
         return fitted
 
-    def request(self, encoded: Any, *, strategy: Any = None, **options: Any) -> Request:
+    def request(
+        self,
+        encoded: Any,
+        *,
+        strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
+        **options: Any,
+    ) -> Request:
         """What ``model_.infer`` is asked; a joint model has no strategy."""
         if strategy is not None:
             raise ValueError("CredalJointForest has no chain, so strategy must be None.")
         return super().request(encoded, **options)
 
     def event_interval(
-        self, X: Any, event: Any, *, s: float | None = None, known: Any = None
+        self,
+        X: MatrixLike,
+        event: Any,
+        *,
+        s: float | None = None,
+        known: LabelsLike | None = None,
     ) -> NDArray[np.float64]:
         """Lower and upper probability of an event about the labels, (n, 2).
 

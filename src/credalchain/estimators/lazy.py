@@ -34,7 +34,7 @@ class LazyPrediction:
         return map_parts(self.classifier, infer_labels, self.X, names, np.int8, self.options)
 
     def to_frame(self, *, intervals: bool = False) -> Any:
-        """A dask data frame like that of :meth:`CredalPrediction.to_frame`."""
+        """A dask data frame like that of :meth:`credalchain.CredalPrediction.to_frame`."""
         if hasattr(self.X, "chunks"):
             raise TypeError("to_frame is for data frames; for an array ask for labels.")
         m = len(self.label_names)

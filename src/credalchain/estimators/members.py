@@ -30,12 +30,15 @@ class SampledChains(BaseEstimator):
         For its share: how well it does on rows that it was not fitted on.
     """
 
-    def __init__(self, estimator: Any = None, *, n_samples: int = 100, n_folds: int = 3) -> None:
+    def __init__(
+        self, estimator: BaseEstimator | None = None, *, n_samples: int = 100, n_folds: int = 3
+    ) -> None:
         self.estimator = estimator
         self.n_samples = n_samples
         self.n_folds = n_folds
 
     def check_parameters(self) -> None:
+        """Refuse values that cannot be used, before anything is fitted."""
         check_whole("n_samples", self.n_samples)
         check_whole("n_folds", self.n_folds, at_least=2)
         chains = (CredalChainClassifier, CredalChainEnsemble, type(None))
@@ -78,7 +81,9 @@ class DrawnVectors:
     name = "chains"
     is_exact = False  # draws
 
-    def __init__(self, classifier: Any, vectors: Labels, n_samples: int, seed: int) -> None:
+    def __init__(
+        self, classifier: BaseEstimator, vectors: Labels, n_samples: int, seed: int
+    ) -> None:
         self.classifier, self.vectors = classifier, vectors
         self.n_samples, self.seed = n_samples, seed
 

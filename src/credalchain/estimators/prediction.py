@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,7 +12,12 @@ from credalchain import html
 from credalchain.bases.protocol import Answer, Exactness, Ranks
 from credalchain.labels import ABSTAIN
 from credalchain.odds import probabilities
+from credalchain.shown import and_more, most_telling
 from credalchain.text import visible
+from credalchain.typing import MatrixLike
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 ABSTAIN_TEXT = "*"
 _EXACTNESS = list(Exactness)
@@ -51,7 +56,7 @@ class CredalPrediction:
 
     @classmethod
     def from_answer(
-        cls, answer: Answer, strategy: int, label_names: Iterable[str], X: Any
+        cls, answer: Answer, strategy: int, label_names: Iterable[str], X: MatrixLike
     ) -> "CredalPrediction":
         """What a model answered about the rows of ``X`` by one strategy, for the first s."""
         assert answer.log_odds is not None
@@ -84,10 +89,12 @@ class CredalPrediction:
 
     @property
     def lower(self) -> NDArray[np.float64]:
+        """Lower probability of each label, (n, m)."""
         return self.interval[..., 0]
 
     @property
     def upper(self) -> NDArray[np.float64]:
+        """Upper probability of each label, (n, m)."""
         return self.interval[..., 1]
 
     @property
@@ -95,7 +102,7 @@ class CredalPrediction:
         """Which labels were left open, (n, m)."""
         return np.asarray(self.labels == ABSTAIN)
 
-    def to_frame(self, *, intervals: bool = False) -> Any:
+    def to_frame(self, *, intervals: bool = False) -> "pd.DataFrame":
         """A pandas data frame with ``pd.NA`` for a label left open.
 
         Parameters
@@ -126,27 +133,24 @@ class CredalPrediction:
         return np.array(["0", "1", ABSTAIN_TEXT])[self.labels]
 
     def _repr_html_(self) -> str:
-        """As the pictures show it, for notebooks: labels that are open in most rows first."""
+        """As the pictures show it, for notebooks: of many labels those that are open first."""
         n, m = self.labels.shape
-        shown = np.argsort(-self.abstained.sum(axis=0), kind="stable")[:_MOST_LABELS]
+        rows = range(min(n, _MOST_ROWS))
+        shown = most_telling(self.labels[rows], self.interval[rows], _MOST_LABELS).tolist()
         head = f"{n} rows, {m} labels, {int(self.abstained.sum())} left open"
-        if m > len(shown):
-            head += f"; {len(shown)} labels shown, and {m - len(shown)} more"
-        if n > _MOST_ROWS:
-            head += f"; {_MOST_ROWS} rows shown, and {n - _MOST_ROWS} more"
-        rows = []
-        for i in range(min(n, _MOST_ROWS)):
-            name = i if self.index is None else self.index[i]
-            cells = [
-                html.answer(int(self.labels[i, j]))
-                + html.interval(
-                    int(self.labels[i, j]), float(self.lower[i, j]), float(self.upper[i, j])
-                )
-                for j in shown.tolist()
-            ]
-            rows.append([html.text(name), *cells])
-        names = ["", *(visible(self.label_names[j]) for j in shown.tolist())]
-        return html.page(html.words(head), html.table(names, rows))
+        for n_shown, n_all, what in ((len(shown), m, "labels"), (len(rows), n, "rows")):
+            if n_all > n_shown:
+                head += f"; {n_shown} {what} shown, {and_more(n_shown, n_all)}"
+        cells = []
+        for i in rows:
+            name = html.name_of(i if self.index is None else self.index[i])
+            cells.append([name, *(self._cell_as_html(i, j) for j in shown)])
+        names = ["", *(self.label_names[j] for j in shown)]
+        return html.page(html.words(head), html.table(names, cells))
+
+    def _cell_as_html(self, i: int, j: int) -> str:
+        y = int(self.labels[i, j])
+        return html.answer(y) + html.interval(y, float(self.lower[i, j]), float(self.upper[i, j]))
 
     def __len__(self) -> int:
         return len(self.labels)

@@ -1,23 +1,23 @@
 """Label vectors drawn from chains."""
 
-from typing import Any
-
 import numpy as np
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
 from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.protocol import Labels
 from credalchain.labels import UNDECIDED
 from credalchain.odds import probabilities
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
 
 
 def sample_labels(
-    classifier: Any,
-    X: Any,
+    classifier: BaseEstimator,
+    X: MatrixLike,
     n_samples: int,
-    random_state: Any = None,
+    random_state: RandomStateLike = None,
     *,
-    known: Any = None,
+    known: LabelsLike | None = None,
     exponent: float = 1.0,
     alike: bool = False,
 ) -> Labels:

@@ -9,7 +9,15 @@ from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 
 from credalchain.bases.protocol import Labels
-from credalchain.labels import MISSING, as_labels, check_names, column_names, is_missing
+from credalchain.labels import (
+    MISSING,
+    are_label_sets,
+    as_labels,
+    check_names,
+    column_names,
+    is_missing,
+    labels_of_sets,
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,6 +42,9 @@ class Targets:
     @classmethod
     def learn(cls, Y: Any, classes: Any = None) -> tuple["Targets", Labels]:
         """From the labels of the first rows, and these labels as int8 (n, m)."""
+        if are_label_sets(Y):
+            found = sorted({name for row in Y for name in row})
+            return cls.of_labels(len(found), found), labels_of_sets(Y, found)
         if classes is not None and np.array_equal(np.unique(np.asarray(classes)), [0, 1]):
             classes = None
         if not _is_vector(Y):
@@ -58,6 +69,8 @@ class Targets:
         """Labels of further rows: int8 (n, m), -1 for missing."""
         if self.is_vector and _is_vector(Y) and self.classes.tolist() != [0, 1]:
             return self._encode_vector(Y)
+        if are_label_sets(Y):
+            return labels_of_sets(Y, self.names.tolist())
         check_names(Y, self.names.tolist(), "Y")
         labels = as_labels(Y, require_zero=False)
         if labels.shape[1] != self.n_labels:

@@ -11,6 +11,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.joint.codec import PARTS as JOINT_PARTS
 from credalchain.bases.naive.formulas import DENOMINATORS, PRIORS
@@ -58,7 +60,7 @@ TRUSTED_TYPES = sorted(
 """The types of this package in a fitted model, for ``skops.io.load(file, trusted=...)``."""
 
 
-def save_model(classifier: Any, path: str | os.PathLike[str]) -> None:
+def save_model(classifier: BaseEstimator, path: str | os.PathLike[str]) -> None:
     """Write a fitted classifier to a file, whole or not at all.
 
     Parameters

@@ -8,6 +8,7 @@ from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from credalchain.bases.joint.model import JointModel
 from credalchain.labels import ABSTAIN
 from credalchain.model_selection import unwrap
 from credalchain.promises.reading import PILOT, check_rows
@@ -51,6 +52,14 @@ class HeldOut(NamedTuple):
     is_pilot: NDArray[np.bool_]
 
 
+def _number_training_rows(estimator: Any, rows: NDArray[np.int64]) -> None:
+    """Explanations by training rows give their numbers among all rows."""
+    final, _ = unwrap(estimator)
+    model = getattr(getattr(final, "estimator_", final), "model_", None)
+    if isinstance(model, JointModel):
+        model.row_numbers = rows
+
+
 class Judged(NamedTuple):
     """What rows held out say.
 
@@ -91,6 +100,7 @@ def hold_out(
             )
         check_rows(labels[rows], promises)
         estimator = estimator.fit(take_rows(X, train), take_rows(Y, train))
+        _number_training_rows(estimator, train)
     else:
         check_rows(labels, promises)
         check_is_fitted(estimator)

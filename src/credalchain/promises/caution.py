@@ -1,20 +1,25 @@
 """How cautious, by how much is to be answered."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
-from sklearn.base import clone
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing as take_rows
 
+from credalchain.labels import ABSTAIN, label_rows
 from credalchain.metrics import completeness_curve, selective_error
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_rows
 from credalchain.promises.calibration import answers_along, caution_values, check_estimator
+from credalchain.promises.risks import Labels
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
 
 _MOST_HELD_OUT = 2000
-_LEAST_ROWS = 20
+LEAST_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -47,28 +52,57 @@ class CautionChoice:
         )
 
 
+@overload
 def choose_caution(
-    estimator: Any, X: Any, Y: Any, *, completeness: float = 0.8, random_state: Any = None
-) -> CautionChoice:
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    Y: LabelsLike,
+    *,
+    completeness: float = ...,
+    n_rows: int | None = ...,
+    random_state: RandomStateLike = ...,
+) -> CautionChoice: ...
+@overload
+def choose_caution(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    Y: LabelsLike,
+    *,
+    completeness: Sequence[float],
+    n_rows: int | None = ...,
+    random_state: RandomStateLike = ...,
+) -> list[CautionChoice]: ...
+def choose_caution(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    Y: LabelsLike,
+    *,
+    completeness: float | Sequence[float] = 0.8,
+    n_rows: int | None = None,
+    random_state: RandomStateLike = None,
+) -> CautionChoice | list[CautionChoice]:
     """The boldest value of caution that answers no more than a share of the labels.
 
     What s or a reward means depends on the data; what share is answered can be understood. A
     quarter of the rows (at most 2000) is held out to find the value. s is weighed against counts
     of rows, so the value found is multiplied by how many more rows there are in all: it is meant
-    for a fit on all of X. There is no guarantee: for that, see :class:`PromisedClassifier`.
+    for a fit on all of X. Labels that are always yes or always no do not count. There is no
+    guarantee: for that, see :class:`PromisedClassifier`.
 
     Parameters
     ----------
     estimator : unfitted classifier of this package, or a pipeline that ends in one
     X, Y : as in ``fit``
-    completeness : float, default=0.8
-        The share of labels that is to be answered.
+    completeness : float or sequence of float, default=0.8
+        The share of labels that is to be answered, or several.
+    n_rows : int, default=None
+        How many rows the classifier will be fitted to, if X is a sample of them.
     random_state : int, RandomState or None, default=None
         Says which rows are held out.
 
     Returns
     -------
-    CautionChoice
+    CautionChoice, or a list of them
 
     Examples
     --------
@@ -81,27 +115,50 @@ def choose_caution(
     True
     """
     check_estimator(estimator)
-    if not (isinstance(completeness, (int, float)) and 0 < completeness <= 1):
-        raise ValueError(f"completeness must be between 0 and 1, got {completeness!r}.")
-    X = as_rows(X)
-    n = X.shape[0]
-    if n < _LEAST_ROWS:
-        raise ValueError(f"X must have at least {_LEAST_ROWS} rows to hold some out, got {n}.")
+    shares = completeness if isinstance(completeness, Sequence) else [completeness]
+    shares = [_check_share(share) for share in shares]
+    table, labels = as_rows(X), label_rows(Y)
+    n = table.shape[0]
+    if n < LEAST_ROWS:
+        raise ValueError(f"X must have at least {LEAST_ROWS} rows to hold some out, got {n}.")
     n_held_out = min(n // 4, _MOST_HELD_OUT)
     train, test = train_test_split(np.arange(n), test_size=n_held_out, random_state=random_state)
-    fitted = clone(estimator).fit(take_rows(X, np.sort(train)), take_rows(Y, np.sort(train)))
-    final, _ = unwrap(fitted)
-    truth, values = final.read_labels(take_rows(Y, test)), caution_values(fitted, None)
-    answered, right = completeness_curve(truth, answers_along(fitted, take_rows(X, test), values))
-    fitting = np.flatnonzero(answered <= completeness + 1e-9)
-    at = int(fitting[0]) if len(fitting) else int(answered.argmin())
-    labels = answers_along(fitted, take_rows(X, test), values[[at]])[0]
-    scale = n / len(train) if final.caution_parameter == "s" else 1.0
-    return CautionChoice(
-        final.caution_parameter,
-        float(values[at]) * scale,
-        float(answered[at]),
-        float(right[at]),
-        selective_error(truth, labels),
-        len(test),
+    fitted = clone(estimator).fit(
+        take_rows(table, np.sort(train)), take_rows(labels, np.sort(train))
     )
+    final, _ = unwrap(fitted)
+    truth, values = final.read_labels(take_rows(labels, test)), caution_values(fitted, None)
+    path = answers_along(fitted, take_rows(table, test), values)
+    _, right = completeness_curve(truth, path)
+    learned = _both_answers_seen(final.read_labels(take_rows(labels, train)))
+    answered = (path[:, :, learned] != ABSTAIN).mean(axis=(1, 2))
+    scale = (n_rows or n) / len(train) if final.caution_parameter == "s" else 1.0
+    chosen = []
+    for share in shares:
+        fitting = np.flatnonzero(answered <= share + 1e-9)
+        at = int(fitting[0]) if len(fitting) else int(answered.argmin())
+        choice = CautionChoice(
+            final.caution_parameter,
+            float(values[at]) * scale,
+            float(answered[at]),
+            float(right[at]),
+            selective_error(truth, path[at]),
+            len(test),
+        )
+        chosen.append(choice)
+    return chosen if isinstance(completeness, Sequence) else chosen[0]
+
+
+def _both_answers_seen(labels: Labels) -> NDArray[np.bool_]:
+    """Labels (m,) about which something can be learned; all, if there is none.
+
+    A chain leaves a label that is always no open, and others would be answered in its place.
+    """
+    seen = (labels == 0).any(axis=0) & (labels == 1).any(axis=0)
+    return seen if seen.any() else np.ones(labels.shape[1], dtype=bool)
+
+
+def _check_share(share: Any) -> float:
+    if not (isinstance(share, (int, float)) and 0 < share <= 1):
+        raise ValueError(f"completeness must be between 0 and 1, got {share!r}.")
+    return float(share)

@@ -2,19 +2,20 @@
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain.estimators.base import CautiousTagsMixin
 from credalchain.estimators.decision import JointDecision
+from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
-from credalchain.labels import ABSTAIN, MISSING
+from credalchain.labels import ABSTAIN, MISSING, label_rows
 from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_rows
@@ -32,6 +33,7 @@ from credalchain.promises.report import PromiseCheck, PromiseTest
 from credalchain.promises.risks import Labels, counting_rows
 from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import evidence_against
+from credalchain.typing import LabelsLike, MatrixLike, PromiseLike, RandomStateLike, VectorLike
 
 FloatArray = NDArray[np.float64]
 
@@ -108,14 +110,14 @@ default="auto"
 
     def __init__(
         self,
-        estimator: Any = None,
-        promise: Any = None,
+        estimator: BaseEstimator | None = None,
+        promise: PromiseLike | None = None,
         *,
         confidence: float | None = None,
         method: str = "auto",
-        calibration: Any = 0.3,
-        values: Any = None,
-        random_state: Any = None,
+        calibration: float | str | BaseCrossValidator = 0.3,
+        values: VectorLike | None = None,
+        random_state: RandomStateLike = None,
     ) -> None:
         self.estimator = estimator
         self.promise = promise
@@ -127,7 +129,7 @@ default="auto"
 
     # -- fitting ---------------------------------------------------------------------------
 
-    def fit(self, X: Any, Y: Any) -> "PromisedClassifier":
+    def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
         """Fit the estimator to some of the rows, and choose its caution on the others."""
         if Y is None:
             raise ValueError(
@@ -183,7 +185,7 @@ default="auto"
 
     # -- predicting ------------------------------------------------------------------------
 
-    def predict_partial(self, X: Any, *, known: Any = None) -> Labels:
+    def predict_partial(self, X: MatrixLike, *, known: LabelsLike | None = None) -> Labels:
         """Labels 1, 0, or -1 where the promise does not allow an answer: int8, (n, m).
 
         ``known`` (n, m) are labels that were answered already, -1 elsewhere; the promise is about
@@ -211,14 +213,14 @@ default="auto"
         places: list[int] = np.searchsorted(used, np.nan_to_num(self.values_, nan=used[0])).tolist()
         return places
 
-    def infer(self, X: Any, *, known: Any = None) -> Any:
+    def infer(self, X: MatrixLike, *, known: LabelsLike | None = None) -> CredalPrediction:
         """Labels and bounds, a :class:`CredalPrediction`.
 
         ``known`` are labels that were answered already; the promise is about rows without them.
         """
         check_is_fitted(self, "report_")
         final, Z = unwrap(self.estimator_, X)
-        found = [
+        found: list[CredalPrediction] = [
             final.infer(Z, known=known, **{final.caution_parameter: value})
             for value in self.values_in_use().tolist()
         ]
@@ -236,31 +238,31 @@ default="auto"
             given_interval=np.stack([found[at].interval[:, j] for j, at in columns], axis=1),
         )
 
-    def predict_interval(self, X: Any) -> FloatArray:
+    def predict_interval(self, X: MatrixLike) -> FloatArray:
         """Lower and upper probability of each label: (n, m, 2)."""
         return np.asarray(self.infer(X).interval)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The estimator's own: every label answered, nothing promised."""
         check_is_fitted(self, "report_")
         return np.asarray(self.estimator_.predict(X))
 
-    def predict_proba(self, X: Any) -> FloatArray:
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
         """The estimator's own."""
         check_is_fitted(self, "report_")
         return np.asarray(self.estimator_.predict_proba(X))
 
-    def read_labels(self, Y: Any) -> Labels:
+    def read_labels(self, Y: LabelsLike) -> Labels:
         """True labels of new rows, in the form of ``predict_partial``."""
         check_is_fitted(self, "estimator_")
         return np.asarray(unwrap(self.estimator_)[0].read_labels(Y))
 
-    def score(self, X: Any, y: Any) -> float:
+    def score(self, X: MatrixLike, y: LabelsLike) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
         check_is_fitted(self, "report_")
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
-    def check(self, X: Any, Y: Any, *, confidence: float = 0.95) -> PromiseCheck:
+    def check(self, X: MatrixLike, Y: LabelsLike, *, confidence: float = 0.95) -> PromiseCheck:
         """Whether the promise still holds: pass all rows labelled since, the oldest first.
 
         The test may be repeated whenever rows are added: the chance that it ever calls a promise
@@ -335,10 +337,3 @@ def unfitted(estimator: Any, random_state: Any, rng: np.random.RandomState) -> A
         return clone(estimator)
     given = isinstance(random_state, Integral)
     return JointDecision(random_state=random_state if given else rng.randint(2**31 - 1))
-
-
-def label_rows(Y: Any) -> Any:
-    """Labels out of which rows can be taken."""
-    if sparse.issparse(Y):
-        return Y.tocsr()
-    return Y if hasattr(Y, "__getitem__") else np.asarray(Y)

@@ -2,20 +2,27 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from credalchain.estimators.targets import Targets
+from credalchain.labels import label_rows
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_rows
 from credalchain.promises.calibration import check_estimator, hold_out, judge
-from credalchain.promises.classifier import label_rows, unfitted
+from credalchain.promises.classifier import unfitted
 from credalchain.promises.reading import is_share, read_method, read_promises
 from credalchain.promises.statistics import fewest_rows
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, RowLoss, VectorLike
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 FloatArray = NDArray[np.float64]
 
@@ -51,7 +58,7 @@ class PromiseCurve:
     levels: tuple[float, ...]
     bought: tuple[int | None, ...]
 
-    def to_frame(self) -> Any:
+    def to_frame(self) -> "pd.DataFrame":
         """A row for each level: the value, what it answers and how often it errs; NaN: nothing."""
         import pandas as pd
 
@@ -70,16 +77,16 @@ class PromiseCurve:
 
 
 def promise_curve(
-    estimator: Any,
-    X: Any,
-    Y: Any,
-    risk: Any = "row_error",
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    Y: LabelsLike,
+    risk: str | RowLoss = "row_error",
     levels: Sequence[float] = LEVELS,
     *,
     confidence: float | None = None,
-    calibration: Any = 0.3,
-    values: Any = None,
-    random_state: Any = None,
+    calibration: float | str | BaseCrossValidator = 0.3,
+    values: VectorLike | None = None,
+    random_state: RandomStateLike = None,
 ) -> PromiseCurve:
     """What promises at several levels would buy, from one fit.
 

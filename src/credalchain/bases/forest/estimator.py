@@ -52,7 +52,7 @@ class CredalForest(BaseEstimator):
     supports_partial_fit = False
     counts_more_rows = True  # its models have count_rows and with_counts
 
-    def __init__(self, forest: Any = None) -> None:
+    def __init__(self, forest: BaseEstimator | None = None) -> None:
         self.forest = forest
 
     def fit_chain(

@@ -25,12 +25,12 @@ from credalchain.bases.protocol import (
 )
 from credalchain.labels import ABSTAIN
 from credalchain.preprocessing import Categories
-from credalchain.strategies import Strategy, merge_untold, merge_widest
+from credalchain.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.tree import Bounds
 
 _COMPILED: dict[Any, bool] = {
     merge_widest: False,
-    merge_untold: True,
+    merge_dropped: True,
 }  # whether branches are weighted
 
 
@@ -38,6 +38,7 @@ class ForestChainModel(ChainModel):
     """A forest for each label; None for a label without training data."""
 
     shares_encoding = True
+    why_no_reasons = "a forest is not a sum of what each feature adds"
     rows_at_once = 512
 
     def __init__(self, forests: Sequence[PackedForest | None], encoder: TableEncoder) -> None:

@@ -18,7 +18,7 @@ from credalchain.persistence.checks import (
 
 _LARGEST = 1e100  # a coefficient, which is multiplied by s and by a feature
 
-ARRAYS = tuple(f"logistic_{name}" for name in ("features", "intercept", "told", "sizes"))
+ARRAYS = tuple(f"logistic_{name}" for name in ("features", "intercept", "labels", "sizes"))
 
 
 def describe(
@@ -49,20 +49,20 @@ def restore(
     base = CredalLogistic(**options)
     base._check()
     sizes = array(arrays, "logistic_sizes", "iu", ndim=1)
-    features, intercept, told = (
+    features, intercept, labels = (
         array(arrays, f"logistic_{name}", "f", ndim=ndim).astype(np.float64)
-        for name, ndim in (("features", 2), ("intercept", 1), ("told", 3))
+        for name, ndim in (("features", 2), ("intercept", 1), ("labels", 3))
     )
     encoder, p = TableEncoder.restore(description["numbers"], one_hot=True)
     if encoder.empty:
         raise ModelFileError("a logistic regression cannot have columns without a value")
     total, m = len(intercept), len(sizes)
-    if features.shape != (total, p if total else 0) or told.shape != (total, m, 2):
+    if features.shape != (total, p if total else 0) or labels.shape != (total, m, 2):
         raise ModelFileError("the coefficients must be as many in every array")
-    if not all((np.abs(part) <= _LARGEST).all() for part in (features, intercept, told)):
+    if not all((np.abs(part) <= _LARGEST).all() for part in (features, intercept, labels)):
         raise ModelFileError(f"coefficients must be numbers from {-_LARGEST:g} to {_LARGEST:g}")
     members = [
-        None if here.start == here.stop else Members(features[here], intercept[here], told[here])
+        None if here.start == here.stop else Members(features[here], intercept[here], labels[here])
         for here in parts_of(sizes, total, "coefficients")
     ]
     return base, LogisticChainModel(members, encoder), encoder.n_columns

@@ -22,7 +22,7 @@ class CredalLogistic(BaseEstimator):
 
     The set holds the fit to all rows and, for each of ``n_members`` others, the point s times as
     far from it: s = 0 is the fit alone, s = 1 reaches the members, and a larger s can only
-    widen the bounds. Log-odds add up over the labels told, so the worst case over the labels left
+    widen the bounds. Log-odds add up over the labels given, so the worst case over the labels left
     open is found label by label, exactly and in linear time.
 
     Parameters
@@ -110,9 +110,9 @@ class CredalLogistic(BaseEstimator):
 def _unpacked(
     vectors: FloatArray, n_features: int, earlier: NDArray[np.int64], n_labels: int
 ) -> Members:
-    told = np.zeros((len(vectors), n_labels, 2))
-    told[:, earlier] = vectors[:, n_features:-1].reshape(len(vectors), -1, 2)
-    return Members(vectors[:, :n_features].copy(), vectors[:, -1].copy(), told)
+    labels = np.zeros((len(vectors), n_labels, 2))
+    labels[:, earlier] = vectors[:, n_features:-1].reshape(len(vectors), -1, 2)
+    return Members(vectors[:, :n_features].copy(), vectors[:, -1].copy(), labels)
 
 
 def _posterior(

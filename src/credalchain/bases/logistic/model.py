@@ -25,17 +25,17 @@ FloatArray = NDArray[np.float64]
 class Members:
     """One label's coefficient vectors; number 0 is the fit to all rows.
 
-    ``features`` is (members, p), ``intercept`` (members,), ``told`` (members, m, 2): what label k
-    adds if it is 0 or 1. A label that is not told adds nothing.
+    ``features`` is (members, p), ``intercept`` (members,), ``labels`` (members, m, 2): what label k
+    adds if it is 0 or 1. A label that is not given adds nothing.
     """
 
     features: FloatArray
     intercept: FloatArray
-    told: FloatArray
+    labels: FloatArray
 
     def scaled(self, s: float) -> "Members":
         """Every member moved s times as far from the fit as it is."""
-        parts = (self.features, self.intercept, self.told)
+        parts = (self.features, self.intercept, self.labels)
         return Members(*((part[:1] + s * (part - part[:1])) for part in parts))
 
 
@@ -43,6 +43,7 @@ class LogisticChainModel(ChainModel):
     """Coefficient vectors of each label; None for a label without training data."""
 
     shares_encoding = True
+    why_no_reasons = "bounds come from several regressions, each with reasons of its own"
 
     def __init__(self, members: Sequence[Members | None], encoder: TableEncoder) -> None:
         self.members, self.encoder = list(members), encoder
@@ -82,7 +83,7 @@ class LogisticWalk(Walk):
         if members is None:
             return np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
         history = self._history[rows]
-        if_zero, if_one = members.told[:, :, 0], members.told[:, :, 1]
+        if_zero, if_one = members.labels[:, :, 0], members.labels[:, :, 1]
         sums = _products(self._X[rows], members.features) + members.intercept
         sums += _products(history == 0, if_zero) + _products(history == 1, if_one)
         is_open = (history == ABSTAIN).astype(np.float64)

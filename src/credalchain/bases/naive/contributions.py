@@ -1,5 +1,6 @@
 """What the log-odds of a label are made of, in words."""
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,34 +15,49 @@ from credalchain.labels import ABSTAIN, UNDECIDED
 def naive_contributions(
     codes: DenseCodes,
     tables: ChainTables,
-    j: int,
-    history: Labels,
+    places: Sequence[tuple[int, Labels]],
     n_categories: IntArray,
     discretizer: Any,
-) -> list[Contribution]:
-    """Prior, features and earlier labels, in this order; they add up to the log-odds of label j."""
-    lanes = slice(2 * j, 2 * j + 2)
-    tile, first = divmod(2 * j, tables.layout.tile_lanes)
-    in_tile = slice(first, first + 2)
-    parts = [Contribution("prior", -1, "", *_entry(tables.prior, (tile, in_tile), tables.scale))]
+) -> list[list[Contribution]]:
+    """For labels j with their histories: prior, features and earlier labels, in this order.
+
+    They add up to the log-odds of label j.
+    """
     row_codes = codes.row(0)
-    rows = (codes.offsets + row_codes).tolist()
-    for i, (row, code) in enumerate(zip(rows, row_codes.tolist(), strict=True)):
-        words = _in_words(i, code, int(n_categories[i]), discretizer)
-        bounds = _entry(tables.features.rows, (tile, row, in_tile), tables.scale)
-        parts.append(Contribution("feature", i, words, *bounds))
-    for k in np.flatnonzero(history != UNDECIDED).tolist():
-        y = int(history[k])
-        bounds = _entry(tables.pairs, (0, k, 2 if y == ABSTAIN else y, lanes), tables.scale)
-        parts.append(Contribution("label", k, {0: "no", 1: "yes"}.get(y, "*"), *bounds))
+    rows = codes.offsets + row_codes
+    words = [
+        _in_words(i, code, int(n_categories[i]), discretizer)
+        for i, code in enumerate(row_codes.tolist())
+    ]
+    return [_of_label(tables, rows, words, j, history) for j, history in places]
+
+
+def _of_label(
+    tables: ChainTables, rows: IntArray, words: list[str], j: int, history: Labels
+) -> list[Contribution]:
+    tile, first = divmod(2 * j, tables.layout.tile_lanes)
+    lanes = slice(first, first + 2)
+    parts = [Contribution("prior", -1, "", *_entries(tables.prior, (tile, lanes), tables.scale))]
+    bounds = _entries(tables.features.rows, (tile, rows, lanes), tables.scale)
+    parts += [
+        Contribution("feature", i, word, lower, upper)
+        for i, (word, (lower, upper)) in enumerate(zip(words, bounds, strict=True))
+    ]
+    earlier = np.flatnonzero(history != UNDECIDED)
+    y = np.where(history[earlier] == ABSTAIN, 2, history[earlier])
+    bounds = _entries(tables.pairs, (0, earlier, y, slice(2 * j, 2 * j + 2)), tables.scale)
+    parts += [
+        Contribution("label", k, ("no", "yes", "*")[told], lower, upper)
+        for k, told, (lower, upper) in zip(earlier.tolist(), y.tolist(), bounds, strict=True)
+    ]
     return parts
 
 
-def _entry(table: FixedTable, place: tuple[Any, ...], scale: Scale) -> tuple[float, float]:
+def _entries(table: FixedTable, place: tuple[Any, ...], scale: Scale) -> list[Any]:
+    """Lower and upper log-odds at a place of a table, or at several places."""
     zeros = None if table.zeros is None else table.zeros[place]
     values = resolve_zero_factors(table.values[place] / scale.unit, zeros, -np.inf, np.inf)
-    lower, upper = values.tolist()
-    return lower, upper
+    return list(values.tolist())
 
 
 def _in_words(i: int, code: int, n_categories: int, discretizer: Any) -> str:

@@ -18,6 +18,8 @@ from credalchain.bases.naive.codes import (
 )
 from credalchain.bases.naive.engine.layout import aligned
 from credalchain.labels import MISSING, as_labels
+from credalchain.preprocessing import Discretizer
+from credalchain.typing import MatrixLike
 
 IntArray = NDArray[np.int64]
 
@@ -63,7 +65,9 @@ class ChainCounts:
         _check(self)
 
     @classmethod
-    def from_rows(cls, X: Any, Y: NDArray[np.int8], discretizer: Any = None) -> "ChainCounts":
+    def from_rows(
+        cls, X: MatrixLike, Y: NDArray[np.int8], discretizer: Discretizer | None = None
+    ) -> "ChainCounts":
         """Count rows; counts of several tables with the same discretizer add up.
 
         Parameters

@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from credalchain.bases.naive.codes import IntArray, as_codes
 from credalchain.bases.naive.counts import ChainCounts, as_counts, count
@@ -46,15 +46,16 @@ class NaiveCredal(BaseEstimator):
         its categories for each bound. ``predict`` always ignores it.
     """
 
+    learns_from_counts = True  # has unfitted_discretizer and from_counts
     serves_any_order = True  # one set of counts does for every order of the labels
 
     def __init__(
         self,
         *,
         epsilon: float = 1e-3,
-        prior: Any = "laplace",
-        denominator: Any = "pairwise",
-        discretizer: Any = "quantile",
+        prior: str | Prior = "laplace",
+        denominator: str | Denominator = "pairwise",
+        discretizer: str | TransformerMixin | None = "quantile",
         missing_features: str = "ignore",
     ) -> None:
         self.epsilon = epsilon
@@ -84,7 +85,9 @@ class NaiveCredal(BaseEstimator):
             _categories_of(discretizer)  # says what is missing
         return NaiveChainModel(ChainCounts.from_rows(X, Y, discretizer), settings, discretizer)
 
-    def from_counts(self, counts: ChainCounts, discretizer: Any = None) -> NaiveChainModel:
+    def from_counts(
+        self, counts: ChainCounts, discretizer: Discretizer | None = None
+    ) -> NaiveChainModel:
         """A model from counts made elsewhere; ``discretizer`` is fitted, None for bare codes."""
         counts = as_counts(counts)
         if discretizer is not None:

@@ -2,6 +2,7 @@
 
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -60,6 +61,7 @@ class NaiveChainModel(ChainModel):
     """
 
     serves_any_order = True
+    why_no_reasons = "with this strategy bounds are not a sum of what features and labels add"
 
     def __init__(self, counts: ChainCounts, settings: NaiveSettings, discretizer: Any) -> None:
         self.counts = counts
@@ -140,14 +142,14 @@ class NaiveChainModel(ChainModel):
         return NaiveWalk(codes, tables, self._settler(encoded, s, strategy, precise=precise))
 
     def contributions(
-        self, encoded: Codes, j: int, history: Labels, *, s: float, strategy: Strategy
-    ) -> list[Contribution] | None:
+        self, encoded: Codes, places: Sequence[tuple[int, Labels]], *, s: float, strategy: Strategy
+    ) -> list[list[Contribution]] | None:
         if strategy.merge is None:
             return None
         codes = encoded.densified(self.counts.n_categories)
         _, tables = self._kept_tables(codes, s, self._spec(codes, (strategy,)), n_jobs=1)
         return naive_contributions(
-            codes, tables, j, history, self.counts.n_categories, self.discretizer
+            codes, tables, places, self.counts.n_categories, self.discretizer
         )
 
     def infer(self, encoded: Codes, request: Request) -> Answer:

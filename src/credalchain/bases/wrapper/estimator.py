@@ -95,7 +95,7 @@ class CredalWrapper(BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: BaseEstimator | None = None,
         source: str = "bag",
         *,
         n_members: int = 10,
@@ -109,6 +109,13 @@ class CredalWrapper(BaseEstimator):
         self.quantiles = quantiles
         self.calibration = calibration
         self.budget = budget
+
+    @property
+    def no_sample_weight(self) -> str:
+        """Why rows cannot be weighted, "" if they can."""
+        if self.source != "venn-abers":
+            return ""
+        return "Venn-Abers calibrates on rows kept apart, and a repeated row may be on both sides."
 
     def fit_chain(
         self,

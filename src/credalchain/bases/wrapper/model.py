@@ -15,12 +15,12 @@ from credalchain.bases.wrapper.search import is_enumerable, widest_bounds
 from credalchain.bases.wrapper.sets import LabelModel
 from credalchain.labels import ABSTAIN
 from credalchain.preprocessing import Categories
-from credalchain.strategies import Strategy, merge_untold, merge_widest
+from credalchain.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.tree import Bounds
 
 FloatArray = NDArray[np.float64]
 
-_SEARCHED = {merge_widest: True, merge_untold: False}  # whether open labels are filled in
+_SEARCHED = {merge_widest: True, merge_dropped: False}  # whether open labels are filled in
 
 
 class WrappedChainModel(ChainModel):
@@ -30,6 +30,7 @@ class WrappedChainModel(ChainModel):
     """
 
     shares_encoding = True
+    why_no_reasons = "a wrapped classifier does not say what each feature adds"
 
     def __init__(
         self,

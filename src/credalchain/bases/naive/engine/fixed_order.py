@@ -96,7 +96,7 @@ class FixedOrderPass:
 
     def run(self) -> None:
         """All rows, in chunks whose sums fit a cache."""
-        n_rows = self._codes.shape[0]
+        n_rows = self.labels.shape[2]
         n_pilots = min(_MOST_PILOTS, n_rows // _ROWS_PER_PILOT)
         pilots_help = n_pilots > 1 and len(self._order) >= _MANY_LABELS
         size = max(16, _SUMS_PER_CHUNK // self._layout.width)
@@ -118,7 +118,7 @@ class FixedOrderPass:
             self._request.make_vacuous(self.log_odds)
 
     def _walk(self, first: int, stop: int, sums: IntArray, zeros: Any) -> None:
-        forced = self._forced(first, stop)
+        forced = self._request.forced_labels(slice(first, stop)).take(self._order, axis=1)
         expects = self._request.known is None  # else the rules differ from row to row
         stuck = self._walk_rows(first, stop - first, sums, zeros, forced, expects=expects)
         if stuck is None:
@@ -206,23 +206,19 @@ class FixedOrderPass:
             ),
         )
 
-    def _forced(self, first: int, stop: int) -> Labels:
-        """(1 or rows, m), in the order of the chain."""
-        forced = self._request.forced_labels(slice(first, stop))
-        return np.ascontiguousarray(forced[:, self._order])
-
     # -- what most rows say ------------------------------------------------------------
 
     def _guess_from(self, n_pilots: int, sums: IntArray, zeros: Any) -> None:
         """Each label's commonest answer among the first rows; those that got stuck do not vote."""
-        stuck = self._walk_rows(0, n_pilots, sums, zeros, self._forced(0, n_pilots))
+        every = self._request.forced_labels(slice(n_pilots)).take(self._order, axis=1)
+        stuck = self._walk_rows(0, n_pilots, sums, zeros, every)
         answers = self.labels[:, :, :n_pilots, self._order].swapaxes(0, 1)
         if stuck is not None:
             answers = np.where(stuck[..., None] < len(self._order), UNDECIDED, answers)
         # pilots are few enough for the smallest counters
         votes = [(answers == y).view(np.int8).sum(axis=2, dtype=np.int8) for y in (0, 1, ABSTAIN)]
         commonest = np.argmax(np.stack(votes), axis=0)
-        forced = self._forced(0, 1)[0]
+        forced = every[0]
         if self._request.known is None:  # then they hold for all rows, and nobody checks them
             is_forced = forced != UNDECIDED
             commonest[..., is_forced] = np.where(forced == ABSTAIN, 2, forced)[is_forced]

@@ -37,7 +37,7 @@ from credalchain.strategies import (
     Strategy,
     greatest_log_odds,
     least_log_odds,
-    merge_untold,
+    merge_dropped,
     merge_widest,
 )
 
@@ -148,9 +148,10 @@ class TableSource:
         """
         epsilons = self._settings.epsilon_for(values)
         bare, others = np.flatnonzero(epsilons == 0).tolist(), np.flatnonzero(epsilons).tolist()
-        layout = Layout.of(len(values), len(self._order))
-        prior = self._prior_table(np.array(values), layout)
-        mixes = self._all_compiled() and not self._worst and prior.zeros is None
+        n0, n1 = self._counts.label.T[:, :, None]
+        odds = self._settings.prior.odds(n0, n1, np.array(values))
+        finite = all(np.all((part > 0) & (part < np.inf)) for bound in odds for part in bound)
+        mixes = self._all_compiled() and not self._worst and finite
         return [
             places[first : first + size]
             for places in ([bare + others] if mixes else [bare, others])
@@ -159,7 +160,7 @@ class TableSource:
 
     def _all_compiled(self) -> bool:
         """Whether compiled code knows how every strategy merges."""
-        return all(one.merge in (merge_widest, merge_untold) for one in self._spec.strategies)
+        return all(one.merge in (merge_widest, merge_dropped) for one in self._spec.strategies)
 
     # -- prior -------------------------------------------------------------------------
 
@@ -259,7 +260,7 @@ class TableSource:
         for strategy, column in zip(
             self._spec.strategies, self._open_columns.tolist(), strict=True
         ):
-            if strategy.merge is not merge_untold:
+            if strategy.merge is not merge_dropped:
                 table = _with_open_column(table, self._scale, strategy, column)
         return table
 
@@ -337,7 +338,7 @@ def _open_columns(strategies: tuple[Strategy, ...], *, forward: bool) -> IntArra
     Strategies that merge alike share one, and going forward none is kept for adding nothing.
     """
     columns: list[int] = []
-    shared: dict[Any, int] = {merge_untold: -1} if forward else {}
+    shared: dict[Any, int] = {merge_dropped: -1} if forward else {}
     for strategy in strategies:
         free = 1 + max([1, *columns])
         columns.append(shared.setdefault(strategy.merge, free))

@@ -228,34 +228,34 @@ def walk_chain(
     any_stuck = False
     seeks = flip.shape[0] > 0
     for v in range(n_values):
-        for s in range(n_strategies):
-            band, open_column = rule.bands[s], tables.open_columns[s]
+        for strategy in range(n_strategies):
+            band, open_column = rule.bands[strategy], tables.open_columns[strategy]
             guessed_open = 0
             for place in range(n_labels):
-                guessed_open += columns[v, s, place] == open_column
+                guessed_open += columns[v, strategy, place] == open_column
             for row in range(stuck.shape[2]):
                 at = sums.first + row
-                if s > 0 and none_open[row] and band <= rule.bands[0]:
+                if strategy > 0 and none_open[row] and band <= rule.bands[0]:
                     for j in range(n_labels):
-                        labels[s, v, at, j] = labels[0, v, at, j]
+                        labels[strategy, v, at, j] = labels[0, v, at, j]
                         if wants_log_odds:
-                            log_odds[s, at, j, 0] = log_odds[0, at, j, 0]
-                            log_odds[s, at, j, 1] = log_odds[0, at, j, 1]
-                    stuck[v, s, row] = n_labels
+                            log_odds[strategy, at, j, 0] = log_odds[0, at, j, 0]
+                            log_odds[strategy, at, j, 1] = log_odds[0, at, j, 1]
+                    stuck[v, strategy, row] = n_labels
                     continue
-                _begin(scratch, sums.values, row, guess.added, s, v)
+                _begin(scratch, sums.values, row, guess.added, strategy, v)
                 if zeros is not None:
-                    _begin(zeros.room, zeros.sums, row, zeros.added, s, v)
+                    _begin(zeros.room, zeros.sums, row, zeros.added, strategy, v)
                 rule_row = row % forced.shape[0]
                 stop, n_open = n_labels, guessed_open
                 t: Any = np.int64(0)  # a bare 0 would compile what it is given to twice
                 if seeks:
                     for place in range(n_labels):
-                        guessed = columns[v, s, place]
-                        labels[s, v, at, order[place]] = guessed if guessed < 2 else ABSTAIN
+                        guessed = columns[v, strategy, place]
+                        labels[strategy, v, at, order[place]] = guessed if guessed < 2 else ABSTAIN
                 while True:
                     if seeks:
-                        t = _next_surprise(scratch, flip, least, s, v, t, n_labels)
+                        t = _next_surprise(scratch, flip, least, strategy, v, t, n_labels)
                     if t >= n_labels:
                         break
                     lower, upper = scratch[2 * t], scratch[2 * t + 1]
@@ -272,9 +272,9 @@ def walk_chain(
                     elif not (one | zero | is_open):
                         stop = t
                         break
-                    labels[s, v, at, order[t]] = y
+                    labels[strategy, v, at, order[t]] = y
                     column = open_column if y == ABSTAIN else np.int64(y)
-                    guessed = columns[v, s, t]
+                    guessed = columns[v, strategy, t]
                     if column != guessed:
                         n_open += (column == open_column) - (guessed == open_column)
                         if has_pairs:
@@ -284,9 +284,11 @@ def walk_chain(
                                     _correct(zeros.room, zeros.pairs, v, t, column, guessed)
                     t += 1
                 if wants_log_odds:
-                    _write(log_odds, s, at, order, scratch, zeros, out.grain)
-                stuck[v, s, row] = stop
-                if s == 0:  # the other strategies differ from this one in what open labels add
+                    _write(log_odds, strategy, at, order, scratch, zeros, out.grain)
+                stuck[v, strategy, row] = stop
+                if (
+                    strategy == 0
+                ):  # the other strategies differ from this one in what open labels add
                     none_open[row] = n_open == 0 and stop == n_labels
                 any_stuck = any_stuck or stop < n_labels
     return any_stuck
@@ -299,7 +301,7 @@ def add_guesses(
     """added[value, strategy] += what every label, decided as guessed, adds to the later ones."""
     n_values, n_strategies, n_labels = columns.shape
     for v in range(n_values):
-        for s in range(n_strategies):
-            sums = added[v, s]
+        for strategy in range(n_strategies):
+            sums = added[v, strategy]
             for t in range(n_labels):
-                _correct(sums, pairs, v, t, np.int64(columns[v, s, t]), np.int8(-1))
+                _correct(sums, pairs, v, t, np.int64(columns[v, strategy, t]), np.int8(-1))

@@ -1,0 +1,89 @@
+"""Names for what the functions here take, for signatures that people read.
+
+MatrixLike
+    A table with a row for each sample: an array, a data frame, a scipy sparse matrix or a list of
+    rows; a dask array or data frame where the documentation says so.
+LabelsLike
+    Labels of rows, 0 or 1, or missing as NaN, None, ``pd.NA``, -1 or masked: a table with a
+    column for each label, or a vector for a single one. Or a list of the names of each row's
+    labels, where the documentation says so.
+PredictionLike
+    What a classifier here answered: a ``CredalPrediction``, or labels 0, 1 and -1 for "left open".
+VectorLike
+    A list or an array with one value for each label, row, value of s, or whatever it is about.
+ChunksLike
+    Data in parts: pairs of a table and its labels, or a function that gives them once more each
+    time it is called, or one pair of dask collections.
+PromiseLike
+    Risks and the most each may be, like ``{"row_error": 0.1}``. In place of a name a function, in
+    place of a number a dict with numbers for single labels.
+RowLoss
+    A function of true labels and answers that gives each row a loss from 0 to 1.
+RandomStateLike
+    A seed, a ``RandomState``, or None for other numbers each time.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NewType, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+class SparseMatrix(Protocol):
+    """What matrices and arrays of ``scipy.sparse`` have in common."""
+
+    shape: Any
+
+    def tocsr(self, copy: bool = ...) -> Any:
+        """The same by rows."""
+
+
+class DaskCollection(Protocol):
+    """A dask array or data frame."""
+
+    def __dask_graph__(self) -> Any: ...
+
+
+class Prediction(Protocol):
+    """What measures read of a ``CredalPrediction``."""
+
+    @property
+    def log_odds(self) -> NDArray[np.float64]:
+        """Of the lower and the upper bound: (n_samples, n_labels, 2)."""
+
+    @property
+    def interval(self) -> NDArray[np.float64]:
+        """The lower and the upper probability: (n_samples, n_labels, 2)."""
+
+    @property
+    def labels(self) -> NDArray[np.int8]:
+        """0, 1, and -1 for "left open": (n_samples, n_labels)."""
+
+    @property
+    def label_names(self) -> tuple[str, ...]:
+        """A name for each label."""
+
+
+RandomStateLike: TypeAlias = int | np.random.RandomState | None
+
+if TYPE_CHECKING:
+    MatrixLike: TypeAlias = ArrayLike | SparseMatrix | Sequence[Sequence[object]] | DaskCollection
+    LabelsLike: TypeAlias = MatrixLike | Sequence[object]
+    PredictionLike: TypeAlias = LabelsLike | Prediction
+    VectorLike: TypeAlias = ArrayLike
+    ChunksLike: TypeAlias = (
+        Iterable[tuple[MatrixLike, LabelsLike]]
+        | Callable[[], Iterable[tuple[MatrixLike, LabelsLike]]]
+        | tuple[DaskCollection, DaskCollection]
+    )
+    RowLoss: TypeAlias = Callable[[NDArray[np.int8], NDArray[np.int8]], ArrayLike]
+    PromiseLike: TypeAlias = Mapping[Any, float] | Mapping[Any, Mapping[str, float]]
+else:  # help() would print the unions, which are a page long, instead of their names
+    MatrixLike = NewType("MatrixLike", object)
+    LabelsLike = NewType("LabelsLike", object)
+    PredictionLike = NewType("PredictionLike", object)
+    VectorLike = NewType("VectorLike", object)
+    ChunksLike = NewType("ChunksLike", object)
+    RowLoss = NewType("RowLoss", object)
+    PromiseLike = NewType("PromiseLike", object)
