@@ -415,6 +415,10 @@ def test_other_estimators_and_failures(tmp_path):
     assert failed == 0
     results = store.results(whole)
     assert (results[results.method == "tree"]["completeness"] == 1).all()
+    assert results.groupby("method")["caution_parameter"].unique().map(list).to_dict() == {
+        "chain": ["s"],
+        "tree": [""],
+    }
 
 
 def test_an_estimator_with_a_knob_of_its_own(tmp_path):
@@ -476,6 +480,8 @@ def test_estimators_inside_estimators(tmp_path):
         assert failed == 0, store.errors(study)
         found.append(values(store.results(study)))
     pd.testing.assert_frame_equal(*found)
+    assert set(found[0]["caution_parameter"]) == {"reward"}
+    assert not found[0]["larger_is_more_cautious"].any()
     answered = found[0].groupby("s")["completeness"].mean()
     assert answered[0.1] < answered[1.0] < answered[1000.0] == 1
     with pytest.raises(StudyError, match="class 'no.such' cannot be imported"):
@@ -646,12 +652,16 @@ def test_run_and_report_from_the_shell(tmp_path):
     assert "1 of 1 tasks" in done.stderr
     again = credalchain("run", path, "--out", "r", cwd=tmp_path)
     assert "of 1 tasks" not in again.stderr
-    credalchain("report", "r", cwd=tmp_path)
+    done = credalchain("report", "r", cwd=tmp_path)
+    assert done.stdout.startswith("0 and 40 % of the training labels removed: the best methods are")
+    assert "No test was possible: one data set and 3 folds once are too few" in done.stdout
+    assert len(done.stdout.splitlines()) < 12
+    assert re.search(r"files; open \S+report.html", done.stderr)
     page = (tmp_path / "r" / "report" / "report.html").read_text()
-    assert "<img" in page
+    assert "<svg" in page
     assert "embedded:yeast" in page
     addresses = re.findall(r'(?:src|href)="([^"]{0,40})', page)
-    assert all(address.startswith("data:image/svg+xml") for address in addresses)
+    assert all(address.startswith(("data:text/csv", "#")) for address in addresses)
     names = {file.name for file in (tmp_path / "r" / "report").iterdir()}
     assert {"summary.csv", "datasets.csv", "set_accuracy.csv", "trade_off.png"} <= names
     assert "missing_embedded_yeast_chain_branching.svg" in names

@@ -156,7 +156,7 @@ def test_arff_files(folder, labels, relation):
 MISTAKES = {
     "label": ('labels = ["jazz"]', r"labels: .*songs.csv has no attribute 'jazz'"),
     "all columns": ('labels = ["tempo", "key", "rock", "pop"]', "labels: .*some of the attributes"),
-    "not labels": ('labels = ["tempo"]', "labels: Y must hold 0, 1 or missing"),
+    "not labels": ('labels = ["tempo"]', "labels: label column 'tempo': cells must be 0 or 1"),
     "no labels": ("labels = []", r"labels must be a list of one or more names.*got \[\]"),
     "numbers": ("labels = [1]", r"labels must be a list .*got \[1\]"),
     "xml": ('labels = "xml"', "labels: .*'meka' for an ARFF file, got 'xml'"),
@@ -183,3 +183,19 @@ def test_files_that_are_not_there_and_names_given_twice(folder):
     path.write_text(STUDY.replace("data = [{entry}]\n", "") + tables + 'labels = ["rock"]\n')
     with pytest.raises(StudyError, match=r"line 15: \[data\] file: there is no file"):
         load_study(path)
+
+
+def test_names_and_row_numbers_are_left_out_as_evaluate_does(tmp_path):
+    rng = np.random.default_rng(0)
+    table = pd.DataFrame({"row": range(40), "title": [f"song {i}" for i in range(40)]})
+    table["tempo"] = rng.normal(size=40)
+    table["rock"] = (table.tempo > 0).astype(int)
+    table.to_csv(tmp_path / "songs.csv", index=False)
+    (tmp_path / "study.toml").write_text(
+        'data = [{ file = "songs.csv", labels = ["rock"] }]\n'
+        "[cross_validation]\nfolds = 2\n[[method]]\ns = [0.0]\n"
+    )
+    done = credalchain("run", "study.toml", "--out", "r", "--jobs", "1", cwd=tmp_path)
+    assert "left out as names, texts or numbers of rows: ['row', 'title']" in done.stderr
+    (fact,) = Store(tmp_path / "r").facts()
+    assert fact["features"] == 1

@@ -75,6 +75,7 @@ class Store:
         return Study(methods=methods, data=data, **_with_tuples(content))
 
     def save_facts(self, facts: list[dict[str, Any]]) -> None:
+        """Write what :meth:`facts` reads."""
         self._write(self.folder / "datasets.json", json.dumps(facts, indent=2).encode())
 
     def facts(self) -> list[dict[str, Any]]:
@@ -104,6 +105,7 @@ class Store:
         self._error_file(task).unlink(missing_ok=True)
 
     def save_error(self, task: Task, error: str) -> None:
+        """Write why a task failed."""
         about = {"dataset": task.dataset, "method": task.method.name, "error": error}
         text = json.dumps({**about, "repetition": task.repetition}, indent=2)
         self._write(self._error_file(task), text.encode())
@@ -149,8 +151,8 @@ def dataset_facts(data: MultilabelDataset) -> dict[str, Any]:
         "dataset": data.name,
         "domain": DOMAINS.get(data.name, ""),
         "features": data.X.shape[1],
-        "labels": data.Y.shape[1],
-        "rows": data.Y.shape[0],
+        "labels": data.labels.shape[1],
+        "rows": data.labels.shape[0],
         "cardinality": data.cardinality,
         "density": data.density,
     }

@@ -1,12 +1,20 @@
 """From records to the numbers that tables and figures show."""
 
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
 
 KEYS = ["dataset", "method", "strategy", "s", "missing"]
-_NOT_MEASURES = {*KEYS, "repetition", "fold", "fit_seconds", "predict_seconds", "seed"}
+CURVES = [key for key in KEYS if key != "s"]
+CAUTION = ("caution_parameter", "larger_is_more_cautious")  # what the column s stands for
+_TIMES = ("fit_seconds", "predict_seconds")
+_NOT_MEASURES = {*KEYS, *CAUTION, *_TIMES, "repetition", "fold", "seed"}
+_UNITS = {"repetitions": ["repetition"], "folds": ["repetition", "fold"]}
 
 
 def measures_in(results: pd.DataFrame) -> list[str]:
@@ -18,41 +26,106 @@ def measures_in(results: pd.DataFrame) -> list[str]:
     ]
 
 
-def summarize(results: pd.DataFrame) -> pd.DataFrame:
+def groups(frame: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
+    """Rows that are equal in some columns, in the order in which they first appear."""
+    found: Any = frame.groupby(by, sort=False)
+    yield from found
+
+
+def spread_unit(results: pd.DataFrame) -> str:
+    """Over what results vary: "repetitions", or "folds" if there is only one repetition."""
+    return "repetitions" if results["repetition"].nunique() > 1 else "folds"
+
+
+def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFrame:
     """Mean of every measure, and its spread over repetitions: columns m and m_spread.
 
     Folds are averaged within a repetition first; the spread is the standard deviation of the
-    repetitions' means (NaN if there is only one).
+    repetitions' means (NaN if there is only one). With ``over="folds"`` it is that of all folds.
     """
     measures = measures_in(results)
-    by_repetition = results.groupby([*KEYS, "repetition"], sort=False)[measures].mean()
-    groups = by_repetition.groupby(KEYS, sort=False)
+    by_unit = results.groupby([*KEYS, *_UNITS[over]], sort=False)[measures].mean()
+    groups = by_unit.groupby(KEYS, sort=False)
     summary = groups.mean().join(groups.std().add_suffix("_spread"))
     return summary.reset_index()
 
 
 def at_completeness(
-    summary: pd.DataFrame, shares: tuple[float, ...] = (0.6, 0.7, 0.8, 0.9, 1.0)
+    summary: pd.DataFrame,
+    shares: Sequence[float] = (0.6, 0.7, 0.8, 0.9, 1.0),
+    *,
+    widest_gap: float = np.inf,
 ) -> pd.DataFrame:
     """Mean set-accuracy of each method where it answers the same share of labels.
 
-    On the straight line between the neighbouring values of s; NaN where a curve does not reach.
+    On the straight line between the neighbouring values of s; NaN where a curve does not reach, or
+    where these neighbours answer shares more than ``widest_gap`` apart: the line says little there.
     One row per data set, method, strategy and level, one column per share.
     """
-    curves = [key for key in KEYS if key != "s"]
     rows = []
-    for key, curve in summary.groupby(curves, sort=False):
-        along = curve.sort_values("completeness")
-        answered, right = along["completeness"], along["set_accuracy"]
-        found = np.interp(shares, answered, right, left=np.nan, right=np.nan)
-        rows.append((*key, *found))
-    return pd.DataFrame(rows, columns=[*curves, *shares])
+    for key, curve in groups(summary, CURVES):
+        along = curve.sort_values("completeness", kind="stable")
+        weights = _weights(along["completeness"].to_numpy(), shares, widest_gap)
+        rows.append((*key, *(along["set_accuracy"].to_numpy() @ weights)))
+    return pd.DataFrame(rows, columns=[*CURVES, *shares])
 
 
-def spread_at_completeness(results: pd.DataFrame, **options: Any) -> pd.DataFrame:
-    """Standard deviation of :func:`at_completeness` over the repetitions; NaN if there is one."""
-    tables = [
-        at_completeness(summarize(part), **options) for _, part in results.groupby("repetition")
-    ]
-    curves = [key for key in KEYS if key != "s"]
-    return pd.concat(tables).groupby(curves, sort=False).std().reset_index()
+def _weights(answered: FloatArray, shares: Sequence[float], widest_gap: float) -> FloatArray:
+    """What each point of a curve counts at each share; NaN where there is no value."""
+    weights = np.array(
+        [
+            np.interp(shares, answered, one, left=np.nan, right=np.nan)
+            for one in np.eye(len(answered))
+        ]
+    )
+    for column, share in enumerate(shares):
+        below, above = answered[answered <= share], answered[answered >= share]
+        if len(below) and len(above) and above.min() - below.max() > widest_gap:
+            weights[:, column] = np.nan
+    return weights
+
+
+def folds_at_completeness(
+    results: pd.DataFrame,
+    shares: Sequence[float] = (0.6, 0.7, 0.8, 0.9, 1.0),
+    *,
+    widest_gap: float = np.inf,
+) -> pd.DataFrame:
+    """:func:`at_completeness`, fold by fold: one row per curve, repetition and fold.
+
+    In every fold a method has the caution with which it answers that share on average over all
+    folds, as somebody would have who chooses it once. The mean over folds is what
+    :func:`at_completeness` gives.
+    """
+    tables = list(_folds_of_curves(results, shares, widest_gap))
+    columns = [*CURVES, "repetition", "fold", *shares]
+    return pd.concat(tables, ignore_index=True)[columns]
+
+
+def _folds_of_curves(
+    results: pd.DataFrame, shares: Sequence[float], widest_gap: float
+) -> Iterator[pd.DataFrame]:
+    for key, curve in groups(results, CURVES):
+        units = {"index": ["repetition", "fold"], "columns": "s"}
+        answered = curve.pivot(values="completeness", **units).mean().to_numpy()
+        order = np.argsort(answered, kind="stable")
+        right = curve.pivot(values="set_accuracy", **units).iloc[:, order]
+        values = right.to_numpy() @ _weights(answered[order], shares, widest_gap)
+        found = pd.DataFrame(values, index=right.index, columns=list(shares))
+        yield found.reset_index().assign(**dict(zip(CURVES, key, strict=True)))
+
+
+def spread_at_completeness(
+    results: pd.DataFrame,
+    shares: Sequence[float] = (0.6, 0.7, 0.8, 0.9, 1.0),
+    *,
+    widest_gap: float = np.inf,
+    over: str = "repetitions",
+) -> pd.DataFrame:
+    """Standard deviation of ``folds_at_completeness``; NaN if there is one value.
+
+    Of the repetitions' means, or of all folds with ``over="folds"``.
+    """
+    folds = folds_at_completeness(results, shares, widest_gap=widest_gap)
+    by_unit = folds.groupby([*CURVES, *_UNITS[over]], sort=False)[list(shares)].mean()
+    return by_unit.groupby(CURVES, sort=False).std().reset_index()

@@ -1,6 +1,7 @@
 """One task: fit and score every fold, level, strategy and s of a repetition."""
 
 import time
+import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -14,6 +15,7 @@ from sklearn.utils import _safe_indexing as take_rows
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
 from credalchain.bases.naive.codes import Codes, as_codes
 from credalchain.bases.naive.counts import count
+from credalchain.columns import describe_features
 from credalchain.datasets import MultilabelDataset, load
 from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.registry import DataSource
@@ -42,8 +44,29 @@ NO_STRATEGY = "none"  # for methods without a chain
 
 @lru_cache(maxsize=8)
 def load_dataset(source: DataSource) -> MultilabelDataset:
-    """A data set of a study; the newest stay in memory."""
-    return load(source)
+    """A data set of a study; the newest stay in memory.
+
+    Of a user's own file, without names, free text and row numbers, as ``credalchain evaluate``.
+    """
+    with warnings.catch_warnings():  # the dialect of a file was told when the study was read
+        warnings.simplefilter("ignore", UserWarning)
+        data = load(source)
+    if isinstance(source, str) or not hasattr(data.X, "columns"):
+        return data
+    used = [one.name for one in describe_features(data.X) if one.is_used]
+    if not used:
+        raise ValueError(f"{data.name}: every column looks like names, free text or row numbers.")
+    return replace(data, X=data.X[used], feature_names=used)
+
+
+def left_out_columns(source: DataSource) -> list[str]:
+    """Columns of a user's own file that a study does not learn from."""
+    if isinstance(source, str):
+        return []
+    used = load_dataset(source).feature_names
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)
+        return [name for name in load(source).feature_names if name not in used]
 
 
 def run_task(task: Task) -> list[Record]:
@@ -79,7 +102,7 @@ def order_of(study: Study, name: str, repetition: int, fold: int, m: int) -> NDA
 
 @dataclass(frozen=True)
 class Trial:
-    """The predictions of one fit, by strategy."""
+    """The predictions of one fit, by strategy, along ``caution_parameter`` ("" if none)."""
 
     fold: int
     level: float
@@ -87,10 +110,12 @@ class Trial:
     predictions: list[tuple[str, PathPrediction]]
     fit_seconds: float
     predict_seconds: float
+    caution_parameter: str = "s"
+    larger_is_more_cautious: bool = True
 
 
 def _records(task: Task, data: MultilabelDataset, trial: Trial) -> Iterator[Record]:
-    truth = data.Y[trial.rows]
+    truth = data.labels[trial.rows]
     for strategy, path in trial.predictions:
         columns = score_path(task.study.measures, truth, path)
         for s, *scores in zip(path.values, *columns, strict=True):
@@ -98,13 +123,15 @@ def _records(task: Task, data: MultilabelDataset, trial: Trial) -> Iterator[Reco
                 "dataset": task.dataset,
                 "method": task.method.name,
                 "strategy": strategy,
-                "s": s,
+                "s": s,  # the value of the caution parameter, whatever its name
                 "missing": trial.level,
                 "repetition": task.repetition,
                 "fold": trial.fold,
                 **dict(zip(task.study.measures, scores, strict=True)),
                 "fit_seconds": trial.fit_seconds,
                 "predict_seconds": trial.predict_seconds,
+                "caution_parameter": trial.caution_parameter,
+                "larger_is_more_cautious": trial.larger_is_more_cautious,
             }
 
 
@@ -125,8 +152,8 @@ class _NaiveMethod:
             discretizer=None,
         )
         self._naive = replace(self._base.settings(), epsilon_at_zero=settings.epsilon_at_zero)
-        self._folds = folds_of(self._study, task.dataset, data.Y, task.repetition)
-        self._levels = damaged_labels(self._study, task.dataset, data.Y, task.repetition)
+        self._folds = folds_of(self._study, task.dataset, data.labels, task.repetition)
+        self._levels = damaged_labels(self._study, task.dataset, data.labels, task.repetition)
 
     def trials(self) -> Iterator[Trial]:
         bins, codes = _coded(self._task.data, self._method.n_bins)
@@ -150,7 +177,7 @@ class _NaiveMethod:
 
     def _trials_fold_by_fold(self) -> Iterator[Trial]:
         """Bins are learned on the training rows of each fold; levels share the codes."""
-        n = len(self._data.Y)
+        n = len(self._data.labels)
         for fold, rows in enumerate(self._folds):
             training = np.setdiff1d(np.arange(n), rows)
             bins = Discretizer(self._method.n_bins).fit(take_rows(self._data.X, training))
@@ -238,11 +265,11 @@ class _EstimatorMethod:
 
     def __init__(self, task: Task, data: MultilabelDataset) -> None:
         self._task, self._data = task, data
-        self._folds = folds_of(task.study, task.dataset, data.Y, task.repetition)
-        self._levels = damaged_labels(task.study, task.dataset, data.Y, task.repetition)
+        self._folds = folds_of(task.study, task.dataset, data.labels, task.repetition)
+        self._levels = damaged_labels(task.study, task.dataset, data.labels, task.repetition)
 
     def trials(self) -> Iterator[Trial]:
-        n = len(self._data.Y)
+        n = len(self._data.labels)
         for fold, rows in enumerate(self._folds):
             training = np.setdiff1d(np.arange(n), rows)
             X, new = (take_rows(self._data.X, part) for part in (training, rows))
@@ -252,7 +279,8 @@ class _EstimatorMethod:
                 fitted = time.perf_counter()
                 predictions = [(NO_STRATEGY, self._predict(estimator, new))]
                 done = time.perf_counter()
-                yield Trial(fold, level, rows, predictions, fitted - started, done - fitted)
+                times = fitted - started, done - fitted
+                yield Trial(fold, level, rows, predictions, *times, *_caution_of(estimator))
 
     def _predict(self, estimator: Any, X: Any) -> PathPrediction:
         """Along the caution parameter, if there is one; at its value if the study names none."""
@@ -271,3 +299,12 @@ class _EstimatorMethod:
         seed = seed_of(task.study.seed, "estimator", task.dataset, task.repetition, fold)
         number = int(seed.generate_state(1)[0])
         return seeded(estimator, number)
+
+
+def _caution_of(estimator: Any) -> tuple[str, bool]:
+    """The caution parameter by which predictions differ, and its direction; "" if there is none."""
+    if not hasattr(estimator, "predict_path"):
+        return "", True
+    return str(estimator.caution_parameter), bool(
+        getattr(estimator, "larger_is_more_cautious", True)
+    )

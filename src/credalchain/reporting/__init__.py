@@ -1,5 +1,6 @@
-"""From the results of a study to tables, figures and one page that shows them all."""
+"""From the results of a study to findings, tables, figures and one page that shows them all."""
 
-from credalchain.reporting.report import write_report
+from credalchain.reporting.findings import find
+from credalchain.reporting.report import findings_in_words, write_report
 
-__all__ = ["write_report"]
+__all__ = ["find", "findings_in_words", "write_report"]

@@ -1,5 +1,6 @@
 """The figures of a study, from its summary."""
 
+import math
 from typing import Any
 
 import matplotlib
@@ -7,6 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
+from credalchain.reporting.findings import curve_name
 from credalchain.text import for_figure
 
 _PANELS = (("set_accuracy", "set-accuracy (%)"), ("completeness", "completeness (%)"))
@@ -23,10 +25,12 @@ _LOOKS = [
 ]
 
 
-def missing_figure(summary: pd.DataFrame, title: str, damage: str = "removed") -> Figure:
+def missing_figure(
+    summary: pd.DataFrame, title: str, damage: str = "removed", parameter: str = "s"
+) -> Figure:
     """Set-accuracy above, completeness below, against the share of labels damaged.
 
-    One curve for each s, from dark (small) to light (large), named at its right end.
+    One curve for each value of the caution parameter, from dark (small) to light (large).
     """
     figure = Figure(figsize=(6.2, 6.8), layout="constrained")
     upper, lower = figure.subplots(2, 1, sharex=True)
@@ -42,22 +46,27 @@ def missing_figure(summary: pd.DataFrame, title: str, damage: str = "removed") -
         ax.grid(alpha=0.25)
     lower.set_xlabel(f"training labels {damage} (%)")
     figure.suptitle(for_figure(title))
-    figure.legend(
-        *upper.get_legend_handles_labels(), title="s", loc="outside right center", frameon=False
-    )
+    if parameter:
+        entries = upper.get_legend_handles_labels()
+        legend = figure.legend(*entries, loc="outside right center", frameon=False)
+        legend.set_title(for_figure(parameter, _MOST))
     return figure
 
 
 def trade_off_figure(summary: pd.DataFrame, damage: str = "removed") -> Figure:
-    """Set-accuracy against completeness, all methods; a row per data set, a column per level."""
+    """Set-accuracy against completeness, all methods; a row per data set, a column per level.
+
+    Bands are one standard deviation wide on either side.
+    """
     datasets = list(dict.fromkeys(summary["dataset"]))
     levels = sorted(summary["missing"].unique())
     shown = [levels[at] for at in sorted({0, len(levels) // 2, len(levels) - 1})]
-    figure = Figure(
-        figsize=(1.2 + 3.0 * len(shown), 1.2 + 2.5 * len(datasets)), layout="constrained"
-    )
-    axes = figure.subplots(len(datasets), len(shown), sharex=True, sharey=True, squeeze=False)
     curves = list(dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True)))
+    columns = 2 if len(shown) > 1 else 1  # names may be longer than a single panel is wide
+    legend_height = 0.25 * math.ceil(len(curves) / columns)
+    size = (1.2 + 3.0 * len(shown), 0.9 + legend_height + 2.5 * len(datasets))
+    figure = Figure(figsize=size, layout="constrained")
+    axes = figure.subplots(len(datasets), len(shown), sharex=True, sharey=True, squeeze=False)
     for row, dataset in enumerate(datasets):
         for column, level in enumerate(shown):
             part = summary[(summary["dataset"] == dataset) & (summary["missing"] == level)]
@@ -70,7 +79,6 @@ def trade_off_figure(summary: pd.DataFrame, damage: str = "removed") -> Figure:
     for ax in axes[:, 0]:
         ax.set_ylabel("set-accuracy (%)")
     handles, labels = axes[0, 0].get_legend_handles_labels()
-    columns = 2 if len(shown) > 1 else 1  # names may be longer than a single panel is wide
     figure.legend(handles, labels, loc="outside upper center", ncols=columns, frameon=False)
     return figure
 
@@ -86,7 +94,13 @@ def _draw_trade_off(ax: Any, part: pd.DataFrame, curves: list[tuple[str, str]]) 
             marker=marker,
             linestyle=line,
             markersize=4,
-            label=for_figure(method if strategy == "none" else f"{method}, {strategy}"),
+            label=for_figure(curve_name(method, strategy)),
+        )
+        low, high = (
+            curve["set_accuracy"] + side * curve["set_accuracy_spread"] for side in (-1, 1)
+        )
+        ax.fill_between(
+            100 * curve["completeness"], 100 * low, 100 * high, color=colour, alpha=0.15
         )
     ax.set(xlim=(-3, 103), ylim=(-3, 103))
     ax.grid(alpha=0.25)

@@ -1,8 +1,18 @@
-"""Tables of a study: the data sets, and every measure with its spread."""
+"""Tables of a study: the data sets, every measure with its spread, and what was found."""
 
 import pandas as pd
 
-from credalchain.experiments.summary import KEYS, at_completeness, spread_at_completeness
+from credalchain.experiments.summary import (
+    CURVES,
+    KEYS,
+    at_completeness,
+    spread_at_completeness,
+)
+from credalchain.reporting.caution import Cautions
+from credalchain.reporting.findings import WIDEST_GAP, Findings
+from credalchain.reporting.sentences import p_value, percent
+
+_SHARES = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 
 
 def dataset_table(facts: list[dict[str, object]]) -> pd.DataFrame:
@@ -11,26 +21,109 @@ def dataset_table(facts: list[dict[str, object]]) -> pd.DataFrame:
     return pd.DataFrame(facts)[columns]
 
 
-def measure_table(summary: pd.DataFrame, measure: str) -> pd.DataFrame:
-    """One measure in percent, "mean ± spread": a row per method and s, a column per level."""
+def measure_table(
+    summary: pd.DataFrame, measure: str, cautions: Cautions, damage: str
+) -> pd.DataFrame:
+    """One measure in percent, "mean ± spread": a row per method and value of caution.
+
+    A column per level of damage; if there was none, one with the measure's name.
+    """
     spread = summary[f"{measure}_spread"]
     words = (100 * summary[measure]).map("{:.1f}".format)
     words = words.where(spread.isna(), words + (100 * spread).map(" ± {:.1f}".format))
     table = summary[KEYS].assign(words=words)
-    table["missing"] = (100 * table["missing"]).map("{:.10g} %".format)
+    if not damage:
+        return named(table.rename(columns={"words": measure}), cautions, damage)
+    table["missing"] = table["missing"].map(lambda level: f"{percent(level)} {damage}")
     rows = [key for key in KEYS if key != "missing"]
     levels = list(dict.fromkeys(table["missing"]))
-    wide = table.pivot(index=rows, columns="missing", values="words")[levels]
+    order = pd.MultiIndex.from_frame(table[rows].drop_duplicates())  # pivot would sort by names
+    wide = table.pivot(index=rows, columns="missing", values="words")[levels].reindex(order)
     wide.columns.name = None
-    return wide.reset_index()
+    return named(wide.reset_index(), cautions, damage)
 
 
-def equal_completeness_table(summary: pd.DataFrame, results: pd.DataFrame) -> pd.DataFrame:
+def equal_completeness_table(
+    summary: pd.DataFrame, results: pd.DataFrame, over: str, damage: str
+) -> pd.DataFrame:
     """Set-accuracy in percent, "mean ± spread", where methods answer the same share of labels."""
-    table, spread = at_completeness(summary), spread_at_completeness(results)
-    shares = [column for column in table.columns if not isinstance(column, str)]
-    words = table[shares].map(lambda p: "" if pd.isna(p) else f"{100 * p:.1f}")
-    words += spread[shares].map(lambda p: "" if pd.isna(p) else f" ± {100 * p:.1f}")
-    words.columns = [f"{100 * share:.0f} % answered" for share in shares]
-    missing = (100 * table["missing"]).map("{:.10g} %".format)
-    return table.drop(columns=shares).assign(missing=missing).join(words)
+    table = at_completeness(summary, _SHARES, widest_gap=WIDEST_GAP)
+    spread = spread_at_completeness(results, _SHARES, widest_gap=WIDEST_GAP, over=over)
+    spread = table[CURVES].merge(spread, how="left", on=CURVES)
+    words = table[list(_SHARES)].map(lambda p: "" if pd.isna(p) else f"{100 * p:.1f}")
+    words += spread[list(_SHARES)].map(lambda p: "" if pd.isna(p) else f" ± {100 * p:.1f}")
+    words.columns = [f"{percent(share)} answered" for share in _SHARES]
+    missing = table["missing"].map(percent)
+    return named(table[CURVES].assign(missing=missing).join(words), {}, damage)
+
+
+def standing_table(findings: Findings, damage: str) -> pd.DataFrame:
+    """Every method at every share of labels answered, in percent, best first."""
+    rows = [
+        {
+            "missing": percent(found.level),
+            "answered": percent(found.share),
+            "method": standing.curve,
+            "set_accuracy": f"{100 * standing.accuracy:.1f}",
+            "spread": "" if pd.isna(standing.spread) else f"{100 * standing.spread:.1f}",
+            "average_rank": f"{standing.rank:.2f}",
+            "first_on": standing.n_first,
+            "datasets": len(found.datasets),
+            "friedman_p": _p(found.friedman),
+        }
+        for found in findings.shares
+        for standing in found.standings
+    ]
+    return named(pd.DataFrame(rows), {}, damage)
+
+
+def comparison_table(findings: Findings, damage: str) -> pd.DataFrame:
+    """Every test of two methods; differences of set-accuracy in points of percent."""
+    rows = [
+        {
+            "missing": percent(found.level),
+            "answered": percent(found.share),
+            "first": one.first,
+            "second": one.second,
+            "dataset": one.dataset or f"all {one.n}",
+            "difference": f"{100 * one.difference:.2f}",
+            "p": _p(one.p),
+            "p_holm": _p(one.corrected),
+            "shown": "" if pd.isna(one.p) else "yes" if one.is_shown else "no",
+        }
+        for found in findings.shares
+        for one in found.comparisons
+    ]
+    return named(pd.DataFrame(rows), {}, damage)
+
+
+def _p(p: float) -> str:
+    """Empty for NaN."""
+    return "" if pd.isna(p) else p_value(p).removeprefix("= ")
+
+
+def named(table: pd.DataFrame, cautions: Cautions, damage: str) -> pd.DataFrame:
+    """A table whose columns are called what they are.
+
+    The column ``s`` holds the values of the caution parameter. If all methods have the same, the
+    column gets its name; if not, there are two, ``parameter`` and ``value``; methods without a
+    caution parameter have empty cells. The column ``missing`` becomes what was done to labels, or
+    goes if nothing was.
+    """
+    if "missing" in table and not damage:
+        table = table.drop(columns="missing")
+    elif "missing" in table:
+        table = table.rename(columns={"missing": damage})
+    if "s" not in table:
+        return table
+    place = list(table.columns).index("s")
+    names = table["method"].map(lambda method: getattr(cautions[method], "name", ""))
+    values = table["s"].where(names != "")
+    table = table.drop(columns="s")
+    different = [name for name in dict.fromkeys(names) if name]
+    if len(different) == 1 and different[0] not in table:
+        table.insert(place, different[0], values)
+    elif different:
+        table.insert(place, "parameter", names)
+        table.insert(place + 1, "value", values)
+    return table

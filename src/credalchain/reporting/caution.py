@@ -1,0 +1,56 @@
+"""What the caution parameter of each method is called, and which way it goes."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import pandas as pd
+
+from credalchain.experiments.study import Method, Study
+
+
+@dataclass(frozen=True)
+class Caution:
+    """A caution parameter; ``larger`` says whether larger is more cautious, None if not known."""
+
+    name: str
+    larger: bool | None
+
+    @property
+    def in_words(self) -> str:
+        """Its name, and which way is more cautious."""
+        if self.larger is None:
+            return self.name
+        return f"{self.name} ({'larger' if self.larger else 'smaller'} is more cautious)"
+
+
+Cautions = Mapping[str, Caution | None]
+
+_S = Caution("s", True)
+
+
+def cautions(study: Study, results: pd.DataFrame) -> Cautions:
+    """The caution parameter of every method; None if it has none.
+
+    Results say it; for those of older versions the study does, as far as it can.
+    """
+    told = {}
+    if "caution_parameter" in results:
+        known = results.dropna(subset=["caution_parameter"]).drop_duplicates("method")
+        columns = ("method", "caution_parameter", "larger_is_more_cautious")
+        for method, name, larger in zip(*(known[column] for column in columns), strict=True):
+            told[method] = Caution(str(name), bool(larger)) if name else None
+    return {
+        method.name: told[method.name] if method.name in told else _guess(method, results)
+        for method in study.methods
+    }
+
+
+def _guess(method: Method, results: pd.DataFrame) -> Caution | None:
+    package, _, kind = method.class_path.partition(".")
+    kind = kind.rpartition(".")[2]
+    if not method.class_path:
+        return _S
+    if package == "credalchain" and kind != "PromisedClassifier":
+        return Caution("reward", False) if kind == "JointDecision" else _S
+    values = results.loc[results["method"] == method.name, "s"]
+    return Caution("caution", None) if (values != 0).any() else None
