@@ -22,16 +22,19 @@ def test_the_embedded_data_is_the_papers_yeast():
 
 
 @pytest.mark.slow
-def test_the_demo_writes_a_table_and_four_figures(tmp_path):
+def test_the_demo_shows_both_models_a_promise_and_six_figures(tmp_path):
     folder = tmp_path / "with a space"
     command = [sys.executable, "-m", "credalchain.demo", "--out", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "set-accuracy" in done.stdout
     assert done.stdout.count("branching") == len(demo.S_VALUES)
+    assert done.stdout.index("JointDecision()") < done.stdout.index("CredalChainClassifier()")
+    assert "at most one row in five has a wrong answer" in done.stdout
+    assert "new rows" in done.stdout
     files = {file.name for file in folder.iterdir()}
     pictures = {
         f"{name}.{suffix}"
-        for name in ("set_accuracy_completeness", "predictions")
+        for name in ("recommended_and_chain", "set_accuracy_completeness", "predictions")
         for suffix in ("png", "svg")
     }
     assert files == {*pictures, "yeast.model", "yeast-new.csv"}
@@ -60,7 +63,7 @@ def test_without_river_the_demo_says_how_to_get_it(monkeypatch, capsys, tmp_path
 def test_an_output_that_is_a_file_gives_one_sentence(tmp_path, capsys, monkeypatch):
     file = tmp_path / "taken"
     file.write_text("mine")
-    monkeypatch.setattr(demo, "cross_validate", lambda data, on_fold: pytest.skip("not reached"))
+    monkeypatch.setattr(demo, "cross_validate", lambda data: pytest.skip("not reached"))
     assert demo.main(["--out", str(file)]) == 1
     assert "taken" in capsys.readouterr().err
     assert file.read_text() == "mine"

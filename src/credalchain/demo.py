@@ -20,6 +20,8 @@ from credalchain.estimators.prediction import CredalPrediction
 from credalchain.metrics import completeness, completeness_curve, incorrectness, set_accuracy
 from credalchain.model_files import save_model
 from credalchain.plotting import CompletenessCurveDisplay, plot_predictions
+from credalchain.progress import show_progress
+from credalchain.promises.classifier import PromisedClassifier
 from credalchain.text import visible
 
 S_VALUES = (0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5)
@@ -27,7 +29,9 @@ STRATEGIES = ("branching", "marginalization")
 N_FOLDS = 10
 SHOWN_ROWS = 8
 SHOWN_S = 1.5
-N_TRAINING, SHOWN_COMPLETENESS = 2000, 0.6
+N_TRAINING = 2000
+SHOWN_COMPLETENESS = (1.0, 0.9, 0.8, 0.6)
+RECOMMENDED, CHAIN = "JointDecision(), recommended", "CredalChainClassifier(), the paper's"
 
 
 class CrossValidation(NamedTuple):
@@ -38,7 +42,7 @@ class CrossValidation(NamedTuple):
     shown: CredalPrediction
 
 
-def cross_validate(data: EmbeddedData, on_fold: Any = lambda: None) -> CrossValidation:
+def cross_validate(data: EmbeddedData) -> CrossValidation:
     """Every row predicted by a chain that has not seen it, for all s and both strategies."""
     paths = np.empty((len(STRATEGIES), len(S_VALUES), *data.Y.shape), dtype=np.int8)
     folds, shown = [], None
@@ -49,7 +53,6 @@ def cross_validate(data: EmbeddedData, on_fold: Any = lambda: None) -> CrossVali
         if shown is None:
             shown = chain.infer(X[:SHOWN_ROWS], s=SHOWN_S)
         folds.append(rows)
-        on_fold()
     assert shown is not None
     named = replace(shown, label_names=tuple(data.label_names))
     return CrossValidation(paths, folds, named)
@@ -68,14 +71,56 @@ def measures(result: CrossValidation, Y: Any) -> list[tuple[str, float, float, f
     return table
 
 
-def draw(result: CrossValidation, Y: Any, folder: Path) -> list[Path]:
-    """The two figures, as PNG and SVG."""
+class Comparison(NamedTuple):
+    """What two models do with rows they have not seen, from bold to cautious.
+
+    ``curves`` has (completeness, set-accuracy) for each model; ``recommended`` is fitted, and its
+    reward answers about three labels in five.
+    """
+
+    curves: dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]
+    recommended: JointDecision
+
+
+def compare(X: Any, Y: Any) -> Comparison:
+    """The recommended model and the paper's chain, fitted to the first rows, on the others."""
+    recommended = JointDecision(n_jobs=-1, random_state=0)
+    models: dict[str, tuple[Any, Any]] = {
+        RECOMMENDED: (recommended, np.geomspace(0.2, 5, 500)),
+        CHAIN: (CredalChainClassifier(random_state=0), np.linspace(0, 12, 200)),
+    }
+    curves = {}
+    for name, (model, values) in models.items():
+        model.fit(X[:N_TRAINING], Y[:N_TRAINING])
+        path = model.predict_path(X[N_TRAINING:], values)
+        curves[name] = completeness_curve(Y[N_TRAINING:], path)
+    at = int(np.argmin(np.abs(curves[RECOMMENDED][0] - SHOWN_COMPLETENESS[-1])))
+    recommended.set_params(reward=float(models[RECOMMENDED][1][at]))
+    return Comparison(curves, recommended)
+
+
+def accuracy_at(curve: tuple[NDArray[np.float64], NDArray[np.float64]], answered: float) -> float:
+    """Set-accuracy where the curve is nearest to a completeness."""
+    return float(curve[1][np.argmin(np.abs(curve[0] - answered))])
+
+
+def draw(result: CrossValidation, comparison: Comparison, Y: Any, folder: Path) -> list[Path]:
+    """The figures, as PNG and SVG."""
     import matplotlib
 
     matplotlib.use("Agg")
     import matplotlib.pyplot as plt
 
     plt.rcParams["svg.hashsalt"] = "credalchain"  # the same file for the same picture
+    models, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
+    for (name, (answered, right)), color in zip(
+        comparison.curves.items(), ("#009E73", "#0072B2"), strict=True
+    ):
+        ax.plot(answered, right, label=name, color=color, linewidth=2)
+    ax.set(xlabel="completeness: labels answered", ylabel="set-accuracy: rows without an error")
+    ax.set_title(f"yeast: {len(Y) - N_TRAINING} new rows, from bold (right) to cautious (left)")
+    ax.grid(alpha=0.25)
+    ax.legend()
     figure, ax = plt.subplots(figsize=(6.4, 4.6), layout="constrained")
     looks = ({"color": "#0072B2"}, {"color": "#D55E00", "marker": "s", "linestyle": "--"})
     for strategy, path, look in zip(STRATEGIES, result.paths, looks, strict=True):
@@ -84,13 +129,17 @@ def draw(result: CrossValidation, Y: Any, folder: Path) -> list[Path]:
         )
     ax.set_title(f"yeast, {N_FOLDS}-fold cross-validation: one point for each s")
     ax.grid(alpha=0.25)
-    picture = plot_predictions(result.shown, Y_true=Y[result.folds[0][:SHOWN_ROWS]])
+    picture: Any = plot_predictions(result.shown, Y_true=Y[result.folds[0][:SHOWN_ROWS]])
     picture.set_title(
         f"yes, no or * (left open), bars from lower to upper probability; s = {SHOWN_S}; x = wrong",
         pad=10,
     )
     files = []
-    for name, fig in (("set_accuracy_completeness", figure), ("predictions", picture.figure)):
+    for name, fig in (
+        ("recommended_and_chain", models),
+        ("set_accuracy_completeness", figure),
+        ("predictions", picture.figure),
+    ):
         for suffix in ("png", "svg"):
             files.append(folder / f"{name}.{suffix}")
             metadata = {"Date": None} if suffix == "svg" else None
@@ -100,69 +149,71 @@ def draw(result: CrossValidation, Y: Any, folder: Path) -> list[Path]:
 
 
 def run(folder: Path, console: Any) -> None:
-    """Read, cross-validate, print the table and draw the figures."""
-    from rich.progress import track
-    from rich.table import Table
+    """The recommended model, a promise, the paper's chain, figures, and a page to try."""
+    import pandas as pd
 
     folder.mkdir(parents=True, exist_ok=True)
     data = load_embedded_yeast()
-    console.print(
-        f"yeast: {data.X.shape[0]} rows, {data.X.shape[1]} features, {data.Y.shape[1]} labels; "
-        f"{N_FOLDS}-fold cross-validation of CredalChainClassifier"
-    )
-    start = time.perf_counter()
-    steps = iter(track(range(N_FOLDS), "folds", console=console))
-    next(steps)
-    result = cross_validate(data, on_fold=lambda: next(steps, None))
-    seconds = time.perf_counter() - start
-    table = Table("strategy", "s", "set-accuracy", "completeness", "incorrectness")
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for strategy, s, *values in measures(result, data.Y):
-        table.add_row(
-            strategy, f"{s:g}", *(f"{value:.3f}" for value in values), end_section=s == S_VALUES[-1]
-        )
-    console.print(table)
-    n_answers = result.paths.size
-    console.print(f"{n_answers:,} answers in {seconds:.1f} s, compilation included")
-    for file in draw(result, data.Y, folder):
-        console.print(visible(f"wrote {file}"), soft_wrap=True)
-    recommend(data, folder, console)
-
-
-def recommend(data: EmbeddedData, folder: Path, console: Any) -> None:
-    """What we recommend beside the chain, on the same new rows; and the page for what is open."""
-    import pandas as pd
-
     X = pd.DataFrame(data.X, columns=data.feature_names)
     Y = pd.DataFrame(data.Y, columns=data.label_names)
-    console.print(f"\nBeside what we recommend, fitted on {N_TRAINING} rows, on the others:")
-    models: dict[str, tuple[Any, Any]] = {
-        "the chain above": (CredalChainClassifier(random_state=0), np.linspace(0, 6, 200)),
-        "JointDecision()": (JointDecision(random_state=0), np.geomspace(0.5, 2, 500)),
-    }
-    for name, (model, values) in models.items():
-        model.fit(X[:N_TRAINING], Y[:N_TRAINING])
-        path = model.predict_path(X[N_TRAINING:], values)
-        answered, right = completeness_curve(Y[N_TRAINING:], path)
-        at = int(np.argmin(np.abs(answered - SHOWN_COMPLETENESS)))
-        console.print(
-            f"  {name}: {answered[at]:.0%} of the labels answered, no wrong answer in "
-            f"{right[at]:.0%} of the rows",
-            soft_wrap=True,
-        )
-    model.set_params(reward=float(values[at]))
-    save_model(model, folder / "yeast.model")
-    X[N_TRAINING:].to_csv(folder / "yeast-new.csv", index=False)
-    for file in ("yeast.model", "yeast-new.csv"):
-        console.print(visible(f"wrote {folder / file}"), soft_wrap=True)
-    files = [shlex.quote(str(folder / file)) for file in ("yeast.model", "yeast-new.csv")]
+    console.print(f"yeast: {len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels")
+    comparison = compare(X, Y)
+    _print_comparison(comparison, console)
+    _print_promise(X, Y, console)
+    start = time.perf_counter()
+    result = cross_validate(data)
+    _print_chain(result, data.Y, time.perf_counter() - start, console)
+    files = draw(result, comparison, data.Y, folder)
+    files += [folder / "yeast.model", folder / "yeast-new.csv"]
+    save_model(comparison.recommended, files[-2])
+    X[N_TRAINING:].to_csv(files[-1], index=False)
+    console.print()
+    for file in files:
+        console.print(visible(f"wrote {file}"), soft_wrap=True)
     python = Path(sys.executable)
     if python.is_relative_to(Path.cwd()):
         python = python.relative_to(Path.cwd())
     console.print("\nAnswer what was left open, on a page in your browser:")
-    command = f"  {shlex.quote(str(python))} -m credalchain review {' '.join(files)}"
-    console.print(visible(command), soft_wrap=True)
+    words = [str(python), "-m", "credalchain", "review", *map(str, files[-2:])]
+    console.print(visible("  " + shlex.join(words)), soft_wrap=True)
+
+
+def _print_comparison(comparison: Comparison, console: Any) -> None:
+    from rich.table import Table
+
+    console.print(f"\nFitted to {N_TRAINING} rows. Rows without a wrong answer among the others:")
+    table = Table("labels answered", *(f"{share:.0%}" for share in SHOWN_COMPLETENESS))
+    for name, curve in comparison.curves.items():
+        table.add_row(name, *(f"{accuracy_at(curve, share):.0%}" for share in SHOWN_COMPLETENESS))
+    console.print(table)
+
+
+def _print_promise(X: Any, Y: Any, console: Any) -> None:
+    console.print("\nOr promise that at most one row in five has a wrong answer:")
+    promised = PromisedClassifier(
+        JointDecision(n_jobs=-1, random_state=0), {"row_error": 0.2}, random_state=0
+    )
+    promised.fit(X[:N_TRAINING], Y[:N_TRAINING])
+    for found in (promised.report_, promised.check(X[N_TRAINING:], Y[N_TRAINING:])):
+        for line in str(found).splitlines():
+            console.print(f"  {line}", soft_wrap=True)
+
+
+def _print_chain(result: CrossValidation, Y: Any, seconds: float, console: Any) -> None:
+    from rich.table import Table
+
+    console.print(
+        f"\nThe paper's chain, exact and made of counts; {N_FOLDS}-fold cross-validation:"
+    )
+    table = Table("strategy", "s", "set-accuracy", "completeness", "incorrectness")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    for strategy, s, *values in measures(result, Y):
+        table.add_row(
+            strategy, f"{s:g}", *(f"{value:.3f}" for value in values), end_section=s == S_VALUES[-1]
+        )
+    console.print(table)
+    console.print(f"{result.paths.size:,} answers in {seconds:.1f} s, compilation included")
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -173,7 +224,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         from rich.console import Console
 
-        run(options.out, Console(markup=False))
+        with show_progress(sys.stderr.isatty()):
+            run(options.out, Console(markup=False))
     except (ImportError, OSError) as error:
         print(
             f"{visible(str(error))}\nEverything the demo needs: pip install 'credalchain[demo]'",

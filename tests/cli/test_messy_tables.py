@@ -1,16 +1,26 @@
 """Tables as people have them."""
 
 import json
+import re
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 
-from credalchain import load_model
+from credalchain import (
+    CredalChainClassifier,
+    CredalJointForest,
+    JointDecision,
+    choose_caution,
+    load_model,
+)
 from credalchain.columns import describe_features, describe_labels
 from credalchain.datasets.files import read_frame
+from credalchain.metrics import completeness, set_accuracy
 from shell import credalchain
 
+CHAIN = ("--s", "2")
 N = 40
 
 
@@ -41,8 +51,8 @@ def songs():
 def test_dialects(songs, tmp_path, options, words):
     songs.to_csv(tmp_path / "whole.csv", index=False)
     songs.to_csv(tmp_path / "songs.csv", index=False, **options)
-    credalchain("fit", "whole.csv", "--labels", "last:2", "--out", "a", cwd=tmp_path)
-    done = credalchain("fit", "songs.csv", "--labels", "last:2", "--out", "b", cwd=tmp_path)
+    credalchain("fit", "whole.csv", "--labels", "last:2", *CHAIN, "--out", "a", cwd=tmp_path)
+    done = credalchain("fit", "songs.csv", "--labels", "last:2", *CHAIN, "--out", "b", cwd=tmp_path)
     assert words in done.stderr
     assert load_model(tmp_path / "b").model_.counts == load_model(tmp_path / "a").model_.counts
 
@@ -61,12 +71,14 @@ def test_labels_in_words(songs, tmp_path, words):
         songs[name] = np.where(songs[name] == 1, *words)
     songs.to_csv(tmp_path / "songs.csv", index=False)
     for name in ("whole", "songs"):
-        credalchain("fit", f"{name}.csv", "--labels", "rock,pop", "--out", name, cwd=tmp_path)
+        credalchain(
+            "fit", f"{name}.csv", "--labels", "rock,pop", *CHAIN, "--out", name, cwd=tmp_path
+        )
     one, other = (load_model(tmp_path / name).model_.counts for name in ("whole", "songs"))
     assert one == other
     songs.loc[3, "rock"] = "?"
     songs.to_csv(tmp_path / "songs.csv", index=False)
-    credalchain("fit", "songs.csv", "--labels", "rock,pop", "--out", "gap", cwd=tmp_path)
+    credalchain("fit", "songs.csv", "--labels", "rock,pop", *CHAIN, "--out", "gap", cwd=tmp_path)
     assert load_model(tmp_path / "gap").model_.counts.label[0].sum() == N - 1
     songs.loc[3, "rock"] = "perhaps"
     songs.to_csv(tmp_path / "songs.csv", index=False)
@@ -83,7 +95,7 @@ def test_a_column_of_tags(tmp_path):
     )
     frame.to_csv(tmp_path / "songs.csv", index=False)
     given = ["songs.csv", "--labels", "tags", "--tag-separator", ";"]
-    credalchain("fit", *given, "--out", "m", cwd=tmp_path)
+    credalchain("fit", *given, *CHAIN, "--out", "m", cwd=tmp_path)
     model = load_model(tmp_path / "m")
     assert model.label_names_.tolist() == ["jazz", "pop", "rock"]
     assert model.model_.counts.label.tolist() == [[5, 1], [4, 2], [4, 2]]
@@ -117,13 +129,13 @@ def test_describe(songs, tmp_path):
     assert "like an index" in done.stdout
     found = json.loads(credalchain("describe", *given, "--json", cwd=tmp_path).stdout)
     notes = {one["name"]: one["note"] for one in (*found["features"], *found["labels"])}
-    assert "its own value" in notes["title"]
+    assert "different texts" in notes["title"]
     assert "no values" in notes["empty"]
     assert "same in all rows" in notes["same"]
     assert notes["tempo"] == notes["rock"] == ""
     assert "always no" in notes["never"]
     done = credalchain("fit", *given, "--out", "m", cwd=tmp_path)
-    for words in ("'title': nearly every row", "'id': counts the rows", "'never': always no"):
+    for words in ("'title': more than half", "'id': counts the rows", "'never': always no"):
         assert words in done.stderr
 
 
@@ -132,7 +144,7 @@ def test_descriptions_of_arrays_and_gaps():
     assert (feature.kind, feature.n_distinct, round(feature.missing, 2)) == ("numbers", 2, 0.33)
     gone, rare = describe_labels([[None, 1], [None, 0], [None, 0]])
     assert "never observed" in gone.note
-    assert rare.note == "only 1 rows are yes"
+    assert rare.note == "only 1 row is yes"
 
 
 def test_values_that_were_never_seen_are_told(songs, tmp_path):
@@ -157,7 +169,7 @@ def test_dialects_of_files_in_a_folder(songs, tmp_path, compressed):
         options = {"sep": ";", "decimal": ",", "encoding": "cp1252", "index": False}
         songs[at : at + 20].to_csv(tmp_path / "parts" / name, **options)
     for source, out in (("whole.csv", "a"), ("parts", "b")):
-        done = credalchain("fit", source, "--labels", "last:2", "--out", out, cwd=tmp_path)
+        done = credalchain("fit", source, "--labels", "last:2", *CHAIN, "--out", out, cwd=tmp_path)
     assert "decimal comma" in done.stderr
     assert load_model(tmp_path / "b").model_.counts == load_model(tmp_path / "a").model_.counts
 
@@ -180,3 +192,166 @@ def test_describe_without_labels_and_folders_where_they_are_not_read(songs, tmp_
     (tmp_path / "parts").mkdir()
     done = credalchain("describe", "parts", cwd=tmp_path, status=1)
     assert "parts is a folder" in done.stderr
+
+
+def test_names_and_row_numbers_are_left_out_unless_they_are_asked_for(songs, tmp_path):
+    songs.insert(0, "row", range(N))
+    songs.insert(1, "title", [f"song {i}" for i in range(N)])
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    given = ["songs.csv", "--labels", "last:2", *CHAIN, "--out", "m"]
+    done = credalchain("fit", *given, cwd=tmp_path)
+    others = [name for name in songs.columns[:-2] if name not in ("row", "title")]
+    assert load_model(tmp_path / "m").feature_names_in_.tolist() == others
+    assert "column 'title': more than half as many different texts" in done.stderr
+    assert "it is left out (--use 'title' takes it)" in done.stderr
+    done = credalchain("predict", "m", "songs.csv", "--out", "a.csv", cwd=tmp_path)
+    assert len(pd.read_csv(tmp_path / "a.csv")) == N
+    credalchain("fit", *given, "--use", "title", cwd=tmp_path)
+    assert load_model(tmp_path / "m").feature_names_in_.tolist() == ["title", *others]
+    done = credalchain("fit", *given, "--use", "all", cwd=tmp_path)
+    assert load_model(tmp_path / "m").feature_names_in_.tolist() == ["row", "title", *others]
+    assert "left out" not in done.stderr
+    (tmp_path / "parts").mkdir()
+    songs.to_csv(tmp_path / "parts" / "1.csv", index=False)
+    done = credalchain("fit", "parts", *given[1:], cwd=tmp_path)
+    assert load_model(tmp_path / "m").feature_names_in_.tolist() == others
+    songs[["title", "rock"]].to_csv(tmp_path / "songs.csv", index=False)
+    done = credalchain("fit", "songs.csv", "--labels", "rock", "--out", "x", cwd=tmp_path, status=1)
+    assert "every column looks like names" in done.stderr
+
+
+def test_a_dialect_can_be_given(songs, tmp_path):
+    """Where it would not be found out."""
+    songs.to_csv(tmp_path / "whole.csv", index=False)
+    songs.to_csv(tmp_path / "odd.csv", index=False, sep="#", decimal=",", encoding="cp1250")
+    options = ["--sep", "#", "--decimal", ",", "--encoding", "cp1250"]
+    credalchain("fit", "whole.csv", "--labels", "last:2", *CHAIN, "--out", "a", cwd=tmp_path)
+    given = ["odd.csv", "--labels", "last:2", *CHAIN, "--out", "b", *options]
+    assert "note: odd.csv" not in credalchain("fit", *given, cwd=tmp_path).stderr
+    assert load_model(tmp_path / "b").model_.counts == load_model(tmp_path / "a").model_.counts
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "odd.csv").rename(tmp_path / "parts" / "1.csv")
+    credalchain("predict", "b", "parts", "--out", "o.csv", *options, cwd=tmp_path)
+    credalchain("predict", "a", "whole.csv", "--out", "p.csv", cwd=tmp_path)
+    assert (tmp_path / "o.csv").read_text() == (tmp_path / "p.csv").read_text()
+    for words, message in (
+        (["--sep", "ab"], "--sep must be one character, or tab, got 'ab'"),
+        (["--decimal", "x"], "--decimal must be . or a comma, got 'x'"),
+        (["--sep", ",", "--decimal", ","], "--sep and --decimal must differ"),
+        (["--encoding", "klingon"], "there is no encoding 'klingon'"),
+    ):
+        done = credalchain("describe", "whole.csv", *words, cwd=tmp_path, status=1)
+        assert message in done.stderr
+
+
+def test_zstandard(songs, tmp_path):
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    content = (tmp_path / "songs.csv").read_bytes()
+    with pa.output_stream(str(tmp_path / "songs.csv.zst"), compression="zstd") as file:
+        file.write(content)
+    for source, out in (("songs.csv", "a"), ("songs.csv.zst", "b")):
+        given = [source, "--labels", "last:2", *CHAIN, "--out", out]
+        credalchain("fit", *given, cwd=tmp_path)
+    assert load_model(tmp_path / "b").model_.counts == load_model(tmp_path / "a").model_.counts
+
+
+def test_the_strong_model_and_a_caution_that_answers_most_are_the_default(songs, tmp_path):
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    done = credalchain("fit", "songs.csv", "--labels", "last:2", "--out", "m", cwd=tmp_path)
+    model = load_model(tmp_path / "m")
+    assert isinstance(model, JointDecision)
+    assert re.search(r"reward = \S+ answers \d+% of the labels of 10 rows held out", done.stderr)
+    chosen = choose_caution(
+        JointDecision(CredalJointForest(random_state=0), random_state=0),
+        songs.drop(columns=["rock", "pop"]), songs[["rock", "pop"]], random_state=0,
+    )  # fmt: skip
+    assert model.reward == chosen.value
+    given = ["songs.csv", "--labels", "last:2", "--out", "m"]
+    for options in (["--s", "1"], ["--strategy", "marginalization"], ["--base", "logistic"]):
+        credalchain("fit", *given, *options, cwd=tmp_path)
+        assert isinstance(load_model(tmp_path / "m"), CredalChainClassifier)
+
+
+def test_evaluate_takes_values_that_answer_more_and_less(songs, tmp_path):
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    given = ["songs.csv", "--labels", "last:2", "--folds", "2", "--json"]
+    for options, parameter in (([], "reward"), (["--method", "chain"], "s")):
+        done = credalchain("evaluate", *given, *options, cwd=tmp_path)
+        found = json.loads(done.stdout)
+        answered = [one["measures"]["completeness"]["mean"] for one in found]
+        assert len(found) >= 3
+        assert max(answered) > 0.9
+        assert min(answered) < 0.7
+        assert all(parameter in one for one in found)
+    done = credalchain("evaluate", *given, "--s", "1e9", cwd=tmp_path)
+    assert "note: s = 1e+09 answers 0.0% of the labels." in done.stderr
+
+
+def test_evaluate_flags_intervals_that_are_too_sure(tmp_path):
+    """The same feature ten times: what the naive model counts as ten pieces of evidence."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=400)
+    frame = pd.DataFrame({f"x{i}": x for i in range(10)})
+    frame["rock"] = (x + 1.5 * rng.normal(size=400) > 0).astype(int)
+    frame.to_csv(tmp_path / "songs.csv", index=False)
+    given = ["songs.csv", "--labels", "rock", "--folds", "3", "--method", "chain", "--s", "1"]
+    done = credalchain("evaluate", *given, cwd=tmp_path)
+    assert "note: at s = 1 intervals are too sure" in done.stderr
+
+
+def test_tags_that_nobody_knows_and_capitals(tmp_path):
+    tags = ["rock; pop", "?", "", "ROCK", "pop"] * 6
+    frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=30), "tags": tags})
+    frame.to_csv(tmp_path / "songs.csv", index=False)
+    given = ["songs.csv", "--labels", "tags", "--tag-separator", ";"]
+    done = credalchain("describe", *given, "--json", cwd=tmp_path)
+    labels = {one["name"]: one for one in json.loads(done.stdout)["labels"]}
+    assert set(labels) == {"rock", "pop", "ROCK"}
+    assert labels["pop"]["n_missing"] == 6
+    assert "differ in capitals only are different labels: ROCK, rock" in done.stderr
+    credalchain("fit", *given, "--reward", "1", "--out", "m", cwd=tmp_path)
+    done = credalchain("check", "m", "songs.csv", "--tags", "tags", cwd=tmp_path)
+    assert "of the labels answered in 30 rows" in done.stdout
+
+
+def test_check_scores_a_model_without_a_promise(songs, tmp_path):
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    credalchain("fit", "songs.csv", "--labels", "last:2", *CHAIN, "--out", "m", cwd=tmp_path)
+    done = credalchain("check", "m", "songs.csv", "--json", cwd=tmp_path)
+    model = load_model(tmp_path / "m")
+    prediction = model.infer(songs[["tempo", "city"]])
+    found = json.loads(done.stdout)
+    assert found["completeness"] == completeness(songs[["rock", "pop"]], prediction)
+    assert found["set_accuracy"] == set_accuracy(songs[["rock", "pop"]], prediction)
+
+
+def test_a_misspelt_label_and_a_folder_that_is_not_there(songs, tmp_path):
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    done = credalchain("fit", "songs.csv", "--labels", "Rok", "--out", "m", cwd=tmp_path, status=1)
+    assert "there is no column 'Rok' (did you mean 'rock'?)" in done.stderr
+    given = ["songs.csv", "--labels", "rock", "--out", "nowhere/m"]
+    done = credalchain("fit", *given, cwd=tmp_path, status=1)
+    assert done.stderr == "credalchain: the folder nowhere does not exist.\n"  # at once
+
+
+def test_explanations_of_a_promise_name_rows_of_the_file(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(200, 3)).round(3), columns=list("abc"))
+    frame["rock"] = (frame.a + 0.3 * rng.normal(size=200) > 0).astype(int)
+    frame.to_csv(tmp_path / "songs.csv", index=False)
+    given = ["songs.csv", "--labels", "rock", "--promise", "row-error=0.3", "--out", "m"]
+    credalchain("fit", *given, cwd=tmp_path)
+    done = credalchain("explain", "m", "songs.csv", "--row", "5", "--json", cwd=tmp_path)
+    numbers = [one["row"] for one in json.loads(done.stdout)["similar"]]
+    nearest = np.abs(frame[list("abc")] - frame.loc[5, list("abc")]).sum(axis=1)
+    assert max(numbers) > 140  # the fitted rows alone are 140
+    assert nearest[numbers].mean() < nearest.mean()
+
+
+def test_two_columns_of_a_name_are_refused_in_pieces_too(tmp_path):
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts" / "1.csv").write_text("a,a,rock\n" + "1,2,0\n3,4,1\n" * 20)
+    given = ["parts", "--labels", "rock", "--out", "m"]
+    done = credalchain("fit", *given, cwd=tmp_path, status=1)
+    assert "two columns called 'a'" in done.stderr
+    assert "1.csv" in done.stderr

@@ -491,7 +491,7 @@ def test_label_studio_annotations_without_our_notes(folder, tmp_path):
 def test_learning_from_answers(answered, folder, tmp_path):
     path, session = answered
     given = ["train.csv", "--labels", ",".join(LABELS[:3]), "--labels", HOSTILE]
-    given += ["--ignore", "title,cover"]
+    given += ["--ignore", "title,cover", "--method", "chain"]
     credalchain("fit", *given, "--out", str(tmp_path / "before"), cwd=folder)
     done = credalchain(
         "fit", *given, "--answers", str(path), "--out", str(tmp_path / "after"), cwd=folder
@@ -517,6 +517,7 @@ def test_learning_from_answers_about_rows_that_are_there(folder, tmp_path):
     for row in range(20):
         session.answer(row, 0, int(table.rock[row]), "ann", f"request-{row:04}")
     given = ["gaps.csv", "--labels", ",".join(LABELS[:3]), "--labels", HOSTILE, "--out", "m"]
+    given += ["--method", "chain"]
     done = credalchain("fit", *given, "--answers", "a.sqlite", cwd=tmp_path)
     assert "20 missing labels of rows in gaps.csv filled" in done.stderr
     assert "0 others replaced, 0 rows added" in done.stderr
@@ -720,6 +721,7 @@ def test_learning_fills_the_very_row(folder, tmp_path):
     )  # fmt: skip
     session.answer(3, 0, 1, "ann", "request-1")
     given = ["fit", "data.csv", "--labels", "rock", "--answers", "a.sqlite", "--out", "m"]
+    given += ["--method", "chain"]
     done = credalchain(*given, cwd=tmp_path)
     assert "1 missing labels of rows in data.csv filled, 0 others replaced" in done.stderr
     assert load_model(tmp_path / "m").model_.counts.label.tolist() == [[2, 2]]

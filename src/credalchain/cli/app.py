@@ -11,6 +11,7 @@ import typer.core
 
 from credalchain._version import __version__
 from credalchain.cli import console
+from credalchain.progress import show_progress
 from credalchain.text import visible
 
 _COMMANDS = {
@@ -23,7 +24,7 @@ _COMMANDS = {
     "review": ("review", "Open a page where people answer what was left open."),
     "evaluate": (
         "evaluate",
-        "Cross-validate on a table: every measure for every s, and a report per label.",
+        "Cross-validate on a table: measures at degrees of caution, and a report per label.",
     ),
     "tune": (
         "promise",
@@ -39,14 +40,17 @@ _COMMANDS = {
     ),
     "info": ("info", "Say what a model file holds."),
     "run": ("study", "Run a study, or go on with one that was interrupted."),
-    "report": ("study", "Tables, figures and one page of what a study found."),
+    "report": (
+        "study",
+        "What a study found: the main findings here; tables, figures and one page in a folder.",
+    ),
     "data": (
         "data",
         "The data sets of the paper, from CREDALCHAIN_DATA, the cache or the network.",
     ),
     "demo": (
         "demo",
-        "Cross-validate on the embedded yeast data, print a table and draw two figures.",
+        "Try both models on the embedded yeast data: tables, a promise, figures, a page.",
     ),
 }
 """Each with its module, and what the list of commands says of it."""
@@ -108,6 +112,7 @@ def _show_version(wanted: bool) -> None:
 
 @app.callback()
 def common(
+    context: typer.Context,
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")
     ] = False,
@@ -118,6 +123,7 @@ def common(
 ) -> None:
     """What holds for every command."""
     console.set_quiet(quiet)
+    context.with_resource(show_progress(not quiet, line_seconds=60.0))
 
 
 def run() -> None:

@@ -1,15 +1,10 @@
 """Where words go: results to stdout, notes and progress to stderr."""
 
 import sys
-from collections.abc import Iterable, Iterator
-from typing import TypeVar
 
 from rich.console import Console
-from rich.progress import track
 
 from credalchain.text import visible
-
-Item = TypeVar("Item")
 
 _state = {"quiet": False}
 
@@ -34,11 +29,3 @@ def note(words: str) -> None:
     """One line on stderr, unless --quiet."""
     if not _state["quiet"] and sys.stderr is not None:
         print(visible(words), file=sys.stderr)
-
-
-def progress(items: Iterable[Item], words: str, total: int) -> Iterator[Item]:
-    """Go through ``items`` with a bar on stderr, if that is a terminal."""
-    if _state["quiet"] or not sys.stderr.isatty():
-        yield from items
-    else:
-        yield from track(items, words, total=total, console=Console(stderr=True), transient=True)

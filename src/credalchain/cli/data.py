@@ -62,7 +62,7 @@ def describe(name: Name) -> None:
     """
     found = load_mulan(name)
     facts = dataset_facts(found)
-    counts = (found.Y == 1).sum(axis=0)
+    counts = (found.labels == 1).sum(axis=0)
     console = stdout()
     lines = {
         "name": found.name,

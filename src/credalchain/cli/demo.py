@@ -12,7 +12,7 @@ from credalchain.demo import run
 def demo(
     out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("demo"),
 ) -> None:
-    """Cross-validate on the embedded yeast data, print a table and draw two figures.
+    """Try both models on the embedded yeast data: tables, a promise, figures, a page.
 
     Example: `credalchain demo --out figures`
     """

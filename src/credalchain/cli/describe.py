@@ -14,6 +14,7 @@ from credalchain.columns import describe_features, describe_labels
 from credalchain.text import visible
 
 
+@o.with_table_options
 def describe(
     data: o.Data,
     labels: o.Labels = None,
@@ -44,10 +45,15 @@ def describe(
         return
     console = stdout()
     console.print(f"{len(X)} rows, {len(features)} features, {len(targets)} labels")
-    table = Table("column", "kind", "missing", "distinct", "note")
+    table = Table("column", "kind", "missing", "distinct", "what fit does", "note")
     for one in features:
         table.add_row(
-            visible(one.name), one.kind, f"{one.missing:.0%}", str(one.n_distinct), one.note
+            visible(one.name),
+            one.kind,
+            f"{one.missing:.0%}",
+            str(one.n_distinct),
+            "learns from it" if one.is_used else "leaves it out",
+            one.note,
         )
     console.print(table)
     if not targets:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from typing import Annotated, Any
@@ -16,58 +16,120 @@ from sklearn.model_selection import KFold
 
 from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
-from credalchain.cli.console import note, progress, stdout
-from credalchain.cli.stream import LabelledPieces, is_in_pieces, is_large
-from credalchain.cli.tables import read_labelled
+from credalchain.cli.console import note, stdout
+from credalchain.cli.stream import LabelledPieces, is_in_pieces, reads_in_pieces
+from credalchain.cli.tables import read_labelled, usable_features
 from credalchain.estimators.folds import fitted_folds
 from credalchain.labels import as_labels
-from credalchain.metrics import MEASURES, Tally, pooled, resolved_labels, tally
-from credalchain.model_selection import predict_along, score_path
+from credalchain.metrics import (
+    DEFAULT_MEASURES,
+    IntervalReliability,
+    Tally,
+    interval_reliability,
+    pooled,
+    resolved_labels,
+    tally,
+)
+from credalchain.model_selection import PathPrediction, predict_along, score_path
+from credalchain.progress import track
+from credalchain.promises.caution import LEAST_ROWS, choose_caution
 from credalchain.report import count_cells, report_of_counts
 
-_VALUES, _REWARDS = "0,1,2,4", "0.3,0.6,1,2"
+_SHARES = (1.0, 0.9, 0.8, 0.6, 0.4)  # of the labels answered, where nobody says how cautious
+_NEARLY_NOTHING = 0.05
+_CLEARLY_MORE = 0.01
 
 
+_CHOSEN = "if not given, those that answer 100, 90, 80, 60 and 40 % of the labels of some rows."
+
+
+@o.with_table_options
 @o.with_classifier_options
 def evaluate(
     data: o.Data,
     labels: o.Labels = None,
     ignore: o.Ignore = "",
+    use: o.Use = "",
     tag_separator: o.TagSeparator = "",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
-    s: Annotated[str, typer.Option("--s", help="Values of s, with commas between.")] = _VALUES,
+    s: Annotated[
+        str, typer.Option("--s", help=f"Chains: values of s, with commas between; {_CHOSEN}")
+    ] = "",
     reward: Annotated[
-        str, typer.Option(help="joint: values of the reward, with commas between.")
-    ] = _REWARDS,
+        str,
+        typer.Option(help=f"Joint decisions: values of the reward, with commas between; {_CHOSEN}"),
+    ] = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of tables.")] = False,
     *,
     options: o.ClassifierOptions,
 ) -> None:
-    """Cross-validate on a table: every measure for every s, and a report per label.
+    """Cross-validate on a table: measures at degrees of caution, and a report per label.
 
-    Example: `credalchain evaluate songs.csv --labels last:6 --s 0.5,1,2 --folds 5`
+    Example: `credalchain evaluate songs.csv --labels last:6 --folds 5`
     """
-    for name, given, usual in (("--s", s, _VALUES), ("--reward", reward, _REWARDS)):
-        if given != usual and options.is_joint != (name == "--reward"):
-            raise ValueError(f"{name} is not for --method {options.method}.")
     parameter, text = ("reward", reward) if options.is_joint else ("s", s)
-    values = list(dict.fromkeys(np.atleast_1d(o.numbers(text, f"--{parameter}")).tolist()))
-    classifier = o.build_classifier(replace(options, **{parameter: values[0]}))
+    values = np.atleast_1d(o.numbers(text, f"--{parameter}")).tolist() if text else []
+    classifier = o.build_classifier(options)
     if tag_separator and is_in_pieces(data):
         raise ValueError("--tag-separator is for data that is read whole.")
-    in_pieces = is_large(data) and not tag_separator and hasattr(classifier, "fit_chunks")
-    if is_in_pieces(data) or in_pieces:
+    if reads_in_pieces(data, classifier, needs_all=bool(tag_separator)):
         pieces = LabelledPieces(data, labels or [], ignore)
-        found = _cross_validate_pieces(classifier, pieces, values, folds, options.seed)
+        X, Y = pieces.sample(use)
+        values = values or _values_from(classifier, X, Y, pieces.n_rows, folds, options.seed)
+        found = _cross_validate_pieces(
+            classifier, pieces, list(dict.fromkeys(values)), folds, options.seed
+        )
     else:
         X, Y = read_labelled(data, labels or [], ignore, tag_separator)
         if len(X) < folds:
             raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
-        found = _cross_validate(classifier, X, Y, values, folds, options.seed)
+        X = usable_features(X, Y, use)
+        values = values or _values_from(classifier, X, Y, len(X), folds, options.seed)
+        found = _cross_validate(classifier, X, Y, list(dict.fromkeys(values)), folds, options.seed)
     if as_json:
         _print_json(parameter, found)
     else:
         _print_tables(parameter, found, folds)
+    _flag(parameter, found)
+
+
+def _values_from(
+    classifier: Any, X: pd.DataFrame, Y: pd.DataFrame, n_rows: int, folds: int, seed: int
+) -> list[float]:
+    """Values of caution that answer certain shares of the labels of rows held out."""
+    if len(X) < LEAST_ROWS:
+        return [float(classifier.get_params()[classifier.caution_parameter])]
+    chosen = choose_caution(
+        classifier,
+        X,
+        Y,
+        completeness=_SHARES,
+        n_rows=n_rows * (folds - 1) // folds,
+        random_state=seed,
+    )
+    return [float(f"{one.value:.3g}") for one in chosen]
+
+
+def _flag(parameter: str, found: "_Evaluation") -> None:
+    """Notes about caution that buys nothing."""
+    summary = _summary(found.scores)
+    answered = {value: summary["completeness", value]["mean"] for value in found.cells}
+    wrong = {value: summary["selective_error", value]["mean"] for value in found.cells}
+    boldest = max(answered, key=lambda value: answered[value])
+    for value, share in answered.items():
+        if share < _NEARLY_NOTHING:
+            note(f"note: {parameter} = {value:g} answers {share:.1%} of the labels.")
+        elif wrong[value] > wrong[boldest] + _CLEARLY_MORE:
+            note(
+                f"note: at {parameter} = {value:g} {wrong[value]:.1%} of the answers are wrong, at "
+                f"{parameter} = {boldest:g} {wrong[boldest]:.1%}: here, caution gives up labels "
+                "that would have been right. --method recommended, or a promise, may do better."
+            )
+    for value, reliability in found.reliability.items():
+        too_sure = reliability.overconfidence_note()
+        if too_sure is not None:
+            note(f"note: at {parameter} = {value:g} {too_sure}")
+            break
 
 
 @dataclass(frozen=True)
@@ -75,11 +137,12 @@ class _Evaluation:
     """Measures of every fold, and what reports of single labels are made of.
 
     ``scores`` has the columns measure, value (of the caution parameter) and score; ``cells`` for
-    each value what :func:`count_cells` gives.
+    each value what :func:`count_cells` gives, ``reliability`` how intervals agree with the truth.
     """
 
     scores: pd.DataFrame
     cells: dict[float, Any]
+    reliability: dict[float, IntervalReliability]
     label_names: list[str]
 
 
@@ -88,18 +151,30 @@ def _cross_validate(
 ) -> _Evaluation:
     scores: list[tuple[str, float, float]] = []
     cells = dict.fromkeys(values, np.zeros((Y.shape[1], 5), dtype=np.int64))
+    reliability: dict[float, IntervalReliability] = {}
     splits = KFold(folds, shuffle=True, random_state=seed).split(X)
     note(
         f"{folds}-fold cross-validation: {len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels"
     )
-    for fold in progress(fitted_folds(repeat(classifier), X, Y, splits), "folds", folds):
-        path = predict_along(fold.estimator, fold.X, values, MEASURES)
+    for fold in fitted_folds(repeat(classifier), X, Y, splits):
+        path = predict_along(fold.estimator, fold.X, values, DEFAULT_MEASURES)
         truth = as_labels(Y.iloc[fold.rows], require_zero=False)
         for value, labels in zip(values, path.labels, strict=True):
             cells[value] = cells[value] + count_cells(truth, labels)
-        for name, column in zip(MEASURES, score_path(MEASURES, truth, path), strict=True):
+        _add_reliability(reliability, truth, path)
+        for name, column in zip(
+            DEFAULT_MEASURES, score_path(DEFAULT_MEASURES, truth, path), strict=True
+        ):
             scores += [(name, *pair) for pair in zip(values, column, strict=True)]
-    return _Evaluation(_table(scores), cells, list(Y.columns))
+    return _Evaluation(_table(scores), cells, reliability, list(Y.columns))
+
+
+def _add_reliability(
+    total: dict[float, IntervalReliability], truth: Any, path: PathPrediction
+) -> None:
+    for value, prediction in zip(path.values, path.bounds, strict=True):
+        found = interval_reliability(truth, prediction)
+        total[value] = total[value] + found if value in total else found
 
 
 def _table(scores: list[tuple[str, float, float]]) -> pd.DataFrame:
@@ -112,9 +187,10 @@ def _cross_validate_pieces(
     """The same in constant memory; a row's fold is a hash of its number."""
     scores: list[tuple[str, float, float]] = []
     cells: dict[float, Any] = {}
+    reliability: dict[float, IntervalReliability] = {}
     names: list[str] = []
     note(f"{folds}-fold cross-validation, in pieces: every fold reads the data several times")
-    for fold in progress(range(folds), "folds", folds):
+    for fold in track(range(folds), "folds", folds):
 
         def rows(*, tested: bool, fold: int = fold) -> Any:
             return _rows_of_fold(pieces, fold, folds, seed, tested=tested)
@@ -122,8 +198,9 @@ def _cross_validate_pieces(
         fitted = pieces.fit(clone(classifier), partial(rows, tested=False))
         tallies: dict[tuple[str, float], Tally] = {}
         for X, Y, _ in rows(tested=True):
-            path = predict_along(fitted, X, values, MEASURES)
+            path = predict_along(fitted, X, values, DEFAULT_MEASURES)
             truth, names = as_labels(Y, require_zero=False), list(Y.columns)
+            _add_reliability(reliability, truth, path)
             for at, value in enumerate(values):
                 count = count_cells(truth, path.labels[at])
                 cells[value] = count + cells.get(value, 0)
@@ -136,12 +213,12 @@ def _cross_validate_pieces(
                     tallies[kind, value] = pooled([*before, tally(truth, np.asarray(labels))])
         if not tallies:
             raise ValueError(f"--folds {folds}: fold {fold} has no rows; the data has too few.")
-        for name, measure in MEASURES.items():
-            of_tally = measure.of_tally or MEASURES["set_accuracy"].of_tally
-            assert of_tally is not None
-            scores += [(name, v, float(of_tally(tallies[measure.needs, v]))) for v in values]
+        for name, measure in DEFAULT_MEASURES.items():
+            assert measure.of_tally is not None  # as a test holds for all that are shown
+            found = [float(measure.of_tally(tallies[measure.needs, value])) for value in values]
+            scores += [(name, *pair) for pair in zip(values, found, strict=True)]
     note(f"{pieces.n_rows} rows, {len(names)} labels")
-    return _Evaluation(_table(scores), cells, names)
+    return _Evaluation(_table(scores), cells, reliability, names)
 
 
 def _rows_of_fold(
@@ -169,7 +246,7 @@ def _print_tables(parameter: str, found: _Evaluation, folds: int) -> None:
     table = Table("measure", *(f"{parameter} = {value:g}" for value in found.cells))
     for column in table.columns[1:]:
         column.justify = "right"
-    for name in MEASURES:
+    for name in DEFAULT_MEASURES:
         cells = [summary[name, value] for value in found.cells]
         table.add_row(name, *(f"{cell['mean']:.3f} ± {cell['std']:.3f}" for cell in cells))
     console.print(table)
@@ -186,7 +263,7 @@ def _print_json(parameter: str, found: _Evaluation) -> None:
             parameter: value,
             "measures": {
                 name: {key: _finite(summary[name, value][key]) for key in ("mean", "std")}
-                for name in MEASURES
+                for name in DEFAULT_MEASURES
             },
             "labels": {
                 label: {key: _finite(number) for key, number in row.items()}

@@ -1,6 +1,8 @@
 """``credalchain explain``."""
 
-from typing import Annotated
+import json
+from collections.abc import Iterable
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
@@ -10,22 +12,35 @@ from credalchain.cli import options as o
 from credalchain.cli.console import stdout
 from credalchain.cli.predict import choices, features_for, text_columns
 from credalchain.cli.promise import check_picture, save_picture
-from credalchain.cli.tables import read_table
+from credalchain.cli.tables import few, read_table
 from credalchain.explanation import Explanation, Step
 from credalchain.explanation import explain as explain_row
+from credalchain.labels import ABSTAIN
 from credalchain.model_files import load_model
+from credalchain.shown import and_more
 from credalchain.text import visible
 
+_MOST = 20  # labels, if --labels does not say which
+_MOST_QUESTIONS = 10
 _BAR = 21  # characters from probability 0 to 1
 _COLOURS = {1: "bold blue", 0: "bold dark_orange3", -1: "bold"}
 
 
+@o.with_table_options
 def explain(
     model: o.ModelFile,
     data: o.Data,
     row: Annotated[int, typer.Option(help="Which row of DATA, counted from 0.")] = 0,
     top: Annotated[int, typer.Option(min=0, help="Reasons, or training rows, shown.")] = 3,
+    labels: Annotated[
+        str,
+        typer.Option(
+            help="Which labels: names with commas between, or all. By default what is open and the "
+            f"most certain of the others, {_MOST} in all."
+        ),
+    ] = "",
     picture: Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")] = "",
+    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of tables.")] = False,
     s: Annotated[float | None, typer.Option("--s", help="In place of the model's s.")] = None,
     reward: Annotated[float | None, typer.Option(help="In place of a joint model's.")] = None,
     strategy: Annotated[str | None, typer.Option(help="In place of the model's.")] = None,
@@ -42,22 +57,45 @@ def explain(
         raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")
     features = features_for(classifier, frame, data)
     chosen = choices(classifier, s=s, strategy=strategy, reward=reward)
-    explanation = explain_row(classifier, features.iloc[[row]], **chosen)
-    _print(explanation, top)
+    which = _which(labels, classifier.label_names_.tolist())
+    explanation = explain_row(classifier, features.iloc[[row]], **chosen, **which)
+    if as_json:
+        print(json.dumps(explanation.to_dict(), indent=2))
+    else:
+        _print(explanation, top, is_chosen=bool(labels))
     if picture:
         from credalchain.plotting import plot_explanation
 
         save_picture(plot_explanation(explanation, top=top), picture)
 
 
-def _print(explanation: Explanation, top: int) -> None:
+def _which(spec: str, names: list[str]) -> dict[str, Any]:
+    """What ``explain`` takes for ``--labels``."""
+    if not spec:
+        return {"max_labels": _MOST}
+    if spec == "all":
+        return {"max_labels": None}
+    wanted = [spec] if spec in names else [one.strip() for one in spec.split(",") if one.strip()]
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise ValueError(
+            f"--labels: there is no label {missing[0]!r}; the labels are {few(names)}."
+        )
+    return {"labels": wanted}
+
+
+def _print(explanation: Explanation, top: int, *, is_chosen: bool) -> None:
     console = stdout()
     table = Table("label", "answer", "lower", "upper")
     table.add_column(f"0{'½'.center(_BAR - 2)}1", no_wrap=True, min_width=_BAR)
     has_reasons = any(step.reasons for step in explanation.steps)
     if has_reasons:
         table.add_column("reasons")
-    for step in explanation.steps:
+    steps: Iterable[Step] = explanation.steps
+    is_cut = explanation.n_left_out > 0 and not is_chosen
+    if is_cut:  # of many labels the open ones first, else the chain's order
+        steps = sorted(steps, key=lambda step: step.answer != ABSTAIN)
+    for step in steps:
         reasons = "\n".join(
             visible(f"{reason.lower:+.2f} to {reason.upper:+.2f}  {reason.name} {reason.value}")
             for reason in step.reasons[:top]
@@ -71,17 +109,19 @@ def _print(explanation: Explanation, top: int) -> None:
             _bar(step),
             *([reasons] if has_reasons else []),
         )
-    if has_reasons:
-        console.print(f"{explanation.setting}; reasons in log-odds")
-    elif explanation.similar:
-        console.print(f"{explanation.setting}; by similar training rows, below")
-    else:
-        console.print(f"{explanation.setting}; not a sum of reasons")
+    console.print(f"{explanation.setting}; {explanation.about_reasons}")
     console.print(table)
+    if is_cut:
+        console.print(f"and {explanation.n_left_out} more: --labels all")
     if explanation.similar and top:
         console.print(_similar_rows(explanation, top))
-    for words in explanation.questions_in_words():
+    questions = explanation.questions_in_words()
+    for words in questions[:_MOST_QUESTIONS]:
         console.print(words)
+    if len(questions) > _MOST_QUESTIONS:
+        console.print(
+            f"{and_more(_MOST_QUESTIONS, len(questions))} answers that would settle others"
+        )
 
 
 def _similar_rows(explanation: Explanation, top: int) -> Table:
@@ -99,8 +139,10 @@ def _bar(step: Step) -> str:
     middle = round(step.threshold * (_BAR - 1))
     if step.lower > step.threshold:  # what is settled does not touch the threshold
         first = max(first, middle + 1)
+        last = max(last, first)
     if step.upper < step.threshold:
         last = min(last, middle - 1)
+        first = min(first, last)
     cells = ["━" if first <= at <= last else "·" for at in range(_BAR)]
     cells[middle] = "╋" if first <= middle <= last else "┃"
     return "".join(cells)

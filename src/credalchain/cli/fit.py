@@ -1,6 +1,8 @@
 """``credalchain fit``."""
 
 import warnings
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -10,24 +12,29 @@ from credalchain.chunks import counting, trees
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import check_calibration, read_promise
-from credalchain.cli.stream import LabelledPieces, is_in_pieces, is_large
-from credalchain.cli.tables import read_labelled, read_table, tell_columns
+from credalchain.cli.stream import LabelledPieces, is_in_pieces, reads_in_pieces
+from credalchain.cli.tables import read_labelled, read_table, usable_features
+from credalchain.files import check_folder
 from credalchain.model_files import save_model
-from credalchain.promises.caution import choose_caution
+from credalchain.progress import Progress
+from credalchain.promises.caution import LEAST_ROWS, CautionChoice, choose_caution
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.exchange import add_answers
 from credalchain.review.rows import row_keys
 from credalchain.review.store import AnswerStore
 
+ANSWERED = 0.8  # of the labels, where nobody says how cautious to be
 _CALIBRATION = 0.3
 
 
+@o.with_table_options
 @o.with_classifier_options
 def fit(
     data: o.Data,
     out: Annotated[str, typer.Option(help="Where the model goes.")],
     labels: o.Labels = None,
     ignore: o.Ignore = "",
+    use: o.Use = "",
     tag_separator: o.TagSeparator = "",
     promise: Annotated[
         list[str] | None,
@@ -48,7 +55,7 @@ def fit(
         float | None,
         typer.Option(
             help="Choose caution so that about this share of the labels is answered, by rows held "
-            "out, such as 0.8."
+            f"out; {ANSWERED:g} if neither --promise nor --s or --reward is given."
         ),
     ] = None,
     sample: Annotated[
@@ -73,14 +80,13 @@ def fit(
     """Learn from a table with labels and write a model file.
 
     Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`, or, better,
-    the same with `--method recommended --promise row-error=0.1`
+    the same with `--promise row-error=0.1`
     """
     classifier = o.build_classifier(options)
     if promise:
         check_calibration(calibration)
-        for name, usual in (("s", o.ClassifierOptions.s), ("reward", o.ClassifierOptions.reward)):
-            if getattr(options, name) != usual:
-                raise ValueError(f"--{name} is chosen by --promise: give one of them.")
+        for name in options.caution:
+            raise ValueError(f"--{name} is chosen by --promise: give one of them.")
         classifier = PromisedClassifier(
             classifier,
             read_promise(promise),
@@ -95,6 +101,7 @@ def fit(
         _check_answered(answered, options, promise)
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
+    check_folder(Path(out))
     if answers and promise:
         raise ValueError(
             "--answers and --promise: reviewed rows were chosen because the model was unsure, so "
@@ -102,36 +109,63 @@ def fit(
         )
     if answers and data == "-":
         raise ValueError("--answers is for data in a file, not from stdin.")
-    whole = {
-        "--answered": answered is not None,
-        "--answers": answers,
-        "--tag-separator": tag_separator,
-    }
+    whole = {"--answers": answers, "--tag-separator": tag_separator, "--promise": promise}
     needs_all = [name for name, is_given in whole.items() if is_given]
     if needs_all and is_in_pieces(data):
         raise ValueError(f"{needs_all[0]} is for data that is read whole.")
-    can_be_in_pieces = not needs_all and hasattr(classifier, "fit_chunks")
-    if is_in_pieces(data) or (is_large(data) and can_be_in_pieces):
-        _fit_in_pieces(classifier, data, labels or [], ignore, out, sample)
+    caution = None if promise or options.caution else Caution(answered, options.seed)
+    if reads_in_pieces(data, classifier, needs_all=bool(needs_all)):
+        pieces = LabelledPieces(data, labels or [], ignore)
+        _fit_in_pieces(classifier, pieces, use, caution, out, sample)
         return
     X, Y = read_labelled(data, labels or [], ignore, tag_separator)
     if answers:
         X, Y = _with_answers(X, Y, data, answers)
-    tell_columns(X, Y)
+    X = usable_features(X, Y, use)
     if options.base == "wrapper":
         check_can_be_saved(o.wrapped_estimator(options.estimator))
-    if options.method == "joint":
-        note(f"fitting {Y.shape[1]} labels several times over; this takes a while")
-    if answered is not None:
-        chosen = choose_caution(classifier, X, Y, completeness=answered, random_state=options.seed)
-        classifier.set_params(**{chosen.parameter: chosen.value})
-        note(str(chosen))
-    classifier.fit(X, Y)
+    with Progress("steps (choose caution, fit)" if caution else "steps", 2) as steps:
+        chosen = "" if caution is None else caution.choose(classifier, X, Y, len(X))
+        steps(1)
+        classifier.fit(X, Y)
     save_model(classifier, out)
-    if promise:
-        for line in str(classifier.report_).splitlines():
-            note(line)
+    for line in (str(classifier.report_) if promise else chosen).splitlines():
+        note(line)
     note(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels -> {out}")
+
+
+@dataclass(frozen=True)
+class Caution:
+    """How cautious, by the share of labels that is to be answered; None: the usual one."""
+
+    answered: float | None
+    seed: int
+
+    def choose(self, classifier: Any, X: Any, Y: Any, n_rows: int) -> str:
+        """Set the classifier's caution by some of the ``n_rows`` rows it will be fitted to.
+
+        What was chosen, in words.
+        """
+        if len(X) < LEAST_ROWS and self.answered is None:
+            parameter = classifier.caution_parameter
+            value = classifier.get_params()[parameter]
+            return f"note: too few rows to choose caution by: {parameter} = {value:g}"
+        with warnings.catch_warnings():  # they come again when all rows are fitted
+            warnings.simplefilter("ignore", UserWarning)
+            chosen = self._chosen(classifier, X, Y, n_rows)
+        classifier.set_params(**{chosen.parameter: chosen.value})
+        how = " (--answered, --promise or a value of your own choose otherwise)"
+        return f"{chosen}{how if self.answered is None else ''}"
+
+    def _chosen(self, classifier: Any, X: Any, Y: Any, n_rows: int) -> CautionChoice:
+        return choose_caution(
+            classifier,
+            X,
+            Y,
+            completeness=ANSWERED if self.answered is None else self.answered,
+            n_rows=n_rows,
+            random_state=self.seed,
+        )
 
 
 def _with_answers(X: Any, Y: Any, data: str, answers: str) -> tuple[Any, Any]:
@@ -154,22 +188,27 @@ def _check_answered(answered: float, options: o.ClassifierOptions, promise: Any)
         raise ValueError(f"--answered must be between 0 and 1, got {answered:g}.")
     if promise:
         raise ValueError("--answered and --promise both choose caution: give one of them.")
-    for name in ("s", "reward"):
-        if getattr(options, name) != getattr(o.ClassifierOptions, name):
-            raise ValueError(f"--{name} is chosen by --answered: give one of them.")
+    for name in options.caution:
+        raise ValueError(f"--{name} is chosen by --answered: give one of them.")
 
 
 def _fit_in_pieces(
-    classifier: Any, data: str, labels: list[str], ignore: str, out: str, sample: int | None
+    classifier: Any,
+    pieces: LabelledPieces,
+    use: str,
+    caution: Caution | None,
+    out: str,
+    sample: int | None,
 ) -> None:
-    """In constant memory, whatever the size of the data."""
-    if not hasattr(classifier, "fit_chunks"):
-        raise ValueError(
-            f"{data} is read in pieces, from which a classifier with --promise does not learn."
-        )
-    pieces = LabelledPieces(data, labels, ignore)
+    """In constant memory, whatever the size of the data.
+
+    Which columns are usable, and how cautious to be, is found on a sample of rows.
+    """
+    X, Y = pieces.sample(use)
+    chosen = "" if caution is None else caution.choose(classifier, X, Y, pieces.n_rows)
     pieces.fit(classifier, sample_size=sample)
     save_model(classifier, out)
-    note(classifier.learned_from_)
+    for words in filter(None, (chosen, classifier.learned_from_)):
+        note(words)
     n_features, n_labels = classifier.n_features_in_, len(classifier.label_names_)
     note(f"{pieces.n_rows} rows, {n_features} features, {n_labels} labels -> {out}")

@@ -1,9 +1,9 @@
 """Options that several commands share, and the classifier they describe."""
 
+import codecs
 import inspect
-import sys
-from collections.abc import Callable
-from dataclasses import dataclass, field, fields
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, fields, replace
 from functools import wraps
 from typing import Annotated, Any
 
@@ -12,7 +12,9 @@ from sklearn.base import BaseEstimator
 from sklearn.ensemble import ExtraTreesClassifier
 
 from credalchain.bases.joint.growing import default_forest
+from credalchain.bases.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
 from credalchain.bases.registry import BASES
+from credalchain.datasets.dialect import Given, reading_as
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.decision import JointDecision
@@ -20,6 +22,7 @@ from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.experiments.study import import_class
 from credalchain.preprocessing import Discretizer
+from credalchain.strategies import STRATEGIES, branching
 
 _DATA_HELP = (
     "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; mulan:NAME. "
@@ -42,14 +45,35 @@ TagSeparator = Annotated[
     ),
 ]
 Ignore = Annotated[str, typer.Option(help="Columns to leave out, such as row numbers.")]
+Use = Annotated[
+    str,
+    typer.Option(
+        help="Columns to learn from though they look like names, free text or row numbers, which "
+        "are left out; all for all of them."
+    ),
+]
 _JOBS_HELP = "Threads; -1 for all cores."
 Jobs = Annotated[int, typer.Option(help=_JOBS_HELP)]
 
 
-def _option(default: Any, words: str, used_with: str = "", **settings: Any) -> Any:
-    """A field that is an option: its help, and with which values of another it has an effect."""
-    option = typer.Option(default, help=words, **settings)
-    return field(default=default, metadata={"option": option, "used with": used_with})
+def _option(
+    default: Any,
+    words: str,
+    used_with: Mapping[str, tuple[str, ...]] | None = None,
+    **settings: Any,
+) -> Any:
+    """A field that is an option: its help, and with which values of others it has an effect.
+
+    As an option it is None unless it is given, so that it can be told whether it is.
+    """
+    shown: dict[str, Any] = {"show_default": str(default)} if default not in (None, "") else {}
+    option = typer.Option(None, help=words, **shown, **settings)
+    return field(default=default, metadata={"option": option, "used with": used_with or {}})
+
+
+_CHAINS = ("chain", "relevance", "ensemble")  # methods that have s
+_NAIVE: dict[str, tuple[str, ...]] = {"base": ("naive",)}
+_JOINT = ("joint", "recommended")  # methods that have a reward
 
 
 @dataclass(frozen=True)
@@ -57,69 +81,97 @@ class ClassifierOptions:
     """The options that describe a classifier, with their defaults, for all commands."""
 
     method: str = _option(
-        "chain",
-        "chain; relevance: labels do not speak to each other; ensemble: several chains, averaged; "
-        "joint: an ensemble that decides about all labels of a row together; recommended: one "
-        "forest for all labels, which decides about them together: the strongest.",
+        "",
+        "recommended: one forest for all labels, which decides about those of a row together, the "
+        "strongest; chain: the paper's, made of counts; relevance: labels do not speak to each "
+        "other; ensemble: several chains, averaged; joint: an ensemble that decides about all "
+        "labels of a row together. If not given: recommended, or chain if an option of chains is.",
     )
     base: str = _option(
         "naive",
         f"{', '.join(BASES)}; wrapper goes with --estimator.",
-        "method chain or relevance or ensemble or joint",
+        {"method": (*_CHAINS, "joint")},
     )
     estimator: str = _option(
         "",
         "A classifier for --base wrapper, such as sklearn.naive_bayes.GaussianNB.",
-        "base wrapper",
+        {"base": ("wrapper",)},
     )
-    trees: int = _option(100, "Trees of each forest (recommended: 300).", "base forest", min=1)
-    chains: int = _option(10, "Chains of an ensemble.", "method ensemble or joint", min=1)
-    reward: float = _option(
-        0.5, "What answering every label is worth.", "method joint or recommended"
+    trees: int = _option(
+        100,
+        "Trees of each forest (recommended: 300).",
+        {"base": ("forest",), "method": ("recommended",)},
+        min=1,
     )
-    s: float = _option(
-        2.0, "Caution: 0 answers everything.", "method chain or relevance or ensemble"
+    chains: int = _option(10, "Chains of an ensemble.", {"method": ("ensemble", "joint")}, min=1)
+    reward: float | None = _option(
+        None,
+        "What answering every label is worth: the larger, the more is answered.",
+        {"method": _JOINT},
+    )
+    s: float | None = _option(
+        None,
+        "Caution: 0 answers everything, the larger, the more is left open.",
+        {"method": _CHAINS},
     )
     strategy: str = _option(
-        "branching",
-        "branching, marginalization or tree-marginalization (few open labels only).",
-        "method chain or ensemble",
+        branching.name,
+        f"{', '.join(STRATEGIES)} (the last for few open labels only).",
+        {"method": ("chain", "ensemble")},
     )
     order: str = _option(
-        "random", "random, given, dynamic, or label names with commas between.", "method chain"
+        "random",
+        "random, given, dynamic, or label names with commas between.",
+        {"method": ("chain",)},
     )
     threshold: str = _option(
-        "0.5",
-        "A number, or one per label with commas between.",
-        "method chain or relevance or ensemble",
+        "0.5", "A number, or one per label with commas between.", {"method": _CHAINS}
     )
     seed: int = _option(0, "Seeds the random order (and folds).")
     jobs: int = _option(1, _JOBS_HELP)
-    epsilon: float = _option(0.001, "Smoothing of the bounds, from 0 to below 1.", "base naive")
-    prior: str = _option("laplace", "laplace, paper or credal.", "base naive")
-    denominator: str = _option("pairwise", "pairwise or class.", "base naive")
+    epsilon: float = _option(0.001, "Smoothing of the bounds, from 0 to below 1.", _NAIVE)
+    prior: str = _option("laplace", f"{', '.join(PRIORS)}.", _NAIVE)
+    denominator: str = _option("pairwise", f"{', '.join(DENOMINATORS)}.", _NAIVE)
     bins: int = _option(
-        6, "Equal-frequency bins per numeric column; 0: columns hold codes.", "base naive"
+        6, "Equal-frequency bins per numeric column; 0: columns hold codes.", _NAIVE
     )
-    missing_features: str = _option("ignore", "ignore or conservative.", "base naive")
+    missing_features: str = _option("ignore", f"{' or '.join(MISSING_FEATURES)}.", _NAIVE)
+
+    def resolved(self, given: Collection[str]) -> "ClassifierOptions":
+        """The same with a method, if none is named: the one that has the options ``given``.
+
+        An option that is given and would change nothing is a misunderstanding.
+        """
+        used_with = {
+            option.name: option.metadata["used with"]
+            for option in fields(self)
+            if option.name in given and option.metadata["used with"]
+        }
+        found = self
+        if not self.method:
+            methods = [others.get("method", ()) for others in used_with.values()]
+            of_chains = any("recommended" not in one for one in methods)
+            found = replace(self, method="chain" if of_chains else "recommended")
+        for name, others in used_with.items():
+            if not any(getattr(found, other) in values for other, values in others.items()):
+                shown = f"--{name.replace('_', '-')}"
+                where = " or ".join(
+                    f"--{other} {' or '.join(values)}" for other, values in others.items()
+                )
+                chosen = " ".join(f"--{other} {getattr(found, other)}" for other in others)
+                raise ValueError(f"{shown} is for {where}, not for {chosen}.")
+        return found
 
     @property
     def is_joint(self) -> bool:
         """Whether the classifier decides about all labels of a row together."""
-        return self.method in ("joint", "recommended")
+        return self.method in _JOINT
 
-    def check(self) -> None:
-        """Options that were set and would change nothing are a misunderstanding."""
-        for option in fields(self):
-            other, _, values = option.metadata["used with"].partition(" ")
-            if not other or getattr(self, option.name) == option.default:
-                continue
-            if option.name == "trees" and self.method == "recommended":
-                continue
-            chosen = getattr(self, other)
-            if chosen not in values.split(" or "):
-                name = option.name.replace("_", "-")
-                raise ValueError(f"--{name} is for --{other} {values}, not for --{other} {chosen}.")
+    @property
+    def caution(self) -> dict[str, Any]:
+        """The caution parameter if it was given, by name."""
+        given = {"s": self.s, "reward": self.reward}
+        return {name: value for name, value in given.items() if value is not None}
 
 
 def with_classifier_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -134,20 +186,62 @@ def with_classifier_options(command: Callable[..., None]) -> Callable[..., None]
     @wraps(command)
     def run(**arguments: Any) -> None:
         options = {option.name: arguments.pop(option.name) for option in added}
-        command(**arguments, options=ClassifierOptions(**options))
+        options = {name: value for name, value in options.items() if value is not None}
+        given = {*options, *(name for name, value in arguments.items() if value)}
+        command(**arguments, options=ClassifierOptions(**options).resolved(given))
 
     parameters = [
         inspect.Parameter(
             option.name,
             inspect.Parameter.KEYWORD_ONLY,
             default=option.metadata["option"],
-            annotation=option.type,
+            annotation=option.type | None,  # type: ignore[operator]
         )
         for option in added
     ]
     signature = inspect.Signature([*declared.values(), *parameters])
     run.__signature__ = signature  # type: ignore[attr-defined]
     return run
+
+
+def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
+    """A command that reads tables, with options for how text files are to be read."""
+    signature = inspect.signature(command)
+    added = {
+        "sep": typer.Option("", help="What separates cells of a text file; tab for a tab."),
+        "decimal": typer.Option("", help="The decimal mark of a text file, . or a comma."),
+        "encoding": typer.Option("", help="Of a text file, such as latin-1."),
+    }
+
+    @wraps(command)
+    def run(**arguments: Any) -> None:
+        given = _given_dialect(**{name: arguments.pop(name) for name in added})
+        with reading_as(given):
+            command(**arguments)
+
+    parameters = [
+        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=str)
+        for name, option in added.items()
+    ]
+    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
+        parameters=[*signature.parameters.values(), *parameters]
+    )
+    return run
+
+
+def _given_dialect(sep: str, decimal: str, encoding: str) -> Given:
+    separator = {"tab": "\t", "\\t": "\t"}.get(sep, sep)
+    if len(separator) > 1 or separator in ("\n", "\r", '"'):
+        raise ValueError(f"--sep must be one character, or tab, got {sep!r}.")
+    if decimal not in ("", ".", ","):
+        raise ValueError(f"--decimal must be . or a comma, got {decimal!r}.")
+    if decimal and decimal == separator:
+        raise ValueError(f"--sep and --decimal must differ, got {decimal!r} for both.")
+    try:
+        name = codecs.lookup(encoding).name if encoding else ""
+    except LookupError:
+        raise ValueError(f"--encoding: there is no encoding {encoding!r}.") from None
+    return Given(separator, decimal, "utf-8-sig" if name == "utf-8" else name)
 
 
 def numbers(text: str, option: str) -> Any:
@@ -161,23 +255,23 @@ def numbers(text: str, option: str) -> Any:
 
 def build_classifier(options: ClassifierOptions) -> Any:
     """The classifier that the options describe, unfitted."""
-    options.check()
     if options.method == "recommended":
         return _build_recommended(options)
     base = _build_base(options)
     common: dict[str, Any] = {
-        "s": options.s,
         "threshold": numbers(options.threshold, "--threshold"),
         "n_jobs": options.jobs,
         "random_state": options.seed,
     }
+    if not options.is_joint:
+        common |= options.caution
     if options.method == "relevance":
         return CredalBinaryRelevanceClassifier(base, **common)
     if options.method in ("ensemble", "joint"):
         ensemble = CredalChainEnsemble(
             base, n_chains=options.chains, strategy=options.strategy, **common
         )
-        return JointDecision(ensemble, options.reward) if options.is_joint else ensemble
+        return JointDecision(ensemble, **options.caution) if options.is_joint else ensemble
     if options.method != "chain":
         raise ValueError(
             "--method must be chain, relevance, ensemble, joint or recommended, "
@@ -196,10 +290,9 @@ def _build_recommended(options: ClassifierOptions) -> Any:
     estimator = CredalJointForest(
         forest,
         n_jobs=options.jobs,
-        verbose=int(sys.stderr.isatty()),  # a bar
         random_state=options.seed,
     )
-    return JointDecision(estimator, reward=options.reward, random_state=options.seed)
+    return JointDecision(estimator, **options.caution, random_state=options.seed)
 
 
 def _build_base(options: ClassifierOptions) -> Any:

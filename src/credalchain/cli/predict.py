@@ -25,6 +25,7 @@ from credalchain.promises.classifier import PromisedClassifier
 _NEARLY_NOTHING = 0.05
 
 
+@o.with_table_options
 def predict(
     model: o.ModelFile,
     data: o.Data,
@@ -62,9 +63,8 @@ def predict(
         kept = pick_columns(frame, keep, "--keep")
         extra = [c for c in frame.columns if c not in {*features.columns, *labels, *kept}]
         if extra and n_rows == 0:
-            note(
-                f"note: {len(extra)} columns that the model does not know are ignored: {extra[:8]}"
-            )
+            few_of_them = ", ".join(map(repr, extra[:8]))
+            note(f"note: columns that the model does not know are ignored: {few_of_them}")
         unseen.look(features)
         given = read_known(frame, told) if told else None
         prediction = classifier.infer(features, known=given, **chosen)

@@ -12,8 +12,18 @@ from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
 from credalchain.cli.predict import features_for, text_columns
 from credalchain.cli.stream import is_in_pieces
-from credalchain.cli.tables import few, read_label_words, read_labelled, read_table
+from credalchain.cli.tables import (
+    few,
+    pick_columns,
+    read_labelled,
+    read_table,
+    split_tags,
+    usable_features,
+)
+from credalchain.datasets.label_words import read_label_words
 from credalchain.files import replacing
+from credalchain.labels import as_labels
+from credalchain.metrics import completeness, selective_error, set_accuracy
 from credalchain.model_files import load_model
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.curve import LEVELS, PromiseCurve, promise_curve
@@ -66,11 +76,13 @@ def check_calibration(share: float) -> None:
         raise ValueError(f"--calibration must be a share between 0 and 1, got {share:g}.")
 
 
+@o.with_table_options
 @o.with_classifier_options
 def tune(
     data: o.Data,
     labels: o.Labels = None,
     ignore: o.Ignore = "",
+    use: o.Use = "",
     risk: Annotated[str, typer.Option(help=f"What is promised: {_RISKS}.")] = "row-error",
     levels: Annotated[
         str, typer.Option(help="What it may be at most, with commas between.")
@@ -88,7 +100,7 @@ def tune(
 ) -> None:
     """Show what every promise would buy: how many labels are answered at each level of risk.
 
-    Example: `credalchain tune songs.csv --labels last:6 --method recommended --picture tune.png`
+    Example: `credalchain tune songs.csv --labels last:6 --picture tune.png`
     """
     name = check_choice("--risk", risk.replace("-", "_"), tuple(RISKS))
     wanted = np.atleast_1d(o.numbers(levels, "--levels")).tolist()
@@ -98,6 +110,7 @@ def tune(
     check_one_file(data)
     classifier = o.build_classifier(options)
     X, Y = read_labelled(data, labels or [], ignore)
+    X = usable_features(X, Y, use)
     note(f"fitting {options.method} to {1 - calibration:.0%} of {len(X)} rows")
     curve = promise_curve(
         classifier,
@@ -157,41 +170,64 @@ def save_picture(figure: Any, picture: str) -> None:
     note(f"picture -> {picture}")
 
 
+@o.with_table_options
 def check(
     model: o.ModelFile,
     data: o.Data,
     confidence: Annotated[
         float, typer.Option(help="That a promise that holds is not called broken.")
     ] = 0.95,
+    tags: Annotated[
+        str, typer.Option(help="The column of tags, if labels stand in one; see --tag-separator.")
+    ] = "",
+    tag_separator: Annotated[str, typer.Option(help="What stands between tags.")] = ";",
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of words.")] = False,
 ) -> None:
     """Say whether a model's promise still holds, on rows labelled since, the oldest first.
 
-    It may be asked again whenever rows are added to the file: pass all of them every time. Exit
-    status 0: no promise is broken; 3: one is.
+    It may be asked again whenever rows are added to the file: pass all of them every time. Of a
+    model without a promise, how much it answers and how much of that is right. Exit status 0: no
+    promise is broken; 3: one is.
 
     Example: `credalchain check songs.model answered.csv`
     """
     classifier = load_model(model)
-    if not isinstance(classifier, PromisedClassifier):
-        raise ValueError(f"{model} promises nothing: fit it with --promise.")
     check_one_file(data)
     frame, _ = read_table(data, text_columns=text_columns(classifier))
     names = classifier.label_names_.tolist()
+    if tags:
+        found_tags = split_tags(frame[pick_columns(frame, tags, "--tags")[0]], tag_separator)
+        frame = frame.drop(columns=tags).join(found_tags.reindex(columns=names, fill_value=0))
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise ValueError(f"{data} lacks the labels {few(absent)}, without which nothing is known.")
-    found = classifier.check(
-        features_for(classifier, frame.drop(columns=names), data),
-        read_label_words(frame[names]),
-        confidence=confidence,
-    )
+    X = features_for(classifier, frame.drop(columns=names), data)
+    Y = read_label_words(frame[names])
+    if not isinstance(classifier, PromisedClassifier):
+        _print_scores(as_labels(Y, require_zero=False), classifier.infer(X), as_json=as_json)
+        return
+    found = classifier.check(X, Y, confidence=confidence)
     if as_json:
         print(json.dumps(_as_dict(found), indent=2))
     else:
         stdout().print(str(found), soft_wrap=True)
     if found.verdict == "broken":
         raise typer.Exit(3)
+
+
+def _print_scores(truth: Any, prediction: Any, *, as_json: bool) -> None:
+    """How much is answered, and how much of that is right."""
+    measures = (completeness, set_accuracy, selective_error)
+    scores = {one.__name__: float(one(truth, prediction)) for one in measures}
+    if as_json:
+        print(json.dumps({**scores, "rows": len(truth)}, indent=2))
+        return
+    stdout().print(
+        f"{scores['completeness']:.1%} of the labels answered in {len(truth)} rows, "
+        f"{scores['selective_error']:.1%} of the answers wrong, {scores['set_accuracy']:.1%} of "
+        "the rows without a wrong one; nothing was promised (fit --promise)",
+        soft_wrap=True,
+    )
 
 
 def _as_dict(found: PromiseCheck) -> dict[str, Any]:

@@ -60,6 +60,7 @@ review = typer.Typer(
 
 
 @review.command("open", no_args_is_help=True)
+@o.with_table_options
 def open_page(
     model: o.ModelFile,
     data: o.Data,
@@ -133,18 +134,18 @@ def read_session(
     if len(frame) == 0:
         raise ValueError(f"{data} has no rows.")
     digest = hashlib.sha256(Path(model).read_bytes()).hexdigest()
-    bar = Progress("rows", shown=sys.stderr is not None and sys.stderr.isatty())
-    return ReviewSession(
-        classifier,
-        features,
-        table,
-        AnswerStore(out),
-        model=(digest, Path(model).name),
-        show=shown,
-        blind=blind,
-        folder=Path(data).parent if Path(data).is_file() else None,
-        on_progress=bar,
-    )
+    with Progress("rows") as progress:
+        return ReviewSession(
+            classifier,
+            features,
+            table,
+            AnswerStore(out),
+            model=(digest, Path(model).name),
+            show=shown,
+            blind=blind,
+            folder=Path(data).parent if Path(data).is_file() else None,
+            on_progress=progress,
+        )
 
 
 def _in_address(host: str) -> str:
@@ -177,6 +178,7 @@ def _serve(app: Any, listening: socket.socket) -> None:
 
 
 @review.command("export", no_args_is_help=True)
+@o.with_table_options
 def export(
     answers: Answers,
     out: Annotated[str, typer.Option(help=".csv, .tsv, .parquet; .json for other tools.")],
@@ -244,6 +246,7 @@ def _tell_orphans(session: ReviewSession, answers: str, data: str) -> None:
 
 
 @review.command("import", no_args_is_help=True)
+@o.with_table_options
 def import_answers(
     file: Annotated[str, typer.Argument(help="A .json file of Label Studio or Argilla.")],
     model: Annotated[str, typer.Option(help="The model file.")],

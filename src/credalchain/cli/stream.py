@@ -4,30 +4,39 @@ import bz2
 import contextlib
 import glob
 import gzip
+import io
 import lzma
 import re
 import sys
-import time
 import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.parts import named_work
-from credalchain.cli.console import is_quiet, note
-from credalchain.cli.tables import pick_columns, pick_labels, read_label_words
+from credalchain.chunks.sampling import row_hashes
+from credalchain.cli.console import note
+from credalchain.cli.tables import (
+    few,
+    pick_columns,
+    pick_labels,
+    usable_features,
+)
 from credalchain.datasets.dialect import Dialect, encoding_of, find_dialect
+from credalchain.datasets.label_words import read_label_words
 from credalchain.files import replacing
+from credalchain.progress import Progress
 from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv
 
 ROWS_AT_ONCE = 50_000
+_ROWS_TO_LOOK_AT = 8000  # to choose columns and caution by
 _TEXT = (".csv", ".tsv")
 _PARQUET = (".parquet", ".pq")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-_SECONDS_BETWEEN_NOTES = 5.0
 _HEAD = 2**18  # bytes that tell the dialect of a file
 _TOLD: set[str] = set()
 _LARGE = 512 * 2**20  # bytes of a file that is read in pieces without being asked
@@ -46,6 +55,12 @@ def is_large(source: str) -> bool:
     path = Path(source)
     known = path.is_file() and path.suffix.lower() in (*_TEXT, *_PARQUET)
     return known and path.stat().st_size > _LARGE
+
+
+def reads_in_pieces(source: str, classifier: Any, *, needs_all: bool) -> bool:
+    """Whether a classifier is to learn from a source in pieces: if it must, or had better."""
+    can = classifier.can_fit_chunks if hasattr(classifier, "can_fit_chunks") else False
+    return is_in_pieces(source) or (is_large(source) and can and not needs_all)
 
 
 def table_files(source: str) -> list[Path]:
@@ -112,11 +127,11 @@ def _pieces_of(path: Path, text_columns: Sequence[str]) -> Iterator[pd.DataFrame
         raise ValueError(f"{path}: the name must end in .csv, .tsv or .parquet.")
     as_written = [*text_columns, *map(for_spreadsheet, text_columns)]
     encoding, dialect = _dialect_of(path, "\t" if ending == ".tsv" else ",")
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), _open(path) as file:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
             pieces = pd.read_csv(
-                path,
+                file,
                 sep=dialect.separator,
                 decimal=dialect.decimal,
                 index_col=False,
@@ -135,11 +150,9 @@ def _open(path: Path) -> Any:
     """The bytes of a file, which may be compressed."""
     suffix = path.suffix.lower()
     if suffix == ".zst":
-        try:
-            import zstandard  # type: ignore[import-not-found]
-        except ImportError as error:
-            raise ValueError(f"{path} needs the package zstandard to be read.") from error
-        return zstandard.open(path, "rb")
+        import pyarrow as pa
+
+        return io.BufferedReader(pa.input_stream(str(path), compression="zstd"))
     opener: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(suffix, open)
     return opener(path, "rb")
 
@@ -153,7 +166,10 @@ def _dialect_of(path: Path, usual: str) -> tuple[str, Dialect]:
         lines = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head
         encoding = encoding_of(lines, str(path))
         text = lines.decode(encoding, errors="ignore")
-        dialect = find_dialect(text, usual, str(path))
+        try:
+            dialect = find_dialect(text, usual, str(path))
+        except ValueError as error:
+            raise ValueError(f"{path} cannot be read as a table: {error}.") from None
     for one in told:
         if str(one.message) not in _TOLD:
             _TOLD.add(str(one.message))
@@ -170,7 +186,53 @@ class LabelledPieces:
     def __init__(self, source: str, labels: Sequence[str], ignore: str) -> None:
         self.source, self.labels, self.ignore = source, labels, ignore
         self.text_columns: list[str] = []
+        self.left_out: list[str] = []
         self.n_rows = 0
+
+    def sample(self, use: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Some rows, chosen by a hash of their numbers; all are counted, as ``n_rows``.
+
+        Columns that these rows show to be unusable are left out from now on.
+        """
+        X, Y = self._sample(_ROWS_TO_LOOK_AT)
+        in_parquet = any(_ending(file) in _PARQUET for file in table_files(self.source))
+        mixed = [] if in_parquet else [name for name in X.columns if _is_mixed(X[name])]
+        if mixed:  # texts that look like numbers in some pieces
+            note(f"note: {few(mixed)}: numbers in some pieces, texts in others, so read as texts")
+            self.text_columns += mixed
+            X, Y = self._sample(_ROWS_TO_LOOK_AT)
+        usable = usable_features(X, Y, use)
+        self.left_out = [name for name in X.columns if name not in usable.columns]
+        return usable, Y
+
+    def _sample(self, size: int) -> tuple[pd.DataFrame, pd.DataFrame]:
+        X: list[Any] = []
+        Y: list[Any] = []
+        hashes: list[Any] = []
+        limit, n_kept = np.uint64(2**64 - 1), 0
+        for columns, labels, part in self():
+            if X and list(columns.columns) != list(X[0].columns):
+                raise ValueError(
+                    f"{part}: it has the columns {few(list(columns.columns))}, and those before "
+                    f"have {few(list(X[0].columns))}."
+                )
+            found = row_hashes(self.n_rows - len(labels), len(labels))
+            chosen = np.flatnonzero(found <= limit)
+            X.append(columns.iloc[chosen])
+            Y.append(labels.iloc[chosen])
+            hashes.append(found[chosen])
+            n_kept += len(chosen)
+            if n_kept > 2 * size:  # the limit comes down, so that memory stays as it is
+                limit = np.uint64(np.partition(np.concatenate(hashes), size - 1)[size - 1])
+                X, Y, hashes = (
+                    [part[keep <= limit] for part, keep in zip(parts, hashes, strict=True)]
+                    for parts in (X, Y, hashes)
+                )
+                n_kept = size
+        if self.n_rows == 0:
+            raise ValueError(f"{self.source} has no rows.")
+        rows = np.sort(np.argsort(np.concatenate(hashes), kind="stable")[:size])
+        return pd.concat(X).iloc[rows], pd.concat(Y).iloc[rows]
 
     def fit(self, classifier: Any, chunks: Any = None, sample_size: int | None = None) -> Any:
         """``fit_chunks`` on all rows, or on ``chunks`` made of these pieces."""
@@ -191,24 +253,36 @@ class LabelledPieces:
         for name, frame in reported(read_pieces(self.source, self.text_columns)):
             names, ignored = named_work(self._pick, name, frame)
             self.n_rows += len(frame)
-            yield frame.drop(columns=[*names, *ignored]), read_label_words(frame[names]), name
+            unused = [*names, *ignored, *self.left_out]
+            yield frame.drop(columns=unused), named_work(_read_labels, name, frame[names]), name
 
     def _pick(self, part: str, frame: pd.DataFrame) -> tuple[list[str], list[str]]:
         labels = pick_labels(frame, self.labels, [])
         return labels, pick_columns(frame, self.ignore, "--ignore")
 
 
+def _read_labels(part: str, labels: pd.DataFrame) -> pd.DataFrame:
+    return pd.DataFrame(read_label_words(labels))
+
+
+def _is_mixed(column: pd.Series) -> bool:
+    """Whether it holds texts and something else besides."""
+    if column.dtype != object:
+        return False
+    is_text = column.dropna().map(lambda value: isinstance(value, str))
+    return bool(is_text.any() and not is_text.all())
+
+
 def reported(
     pieces: Iterable[tuple[str, pd.DataFrame]],
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The same pieces; every few seconds a note says how far they have come."""
-    n_rows, last = 0, time.monotonic()
-    for name, frame in pieces:
-        yield name, frame
-        n_rows += len(frame)
-        if not is_quiet() and time.monotonic() - last > _SECONDS_BETWEEN_NOTES:
-            note(f"{n_rows} rows read, up to {name.rpartition(', rows')[0]}")
-            last = time.monotonic()
+    """The same pieces; how many rows they have is shown."""
+    n_rows = 0
+    with Progress("rows read") as progress:
+        for name, frame in pieces:
+            yield name, frame
+            n_rows += len(frame)
+            progress(n_rows)
 
 
 @contextlib.contextmanager

@@ -11,11 +11,13 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
-from credalchain.cli.console import is_quiet, note
+from credalchain.cli.console import is_quiet, note, stdout
+from credalchain.datasets.registry import name_of
 from credalchain.experiments import Store, load_study, run_study
 from credalchain.experiments.cluster import Cluster
 from credalchain.experiments.run import Progress
-from credalchain.reporting import write_report
+from credalchain.experiments.work import left_out_columns
+from credalchain.reporting import findings_in_words, write_report
 from credalchain.text import visible
 
 StudyFile = Annotated[str, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
@@ -45,6 +47,12 @@ def run(
     Example: `credalchain run studies/quick.toml --out results/quick`
     """
     plan = load_study(study, allow or ())
+    for source in plan.data:
+        left_out = left_out_columns(source)
+        if left_out:
+            note(
+                f"note: {name_of(source)}: left out as names, texts or numbers of rows: {left_out}"
+            )
     store = Store(out)
     started = time.perf_counter()
     if scheduler and workers:
@@ -74,12 +82,15 @@ def report(
         Path | None, typer.Option(help="Where the report goes; DIR/report if not given.")
     ] = None,
 ) -> None:
-    """Tables, figures and one page of what a study found.
+    """What a study found: the main findings here; tables, figures and one page in a folder.
 
     Example: `credalchain report results/quick`
     """
     store = Store(folder)
-    files = write_report(store.study(), store, out or folder / "report")
+    study = store.study()
+    files = write_report(study, store, out or folder / "report")
+    for line in findings_in_words(study, store):
+        stdout().print(visible(line), soft_wrap=True)
     note(f"{len(files)} files; open {files[-1]}")
 
 

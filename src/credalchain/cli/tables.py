@@ -1,5 +1,6 @@
 """Tables in files: CSV and Parquet, in and out."""
 
+import difflib
 import io
 import sys
 from collections.abc import Sequence
@@ -13,17 +14,13 @@ from credalchain.columns import describe_features, describe_labels
 from credalchain.datasets import load, read_file, read_mulan
 from credalchain.datasets.embedded import EMBEDDED
 from credalchain.datasets.files import attribute_names, check_frame, read_csv, read_frame
+from credalchain.datasets.label_words import read_label_words
 from credalchain.datasets.registry import MULAN_PREFIX
 from credalchain.files import replacing
 from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv, visible
 
 _PARQUET = (".parquet", ".pq")
 _MOST_NOTES = 5
-_WORDS = {
-    **dict.fromkeys(("1", "1.0", "yes", "y", "true", "t"), 1),
-    **dict.fromkeys(("0", "0.0", "no", "n", "false", "f"), 0),
-    **dict.fromkeys(("?", "", "na", "nan"), None),
-}
 _ARFF_LABELS = (["xml"], ["meka"])  # labels that the file, or the file beside it, names
 
 
@@ -55,7 +52,7 @@ def read_table(
 def read_labelled(
     source: str, labels: Sequence[str], ignore: str = "", tag_separator: str = ""
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The features and the labels of a table, from ``--labels`` and ``--ignore``.
+    """The columns and the labels of a table, from ``--labels`` and ``--ignore``.
 
     With a ``tag_separator``, the one column of labels holds the names of those that are yes.
     """
@@ -70,22 +67,40 @@ def read_labelled(
     return X, read_label_words(frame[names])
 
 
-def tell_columns(X: pd.DataFrame, Y: pd.DataFrame) -> None:
-    """Notes about columns that should be thought about before learning from them."""
-    told = [one for one in describe_features(X) if one.note]
-    for feature in told[:_MOST_NOTES]:
-        note(f"note: column {feature.name!r}: {feature.note}")
+def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
+    """The columns to learn from, with notes about those to think about.
+
+    Names, free text and row numbers are left out, except those that ``--use`` names.
+    """
+    wanted = list(X.columns) if use == "all" else pick_columns(X, use, "--use") if use else []
+    features = describe_features(X)
+    left_out = [one.name for one in features if not one.is_used and one.name not in wanted]
+    if len(left_out) == X.shape[1]:
+        raise ValueError(
+            "every column looks like names, free text or row numbers, so there is nothing to learn "
+            f"from ({few(left_out)}); --use NAME takes one all the same."
+        )
+    noted = [one for one in features if one.note and one.name not in wanted]
+    for feature in noted[:_MOST_NOTES]:
+        done = f"; it is left out (--use {feature.name!r} takes it)" if not feature.is_used else ""
+        note(f"note: column {feature.name!r}: {feature.note}{done}")
     constant = [one for one in describe_labels(Y) if (one.n_yes == 0) != (one.n_no == 0)]
     for label in constant[:_MOST_NOTES]:
         note(f"note: label {label.name!r}: {label.note}")
-    left = max(len(told) - _MOST_NOTES, 0) + max(len(constant) - _MOST_NOTES, 0)
+    left = max(len(noted) - _MOST_NOTES, 0) + max(len(constant) - _MOST_NOTES, 0)
     if left:
         note(f"note: and {left} more; see credalchain describe")
+    return X.drop(columns=left_out)
 
 
 def split_tags(column: pd.Series, separator: str) -> pd.DataFrame:
-    """A column of 0 and 1 for each tag in a column of tags; an empty cell has none."""
-    cells = column.fillna("").astype(str)
+    """A column of 0 and 1 for each tag in a column of tags.
+
+    An empty cell has none of them; of a cell that is ``?`` nobody knows.
+    """
+    cells = column.fillna("").astype(str).str.strip()
+    unknown = (cells == "?").to_numpy()
+    cells = cells.mask(unknown, "")
     tags = [
         list(dict.fromkeys(filter(None, (tag.strip() for tag in cell.split(separator)))))
         for cell in cells
@@ -97,25 +112,12 @@ def split_tags(column: pd.Series, separator: str) -> pd.DataFrame:
     found = np.zeros((len(cells), len(names)), dtype=np.int8)
     for row, one in enumerate(tags):
         found[row, [place[tag] for tag in one]] = 1
-    return pd.DataFrame(found, columns=names, index=column.index)
-
-
-def read_label_words(labels: pd.DataFrame) -> pd.DataFrame:
-    """Columns that hold nothing but yes, no and the like, as 1 and 0; ``?`` is missing."""
-    found = labels.copy()
-    for name in labels.columns:
-        column = labels[name]
-        if column.dtype.kind in "biuf":
-            continue
-        words = column.map(lambda cell: str(cell).strip().lower(), na_action="ignore")
-        strange = np.flatnonzero(words.notna() & ~words.isin(_WORDS))
-        if len(strange):
-            raise ValueError(
-                f"label column {name!r}: cells must be 0 or 1 (or yes, no, true, false), and empty "
-                f"or ? where they are missing; got {column.iloc[strange[0]]!r} in row {strange[0]}."
-            )
-        found[name] = words.map(_WORDS).astype("Float64")
-    return found
+    alike = [name for name in names if sum(name.lower() == one.lower() for one in names) > 1]
+    if alike:
+        note(f"note: tags that differ in capitals only are different labels: {few(alike)}")
+    labels = pd.DataFrame(found, columns=names, index=column.index)
+    nobody_knows = np.broadcast_to(unknown[:, None], labels.shape)
+    return labels.astype("Int8").mask(nobody_knows) if unknown.any() else labels
 
 
 def _read_stdin(text_columns: Sequence[str]) -> pd.DataFrame:
@@ -189,9 +191,12 @@ def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
     names = [name.strip() for name in spec.split(",") if name.strip()]
     missing = [name for name in names if name not in frame.columns]
     if missing:
+        columns = list(frame.columns)
+        lower = {name.lower(): name for name in columns}
+        near = difflib.get_close_matches(missing[0].lower(), list(lower), n=1)
+        hint = f" (did you mean {lower[near[0]]!r}?)" if near else ""
         raise ValueError(
-            f"{option}: there is no column {missing[0]!r}; the columns are "
-            f"{few(list(frame.columns))}."
+            f"{option}: there is no column {missing[0]!r}{hint}; the columns are {few(columns)}."
         )
     return names
 
@@ -215,7 +220,7 @@ def pick_features(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.
 def read_known(frame: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
     """Label columns that were answered already; empty cells and ``*`` are open."""
     cells = frame[list(labels)]
-    return read_label_words(cells.mask(cells == "*"))
+    return pd.DataFrame(read_label_words(cells.mask(cells == "*")))
 
 
 def write_table(frame: pd.DataFrame, out: str) -> None:

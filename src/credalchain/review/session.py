@@ -512,7 +512,8 @@ class ReviewSession:
                 raise ReviewError("this label is asked without a suggestion, so without reasons.")
             name = self.label_names[label]
             known = self.person[row][None]
-            found = explain(self.classifier, self.features.iloc[[row]], known=known)
+            features = self.features.iloc[[row]]
+            found = explain(self.classifier, features, known=known, labels=[label])
         secret = {self.label_names[j] for j in np.flatnonzero(hidden)}
         (step,) = [one for one in found.steps if one.label == name]
         reasons = [one for one in step.reasons if one.source != "label" or one.name not in secret]
