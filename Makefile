@@ -2,6 +2,7 @@
 # make demo   everything from nothing to pictures
 # make check  most of what has to hold, in two minutes
 # make test   everything that has to hold
+# make docs   the site, in docs/_build/html
 # make bench  how fast it is, in ratios
 #
 # Needs Python 3.11 or later, make and git. Works with GNU Make 3.81 and in folders with
@@ -11,7 +12,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 LOWEST := .venv-lowest/bin/python
 
-.PHONY: help demo check test static test-lowest bench format clean
+.PHONY: help demo check test docs static test-lowest release-check bench format clean
 
 # A Python that was asked for by name is used even if .venv was made with another.
 ifneq ($(origin PYTHON),file)
@@ -22,10 +23,12 @@ endif
 endif
 
 help:
-	@echo "make demo         set up, cross-validate on the embedded yeast data, draw the figures"
+	@echo "make demo         set up, try both models on the embedded yeast data, draw the figures"
 	@echo "make check        set up, then formatting, lint, types, layers and quick tests (two minutes)"
 	@echo "make test         the same with all tests and doctests, and more random examples"
+	@echo "make docs         the documentation site, with the example gallery (docs/_build/html)"
 	@echo "make test-lowest  the tests with the lowest versions that pyproject.toml allows (Python 3.11)"
+	@echo "make release-check  build, look into the archives, install them for each Python that is found, test-lowest"
 	@echo "make bench        how fast everything is, against scikit-learn and NumPy (ten minutes)"
 	@echo "make format       rewrite the code in the project's format"
 	@echo "make clean        remove everything the other targets made"
@@ -41,6 +44,12 @@ check: static
 test: static
 	$(PY) -m pytest -n auto --durations=15
 
+# Names that are gone must leave no pages behind. Examples are run again only if they have changed.
+docs: .venv/.dev
+	@rm -rf docs/api/generated docs/_build/html
+	$(PY) -m sphinx -W --keep-going -n -b html -d docs/_build/doctrees docs docs/_build/html
+	@echo "docs/_build/html/index.html"
+
 static: .venv/.dev
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
@@ -51,6 +60,10 @@ static: .venv/.dev
 test-lowest: .venv-lowest/.made
 	$(LOWEST) -m pytest -n auto -W ignore::DeprecationWarning
 
+# RELEASE=--skip-lowest leaves out the longest step.
+release-check: .venv/.dev .venv/.release
+	$(PY) tools/release_check.py $(RELEASE)
+
 bench: .venv/.dev
 	$(PY) benchmarks/run.py $(BENCH)
 
@@ -59,9 +72,9 @@ format: .venv/.dev
 	$(PY) -m ruff check --fix .
 
 clean:
-	rm -rf .venv .venv-lowest demo .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-lowest demo docs/_build docs/auto_examples docs/api/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
-.venv/.demo .venv/.dev: .venv/.made pyproject.toml
+.venv/.demo .venv/.dev .venv/.release: .venv/.made pyproject.toml
 	@echo "Installing credalchain and what it needs into .venv (once, a minute or two)"
 	@$(PY) -m pip install --quiet --disable-pip-version-check --editable ".[$(patsubst .venv/.%,%,$@)]"
 	@touch $@
