@@ -21,10 +21,10 @@ def traversal() -> dict[str, float]:
     data = load_mulan("yeast")
     X = np.ascontiguousarray(data.X, dtype=np.float32)
     forest = ExtraTreesClassifier(n_estimators=100, min_samples_leaf=2, random_state=0)
-    forest.fit(X, data.Y[:, 0])
+    forest.fit(X, data.labels[:, 0])
     packed = PackedForest.of(forest, X.shape[1], np.empty(0, dtype=np.int64))
     rows = np.arange(len(X))
-    history = np.full(data.Y.shape, UNDECIDED, dtype=np.int8)
+    history = np.full(data.labels.shape, UNDECIDED, dtype=np.int8)
     return {
         "ours": fastest(lambda: packed.bounds(X, rows, history, s=1.0, weighted=False)),
         "theirs": fastest(lambda: forest.predict_proba(X)),
@@ -34,15 +34,15 @@ def traversal() -> dict[str, float]:
 def one_fold(name: str) -> dict[str, Any]:
     """Seconds to fit a chain of forests to nine tenths of a data set and answer the rest."""
     data = load_mulan(name)
-    shuffled = np.random.default_rng(0).permutation(len(data.Y))
+    shuffled = np.random.default_rng(0).permutation(len(data.labels))
     test, training = np.split(shuffled, [len(shuffled) // 10])
     chain = CredalChainClassifier(CredalForest(), n_jobs=2, random_state=0)
     started = time.perf_counter()
-    chain.fit(take_rows(data.X, training), data.Y[training])
+    chain.fit(take_rows(data.X, training), data.labels[training])
     fitted = time.perf_counter()
     chain.predict_path(take_rows(data.X, test), VALUES)
     return {
-        "labels": data.Y.shape[1],
+        "labels": data.labels.shape[1],
         "fit": fitted - started,
         "predict": time.perf_counter() - fitted,
     }

@@ -22,9 +22,9 @@ def compare(name: str) -> dict[str, Any]:
     table as a dense array of float32, which it would otherwise make itself.
     """
     data = load_mulan(name)
-    shuffled = np.random.default_rng(0).permutation(len(data.Y))
+    shuffled = np.random.default_rng(0).permutation(len(data.labels))
     training = np.sort(shuffled[len(shuffled) // 10 :])
-    X, Y = take_rows(data.X, training), data.Y[training]
+    X, Y = take_rows(data.X, training), data.labels[training]
     options = default_forest().get_params()
     del options["criterion"], options["monotonic_cst"]
     theirs = ExtraTreesClassifier(**{**options, "random_state": 0})
@@ -32,7 +32,7 @@ def compare(name: str) -> dict[str, Any]:
     numbers = ours.estimator_.encode(X)
     everything = ours.estimator_.encode(data.X)
     found = {
-        "labels": data.Y.shape[1],
+        "labels": data.labels.shape[1],
         "shares": ours.estimator_.shares_,
         "fit": {
             "ours": fastest(lambda: JointDecision(random_state=0).fit(X, Y)),

@@ -32,17 +32,19 @@ def _repetition(study: Study, name: str, repetition: int) -> list[tuple[Any, ...
     bins = Discretizer(study.methods[0].n_bins).fit(data.X)
     space = _Space(bins.n_categories_, skips_zero=sparse.issparse(data.X))
     one_hot = space.one_hot(bins.transform(data.X))
-    folds = folds_of(study, name, data.Y, repetition)
+    folds = folds_of(study, name, data.labels, repetition)
     values = np.array(study.methods[0].s)
     records = []
-    for level, Y in zip(study.levels, damaged_labels(study, name, data.Y, repetition), strict=True):
+    for level, Y in zip(
+        study.levels, damaged_labels(study, name, data.labels, repetition), strict=True
+    ):
         parts = [_count(one_hot[rows], Y[rows]) for rows in folds]
         whole = [sum(arrays) for arrays in zip(*parts, strict=True)]
         for fold, rows in enumerate(folds):
             counts = tuple(a - b for a, b in zip(whole, parts[fold], strict=True))
             order = order_of(study, name, repetition, fold, Y.shape[1])
             labels = _infer(one_hot[rows], space, counts, order, values)
-            for (strategy, s), measures in _measures(labels, data.Y[rows], study).items():
+            for (strategy, s), measures in _measures(labels, data.labels[rows], study).items():
                 records.append((name, repetition, fold, level, strategy, s, *measures))
     return records
 

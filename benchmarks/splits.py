@@ -37,7 +37,7 @@ def load_split(name: str) -> Split:
     codes = bins.transform(data.X)
     codes = codes.tocsr() if sparse.issparse(codes) else codes.astype(np.uint8)
     rng = np.random.default_rng(0)
-    shuffled = rng.permutation(len(data.Y))
+    shuffled = rng.permutation(len(data.labels))
     test, training = np.split(shuffled, [len(shuffled) // 10])
     copies = -(-LARGE // len(test))
     few = codes[np.sort(test)]
@@ -46,9 +46,9 @@ def load_split(name: str) -> Split:
     return Split(
         name,
         codes[np.sort(training)],
-        data.Y[np.sort(training)],
+        data.labels[np.sort(training)],
         few,
         batch,
         int(bins.n_categories_.max()),
-        rng.permutation(data.Y.shape[1]),
+        rng.permutation(data.labels.shape[1]),
     )
