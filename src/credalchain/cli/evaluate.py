@@ -59,6 +59,9 @@ def evaluate(
         str,
         typer.Option(help=f"Joint decisions: values of the reward, with commas between; {_CHOSEN}"),
     ] = "",
+    summary: Annotated[
+        bool, typer.Option("--summary", help="Only the table of measures, no report per label.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of tables.")] = False,
     *,
     options: o.ClassifierOptions,
@@ -89,7 +92,9 @@ def evaluate(
     if as_json:
         _print_json(parameter, found)
     else:
-        _print_tables(parameter, found, folds)
+        _print_measures(parameter, found, folds)
+        if not summary:
+            _print_labels(parameter, found)
     _flag(parameter, found)
 
 
@@ -240,7 +245,7 @@ def _summary(scores: pd.DataFrame) -> dict[tuple[str, float], dict[str, float]]:
     return groups.agg(["mean", "std"]).to_dict("index")  # type: ignore[return-value]
 
 
-def _print_tables(parameter: str, found: _Evaluation, folds: int) -> None:
+def _print_measures(parameter: str, found: _Evaluation, folds: int) -> None:
     console = stdout()
     summary = _summary(found.scores)
     table = Table("measure", *(f"{parameter} = {value:g}" for value in found.cells))
@@ -251,6 +256,10 @@ def _print_tables(parameter: str, found: _Evaluation, folds: int) -> None:
         table.add_row(name, *(f"{cell['mean']:.3f} ± {cell['std']:.3f}" for cell in cells))
     console.print(table)
     console.print(f"mean ± standard deviation over {folds} folds")
+
+
+def _print_labels(parameter: str, found: _Evaluation) -> None:
+    console = stdout()
     for value, counts in found.cells.items():
         console.print(f"\n{parameter} = {value:g}")
         console.print(report_of_counts(counts, found.label_names))
