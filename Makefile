@@ -42,7 +42,7 @@ check: static
 	$(PY) -m pytest -n auto -m "not slow" --hypothesis-profile=quick tests src README.md
 
 test: static
-	$(PY) -m pytest -n auto --durations=15
+	$(PY) -m pytest -n auto --dist worksteal --durations=15
 
 # Names that are gone must leave no pages behind. Examples are run again only if they have changed.
 docs: .venv/.dev

@@ -4,13 +4,16 @@ from collections.abc import Callable, Iterator
 from threading import Lock, Thread
 
 
-def for_each_chunk(n_rows: int, size: int, n_jobs: int, run: Callable[[int, int], None]) -> None:
+def for_each_chunk(
+    n_rows: int, size: int, n_jobs: int, run: Callable[[int, int], None], *, multiple_of: int = 1
+) -> None:
     """Call ``run(start, stop)`` over all rows, ``size`` at a time, on up to ``n_jobs`` threads.
 
-    The calling thread is one of them: most batches are too small to pay for a pool.
+    The calling thread is one of them: most batches are too small to pay for a pool. Chunks for
+    several threads may be smaller, but hold a multiple of ``multiple_of`` rows, as ``size`` does.
     """
     if n_jobs > 1:
-        size = min(size, -(-n_rows // n_jobs))
+        size = min(size, -(-n_rows // (n_jobs * multiple_of)) * multiple_of)
     chunks = ((start, min(start + size, n_rows)) for start in range(0, n_rows, size))
     if n_jobs == 1 or n_rows <= size:
         for start, stop in chunks:

@@ -201,7 +201,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         check_n_jobs(self.n_jobs)
         check_whole("verbose", self.verbose, at_least=0)
         get_strategy(self.strategy)
-        check_thresholds(self.threshold, self.targets_.n_labels)
+        check_thresholds(self.threshold, len(self.targets_.names))
 
     @classmethod
     def from_model(

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.bases.protocol import Labels
 from credalchain.chunks import counting
+from credalchain.chunks.dask_parts import DaskParts
 from credalchain.chunks.trees import ChainCounter, count_others
 from credalchain.estimators.base import CredalClassifier, repeat_rows
 from credalchain.preprocessing import Discretizer, is_dask, read_table
@@ -46,16 +47,17 @@ class ChainedClassifier(CredalClassifier):
         -------
         self
         """
-        if sample_weight is None:
-            return super().fit(X, Y)
+        if sample_weight is not None:
+            self._check_weights_allowed(X)
         if is_dask(X):
-            raise ValueError("sample_weight must be None for a dask collection: repeat its rows.")
-        self._check_weights_allowed()
+            return self._fit_from(DaskParts(X, Y))
         self._fit_in_memory(X, Y, sample_weight=sample_weight)
         self._warn_of_never_observed()
         return self
 
-    def _check_weights_allowed(self) -> None:
+    def _check_weights_allowed(self, X: Any) -> None:
+        if is_dask(X):
+            raise ValueError("sample_weight must be None for a dask collection: repeat its rows.")
         reason = getattr(self.base, "no_sample_weight", "")
         if reason:
             raise ValueError(f"sample_weight must be None with this base: {reason}")

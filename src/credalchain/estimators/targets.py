@@ -48,13 +48,15 @@ class Targets:
         if classes is not None and np.array_equal(np.unique(np.asarray(classes)), [0, 1]):
             classes = None
         if not _is_vector(Y):
-            labels = _nonempty(as_labels(Y))
+            labels = as_labels(Y)
+            if 0 in labels.shape:
+                raise ValueError(f"Y must have at least one row and one label, got {labels.shape}.")
             return cls.of_labels(labels.shape[1], column_names(Y)), labels
         names = np.array([str(getattr(Y, "name", None) or "y")])
         if classes is not None or not _is_label_vector(Y):
             self = cls(_two_classes(Y if classes is None else classes), names)
             return self, self._encode_vector(Y)
-        return cls(np.array([0, 1]), names), _nonempty(as_labels(Y))
+        return cls(np.array([0, 1]), names), as_labels(Y)
 
     @property
     def n_labels(self) -> int:
@@ -130,12 +132,6 @@ class Targets:
         given = as_labels(known, name="known", require_zero=False)
         labels[:, [places[name] for name in columns]] = given
         return labels
-
-
-def _nonempty(labels: Labels) -> Labels:
-    if 0 in labels.shape:
-        raise ValueError(f"Y must have at least one row and one label, got {labels.shape}.")
-    return labels
 
 
 def _is_vector(Y: Any) -> bool:

@@ -7,7 +7,7 @@ are not kept: they are made a few labels at a time, added up while they are in t
 forgotten.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -99,13 +99,16 @@ class CompiledEvidence:
         reuse: bool,
         n_jobs: int,
     ) -> None:
-        self.observations, self.scale, self._n_cells = observations, scale, n_cells
-        self._reuse, self._n_jobs = reuse, n_jobs
+        self.observations, self.scale = observations, scale
+        self._reuse = reuse
+        self._n_jobs = n_jobs if n_cells >= _CELLS_WORTH_A_THREAD else 1
+        cells_a_label = n_cells // len(observations.order)
+        self._group_size = _UNIT * max(1, _CELLS_AT_ONCE // (_UNIT * cells_a_label))
         self._found: dict[tuple[int, int], Triples] = {}
 
     def streamed(self, at: SValues) -> "StreamedTable":
         """A table of features that is never whole."""
-        return StreamedTable(self, at)
+        return StreamedTable(self, at, has_zeros=at.n_bare > 0)
 
     def whole(self, at: SValues, layout: Layout) -> KeptTable:
         """A table for values that are all with epsilon or all without."""
@@ -127,7 +130,8 @@ class CompiledEvidence:
                 any_zeros.append(factors is not None)
                 zeros.fill(found, factors, tables[1])
 
-        self._for_each_group(run)
+        n_labels = len(self.observations.order)
+        for_each_chunk(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
         if zeros is None or not any(any_zeros):
             return KeptTable(FixedTable(values.start), FixedTable(tables[0]), has_zeros=False)
         start, rows = FixedTable(values.start, zeros.start), FixedTable(tables[0], tables[1])
@@ -153,7 +157,8 @@ class CompiledEvidence:
                 kernels.fill_pairs(found.numbers, first, *factors, -1, zeros)
                 any_zeros.append(True)
 
-        self._for_each_group(run)
+        n_labels = len(self.observations.order)
+        for_each_chunk(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
         if not any_zeros:
             return FixedTable(values)
         if widest >= 0:
@@ -162,82 +167,62 @@ class CompiledEvidence:
 
     def groups(self) -> Iterator[Triples]:
         """All labels, some at a time, in whole tiles of any layout."""
-        size = _UNIT * self._units_at_once()
-        for first in range(0, len(self.observations.order), size):
-            yield self._find(first, first + size)
-
-    def _for_each_group(self, run: Callable[[int, int], None]) -> None:
-        """Call ``run`` with the first and last of some labels, on threads if that is worth it."""
-        n_labels = len(self.observations.order)
-        n_jobs = self._n_jobs if self._n_cells >= _CELLS_WORTH_A_THREAD else 1
-
-        def run_group(first: int, stop: int) -> None:
-            run(first * _UNIT, min(stop * _UNIT, n_labels))
-
-        for_each_chunk(-(-n_labels // _UNIT), self._units_at_once(), n_jobs, run_group)
-
-    def _units_at_once(self) -> int:
-        cells_a_label = self._n_cells // len(self.observations.order)
-        return max(1, _CELLS_AT_ONCE // (_UNIT * cells_a_label))
+        for first in range(0, len(self.observations.order), self._group_size):
+            yield self._find(first, first + self._group_size)
 
     def _find(self, first: int, stop: int) -> Triples:
-        labels, n_found = self.observations.order[first:stop], -1
+        """The triples of some labels, from position ``first`` of the order on."""
+        observed, labels = self.observations, self.observations.order[first:stop]
         kept = self._found.get((first, len(labels)))
         if kept is not None:
             return kept
-        numbers = np.empty((len(labels), 2, len(self.observations.sources)), dtype=np.int32)
+        numbers = np.empty((len(labels), 2, len(observed.sources)), dtype=np.int32)
+        largest, n_found = int(observed.totals.max(initial=0)), -1
         room = max(_FEW_TRIPLES, numbers.size // 16)
-        while n_found < 0:
+        while n_found < 0:  # there was too little room
             room *= 4
             triples = np.empty((room, 3), dtype=np.int64)
             triples[0] = 1  # it says nothing: any numbers will do
-            n_found = self._number_triples(first, labels, numbers, triples)
+            n_found = kernels.number_triples(
+                observed.counts,
+                observed.totals,
+                observed.denominators,
+                observed.n_categories,
+                observed.variables,
+                observed.sources,
+                labels,
+                observed.limits[first : first + len(labels)],
+                numbers,
+                triples,
+                np.full((2, min(_MOST_SLOTS, 2 ** (largest + 1).bit_length())), -1, dtype=np.int32),
+                np.full(2 ** (2 * room).bit_length(), -1, dtype=np.int32),
+            )
         found = Triples(first, numbers, triples[:n_found])
         if self._reuse:
             self._found[first, len(labels)] = found
         return found
 
-    def _number_triples(
-        self, first: int, labels: IntArray, numbers: NDArray[np.int32], triples: IntArray
-    ) -> int:
-        observed = self.observations
-        largest = int(observed.totals.max(initial=0))
-        return kernels.number_triples(
-            observed.counts,
-            observed.totals,
-            observed.denominators,
-            observed.n_categories,
-            observed.variables,
-            observed.sources,
-            labels,
-            observed.limits[first : first + len(labels)],
-            numbers,
-            triples,
-            np.full((2, min(_MOST_SLOTS, 2 ** (largest + 1).bit_length())), -1, dtype=np.int32),
-            np.full(2 ** (2 * len(triples)).bit_length(), -1, dtype=np.int32),
-        )
 
-
-class StreamedTable:
+class StreamedTable(NamedTuple):
     """A feature table a few labels at a time: made anew whenever it is asked for, never kept.
 
     So a part is still in the cache when its rows are added up.
     """
 
-    def __init__(self, evidence: CompiledEvidence, at: SValues) -> None:
-        self._evidence, self._at = evidence, at
-        self.has_zeros = at.n_bare > 0
+    evidence: CompiledEvidence
+    at: SValues
+    has_zeros: bool
 
     def parts(self, *, zeros: bool) -> Iterator[Part]:
         """Log-odds, or zero factors."""
-        observations, scale, at = self._evidence.observations, self._evidence.scale, self._at
+        observations, scale, at = self.evidence.observations, self.evidence.scale, self.at
         if zeros and not self.has_zeros:
             return
         layout = Layout.of(at.n_bare if zeros else len(at.values), len(observations.order))
         tiles = TileRows(observations, layout)
         size = max(1, _NUMBERS_IN_CACHE // max(1, observations.n_rows * layout.tile_lanes))
         room = tiles.room(min(size, layout.n_tiles))
-        for found in self._evidence.groups():
+        for found in self.evidence.groups():
             logs = found.zero_factors(at) if zeros else found.logarithms(at, scale)
             tiles.fill_start(found, logs)
             first = found.first // layout.tile_labels

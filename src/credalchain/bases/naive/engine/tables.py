@@ -105,6 +105,10 @@ class TableSource:
         self._kept, self._n_jobs = kept, n_jobs
         self._worst = spec.has_unseen and spec.conservative
         self._open_columns = _open_columns(spec.strategies, forward=spec.forward)
+        # whether compiled code knows how every strategy merges
+        self._all_compiled = all(
+            one.merge in (merge_widest, merge_dropped) for one in spec.strategies
+        )
         self._features = self._source_of(self._feature_observations())
         self._pairs = self._source_of(self._pair_observations()) if spec.chained else None
 
@@ -151,16 +155,12 @@ class TableSource:
         n0, n1 = self._counts.label.T[:, :, None]
         odds = self._settings.prior.odds(n0, n1, np.array(values))
         finite = all(np.all((part > 0) & (part < np.inf)) for bound in odds for part in bound)
-        mixes = self._all_compiled() and not self._worst and finite
+        mixes = self._all_compiled and not self._worst and finite
         return [
             places[first : first + size]
             for places in ([bare + others] if mixes else [bare, others])
             for first in range(0, len(places), size)
         ]
-
-    def _all_compiled(self) -> bool:
-        """Whether compiled code knows how every strategy merges."""
-        return all(one.merge in (merge_widest, merge_dropped) for one in self._spec.strategies)
 
     # -- prior -------------------------------------------------------------------------
 
@@ -254,8 +254,8 @@ class TableSource:
                 zip((one.merge for one in self._spec.strategies), self._open_columns, strict=True)
             )
             widest = int(column.get(merge_widest, -1))
-            table = self._pairs.forward_pairs(at, shape, widest, filled=self._all_compiled())
-            if self._all_compiled():
+            table = self._pairs.forward_pairs(at, shape, widest, filled=self._all_compiled)
+            if self._all_compiled:
                 return table  # type: ignore[no-any-return]
         for strategy, column in zip(
             self._spec.strategies, self._open_columns.tolist(), strict=True
