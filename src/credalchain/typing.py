@@ -12,7 +12,7 @@ PredictionLike
 VectorLike
     A list or an array with one value for each label, row, value of s, or whatever it is about.
 ChunksLike
-    Data in parts: pairs of a table and its labels, or a function that gives them once more each
+    Data in chunks: pairs of a table and its labels, or a function that gives them once more each
     time it is called, or one pair of dask collections.
 PromiseLike
     Risks and the most each may be, like ``{"row_error": 0.1}``. In place of a name a function, in

@@ -1,4 +1,4 @@
-"""Data in parts: the same bins, counts, tables and predictions as in memory."""
+"""Data in chunks: the same bins, counts, tables and predictions as in memory."""
 
 import itertools
 
@@ -20,7 +20,7 @@ from credalchain import (
     PromisedClassifier,
 )
 from credalchain.chunks.columns import learn_bins, summarize
-from credalchain.chunks.sampling import EVERYTHING, hash_limit, row_hashes
+from credalchain.chunks.sampling import MAX_HASH, hash_limit, row_hashes
 from problems import sampled_rows
 
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
@@ -230,7 +230,7 @@ def chunks_with(change):
         (lambda X, Y: (X, Y.assign(x=7)), "chunk 2: Y must hold 0, 1 or missing"),
         (
             lambda X, Y: (X, Y.drop(columns="z")),
-            "all parts of Y must have the same labels .* in chunk 2",
+            "all chunks of Y must have the same labels .* in chunk 2",
         ),
         (lambda X, Y: (X[:5], Y), "chunk 2: X and Y must have the same rows"),
         (
@@ -306,7 +306,7 @@ def test_lazy_data_is_not_pulled_into_memory_unasked():
 
 
 def test_bins_of_nothing():
-    summary = summarize("part", np.empty((0, 2)), 0, EVERYTHING)
+    summary = summarize("part", np.empty((0, 2)), 0, MAX_HASH)
     with pytest.raises(ValueError, match="at least one row"):
         learn_bins(summary, 6)
 

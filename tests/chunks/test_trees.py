@@ -29,7 +29,7 @@ from credalchain import (
 )
 from credalchain.bases.forest.packed import LEAF
 from credalchain.bases.joint.counting import LeafCounter, LeafCounts, ranks_of
-from credalchain.chunks.sampling import hash_limit, row_hashes, uniform_numbers
+from credalchain.chunks.sampling import hash_limit, row_hashes, row_uniforms
 from problems import sampled_rows
 
 N, SIZE = 60, 25
@@ -228,8 +228,8 @@ def test_what_is_missing_is_drawn_from_rows_that_are_alike():
 
 
 def test_numbers_for_draws_do_not_depend_on_the_parts():
-    whole = uniform_numbers(5, 100, 3)
-    parts = [uniform_numbers(5, 40, 3), uniform_numbers(45, 60, 3)]
+    whole = row_uniforms(5, 100, 3)
+    parts = [row_uniforms(5, 40, 3), row_uniforms(45, 60, 3)]
     np.testing.assert_array_equal(whole, np.concatenate(parts))
     assert 0 <= whole.min() < 0.02
     assert 0.98 < whole.max() < 1
@@ -369,7 +369,7 @@ def test_sparse_rows_and_arrays():
         (lambda X, Y: (X, Y.assign(x=7)), "chunk 1: Y must hold 0, 1 or missing"),
         (
             lambda X, Y: (X, Y.drop(columns="z")),
-            "all parts of Y must have the same labels .* in chunk 1",
+            "all chunks of Y must have the same labels .* in chunk 1",
         ),
         (lambda X, Y: (X[:5], Y), "chunk 1: X and Y must have the same rows"),
         (lambda X, Y: (X.assign(size="large"), Y), "holds numbers in chunk 0 and texts in chunk 1"),

@@ -1,4 +1,4 @@
-"""Files that are read in pieces: the same model and the same answers as from memory."""
+"""Files that are read in chunks: the same model and the same answers as from memory."""
 
 import gzip
 import json
@@ -56,7 +56,7 @@ def folder(songs, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("source", ["parts", "parts/*.csv", "songs.csv.gz", "parquet"])
-def test_fit_and_predict_in_pieces(folder, source):
+def test_fit_and_predict_in_chunks(folder, source):
     done = credalchain("fit", source, "--labels", "rock,calm", *CHAIN, "--out", "m", cwd=folder)
     assert "bins learned from all 400 rows" in done.stderr
     assert f"{N} rows, 3 features, 2 labels -> m" in done.stderr
@@ -93,13 +93,13 @@ def test_a_piece_that_does_not_fit_is_named_and_nothing_is_written(folder, songs
         (["nothing/*.csv"], "there is no file nothing/*.csv"),
         (["empty"], "empty has no .csv, .tsv or .parquet files"),
         (["broken"], "cannot be read as a table"),
-        (["parts", "--method", "joint"], "calibration_folds must be None for data in parts"),
+        (["parts", "--method", "joint"], "calibration_folds must be None for data in chunks"),
         (["parts", "--base", "logistic"], "needs all rows in memory"),
         (["parts", "--promise", "row-error=0.1"], "--promise is for data that is read whole"),
         (["parts", "--sample", "0"], "Invalid value for '--sample'"),
     ],
 )
-def test_what_cannot_be_read_in_pieces(folder, arguments, words):
+def test_what_cannot_be_read_in_chunks(folder, arguments, words):
     (folder / "empty").mkdir()
     (folder / "broken").mkdir()
     (folder / "broken" / "a.parquet").write_bytes(b"PAR1 nothing PAR1")
@@ -110,7 +110,7 @@ def test_what_cannot_be_read_in_pieces(folder, arguments, words):
     assert words in " ".join(done.stderr.split())
 
 
-def test_large_files_are_read_in_pieces_where_that_is_possible(folder, monkeypatch):
+def test_large_files_are_read_in_chunks_where_that_is_possible(folder, monkeypatch):
     monkeypatch.setattr(stream, "_LARGE", 1000)
     given = ["songs.csv", "--labels", "last:2", "--method", "chain", "--out", "m"]
     assert "bins learned from" in credalchain("fit", *given, cwd=folder).stderr
@@ -125,7 +125,7 @@ def test_large_files_are_read_in_pieces_where_that_is_possible(folder, monkeypat
     assert "this command takes one table" in done.stderr
 
 
-def test_ensembles_in_pieces(folder):
+def test_ensembles_in_chunks(folder):
     given = ["--labels", "last:2", "--method", "ensemble", "--chains", "3", "--out"]
     credalchain("fit", "songs.csv", *given, "a", cwd=folder)
     credalchain("fit", "parts", *given, "b", cwd=folder)
@@ -186,7 +186,7 @@ def test_a_file_ten_times_as_large_as_the_memory_it_may_take(tmp_path):
     assert f"{blocks * 50_000} rows, 20 features, 2 labels" in done.stderr
 
 
-def test_evaluate_in_pieces(folder):
+def test_evaluate_in_chunks(folder):
     """The same whatever the pieces, and about what cross-validation in memory finds."""
     options = ("--labels", "rock,calm", "--folds", "4", "--s", "0,2", "--json")
     found = {}
@@ -200,7 +200,7 @@ def test_evaluate_in_pieces(folder):
             assert abs(score["mean"] - pieces["measures"][name]["mean"]) < 0.08
 
 
-def test_evaluate_in_pieces_is_what_memory_finds_on_the_same_folds(folder, songs):
+def test_evaluate_in_chunks_is_what_memory_finds_on_the_same_folds(folder, songs):
     X = songs.drop(columns=["rock", "calm"]).assign(code=songs.code.astype(str))
     Y = songs[["rock", "calm"]]
     tested = row_hashes(0, N) % np.uint64(3)
@@ -218,7 +218,7 @@ def test_evaluate_in_pieces_is_what_memory_finds_on_the_same_folds(folder, songs
             assert value["measures"][name]["mean"] == pytest.approx(row[at], abs=1e-12)
 
 
-def test_the_recommended_method_in_pieces(folder):
+def test_the_recommended_method_in_chunks(folder):
     options = ("--labels", "rock,calm", "--method", "recommended", "--trees", "5")
     done = credalchain("fit", "parts", *options, "--sample", "90", "--out", "m", cwd=folder)
     assert "trees grown on 90 of 400 rows, leaves counted over all rows" in done.stderr

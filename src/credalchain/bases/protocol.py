@@ -182,9 +182,9 @@ class CredalBase(Protocol):
     - A fitted model that can learn from more rows has ``update(X, Y) -> ChainModel``; a base whose
       models never can says so with ``supports_partial_fit = False``.
     - ``serves_any_order = True``: a model serves every order of the labels.
-    - ``learns_from_counts = True``: for data in parts, ``unfitted_discretizer()`` gives what turns
+    - ``learns_from_counts = True``: for data in chunks, ``unfitted_discretizer()`` gives what turns
       rows into codes, ``from_counts(counts, discretizer)`` a model.
-    - ``counts_more_rows = True``: for data in parts, models are fitted to a sample and have
+    - ``counts_more_rows = True``: for data in chunks, models are fitted to a sample and have
       ``count_rows(X, Y)`` and ``with_counts(counts)`` for the other rows.
     - ``no_sample_weight``: why rows cannot be weighted, "" or absent if they can.
     """

@@ -1,7 +1,6 @@
-"""What columns hold, found part by part, and bins for all parts together."""
+"""What columns hold, found chunk by chunk, and bins for all chunks together."""
 
-from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -9,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from credalchain.bases.inputs import TableEncoder
-from credalchain.chunks.sampling import EVERYTHING, row_hashes
+from credalchain.chunks.sampling import MAX_HASH, row_hashes
 from credalchain.preprocessing import (
     Binning,
     Categories,
@@ -30,7 +29,7 @@ _WORDS = {
 
 
 class ColumnConflictError(ValueError):
-    """A column holds different things in two parts."""
+    """A column holds different things in two chunks."""
 
     def __init__(self, message: str, column: str = "", kinds: frozenset[str] = frozenset()) -> None:
         super().__init__(message)
@@ -39,15 +38,15 @@ class ColumnConflictError(ValueError):
 
 @dataclass(frozen=True)
 class Column:
-    """What a column holds in some parts.
+    """What a column holds in some chunks.
 
     Attributes
     ----------
     kind : {"numbers", "booleans", "texts", "categories", "nothing"}
         "nothing": all values are missing.
     keys : ndarray
-        The categories, if it has such: sorted, or in the order that was declared.
-    part : str
+        The categories, if there are any: sorted, or in the order that was declared.
+    chunk : str
         Where that was seen first.
     was_object : bool
         For "nothing": whether the values were Python objects, and not floats.
@@ -55,17 +54,17 @@ class Column:
 
     kind: str
     keys: NDArray[Any]
-    part: str
+    chunk: str
     was_object: bool = False
 
 
 @dataclass(frozen=True)
 class Summary:
-    """What some parts hold together: kinds of columns, and sampled rows.
+    """What some chunks hold together: kinds of columns, and sampled rows.
 
-    ``part`` is the first of them; ``is_plain`` says that all were arrays of numbers.
+    ``chunk`` is the first of them; ``is_plain`` says that all were arrays of numbers.
     ``columns`` is None for sparse input. ``hashes`` (k,) are those of the sampled rows, and
-    ``samples`` what they hold: arrays of numbers (k, p), or CSR.
+    ``sample`` what they hold: arrays of numbers (k, p), or CSR.
     """
 
     n_rows: int
@@ -74,7 +73,7 @@ class Summary:
     columns: tuple[Column, ...] | None
     hashes: NDArray[np.uint64]
     sample: Any
-    part: str
+    chunk: str
     is_plain: bool
 
     def __add__(self, other: "Summary") -> "Summary":
@@ -82,7 +81,7 @@ class Summary:
             raise ValueError(_other_columns(self, other))
         if (self.columns is None) != (other.columns is None):
             raise ValueError(
-                f"all parts of X must be sparse, or none: {self.part} and {other.part} differ."
+                f"all chunks of X must be sparse, or none: {self.chunk} and {other.chunk} differ."
             )
         columns = None
         if self.columns is not None and other.columns is not None:
@@ -96,12 +95,12 @@ class Summary:
             columns,
             np.concatenate([self.hashes, other.hashes]),
             stack([self.sample, other.sample]),
-            self.part,
+            self.chunk,
             self.is_plain and other.is_plain,
         )
 
     def name(self, at: int) -> str:
-        """Of a column, for messages."""
+        """The name of column ``at``, for messages."""
         return str(at) if self.names is None else self.names[at]
 
     def trimmed(self, size: int) -> "Summary":
@@ -109,81 +108,80 @@ class Summary:
         if len(self.hashes) <= size:
             return self
         kept = np.sort(np.argpartition(self.hashes, size - 1)[:size])
-        return Summary(
-            self.n_rows, self.n_columns, self.names, self.columns, self.hashes[kept],
-            self.sample[kept], self.part, self.is_plain,
-        )  # fmt: skip
+        return replace(self, hashes=self.hashes[kept], sample=self.sample[kept])
 
 
 def _other_columns(one: Summary, other: Summary) -> str:
-    head = "all parts of X must have the same columns in the same order"
+    head = "all chunks of X must have the same columns in the same order"
     if one.names is None or other.names is None:
         if one.n_columns != other.n_columns:
             numbers = f"{one.n_columns} and {other.n_columns}"
-            return f"{head}: {one.part} and {other.part} have {numbers}."
+            return f"{head}: {one.chunk} and {other.chunk} have {numbers}."
         named, nameless = (one, other) if other.names is None else (other, one)
-        return f"{head}: those of {named.part} have names, and those of {nameless.part} have none."
+        return (
+            f"{head}: those of {named.chunk} have names, and those of {nameless.chunk} have none."
+        )
     differ = sorted(set(one.names) ^ set(other.names))
     if differ:
         lacking = other if differ[0] in one.names else one
-        return f"{head}: {differ[0]!r} is not in all of them, {lacking.part} lacks it."
+        return f"{head}: {differ[0]!r} is not in all of them, {lacking.chunk} lacks it."
     pairs = zip(one.names, other.names, strict=True)
     place, (left, right) = next((at, pair) for at, pair in enumerate(pairs) if pair[0] != pair[1])
-    return f"{head}: column {place} is {left!r} in {one.part} and {right!r} in {other.part}."
+    return f"{head}: column {place} is {left!r} in {one.chunk} and {right!r} in {other.chunk}."
 
 
-def summarize(part: str, X: Any, first: int, limit: np.uint64 = EVERYTHING) -> Summary:
-    """What one part holds, whose rows are first, first + 1, ... of all."""
+def summarize(chunk: str, X: Any, first: int, limit: np.uint64 = MAX_HASH) -> Summary:
+    """What one chunk holds, whose rows are first, first + 1, ... of all."""
     n, p = X.shape
     hashes = row_hashes(first, n)
     chosen = np.flatnonzero(hashes <= limit)
     if sparse.issparse(X):
         rows = sparse.csr_array(X)[chosen].astype(np.float64)
-        return Summary(n, p, None, None, hashes[chosen], rows, part, True)
+        return Summary(n, p, None, None, hashes[chosen], rows, chunk, True)
     named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
     names = tuple(X.columns) if named else None
     is_plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
     if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
-        kinds = [_kind_of_numbers(part, X[:, i], str(i)) for i in range(p)]
+        kinds = [_kind_of_numbers(chunk, X[:, i], str(i)) for i in range(p)]
         sample = X[chosen].astype(np.float64)
     else:
         kinds, sample = [], np.full((len(chosen), p), np.nan)
         for i, (name, values) in enumerate(named_columns(X)):
-            kinds.append(_kind(part, name, values))
+            kinds.append(_kind(chunk, name, values))
             if kinds[-1].kind == "numbers":
                 keys, missing = keys_of(np.asarray(values)[chosen], name)
                 sample[:, i] = np.where(missing, np.nan, keys) if len(chosen) else keys
-    return Summary(n, p, names, tuple(kinds), hashes[chosen], sample, part, is_plain)
+    return Summary(n, p, names, tuple(kinds), hashes[chosen], sample, chunk, is_plain)
 
 
-def _kind_of_numbers(part: str, values: NDArray[Any], name: str) -> Column:
+def _kind_of_numbers(chunk: str, values: NDArray[Any], name: str) -> Column:
     if values.dtype.kind == "f":
         if np.isinf(values).any():
             raise ValueError(f"Input X contains infinity in column {name!r}.")
         if len(values) and np.isnan(values).all():
-            return Column("nothing", np.empty(0), part)
-    return Column("numbers", np.empty(0), part)
+            return Column("nothing", np.empty(0), chunk)
+    return Column("numbers", np.empty(0), chunk)
 
 
-def _kind(part: str, name: str, column: Any) -> Column:
+def _kind(chunk: str, name: str, column: Any) -> Column:
     declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
     if declared.ndim == 1:
-        return Column("categories", keys_of(declared, name)[0], part)
+        return Column("categories", keys_of(declared, name)[0], chunk)
     values = np.asarray(column)
     if values.dtype == bool:
-        return Column("booleans", np.empty(0), part)
+        return Column("booleans", np.empty(0), chunk)
     if len(values) == 0:
-        return Column("nothing", np.empty(0), part, values.dtype == object)
+        return Column("nothing", np.empty(0), chunk, values.dtype == object)
     if values.dtype.kind in "iuf":
-        return _kind_of_numbers(part, values, name)
+        return _kind_of_numbers(chunk, values, name)
     keys, missing = keys_of(values, name)
     if missing.all():
-        return Column("nothing", np.empty(0), part, values.dtype == object)
+        return Column("nothing", np.empty(0), chunk, values.dtype == object)
     if keys.dtype.kind != "f":
-        return Column("texts", np.unique(keys[~missing]), part)
+        return Column("texts", np.unique(keys[~missing]), chunk)
     if all(isinstance(value, (bool, np.bool_)) for value in values[~missing]):
-        return Column("booleans", np.empty(0), part)
-    return Column("numbers", np.empty(0), part)
+        return Column("booleans", np.empty(0), chunk)
+    return Column("numbers", np.empty(0), chunk)
 
 
 def _merged(name: str, one: Column, other: Column) -> Column:
@@ -193,18 +191,18 @@ def _merged(name: str, one: Column, other: Column) -> Column:
         return one
     if one.kind == "nothing":
         return other
-    of_numbers = [_are_words(column.keys) for column in (one, other) if len(column.keys)]
-    if one.kind != other.kind or len(set(of_numbers)) > 1:
+    are_texts = [_are_texts(column.keys) for column in (one, other) if len(column.keys)]
+    if one.kind != other.kind or len(set(are_texts)) > 1:
         raise ColumnConflictError(
-            f"column {name!r} of X holds {_WORDS[one.kind]} in {one.part} and "
-            f"{_WORDS[other.kind]} in {other.part}.",
+            f"column {name!r} of X holds {_WORDS[one.kind]} in {one.chunk} and "
+            f"{_WORDS[other.kind]} in {other.chunk}.",
             name,
             frozenset({one.kind, other.kind}),
         )
     if one.kind == "texts":
-        return Column("texts", np.union1d(one.keys, other.keys), one.part)
+        return Column("texts", np.union1d(one.keys, other.keys), one.chunk)
     if one.kind == "categories" and not np.array_equal(one.keys, other.keys):
-        return Column("categories", np.union1d(one.keys, other.keys), one.part)
+        return Column("categories", np.union1d(one.keys, other.keys), one.chunk)
     return one
 
 
@@ -242,7 +240,7 @@ def learn_encoder(summary: Summary) -> TableEncoder:
     words = {
         at: Categories(column.keys)
         for at, column in enumerate(columns)
-        if column.kind in ("texts", "categories") and len(column.keys) and _are_words(column.keys)
+        if column.kind in ("texts", "categories") and len(column.keys) and _are_texts(column.keys)
     }
     empty = [
         at for at, column in enumerate(columns) if column.kind == "nothing" and not summary.is_plain
@@ -250,7 +248,7 @@ def learn_encoder(summary: Summary) -> TableEncoder:
     return TableEncoder(summary.n_columns, words, False, tuple(empty))
 
 
-def _are_words(keys: NDArray[Any]) -> bool:
+def _are_texts(keys: NDArray[Any]) -> bool:
     return keys.dtype.kind != "f"
 
 
@@ -262,11 +260,3 @@ def _binning(column: Column, sample: NDArray[np.float64], n_bins: int) -> Binnin
     if column.kind == "nothing" and column.was_object:
         return Categories(np.empty(0))
     return NumericBins(cut_points(sample, n_bins))
-
-
-def summed(summaries: Iterable[Summary]) -> Summary:
-    """Of several parts; at least one."""
-    first, *others = summaries
-    for other in others:
-        first = first + other
-    return first

@@ -1,4 +1,4 @@
-"""Counts of rows in parts: bins first, then a sum."""
+"""Counts of rows in chunks: bins first, then a sum."""
 
 from dataclasses import dataclass
 from functools import partial
@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.naive.counts import ChainCounts
 from credalchain.chunks.columns import Summary, learn_bins, summarize
-from credalchain.chunks.parts import Parts, label_names, why_refused
+from credalchain.chunks.sources import Chunks, label_error, label_names
 from credalchain.labels import as_labels
 from credalchain.preprocessing import Discretizer, as_rows
 
@@ -17,32 +17,34 @@ SAMPLE_SIZE = 100_000
 
 
 @dataclass(frozen=True)
-class PartCounts:
-    """Counts of some parts, and the names of their labels.
+class ChunkCounts:
+    """Counts of some chunks, and the names of their labels.
 
-    ``doubt`` says what would be wrong with labels if no part had a 0.
+    ``error_if_no_zero`` says what would be wrong with labels if no chunk had a 0.
     """
 
     names: tuple[str, ...] | None
     counts: ChainCounts
-    part: str
-    doubt: str = ""
+    chunk: str
+    error_if_no_zero: str = ""
 
-    def __add__(self, other: "PartCounts") -> "PartCounts":
+    def __add__(self, other: "ChunkCounts") -> "ChunkCounts":
         if self.names != other.names or self.counts.n_labels != other.counts.n_labels:
             raise ValueError(
-                "all parts of Y must have the same labels in the same order: "
-                f"{self.names or self.counts.n_labels} in {self.part} and "
-                f"{other.names or other.counts.n_labels} in {other.part}."
+                "all chunks of Y must have the same labels in the same order: "
+                f"{self.names or self.counts.n_labels} in {self.chunk} and "
+                f"{other.names or other.counts.n_labels} in {other.chunk}."
             )
         wide = np.maximum(self.counts.n_categories, other.counts.n_categories)
         total = self.counts.widened(wide) + other.counts.widened(wide)
-        return PartCounts(self.names, total, self.part, self.doubt or other.doubt)
+        return ChunkCounts(
+            self.names, total, self.chunk, self.error_if_no_zero or other.error_if_no_zero
+        )
 
 
 @dataclass(frozen=True)
-class Counted:
-    """What was learned from all parts, and how.
+class CountResult:
+    """What was learned from all chunks, and how.
 
     Attributes
     ----------
@@ -59,12 +61,12 @@ class Counted:
     bins: str
 
 
-def count_parts(parts: Parts, discretizer: Any, sample_size: int = SAMPLE_SIZE) -> Counted:
+def count_chunks(chunks: Chunks, discretizer: Any, sample_size: int = SAMPLE_SIZE) -> CountResult:
     """Learn bins where that is asked for, then count all rows.
 
     Parameters
     ----------
-    parts : Parts
+    chunks : Chunks
     discretizer : Discretizer, any fitted discretizer, or None
         An unfitted Discretizer is learned from a sample of rows; None: X holds codes.
     sample_size : int
@@ -73,8 +75,8 @@ def count_parts(parts: Parts, discretizer: Any, sample_size: int = SAMPLE_SIZE) 
     """
     bins = "X holds codes" if discretizer is None else "bins were given"
     if isinstance(discretizer, Discretizer) and not hasattr(discretizer, "binnings_"):
-        limit = parts.hash_limit(sample_size)
-        summary: Summary = parts.reduce(
+        limit = chunks.hash_limit(sample_size)
+        summary: Summary = chunks.reduce(
             _summary, limit, trim=partial(Summary.trimmed, size=sample_size)
         )
         discretizer = learn_bins(summary, discretizer.n_bins)
@@ -82,25 +84,25 @@ def count_parts(parts: Parts, discretizer: Any, sample_size: int = SAMPLE_SIZE) 
         bins = f"bins learned from all {n} rows" if k == n else f"bins learned from {k} of {n} rows"
     elif discretizer is not None:
         check_is_fitted(discretizer)
-    found: PartCounts = parts.reduce(_counts, discretizer, numbered=False)
+    found: ChunkCounts = chunks.reduce(_counts, discretizer, numbered=False)
     if found.counts.n_rows == 0:
-        raise ValueError("X must have at least one row, got none in all parts.")
-    if found.doubt and not found.counts.label[:, 0].any():
-        raise ValueError(found.doubt)
-    return Counted(found.counts, found.names, discretizer, bins)
+        raise ValueError("X must have at least one row, got none in all chunks.")
+    if found.error_if_no_zero and not found.counts.label[:, 0].any():
+        raise ValueError(found.error_if_no_zero)
+    return CountResult(found.counts, found.names, discretizer, bins)
 
 
-def _summary(part: str, X: Any, Y: Any, first: int, limit: Any) -> Summary:
-    return summarize(part, as_rows(X), first, limit)
+def _summary(chunk: str, X: Any, Y: Any, first: int, limit: Any) -> Summary:
+    return summarize(chunk, as_rows(X), first, limit)
 
 
-def _counts(part: str, X: Any, Y: Any, first: int, discretizer: Any) -> PartCounts:
-    """Of one part; of a part without rows, nothing but its shape."""
+def _counts(chunk: str, X: Any, Y: Any, first: int, discretizer: Any) -> ChunkCounts:
+    """Counts of one chunk; a chunk without rows has nothing but a shape."""
     X, labels = as_rows(X), as_labels(Y, require_zero=False)
     if X.shape[0] > 0:
         counts = ChainCounts.from_rows(X, labels, discretizer)
-        return PartCounts(label_names(Y), counts, part, why_refused(Y))
+        return ChunkCounts(label_names(Y), counts, chunk, label_error(Y))
     m = labels.shape[1]
     k = np.ones(X.shape[1], np.int64) if discretizer is None else discretizer.n_categories_
     empty = [np.zeros(shape, np.int64) for shape in ((m, 2), (int(k.sum()), m, 2), (m, 2, m, 2))]
-    return PartCounts(label_names(Y), ChainCounts(0, k, *empty), part)
+    return ChunkCounts(label_names(Y), ChainCounts(0, k, *empty), chunk)

@@ -1,6 +1,6 @@
 """A sample of rows that does not depend on how the data is cut.
 
-A row is chosen by a hash of its number, so the same rows are chosen whatever the parts are and
+A row is chosen by a hash of its number, so the same rows are chosen whatever the chunks are and
 whoever reads them.
 """
 
@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 Numbers = NDArray[np.uint64]
 
-EVERYTHING = np.uint64(2**64 - 1)
+MAX_HASH = np.uint64(2**64 - 1)
 _AT_ONCE = 2**22
 
 
@@ -30,7 +30,7 @@ def row_hashes(first: int, n: int) -> Numbers:
 def hash_limit(n_rows: int, size: int) -> np.uint64:
     """The largest hash of a sample of ``size`` out of ``n_rows`` rows."""
     if n_rows <= size:
-        return EVERYTHING
+        return MAX_HASH
     share = min(1.0, 1.1 * size / n_rows + 10 / np.sqrt(n_rows))
     bound = np.uint64(min(share * 2.0**64, 2.0**64 - 2**12))
     while True:  # once, but for very bad luck
@@ -38,7 +38,7 @@ def hash_limit(n_rows: int, size: int) -> np.uint64:
         found = np.concatenate(small)
         if len(found) >= size:
             return np.uint64(np.partition(found, size - 1)[size - 1])
-        bound = EVERYTHING
+        bound = MAX_HASH
 
 
 def _up_to(bound: np.uint64, first: int, n_rows: int) -> Numbers:
@@ -46,7 +46,7 @@ def _up_to(bound: np.uint64, first: int, n_rows: int) -> Numbers:
     return hashes[hashes <= bound]
 
 
-def uniform_numbers(first: int, n: int, m: int) -> NDArray[np.float64]:
+def row_uniforms(first: int, n: int, m: int) -> NDArray[np.float64]:
     """Numbers from 0 to 1 for the rows first, first + 1, ..., m for each: (n, m).
 
     They have nothing to do with the hashes by which rows are chosen.

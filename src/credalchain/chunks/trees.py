@@ -1,6 +1,6 @@
-"""Trees for rows in parts: grown on a sample of rows, their leaves counted over all rows."""
+"""Trees for rows in chunks: grown on a sample of rows, their leaves counted over all rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -10,21 +10,21 @@ from numpy.typing import NDArray
 from credalchain.bases.inputs import EncodedRows, TableEncoder
 from credalchain.bases.protocol import Labels
 from credalchain.chunks.columns import Summary, learn_encoder, summarize
-from credalchain.chunks.parts import Parts, label_names, why_refused
-from credalchain.chunks.sampling import EVERYTHING, row_hashes, uniform_numbers
+from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms
+from credalchain.chunks.sources import Chunks, label_error, label_names
 from credalchain.labels import as_labels
 from credalchain.preprocessing import as_rows
 
 SAMPLE_SIZE = 20_000
-_NO_ROW = np.uint64(0)  # a hash below all but one
+_MIN_HASH = np.uint64(0)  # a hash below all but one
 
 
 @dataclass(frozen=True)
-class Sample:
-    """Rows chosen from some parts by their hashes (k,): numbers (k, p) and labels (k, m).
+class SampledRows:
+    """Rows chosen from some chunks by their hashes (k,): numbers (k, p) and labels (k, m).
 
-    ``row`` (k,) are their numbers among all rows. ``doubt`` says what would be wrong with labels
-    if no part had a 0, ``any_zero`` whether one has.
+    ``row`` (k,) are their numbers among all rows. ``error_if_no_zero`` says what would be wrong
+    with labels if no chunk had a 0, ``any_zero`` whether one has.
     """
 
     n_rows: int
@@ -33,42 +33,45 @@ class Sample:
     numbers: NDArray[np.float32]
     labels: Labels
     names: tuple[str, ...] | None
-    doubt: str
+    error_if_no_zero: str
     any_zero: bool
-    part: str
+    chunk: str
 
-    def __add__(self, other: "Sample") -> "Sample":
+    def __add__(self, other: "SampledRows") -> "SampledRows":
         if self.names != other.names or self.labels.shape[1] != other.labels.shape[1]:
             raise ValueError(
-                "all parts of Y must have the same labels in the same order: "
-                f"{self.names or self.labels.shape[1]} in {self.part} and "
-                f"{other.names or other.labels.shape[1]} in {other.part}."
+                "all chunks of Y must have the same labels in the same order: "
+                f"{self.names or self.labels.shape[1]} in {self.chunk} and "
+                f"{other.names or other.labels.shape[1]} in {other.chunk}."
             )
-        return Sample(
+        return SampledRows(
             self.n_rows + other.n_rows,
             np.concatenate([self.hashes, other.hashes]),
             np.concatenate([self.row, other.row]),
             np.concatenate([self.numbers, other.numbers]),
             np.concatenate([self.labels, other.labels]),
             self.names,
-            self.doubt or other.doubt,
+            self.error_if_no_zero or other.error_if_no_zero,
             self.any_zero or other.any_zero,
-            self.part,
+            self.chunk,
         )
 
-    def trimmed(self, size: int) -> "Sample":
+    def trimmed(self, size: int) -> "SampledRows":
         """The same, with the ``size`` rows of the smallest hashes."""
         if len(self.hashes) <= size:
             return self
         kept = np.sort(np.argpartition(self.hashes, size - 1)[:size])
-        return Sample(
-            self.n_rows, self.hashes[kept], self.row[kept], self.numbers[kept], self.labels[kept],
-            self.names, self.doubt, self.any_zero, self.part,
-        )  # fmt: skip
+        return replace(
+            self,
+            hashes=self.hashes[kept],
+            row=self.row[kept],
+            numbers=self.numbers[kept],
+            labels=self.labels[kept],
+        )
 
 
 @dataclass(frozen=True)
-class Sampled:
+class TrainingSample:
     """What trees are grown on, and which rows these are.
 
     Attributes
@@ -103,26 +106,28 @@ class Sampled:
         return f"trees grown on {len(self.row)} of {self.n_rows} rows, leaves counted over all rows"
 
 
-def sample_parts(parts: Parts, size: int) -> Sampled:
-    """What columns hold in all parts, then rows with the smallest hashes of their numbers."""
-    columns: Summary = parts.reduce(_columns, numbered=False)
+def sample_chunks(chunks: Chunks, size: int) -> TrainingSample:
+    """What columns hold in all chunks, then rows with the smallest hashes of their numbers."""
+    columns: Summary = chunks.reduce(_columns, numbered=False)
     if columns.n_rows == 0 or columns.n_columns == 0:
         raise ValueError(
             f"X must have at least one row and one column, got shape "
             f"{(columns.n_rows, columns.n_columns)}."
         )
     encoder = learn_encoder(columns)
-    limit = parts.hash_limit(size)
-    found: Sample = parts.reduce(_sample, encoder, limit, trim=partial(Sample.trimmed, size=size))
-    if found.doubt and not found.any_zero:
-        raise ValueError(found.doubt)
+    limit = chunks.hash_limit(size)
+    found: SampledRows = chunks.reduce(
+        _sample, encoder, limit, trim=partial(SampledRows.trimmed, size=size)
+    )
+    if found.error_if_no_zero and not found.any_zero:
+        raise ValueError(found.error_if_no_zero)
     everything = len(found.hashes) == found.n_rows
-    return Sampled(
+    return TrainingSample(
         EncodedRows(encoder, found.numbers),
         found.labels,
         found.row,
         found.n_rows,
-        EVERYTHING if everything else np.uint64(found.hashes.max()),
+        MAX_HASH if everything else np.uint64(found.hashes.max()),
         columns.names,
         found.names,
     )
@@ -172,39 +177,41 @@ class ChainCounter:
         return NodeCounts(self.model.count_rows(X, labels))
 
 
-def count_others(parts: Parts, sampled: Sampled, counter: RowCounter) -> Any:
+def count_others(chunks: Chunks, sampled: TrainingSample, counter: RowCounter) -> Any:
     """The counts of all rows that are not in the sample; None if there are none."""
     if sampled.is_everything:
         return None
-    return parts.reduce(_counts, counter, sampled.X.encoder, sampled.limit)
+    return chunks.reduce(_counts, counter, sampled.X.encoder, sampled.limit)
 
 
-def _columns(part: str, X: Any, Y: Any, first: int) -> Summary:
-    return summarize(part, as_rows(X), first, _NO_ROW)
+def _columns(chunk: str, X: Any, Y: Any, first: int) -> Summary:
+    return summarize(chunk, as_rows(X), first, _MIN_HASH)
 
 
-def _sample(part: str, X: Any, Y: Any, first: int, encoder: TableEncoder, limit: Any) -> Sample:
+def _sample(
+    chunk: str, X: Any, Y: Any, first: int, encoder: TableEncoder, limit: Any
+) -> SampledRows:
     X, labels = _read(X, Y)
     hashes = row_hashes(first, len(labels))
     chosen = np.flatnonzero(hashes <= limit)
-    return Sample(
+    return SampledRows(
         len(labels),
         hashes[chosen],
         first + chosen,
         _encoded(encoder, X)[chosen],
         labels[chosen],
         label_names(Y),
-        why_refused(Y),
+        label_error(Y),
         bool((labels == 0).any()),
-        part,
+        chunk,
     )
 
 
 def _counts(
-    part: str, X: Any, Y: Any, first: int, counter: RowCounter, encoder: TableEncoder, limit: Any
+    chunk: str, X: Any, Y: Any, first: int, counter: RowCounter, encoder: TableEncoder, limit: Any
 ) -> Any:
     X, labels = _read(X, Y)
-    hashes, uniform = row_hashes(first, len(labels)), uniform_numbers(first, *labels.shape)
+    hashes, uniform = row_hashes(first, len(labels)), row_uniforms(first, *labels.shape)
     others = np.flatnonzero(hashes > limit)
     return counter.count(
         _encoded(encoder, X)[others], labels[others], hashes[others], uniform[others]

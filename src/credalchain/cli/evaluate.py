@@ -17,7 +17,7 @@ from sklearn.model_selection import KFold
 from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
-from credalchain.cli.stream import LabelledPieces, is_in_pieces, reads_in_pieces
+from credalchain.cli.stream import LabelledChunks, is_chunked, reads_chunked
 from credalchain.cli.tables import read_labelled, usable_features
 from credalchain.estimators.folds import fitted_folds
 from credalchain.labels import as_labels
@@ -73,14 +73,14 @@ def evaluate(
     parameter, text = ("reward", reward) if options.is_joint else ("s", s)
     values = np.atleast_1d(o.numbers(text, f"--{parameter}")).tolist() if text else []
     classifier = o.build_classifier(options)
-    if tag_separator and is_in_pieces(data):
+    if tag_separator and is_chunked(data):
         raise ValueError("--tag-separator is for data that is read whole.")
-    if reads_in_pieces(data, classifier, needs_all=bool(tag_separator)):
-        pieces = LabelledPieces(data, labels or [], ignore)
-        X, Y = pieces.sample(use)
-        values = values or _values_from(classifier, X, Y, pieces.n_rows, folds, options.seed)
-        found = _cross_validate_pieces(
-            classifier, pieces, list(dict.fromkeys(values)), folds, options.seed
+    if reads_chunked(data, classifier, needs_all=bool(tag_separator)):
+        chunks = LabelledChunks(data, labels or [], ignore)
+        X, Y = chunks.sample(use)
+        values = values or _values_from(classifier, X, Y, chunks.n_rows, folds, options.seed)
+        found = _cross_validate_chunks(
+            classifier, chunks, list(dict.fromkeys(values)), folds, options.seed
         )
     else:
         X, Y = read_labelled(data, labels or [], ignore, tag_separator)
@@ -186,21 +186,21 @@ def _table(scores: list[tuple[str, float, float]]) -> pd.DataFrame:
     return pd.DataFrame(scores, columns=["measure", "value", "score"])
 
 
-def _cross_validate_pieces(
-    classifier: Any, pieces: LabelledPieces, values: list[float], folds: int, seed: int
+def _cross_validate_chunks(
+    classifier: Any, chunks: LabelledChunks, values: list[float], folds: int, seed: int
 ) -> _Evaluation:
     """The same in constant memory; a row's fold is a hash of its number."""
     scores: list[tuple[str, float, float]] = []
     cells: dict[float, Any] = {}
     reliability: dict[float, IntervalReliability] = {}
     names: list[str] = []
-    note(f"{folds}-fold cross-validation, in pieces: every fold reads the data several times")
+    note(f"{folds}-fold cross-validation, in chunks: every fold reads the data several times")
     for fold in track(range(folds), "folds", folds):
 
         def rows(*, tested: bool, fold: int = fold) -> Any:
-            return _rows_of_fold(pieces, fold, folds, seed, tested=tested)
+            return _rows_of_fold(chunks, fold, folds, seed, tested=tested)
 
-        fitted = pieces.fit(clone(classifier), partial(rows, tested=False))
+        fitted = chunks.fit(clone(classifier), partial(rows, tested=False))
         tallies: dict[tuple[str, float], Tally] = {}
         for X, Y, _ in rows(tested=True):
             path = predict_along(fitted, X, values, DEFAULT_MEASURES)
@@ -222,16 +222,16 @@ def _cross_validate_pieces(
             assert measure.of_tally is not None  # as a test holds for all that are shown
             found = [float(measure.of_tally(tallies[measure.needs, value])) for value in values]
             scores += [(name, *pair) for pair in zip(values, found, strict=True)]
-    note(f"{pieces.n_rows} rows, {len(names)} labels")
+    note(f"{chunks.n_rows} rows, {len(names)} labels")
     return _Evaluation(_table(scores), cells, reliability, names)
 
 
 def _rows_of_fold(
-    pieces: LabelledPieces, fold: int, folds: int, seed: int, *, tested: bool
+    chunks: LabelledChunks, fold: int, folds: int, seed: int, *, tested: bool
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
-    """The rows of each piece that are tested in a fold, or all others."""
+    """The rows of each chunk that are tested in a fold, or all others."""
     first = seed % 2**20 * 2**40  # other numbers for another seed
-    for X, Y, name in pieces():
+    for X, Y, name in chunks():
         is_tested = row_hashes(first, len(X)) % np.uint64(folds) == fold
         first += len(X)
         rows = is_tested if tested else ~is_tested

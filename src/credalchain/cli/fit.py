@@ -12,7 +12,7 @@ from credalchain.chunks import counting, trees
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import check_calibration, read_promise
-from credalchain.cli.stream import LabelledPieces, is_in_pieces, reads_in_pieces
+from credalchain.cli.stream import LabelledChunks, is_chunked, reads_chunked
 from credalchain.cli.tables import read_labelled, read_table, usable_features
 from credalchain.files import check_folder
 from credalchain.model_files import save_model
@@ -61,7 +61,7 @@ def fit(
     sample: Annotated[
         int | None,
         typer.Option(
-            help="Rows from which bins or trees are learned if DATA is read in pieces (a folder, a "
+            help="Rows from which bins or trees are learned if DATA is read in chunks (a folder, a "
             "glob, a compressed or a very large file), chosen by a hash of their numbers; "
             f"{counting.SAMPLE_SIZE} for bins and {trees.SAMPLE_SIZE} for trees, if not given.",
             min=1,
@@ -111,12 +111,12 @@ def fit(
         raise ValueError("--answers is for data in a file, not from stdin.")
     whole = {"--answers": answers, "--tag-separator": tag_separator, "--promise": promise}
     needs_all = [name for name, is_given in whole.items() if is_given]
-    if needs_all and is_in_pieces(data):
+    if needs_all and is_chunked(data):
         raise ValueError(f"{needs_all[0]} is for data that is read whole.")
     caution = None if promise or options.caution else Caution(answered, options.seed)
-    if reads_in_pieces(data, classifier, needs_all=bool(needs_all)):
-        pieces = LabelledPieces(data, labels or [], ignore)
-        _fit_in_pieces(classifier, pieces, use, caution, out, sample)
+    if reads_chunked(data, classifier, needs_all=bool(needs_all)):
+        chunks = LabelledChunks(data, labels or [], ignore)
+        _fit_in_chunks(classifier, chunks, use, caution, out, sample)
         return
     X, Y = read_labelled(data, labels or [], ignore, tag_separator)
     if answers:
@@ -192,9 +192,9 @@ def _check_answered(answered: float, options: o.ClassifierOptions, promise: Any)
         raise ValueError(f"--{name} is chosen by --answered: give one of them.")
 
 
-def _fit_in_pieces(
+def _fit_in_chunks(
     classifier: Any,
-    pieces: LabelledPieces,
+    chunks: LabelledChunks,
     use: str,
     caution: Caution | None,
     out: str,
@@ -204,11 +204,11 @@ def _fit_in_pieces(
 
     Which columns are usable, and how cautious to be, is found on a sample of rows.
     """
-    X, Y = pieces.sample(use)
-    chosen = "" if caution is None else caution.choose(classifier, X, Y, pieces.n_rows)
-    pieces.fit(classifier, sample_size=sample)
+    X, Y = chunks.sample(use)
+    chosen = "" if caution is None else caution.choose(classifier, X, Y, chunks.n_rows)
+    chunks.fit(classifier, sample_size=sample)
     save_model(classifier, out)
     for words in filter(None, (chosen, classifier.learned_from_)):
         note(words)
     n_features, n_labels = classifier.n_features_in_, len(classifier.label_names_)
-    note(f"{pieces.n_rows} rows, {n_features} features, {n_labels} labels -> {out}")
+    note(f"{chunks.n_rows} rows, {n_features} features, {n_labels} labels -> {out}")

@@ -26,7 +26,7 @@ from credalchain.strategies import STRATEGIES, branching
 
 _DATA_HELP = (
     "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; mulan:NAME. "
-    "fit, predict and evaluate read a folder, a glob, a compressed or very large file in pieces."
+    "fit, predict and evaluate read a folder, a glob, a compressed or very large file in chunks."
 )
 Data = Annotated[str, typer.Argument(help=_DATA_HELP)]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]

@@ -6,10 +6,16 @@ import numpy as np
 import pandas as pd
 import typer
 
-from credalchain.chunks.parts import named_work
+from credalchain.chunks.sources import naming
 from credalchain.cli import options as o
 from credalchain.cli.console import note
-from credalchain.cli.stream import is_in_pieces, is_large, read_pieces, reported, table_writer
+from credalchain.cli.stream import (
+    is_chunked,
+    is_large,
+    read_chunks,
+    table_writer,
+    with_row_progress,
+)
 from credalchain.cli.tables import (
     few,
     pick_columns,
@@ -72,12 +78,12 @@ def predict(
         n_answered += int((~prediction.abstained).sum())
         return _as_table(prediction, frame[kept], intervals)
 
-    if is_in_pieces(data) or is_large(data):
+    if is_chunked(data) or is_large(data):
         with table_writer(out) as append:
-            for source, piece in reported(read_pieces(data, words)):
-                if len(piece):
-                    table = named_work(_answer_part, source, answer, piece)
-                    named_work(_append_part, source, append, table)
+            for source, chunk in with_row_progress(read_chunks(data, words)):
+                if len(chunk):
+                    with naming(source):
+                        _append_chunk(append, answer(chunk, source))
             if n_rows == 0:
                 raise ValueError(f"{data} has no rows.")
     else:
@@ -108,17 +114,12 @@ def _advise(share: float, classifier: Any) -> None:
         )
 
 
-def _answer_part(source: str, answer: Any, piece: pd.DataFrame) -> pd.DataFrame:
-    found: pd.DataFrame = answer(piece, source)
-    return found
-
-
-def _append_part(source: str, append: Any, table: pd.DataFrame) -> None:
+def _append_chunk(append: Any, table: pd.DataFrame) -> None:
     try:
         append(table)
-    except ValueError as error:  # a column of numbers that holds texts in this piece
+    except ValueError as error:  # a column of numbers that holds texts in this chunk
         raise ValueError(
-            f"its --keep columns do not fit to those of the pieces before in Parquet ({error}); "
+            f"its --keep columns do not fit to those of the chunks before in Parquet ({error}); "
             "write a .csv."
         ) from error
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
 from credalchain.cli.predict import features_for, text_columns
-from credalchain.cli.stream import is_in_pieces
+from credalchain.cli.stream import is_chunked
 from credalchain.cli.tables import (
     few,
     pick_columns,
@@ -66,8 +66,8 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
 
 def check_one_file(data: str) -> None:
     """Folders and the like are for fit and predict."""
-    if is_in_pieces(data):
-        raise ValueError(f"{data}: this command takes one table, not one in pieces.")
+    if is_chunked(data):
+        raise ValueError(f"{data}: this command takes one table, not one in chunks.")
 
 
 def check_calibration(share: float) -> None:

@@ -1,4 +1,4 @@
-"""Tables that are read and written in pieces: files larger than memory, folders, globs."""
+"""Tables that are read and written in chunks: files larger than memory, folders, globs."""
 
 import bz2
 import contextlib
@@ -17,8 +17,8 @@ import numpy as np
 import pandas as pd
 
 from credalchain.chunks.columns import ColumnConflictError
-from credalchain.chunks.parts import named_work
 from credalchain.chunks.sampling import row_hashes
+from credalchain.chunks.sources import naming
 from credalchain.cli.console import note
 from credalchain.cli.tables import (
     few,
@@ -38,12 +38,12 @@ _TEXT = (".csv", ".tsv")
 _PARQUET = (".parquet", ".pq")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _HEAD = 2**18  # bytes that tell the dialect of a file
-_TOLD: set[str] = set()
-_LARGE = 512 * 2**20  # bytes of a file that is read in pieces without being asked
+_SHOWN_NOTES: set[str] = set()
+_LARGE = 512 * 2**20  # bytes of a file that is read in chunks without being asked
 
 
-def is_in_pieces(source: str) -> bool:
-    """Whether a source can only be read in pieces: a folder, a glob, a compressed file."""
+def is_chunked(source: str) -> bool:
+    """Whether a source can only be read in chunks: a folder, a glob, a compressed file."""
     path = Path(source)
     if path.is_dir() or (not path.exists() and glob.has_magic(source)):
         return True
@@ -51,16 +51,16 @@ def is_in_pieces(source: str) -> bool:
 
 
 def is_large(source: str) -> bool:
-    """Whether a table had better be read in pieces, though it could be read whole."""
+    """Whether a table had better be read in chunks, though it could be read whole."""
     path = Path(source)
     known = path.is_file() and path.suffix.lower() in (*_TEXT, *_PARQUET)
     return known and path.stat().st_size > _LARGE
 
 
-def reads_in_pieces(source: str, classifier: Any, *, needs_all: bool) -> bool:
-    """Whether a classifier is to learn from a source in pieces: if it must, or had better."""
+def reads_chunked(source: str, classifier: Any, *, needs_all: bool) -> bool:
+    """Whether a classifier is to learn from a source in chunks: if it must, or had better."""
     can = classifier.can_fit_chunks if hasattr(classifier, "can_fit_chunks") else False
-    return is_in_pieces(source) or (is_large(source) and can and not needs_all)
+    return is_chunked(source) or (is_large(source) and can and not needs_all)
 
 
 def table_files(source: str) -> list[Path]:
@@ -87,19 +87,19 @@ def _natural(path: Path) -> list[tuple[int, int, str]]:
 
 
 def _ending(path: Path) -> str:
-    """Of the name, without that of a compression."""
+    """The ending of a name, without that of a compression."""
     plain = path.with_suffix("") if path.suffix.lower() in _COMPRESSED else path
     return plain.suffix.lower()
 
 
-def read_pieces(
+def read_chunks(
     source: str, text_columns: Sequence[str] = ()
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Tables of at most ``ROWS_AT_ONCE`` rows, each with a name for messages."""
     for path in table_files(source):
         try:
             first = 0
-            for frame in _pieces_of(path, text_columns):
+            for frame in _chunks_of(path, text_columns):
                 plain = frame.set_axis([str(name) for name in frame.columns], axis=1)
                 yield f"{path}, rows {first} to {first + len(frame) - 1}", plain
                 first += len(frame)
@@ -110,7 +110,7 @@ def read_pieces(
             raise ValueError(f"{path} cannot be read as a table: {first_line}") from error
 
 
-def _pieces_of(path: Path, text_columns: Sequence[str]) -> Iterator[pd.DataFrame]:
+def _chunks_of(path: Path, text_columns: Sequence[str]) -> Iterator[pd.DataFrame]:
     ending = _ending(path)
     if ending in _PARQUET:
         import pyarrow as pa
@@ -130,7 +130,7 @@ def _pieces_of(path: Path, text_columns: Sequence[str]) -> Iterator[pd.DataFrame
     with warnings.catch_warnings(), _open(path) as file:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            pieces = pd.read_csv(
+            chunks = pd.read_csv(
                 file,
                 sep=dialect.separator,
                 decimal=dialect.decimal,
@@ -139,9 +139,9 @@ def _pieces_of(path: Path, text_columns: Sequence[str]) -> Iterator[pd.DataFrame
                 chunksize=ROWS_AT_ONCE,
                 dtype=dict.fromkeys(as_written, str),
             )
-            with pieces:
-                for piece in pieces:
-                    yield in_table(piece.reset_index(drop=True), from_spreadsheet)
+            with chunks:
+                for chunk in chunks:
+                    yield in_table(chunk.reset_index(drop=True), from_spreadsheet)
         except pd.errors.ParserWarning:
             raise ValueError(f"{path}: its rows have more cells than its header") from None
 
@@ -171,16 +171,16 @@ def _dialect_of(path: Path, usual: str) -> tuple[str, Dialect]:
         except ValueError as error:
             raise ValueError(f"{path} cannot be read as a table: {error}.") from None
     for one in told:
-        if str(one.message) not in _TOLD:
-            _TOLD.add(str(one.message))
+        if str(one.message) not in _SHOWN_NOTES:
+            _SHOWN_NOTES.add(str(one.message))
             note(f"note: {one.message}")
     return encoding, dialect
 
 
-class LabelledPieces:
-    """Features and labels of a source, in pieces; it can be gone through several times.
+class LabelledChunks:
+    """Features and labels of a source, in chunks; it can be gone through several times.
 
-    Columns that hold numbers in one piece and texts in another are texts (``text_columns``).
+    Columns that hold numbers in one chunk and texts in another are texts (``text_columns``).
     """
 
     def __init__(self, source: str, labels: Sequence[str], ignore: str) -> None:
@@ -197,8 +197,8 @@ class LabelledPieces:
         X, Y = self._sample(_ROWS_TO_LOOK_AT)
         in_parquet = any(_ending(file) in _PARQUET for file in table_files(self.source))
         mixed = [] if in_parquet else [name for name in X.columns if _is_mixed(X[name])]
-        if mixed:  # texts that look like numbers in some pieces
-            note(f"note: {few(mixed)}: numbers in some pieces, texts in others, so read as texts")
+        if mixed:  # texts that look like numbers in some chunks
+            note(f"note: {few(mixed)}: numbers in some chunks, texts in others, so read as texts")
             self.text_columns += mixed
             X, Y = self._sample(_ROWS_TO_LOOK_AT)
         usable = usable_features(X, Y, use)
@@ -210,10 +210,10 @@ class LabelledPieces:
         Y: list[Any] = []
         hashes: list[Any] = []
         limit, n_kept = np.uint64(2**64 - 1), 0
-        for columns, labels, part in self():
+        for columns, labels, name in self():
             if X and list(columns.columns) != list(X[0].columns):
                 raise ValueError(
-                    f"{part}: it has the columns {few(list(columns.columns))}, and those before "
+                    f"{name}: it has the columns {few(list(columns.columns))}, and those before "
                     f"have {few(list(X[0].columns))}."
                 )
             found = row_hashes(self.n_rows - len(labels), len(labels))
@@ -225,8 +225,8 @@ class LabelledPieces:
             if n_kept > 2 * size:  # the limit comes down, so that memory stays as it is
                 limit = np.uint64(np.partition(np.concatenate(hashes), size - 1)[size - 1])
                 X, Y, hashes = (
-                    [part[keep <= limit] for part, keep in zip(parts, hashes, strict=True)]
-                    for parts in (X, Y, hashes)
+                    [one[keep <= limit] for one, keep in zip(several, hashes, strict=True)]
+                    for several in (X, Y, hashes)
                 )
                 n_kept = size
         if self.n_rows == 0:
@@ -235,13 +235,13 @@ class LabelledPieces:
         return pd.concat(X).iloc[rows], pd.concat(Y).iloc[rows]
 
     def fit(self, classifier: Any, chunks: Any = None, sample_size: int | None = None) -> Any:
-        """``fit_chunks`` on all rows, or on ``chunks`` made of these pieces."""
+        """``fit_chunks`` on all rows, or on ``chunks`` made of these chunks."""
         while True:
             try:
                 return classifier.fit_chunks(
                     self if chunks is None else chunks, sample_size=sample_size
                 )
-            except ColumnConflictError as conflict:  # texts that look like numbers in some pieces
+            except ColumnConflictError as conflict:  # texts that look like numbers in some chunks
                 in_parquet = any(_ending(file) in _PARQUET for file in table_files(self.source))
                 if in_parquet or conflict.column in self.text_columns:
                     raise
@@ -250,19 +250,13 @@ class LabelledPieces:
 
     def __call__(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
         self.n_rows = 0
-        for name, frame in reported(read_pieces(self.source, self.text_columns)):
-            names, ignored = named_work(self._pick, name, frame)
+        for name, frame in with_row_progress(read_chunks(self.source, self.text_columns)):
+            with naming(name):
+                names = pick_labels(frame, self.labels, [])
+                ignored = pick_columns(frame, self.ignore, "--ignore")
+                labels = pd.DataFrame(read_label_words(frame[names]))
             self.n_rows += len(frame)
-            unused = [*names, *ignored, *self.left_out]
-            yield frame.drop(columns=unused), named_work(_read_labels, name, frame[names]), name
-
-    def _pick(self, part: str, frame: pd.DataFrame) -> tuple[list[str], list[str]]:
-        labels = pick_labels(frame, self.labels, [])
-        return labels, pick_columns(frame, self.ignore, "--ignore")
-
-
-def _read_labels(part: str, labels: pd.DataFrame) -> pd.DataFrame:
-    return pd.DataFrame(read_label_words(labels))
+            yield frame.drop(columns=[*names, *ignored, *self.left_out]), labels, name
 
 
 def _is_mixed(column: pd.Series) -> bool:
@@ -273,13 +267,13 @@ def _is_mixed(column: pd.Series) -> bool:
     return bool(is_text.any() and not is_text.all())
 
 
-def reported(
-    pieces: Iterable[tuple[str, pd.DataFrame]],
+def with_row_progress(
+    chunks: Iterable[tuple[str, pd.DataFrame]],
 ) -> Iterator[tuple[str, pd.DataFrame]]:
-    """The same pieces; how many rows they have is shown."""
+    """The same chunks; how many rows they have is shown."""
     n_rows = 0
     with Progress("rows read") as progress:
-        for name, frame in pieces:
+        for name, frame in chunks:
             yield name, frame
             n_rows += len(frame)
             progress(n_rows)

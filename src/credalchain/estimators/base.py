@@ -20,8 +20,8 @@ from sklearn.utils.validation import (
 
 from credalchain.bases.model import ChainModel
 from credalchain.bases.protocol import Labels, Order, Request
-from credalchain.chunks.dask_parts import DaskParts, as_parts
-from credalchain.chunks.trees import SAMPLE_SIZE, Sampled, sample_parts
+from credalchain.chunks.dask_chunks import DaskChunks, as_chunks
+from credalchain.chunks.trees import SAMPLE_SIZE, TrainingSample, sample_chunks
 from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
@@ -87,7 +87,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         self
         """
         if is_dask(X):
-            return self._fit_from(DaskParts(X, Y))
+            return self._fit_from(DaskChunks(X, Y))
         self._fit_in_memory(X, Y)
         self._warn_of_never_observed()
         return self
@@ -104,18 +104,18 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         ----------
         chunks : iterable of (X, Y), callable that gives one, or a pair of dask collections
             Gone through two or three times, so an iterator has to come from a callable; once
-            if bins are given. Or an object of another engine that adds up over its own parts,
-            with the methods of ``credalchain.chunks.parts.Parts``.
+            if bins are given. Or an object of another engine that adds up over its own chunks,
+            with the methods of ``credalchain.chunks.sources.Chunks``.
         sample_size : int, default=None
             None means 100000 rows for bins, 20000 for trees.
         """
-        return self._fit_from(as_parts(chunks), sample_size)
+        return self._fit_from(as_chunks(chunks), sample_size)
 
-    def _fit_from(self, parts: Any, sample_size: int | None = None) -> Self:
+    def _fit_from(self, chunks: Any, sample_size: int | None = None) -> Self:
         if sample_size is not None:
             check_whole("sample_size", sample_size)
         with show_progress(self.verbose):
-            self._fit_parts(parts, sample_size)
+            self._fit_chunks(chunks, sample_size)
         self._warn_of_never_observed()
         return self
 
@@ -124,12 +124,12 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         """Whether ``fit_chunks`` works, or all rows are needed in memory."""
         return True
 
-    def _fit_parts(self, parts: Any, sample_size: int | None) -> None:
+    def _fit_chunks(self, chunks: Any, sample_size: int | None) -> None:
         raise TypeError(f"{type(self).__name__} needs all rows in memory.")
 
-    def _take_sample(self, parts: Any, sample_size: int | None) -> Sampled:
+    def _take_sample(self, chunks: Any, sample_size: int | None) -> TrainingSample:
         """The rows that trees are grown on; what is known of columns and labels is set."""
-        sampled = sample_parts(parts, sample_size or SAMPLE_SIZE)
+        sampled = sample_chunks(chunks, sample_size or SAMPLE_SIZE)
         names = sampled.feature_names
         self._set_names(
             sampled.X.shape[1],

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.bases.protocol import Labels
 from credalchain.chunks import counting
-from credalchain.chunks.dask_parts import DaskParts
+from credalchain.chunks.dask_chunks import DaskChunks
 from credalchain.chunks.trees import ChainCounter, count_others
 from credalchain.estimators.base import CredalClassifier, repeat_rows
 from credalchain.preprocessing import Discretizer, is_dask, read_table
@@ -50,7 +50,7 @@ class ChainedClassifier(CredalClassifier):
         if sample_weight is not None:
             self._check_weights_allowed(X)
         if is_dask(X):
-            return self._fit_from(DaskParts(X, Y))
+            return self._fit_from(DaskChunks(X, Y))
         self._fit_in_memory(X, Y, sample_weight=sample_weight)
         self._warn_of_never_observed()
         return self
@@ -106,14 +106,14 @@ class ChainedClassifier(CredalClassifier):
             getattr(base, "learns_from_counts", False) or getattr(base, "counts_more_rows", False)
         )
 
-    def _fit_parts(self, parts: Any, sample_size: int | None) -> None:
+    def _fit_chunks(self, chunks: Any, sample_size: int | None) -> None:
         base = self.unfitted_base()
         if getattr(base, "learns_from_counts", False):
-            self._fit_counts(parts, base, sample_size or counting.SAMPLE_SIZE)
+            self._fit_counts(chunks, base, sample_size or counting.SAMPLE_SIZE)
         elif getattr(base, "counts_more_rows", False):
-            sampled = self._take_sample(parts, sample_size)
+            sampled = self._take_sample(chunks, sample_size)
             model = self._learn(sampled.X, sampled.labels)
-            others = count_others(parts, sampled, ChainCounter(model))
+            others = count_others(chunks, sampled, ChainCounter(model))
             self.model_ = model if others is None else model.with_counts(others.counts)
         else:
             raise TypeError(
@@ -121,8 +121,8 @@ class ChainedClassifier(CredalClassifier):
                 "a sample of rows."
             )
 
-    def _fit_counts(self, parts: Any, base: Any, sample_size: int) -> None:
-        found = counting.count_parts(parts, base.unfitted_discretizer(), sample_size)
+    def _fit_counts(self, chunks: Any, base: Any, sample_size: int) -> None:
+        found = counting.count_chunks(chunks, base.unfitted_discretizer(), sample_size)
         names = getattr(found.discretizer, "feature_names_in_", None)
         self._set_names(found.counts.n_features, names, found.counts.n_labels, found.label_names)
         self._take_counted(base.from_counts(found.counts, found.discretizer))

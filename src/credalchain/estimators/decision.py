@@ -171,7 +171,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         unfitted = self._unfitted()
         if self.calibration_folds is not None and not isinstance(unfitted, CredalJointForest):
             raise ValueError(
-                "calibration_folds must be None for data in parts, because folds need all rows in "
+                "calibration_folds must be None for data in chunks, because folds need all rows in "
                 f"memory, got {self.calibration_folds!r}."
             )
         self._take(fit(unfitted))
@@ -179,7 +179,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def learned_from_(self) -> str:
-        """As that of the estimator, after a fit on data in parts."""
+        """As that of the estimator, after a fit on data in chunks."""
         found: str = self.estimator_.learned_from_
         return found
 

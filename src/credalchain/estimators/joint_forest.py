@@ -189,10 +189,10 @@ class CredalJointForest(CredalClassifier):
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> None:
         return None
 
-    def _fit_parts(self, parts: Any, sample_size: int | None) -> None:
-        sampled = self._take_sample(parts, sample_size)
+    def _fit_chunks(self, chunks: Any, sample_size: int | None) -> None:
+        sampled = self._take_sample(chunks, sample_size)
         self.model_ = self._learn(
-            sampled.X, sampled.labels, lambda counter: count_others(parts, sampled, counter)
+            sampled.X, sampled.labels, lambda counter: count_others(chunks, sampled, counter)
         )
         if not sampled.is_everything:
             self.model_.row_numbers = sampled.row

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from credalchain.bases.protocol import Exactness
-from credalchain.chunks.dask_parts import map_frames, map_parts
+from credalchain.chunks.dask_chunks import map_frame_partitions, map_partitions
 from credalchain.estimators.prediction import CredalPrediction
 
 
@@ -31,7 +31,7 @@ class LazyPrediction:
     def labels(self) -> Any:
         """1, 0, or -1 for what is left open: a data frame, or an int8 array (n, m)."""
         names = list(self.label_names)
-        return map_parts(self.classifier, infer_labels, self.X, names, np.int8, self.options)
+        return map_partitions(self.classifier, infer_labels, self.X, names, np.int8, self.options)
 
     def to_frame(self, *, intervals: bool = False) -> Any:
         """A dask data frame like that of :meth:`credalchain.CredalPrediction.to_frame`."""
@@ -46,7 +46,7 @@ class LazyPrediction:
         )
         function = partial(infer_frame, intervals=intervals)
         like = empty.to_frame(intervals=intervals)
-        return map_frames(self.classifier, function, self.X, self.options, like)
+        return map_frame_partitions(self.classifier, function, self.X, self.options, like)
 
 
 def infer_labels(classifier: Any, X: Any, options: dict[str, Any]) -> Any:
@@ -72,4 +72,4 @@ def predict_lazily(classifier: Any, method: str, X: Any, dtype: Any) -> Any:
             "was fitted on a vector."
         )
     columns = classifier.label_names_.tolist()
-    return map_parts(classifier, partial(call_method, method=method), X, columns, dtype, {})
+    return map_partitions(classifier, partial(call_method, method=method), X, columns, dtype, {})

@@ -13,7 +13,7 @@ class Measure:
 
     ``of_tally`` gives it from the tally of a whole stack of labels: the partial ones, the precise
     ones, or those that bounds are resolved to (``resolved_labels``), as ``needs`` says. A measure
-    that ``credalchain evaluate`` shows must have it, for data in pieces.
+    that ``credalchain evaluate`` shows must have it, for data in chunks.
     """
 
     function: Callable[..., float]

@@ -1,4 +1,4 @@
-"""Dask collections: parts to learn from, and lazy predictions."""
+"""Dask collections: partitions to learn from, and lazy predictions."""
 
 import warnings
 from collections.abc import Callable, Sequence
@@ -7,27 +7,27 @@ from typing import Any
 
 import numpy as np
 
-from credalchain.chunks.parts import ChunkParts, Parts, Total, Work, as_it_is, named_work
 from credalchain.chunks.sampling import hash_limit
+from credalchain.chunks.sources import Chunks, IterableChunks, Total, Work, naming, unchanged
 from credalchain.preprocessing import is_dask
 
 _AT_ONCE = 8  # sums that are added together in one task
 
 
-def as_parts(chunks: Any) -> Parts:
+def as_chunks(chunks: Any) -> Chunks:
     """Chunks that are read one after the other, or the partitions of a pair of collections.
 
-    Anything that can add up over its parts itself, as :class:`Parts` has it, is taken as it is.
+    Anything that can add up over its chunks itself, as :class:`Chunks` has it, is taken as it is.
     """
     if hasattr(chunks, "reduce") and hasattr(chunks, "hash_limit"):
-        parts: Parts = chunks
-        return parts
+        source: Chunks = chunks
+        return source
     if isinstance(chunks, tuple) and len(chunks) == 2 and is_dask(chunks[0]):
-        return DaskParts(*chunks)
-    return ChunkParts(chunks)
+        return DaskChunks(*chunks)
+    return IterableChunks(chunks)
 
 
-class DaskParts:
+class DaskChunks:
     """The partitions of dask arrays or data frames ``X`` and ``Y``.
 
     Work goes to the client that is connected, or to Dask's own threads without one.
@@ -39,7 +39,7 @@ class DaskParts:
                 "Y must be a dask collection with the same partitions as X, got "
                 f"{type(Y).__name__}."
             )
-        self.X, self.Y = delayed_parts(X, "X"), delayed_parts(_like(X, Y), "Y")
+        self.X, self.Y = delayed_partitions(X, "X"), delayed_partitions(_like(X, Y), "Y")
         if len(self.X) != len(self.Y):
             raise ValueError(
                 f"X and Y must have the same partitions, got {len(self.X)} and {len(self.Y)}."
@@ -49,13 +49,13 @@ class DaskParts:
     @cached_property
     def lengths(self) -> list[int]:
         """Rows of each partition."""
-        return part_lengths(self._table, self.Y)
+        return partition_lengths(self._table, self.Y)
 
     def reduce(
         self,
         work: Work[Total],
         *shared: Any,
-        trim: Callable[[Total], Total] = as_it_is,
+        trim: Callable[[Total], Total] = unchanged,
         numbered: bool = True,
     ) -> Total:
         """A tree of sums: only sums travel, and what is shared is sent once to a worker."""
@@ -65,7 +65,7 @@ class DaskParts:
         first = [0] * len(self.X)
         if numbered:
             first = np.cumsum([0, *self.lengths[:-1]]).tolist()
-        do, add = delayed(named_work, pure=False), delayed(_sum, pure=False)
+        do, add = delayed(_do, pure=False), delayed(_sum, pure=False)
         sums = [
             do(work, f"partition {number}", x, y, first[number], *given)
             for number, (x, y) in enumerate(zip(self.X, self.Y, strict=True))
@@ -81,9 +81,14 @@ class DaskParts:
         return hash_limit(sum(self.lengths), size)
 
 
-def _sum(parts: list[Any], trim: Callable[[Any], Any]) -> Any:
-    total = parts[0]
-    for one in parts[1:]:
+def _do(work: Work[Total], name: str, *arguments: Any) -> Total:
+    with naming(name):
+        return work(name, *arguments)
+
+
+def _sum(sums: list[Any], trim: Callable[[Any], Any]) -> Any:
+    total = sums[0]
+    for one in sums[1:]:
         total = trim(total + one)
     return total
 
@@ -97,7 +102,7 @@ def _like(X: Any, Y: Any) -> Any:
     return Y
 
 
-def delayed_parts(X: Any, name: str) -> list[Any]:
+def delayed_partitions(X: Any, name: str) -> list[Any]:
     """One delayed table for each partition."""
     if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
         if X.ndim == 2 and X.numblocks[1] > 1:
@@ -114,18 +119,18 @@ def delayed_parts(X: Any, name: str) -> list[Any]:
     )
 
 
-def part_lengths(X: Any, parts: list[Any]) -> list[int]:
-    """Rows of each partition of X; counted in ``parts`` where Dask does not know."""
+def partition_lengths(X: Any, partitions: list[Any]) -> list[int]:
+    """Rows of each partition of X; counted in ``partitions`` where Dask does not know."""
     if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
         return list(X.chunks[0])
     from dask.delayed import delayed
 
     count = delayed(_n_rows, pure=False)
-    return list(_computed(delayed([count(part) for part in parts]), parts))
+    return list(_computed(delayed([count(one) for one in partitions]), partitions))
 
 
-def _computed(total: Any, parts: Sequence[Any]) -> Any:
-    """The value of something that is made of ``parts``; one that cannot be read is named."""
+def _computed(total: Any, partitions: Sequence[Any]) -> Any:
+    """The value of something made of ``partitions``; one that cannot be read is named."""
     try:
         with warnings.catch_warnings():  # what is shared is large, and there once
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
@@ -137,7 +142,7 @@ def _computed(total: Any, parts: Sequence[Any]) -> Any:
             ) from error
         if "partition " in str(error):
             raise
-        number = _unreadable(parts)
+        number = _unreadable(partitions)
         if number is None:
             raise
         raise ValueError(f"partition {number} cannot be read: {error}") from error
@@ -149,27 +154,27 @@ def _is_of_the_cluster(error: Exception) -> bool:
     return bool(names & {"CancelledError", "FutureCancelledError", "CommClosedError"})
 
 
-def _unreadable(parts: Sequence[Any]) -> int | None:
+def _unreadable(partitions: Sequence[Any]) -> int | None:
     """The first partition that fails by itself."""
     from dask.delayed import delayed
 
-    for number, part in enumerate(parts):
+    for number, partition in enumerate(partitions):
         try:
-            delayed(_nothing, pure=False)(part).compute()
+            delayed(_nothing, pure=False)(partition).compute()
         except Exception:
             return number
     return None
 
 
-def _nothing(part: Any) -> None:
-    """For who wants to see whether a part is there."""
+def _nothing(partition: Any) -> None:
+    """Does nothing; computing it shows whether the partition can be read."""
 
 
 def _n_rows(X: Any) -> int:
     return int(X.shape[0])
 
 
-def map_parts(
+def map_partitions(
     classifier: Any,
     function: Callable[[Any, Any, Any], Any],
     X: Any,
@@ -193,19 +198,19 @@ def map_parts(
         return X.map_partitions(_frame_of, model, function, columns, dtype, options, meta=meta)
     import dask.array as da
 
-    parts, one = delayed_parts(X, "X"), delayed(_array_of, pure=False)
+    partitions, one = delayed_partitions(X, "X"), delayed(_array_of, pure=False)
     blocks = [
         da.from_delayed(  # type: ignore[no-untyped-call]
-            one(part, model, function, dtype, len(columns), options, number),
+            one(partition, model, function, dtype, len(columns), options, number),
             (n, len(columns)),
             dtype,
         )
-        for number, (part, n) in enumerate(zip(parts, X.chunks[0], strict=True))
+        for number, (partition, n) in enumerate(zip(partitions, X.chunks[0], strict=True))
     ]
     return da.concatenate(blocks, allow_unknown_chunksizes=True)  # type: ignore[no-untyped-call]
 
 
-def map_frames(
+def map_frame_partitions(
     classifier: Any,
     function: Callable[[Any, Any, Any], Any],
     X: Any,
@@ -259,10 +264,7 @@ def _number(partition_info: Any) -> Any:
 
 def _asked(function: Any, classifier: Any, X: Any, options: Any, number: Any) -> Any:
     """What the classifier says; an error names the partition, where its number is known."""
-    try:
+    if number is None:
         return function(classifier, X, options)
-    except (ValueError, TypeError) as error:
-        if number is None:
-            raise
-        kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"partition {number}: {error}") from error
+    with naming(f"partition {number}"):
+        return function(classifier, X, options)

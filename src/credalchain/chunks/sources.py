@@ -1,36 +1,39 @@
-"""Where rows come from part by part, and sums over all parts."""
+"""Where rows come from chunk by chunk, and sums over all chunks."""
 
+import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Protocol, TypeVar
 
 from credalchain.chunks.columns import ColumnConflictError
-from credalchain.chunks.sampling import EVERYTHING
+from credalchain.chunks.sampling import MAX_HASH
 from credalchain.labels import as_labels, column_names
 from credalchain.preprocessing import as_rows
 
 Total = TypeVar("Total")
 Work = Callable[..., Total]
-"""Gets the name of a part, X, Y, the number of its first row, and what is shared by all."""
+"""Gets the name of a chunk, X, Y, the number of its first row, and what is shared by all."""
 
 
-def as_it_is(total: Total) -> Total:
+def unchanged(total: Total) -> Total:
     """For sums that need no trimming."""
     return total
 
 
-class Parts(Protocol):
-    """Rows in parts."""
+class Chunks(Protocol):
+    """Rows in chunks."""
 
     def reduce(
         self,
         work: Work[Total],
         *shared: Any,
-        trim: Callable[[Total], Total] = as_it_is,
+        trim: Callable[[Total], Total] = unchanged,
         numbered: bool = True,
     ) -> Total:
-        """The sum over all parts of what ``work`` makes of them; ``trim`` keeps sums small.
+        """The sum (``+``) over all chunks of what ``work`` makes of them.
 
-        ``numbered``: whether the work needs to know the number of its first row.
+        Call ``work(name, X, Y, first_row, *shared)``, inside :func:`naming` so that errors say
+        which chunk they come from; ``trim`` keeps sums small. ``numbered``: whether the work needs
+        to know the number of its first row.
         """
         ...
 
@@ -39,18 +42,19 @@ class Parts(Protocol):
         ...
 
 
-def named_work(work: Work[Total], part: str, *arguments: Any) -> Total:
-    """``work`` of one part, whose errors say which."""
+@contextlib.contextmanager
+def naming(chunk: str) -> Iterator[None]:
+    """Errors about data that are raised inside say which chunk they are about."""
     try:
-        return work(part, *arguments)
+        yield
     except (ValueError, TypeError) as error:
-        if part in str(error) or isinstance(error, ColumnConflictError):
+        if chunk in str(error) or isinstance(error, ColumnConflictError):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
-        raise kind(f"{part}: {error}") from error
+        raise kind(f"{chunk}: {error}") from error
 
 
-class ChunkParts:
+class IterableChunks:
     """Chunks (X, Y) that are read one after the other.
 
     Parameters
@@ -73,23 +77,25 @@ class ChunkParts:
         self,
         work: Work[Total],
         *shared: Any,
-        trim: Callable[[Total], Total] = as_it_is,
+        trim: Callable[[Total], Total] = unchanged,
         numbered: bool = True,
     ) -> Total:
         """One chunk in memory at a time."""
-        total: Total | None = None
+        total: Any = None
         first = 0
-        for part, X, Y in self._read():
-            one = named_work(work, part, X, Y, first, *shared)
-            total = trim(one if total is None else named_work(_added, part, total, one))
+        for name, X, Y in self._read():
+            with naming(name):
+                one = work(name, X, Y, first, *shared)
+                total = trim(one if total is None else total + one)
             first += X.shape[0]
         if total is None:
             raise ValueError("chunks must be at least one pair (X, Y), got none.")
-        return total
+        result: Total = total
+        return result
 
     def hash_limit(self, size: int) -> Any:
         """The number of rows is not known: all, and ``trim`` keeps the smallest."""
-        return EVERYTHING
+        return MAX_HASH
 
     def _read(self) -> Iterator[tuple[str, Any, Any]]:
         source = self.chunks() if callable(self.chunks) else self.chunks
@@ -103,11 +109,13 @@ class ChunkParts:
             is_pair = isinstance(chunk, tuple) and len(chunk) == 2
             if not is_pair and not (isinstance(chunk, tuple) and isinstance(chunk[-1], str)):
                 raise TypeError(f"chunks must be pairs (X, Y), got {chunk!r}.")
-            name = f"chunk {number}" if is_pair else chunk[2]  # readers of files name their parts
-            yield name, named_work(_as_table, name, chunk[0]), chunk[1]
+            name = f"chunk {number}" if is_pair else chunk[2]  # readers of files name their chunks
+            with naming(name):
+                table = _as_table(chunk[0])
+            yield name, table, chunk[1]
 
 
-def _as_table(part: str, X: Any) -> Any:
+def _as_table(X: Any) -> Any:
     rows = as_rows(X)
     if getattr(rows, "ndim", None) is None and not hasattr(rows, "shape"):
         raise TypeError(f"X must be a table in memory, got {type(X).__name__}.")
@@ -116,17 +124,13 @@ def _as_table(part: str, X: Any) -> Any:
     return rows
 
 
-def _added(part: str, total: Any, one: Any) -> Any:
-    return total + one
-
-
 def label_names(Y: Any) -> tuple[str, ...] | None:
-    """Names of label columns, if they have such."""
+    """Names of label columns, if there are any."""
     names = column_names(Y)
     return None if names is None else tuple(names)
 
 
-def why_refused(Y: Any) -> str:
+def label_error(Y: Any) -> str:
     """Why these labels would be refused by themselves, though each is legal; "" if not."""
     try:
         as_labels(Y)
