@@ -9,6 +9,9 @@ LLVM's SLP pass turns such a body into vector instructions; its loop pass, left 
 rather vectorise the loop around it and gather. numba has both as settings of the whole
 process, so they are changed only while a lane kernel compiles, under numba's own lock: what
 users compile is untouched.
+
+Machine code that an older version of this package left on disk may name classes that are gone, on
+which numba's loader fails before it sees that the code is old. Then the cache is emptied.
 """
 
 from collections.abc import Callable, Iterator
@@ -32,26 +35,39 @@ def lane_kernel(function: Callable[P, R]) -> Callable[P, R]:
     dispatcher = _dispatcher(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT
         return cast(Callable[P, R], function)
-    compile_plainly = dispatcher.compile
+    compile_loops = dispatcher.compile
 
     def compile_lanes(signature: Any) -> Any:
         with _lanes_vectorised():
-            return compile_plainly(signature)
+            return compile_loops(signature)
 
     dispatcher.compile = compile_lanes
     return cast(Callable[P, R], dispatcher)
 
 
-def part(function: Callable[P, R]) -> Callable[P, R]:
-    """What kernels call, and Python never does."""
+def kernel_helper(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile a function that only kernels call."""
     return cast(Callable[P, R], _dispatcher(function, no_cpython_wrapper=True))
 
 
 def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
     njit: Any = numba.njit
-    return njit(nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True, **options)(
-        function
-    )
+    dispatcher = njit(
+        nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True, **options
+    )(function)
+    if dispatcher is function:  # NUMBA_DISABLE_JIT
+        return function
+    compile_or_load = dispatcher.compile
+
+    def compile_anew_if_stale(signature: Any) -> Any:
+        try:
+            return compile_or_load(signature)
+        except (AttributeError, ImportError):
+            dispatcher._cache.flush()
+            return compile_or_load(signature)
+
+    dispatcher.compile = compile_anew_if_stale
+    return dispatcher
 
 
 @contextmanager

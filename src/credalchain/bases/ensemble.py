@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.model import ChainModel, combined
+from credalchain.bases.model import ChainModel, combine_answers
 from credalchain.bases.protocol import (
     RANKS,
     Answer,
@@ -18,7 +18,7 @@ from credalchain.bases.protocol import (
     Order,
     Request,
     Walk,
-    decide,
+    labels_from_signs,
 )
 from credalchain.labels import UNDECIDED
 from credalchain.odds import log_odds, probabilities
@@ -108,7 +108,7 @@ class EnsembleModel(ChainModel):
         A value of s at a time: the bounds of all chains are in memory together.
         """
         each = [self._infer_one(encoded, replace(request, values=(s,))) for s in request.values]
-        return combined(each, lambda arrays: np.concatenate(arrays, axis=1))
+        return combine_answers(each, lambda arrays: np.concatenate(arrays, axis=1))
 
     def _infer_one(self, encoded: EnsembleRows, request: Request) -> Answer:
         answers = [
@@ -119,7 +119,7 @@ class EnsembleModel(ChainModel):
         signs = np.sign(interval - request.thresholds[:, None]).astype(np.int8)
         exactness = np.maximum.reduce([answer.exactness for answer in answers])
         self._settle(encoded, request, answers, interval, signs, exactness)
-        labels = decide(signs[..., 0], signs[..., 1], precise=request.precise)
+        labels = labels_from_signs(signs[..., 0], signs[..., 1], precise=request.precise)
         forced = request.forced_labels()
         labels = np.where(forced == UNDECIDED, labels, forced)
         if not request.wants_bounds:

@@ -15,9 +15,9 @@ from credalchain.bases.protocol import (
     Request,
     Rows,
     Walk,
-    decide,
+    labels_from_signs,
 )
-from credalchain.bases.threads import for_each_chunk
+from credalchain.bases.threads import for_each_range
 from credalchain.labels import UNDECIDED
 from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy
@@ -33,7 +33,8 @@ class ChainModel(ABC):
     serves_any_order = False  # whether ``Request.order`` may be any, whatever it was fitted for
     shares_encoding = False  # whether its models encode alike: an ensemble then encodes once
     rows_at_once = 4096
-    why_no_reasons = "this model does not say what each feature adds"  # if not contributions
+    # what explain shows where contributions() gives None
+    why_no_reasons = "this model does not say what each feature adds"
 
     @property
     def nested(self) -> bool:
@@ -89,7 +90,7 @@ class ChainModel(ABC):
                 _take_rows(encoded, first, stop), request.for_rows(first, stop)
             )
 
-        for_each_chunk(encoded.shape[0], self.rows_at_once, request.n_jobs, run)
+        for_each_range(encoded.shape[0], self.rows_at_once, request.n_jobs, run)
         return _joined([parts[first] for first in sorted(parts)])
 
     def _walk_rows(self, encoded: Any, request: Request) -> Answer:
@@ -103,7 +104,7 @@ class ChainModel(ABC):
             ]
             for strategy in request.strategies
         ]
-        return combined(answers, lambda arrays: np.stack([np.stack(row) for row in arrays]))
+        return combine_answers(answers, lambda arrays: np.stack([np.stack(row) for row in arrays]))
 
 
 def walk_along(walk: Walk, request: Request) -> Answer:
@@ -121,7 +122,7 @@ def walk_along(walk: Walk, request: Request) -> Answer:
     def visit(j: int, rows: Rows) -> None:
         nonlocal interval
         signs = walk.compare(j, float(request.thresholds[j]), rows)
-        y = decide(*signs, precise=request.precise)
+        y = labels_from_signs(*signs, precise=request.precise)
         y = np.where(forced[rows, j] == UNDECIDED, y, forced[rows, j])
         labels[rows, j] = y
         exactness[rows, j] = walk.exactness(j, rows)
@@ -184,10 +185,10 @@ def _joined(parts: list[Answer]) -> Answer:
     """Answers for chunks of rows as one."""
     if len(parts) == 1:
         return parts[0]
-    return combined(parts, lambda arrays: np.concatenate(arrays, axis=2))
+    return combine_answers(parts, lambda arrays: np.concatenate(arrays, axis=2))
 
 
-def combined(parts: Any, combine: Callable[[Any], NDArray[Any]]) -> Answer:
+def combine_answers(parts: Any, combine: Callable[[Any], NDArray[Any]]) -> Answer:
     """Answers, in lists that may be nested, as one: ``combine`` gets the arrays of each field."""
 
     def values(part: Any, name: str) -> Any:

@@ -184,7 +184,7 @@ class CredalBase(Protocol):
     - ``serves_any_order = True``: a model serves every order of the labels.
     - ``learns_from_counts = True``: for data in chunks, ``unfitted_discretizer()`` gives what turns
       rows into codes, ``from_counts(counts, discretizer)`` a model.
-    - ``counts_more_rows = True``: for data in chunks, models are fitted to a sample and have
+    - ``can_count_rows = True``: for data in chunks, models are fitted to a sample and have
       ``count_rows(X, Y)`` and ``with_counts(counts)`` for the other rows.
     - ``no_sample_weight``: why rows cannot be weighted, "" or absent if they can.
     """
@@ -202,7 +202,7 @@ class CredalBase(Protocol):
         ...
 
 
-def decide(lower_sign: Signs, upper_sign: Signs, *, precise: bool) -> Labels:
+def labels_from_signs(lower_sign: Signs, upper_sign: Signs, *, precise: bool) -> Labels:
     """Labels from the signs of bound - threshold: the decision rule, in one place.
 
     1 if lower > t, 0 if upper < t, otherwise left open. The precise chain, whose bounds coincide,

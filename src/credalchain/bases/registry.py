@@ -10,7 +10,7 @@ from types import ModuleType
 from credalchain.bases.forest import CredalForest, ForestChainModel, PackedForest
 from credalchain.bases.forest import codec as forest_codec
 from credalchain.bases.inputs import TableEncoder
-from credalchain.bases.logistic import CredalLogistic, LogisticChainModel, Members
+from credalchain.bases.logistic import CoefficientSet, CredalLogistic, LogisticChainModel
 from credalchain.bases.logistic import codec as logistic_codec
 from credalchain.bases.naive import NaiveChainModel, NaiveCredal
 from credalchain.bases.naive import codec as naive_codec
@@ -37,7 +37,9 @@ BASES = {
     for base in (
         RegisteredBase("naive", NaiveCredal, NaiveChainModel, naive_codec, naive_codec.PARTS),
         RegisteredBase("forest", CredalForest, ForestChainModel, forest_codec, (PackedForest,)),
-        RegisteredBase("logistic", CredalLogistic, LogisticChainModel, logistic_codec, (Members,)),
+        RegisteredBase(
+            "logistic", CredalLogistic, LogisticChainModel, logistic_codec, (CoefficientSet,)
+        ),
         RegisteredBase(
             "wrapper", CredalWrapper, WrappedChainModel, wrapper_codec, wrapper_codec.PARTS
         ),

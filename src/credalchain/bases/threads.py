@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator
 from threading import Lock, Thread
 
 
-def for_each_chunk(
+def for_each_range(
     n_rows: int, size: int, n_jobs: int, run: Callable[[int, int], None], *, multiple_of: int = 1
 ) -> None:
     """Call ``run(start, stop)`` over all rows, ``size`` at a time, on up to ``n_jobs`` threads.

@@ -103,14 +103,14 @@ class ChainedClassifier(CredalClassifier):
         """Whether the base learns from counts, or counts more rows than it was grown on."""
         base = self.unfitted_base()
         return bool(
-            getattr(base, "learns_from_counts", False) or getattr(base, "counts_more_rows", False)
+            getattr(base, "learns_from_counts", False) or getattr(base, "can_count_rows", False)
         )
 
     def _fit_chunks(self, chunks: Any, sample_size: int | None) -> None:
         base = self.unfitted_base()
         if getattr(base, "learns_from_counts", False):
             self._fit_counts(chunks, base, sample_size or counting.SAMPLE_SIZE)
-        elif getattr(base, "counts_more_rows", False):
+        elif getattr(base, "can_count_rows", False):
             sampled = self._take_sample(chunks, sample_size)
             model = self._learn(sampled.X, sampled.labels)
             others = count_others(chunks, sampled, ChainCounter(model))

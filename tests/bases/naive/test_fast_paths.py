@@ -22,8 +22,8 @@ from credalchain.bases.model import ChainModel
 from credalchain.bases.naive import counts as counts_module
 from credalchain.bases.naive.codes import as_codes
 from credalchain.bases.naive.counts import count
-from credalchain.bases.naive.engine import evidence, fixed_order, tables
-from credalchain.bases.threads import for_each_chunk
+from credalchain.bases.naive.engine import compiled_terms, fixed_order, tables
+from credalchain.bases.threads import for_each_range
 from credalchain.strategies import Strategy
 from profiles import examples
 
@@ -131,22 +131,22 @@ def test_a_path_with_and_without_epsilon(thin, prior, missing_features):
 @pytest.mark.parametrize("epsilon", [0.0, 0.001])
 @pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
 def test_sizes_of_groups_and_tiles_do_not_show(thin, epsilon):
-    """A label at a time, a tile at a time, and room for evidence that is too little at first."""
+    """A label at a time, a tile at a time, and room for triples that is too little at first."""
     X, Y = data(80, 12, 19, thin=thin)
     X = sparse.csr_array(X) if thin else X
     base = NaiveCredal(discretizer=None, epsilon=epsilon)
     chain = CredalChainClassifier(base, random_state=3).fit(X, Y)
     values = [0.0, 0.3, 1.0, 2.5, 4.0]
     before = chain.predict_path(X, values, strategy=BOTH), chain.infer(X, s=0.7, strategy=BOTH)
-    chain.model_._forget_tables()
+    chain.model_._reset_tables()
     with mock.patch.object(tables, "_WORTH_COMPILING", 0):
         for large, small in zip(chain.infer(X, s=0.7, strategy=BOTH), before[1], strict=True):
             np.testing.assert_array_equal(large.log_odds, small.log_odds)
-    chain.model_._forget_tables()
+    chain.model_._reset_tables()
     with (
-        mock.patch.object(evidence, "_CELLS_AT_ONCE", 1),
-        mock.patch.object(evidence, "_FEW_TRIPLES", 1),
-        mock.patch.object(evidence, "_NUMBERS_IN_CACHE", 1),
+        mock.patch.object(compiled_terms, "_CELLS_AT_ONCE", 1),
+        mock.patch.object(compiled_terms, "_FEW_TRIPLES", 1),
+        mock.patch.object(compiled_terms, "_NUMBERS_IN_CACHE", 1),
         mock.patch.object(fixed_order, "_SUMS_PER_CHUNK", 1),
     ):
         path, one = (
@@ -212,7 +212,7 @@ def test_surprises_against_the_plain_walk(seed, m, n, s, epsilon, threshold, sha
         np.testing.assert_array_equal(fast.log_odds, slow.log_odds[place, 0])
 
 
-def test_pilots_that_get_stuck():
+def test_probe_rows_that_get_stuck():
     """Exact ties stop the first rows; labels that nobody ever observed must stay open."""
     Y = np.full((40, 8), -1)
     Y[:, 0] = np.tile([0, 1], 20)
@@ -242,7 +242,7 @@ def test_an_error_in_a_thread_is_raised():
             raise ZeroDivisionError("row 30")
 
     with pytest.raises(ZeroDivisionError, match="row 30"):
-        for_each_chunk(100, 10, 3, run)
+        for_each_range(100, 10, 3, run)
     assert threading.active_count() < 20
 
 
@@ -343,6 +343,39 @@ print("fine")
     assert lines[-1] == "fine"
 
 
+KERNEL_OF_A_PAIR = """
+from typing import NamedTuple
+from credalchain.bases.compiler import {decorator}
+
+class {name}(NamedTuple):
+    left: int
+    right: int
+
+@{decorator}
+def total(pair):
+    return pair.left + pair.right
+
+print(total({name}(1, 2)), sum(total.stats.cache_hits.values()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("decorator", ["kernel", "lane_kernel"])
+def test_machine_code_of_an_older_version_is_no_obstacle(tmp_path, decorator):
+    """As after an upgrade that renamed a class: what is in the cache cannot be read any more."""
+    file = tmp_path / "sums.py"
+
+    def printed(name):
+        file.write_text(KERNEL_OF_A_PAIR.format(name=name, decorator=decorator))
+        command = [sys.executable, "-c", "import sums"]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout.split()
+
+    assert printed("Pair") == ["3", "0"]
+    assert printed("Couple") == ["3", "0"]
+
+
 def test_counts_that_were_changed_are_checked_again():
     X, Y = data(100, 4, 3, missing=0.0)
     base = NaiveCredal(discretizer=None)
@@ -391,7 +424,7 @@ def test_memory_does_not_grow_with_the_counts(factor):
 
 def test_padding_is_not_computed_with(monkeypatch):
     """Fresh memory may hold anything, and what looks like a number too large is a warning."""
-    fresh = evidence.aligned
+    fresh = compiled_terms.aligned
 
     def dirty(shape, dtype=np.int64, *, zeros=True):
         array = fresh(shape, dtype, zeros=zeros)
@@ -405,5 +438,5 @@ def test_padding_is_not_computed_with(monkeypatch):
     chain = CredalChainClassifier(base, random_state=0).fit(X, Y)
     values = [0.5, 1.0, 2.0]
     expected = chain.predict_path(X, values)
-    monkeypatch.setattr(evidence, "aligned", dirty)
+    monkeypatch.setattr(compiled_terms, "aligned", dirty)
     np.testing.assert_array_equal(chain.predict_path(X, values), expected)

@@ -50,7 +50,7 @@ class CredalForest(BaseEstimator):
     """
 
     supports_partial_fit = False
-    counts_more_rows = True  # its models have count_rows and with_counts
+    can_count_rows = True  # its models have count_rows and with_counts
 
     def __init__(self, forest: BaseEstimator | None = None) -> None:
         self.forest = forest

@@ -16,7 +16,7 @@ from credalchain.bases.joint.members import (
     FittedPowerset,
     KernelPowerset,
     LabelPowerset,
-    Scale,
+    Standardizer,
 )
 from credalchain.bases.joint.model import JointModel
 from credalchain.persistence.checks import (
@@ -32,7 +32,7 @@ PARTS = (
     JointModel,
     Trees,
     Leaves,
-    Scale,
+    Standardizer,
     FittedKernel,
     FittedPowerset,
     KernelPowerset,
@@ -104,8 +104,8 @@ def _cannot_be_saved(member: Any) -> str:
 def _describe_member(member: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
     if isinstance(member, FittedKernel):
         arrays: dict[str, NDArray[Any]] = {
-            "mean": member.scale.mean,
-            "deviation": member.scale.deviation,
+            "mean": member.standardizer.mean,
+            "deviation": member.standardizer.deviation,
             "centres": member.centres,
             "coefficients": member.coefficients,
             "prior": member.prior,
@@ -114,9 +114,9 @@ def _describe_member(member: Any) -> tuple[Description, dict[str, NDArray[Any]]]
         return {"kind": "kernel", "gamma": member.gamma, "power": member.power}, arrays
     if isinstance(member, FittedPowerset):
         parts: dict[str, NDArray[Any]] = {"classes": member.classes}
-        if member.scale is not None:
-            parts |= {"mean": member.scale.mean, "deviation": member.scale.deviation}
-        centred = member.scale is not None and member.scale.centred
+        if member.standardizer is not None:
+            parts |= {"mean": member.standardizer.mean, "deviation": member.standardizer.deviation}
+        centred = member.standardizer is not None and member.standardizer.centred
         description = {"kind": "powerset", "centred": centred}
         return description, {**parts, "skops": to_bytes(member.classifier)}
     raise ValueError(_cannot_be_saved(member))
@@ -236,16 +236,16 @@ def _restore_member(description: Any, arrays: Arrays, n_columns: int, n_vectors:
     if description["kind"] != "powerset":
         raise ModelFileError(f"unknown kind of member {description['kind']!r}")
     _only(arrays, ("classes", "skops", "mean", "deviation"))
-    scale = None
+    standardizer = None
     if "mean" in arrays or "deviation" in arrays:
         mean, deviation = (
             np.ascontiguousarray(array(arrays, name, "f"), dtype=np.float32)
             for name in ("mean", "deviation")
         )
-        scale = _restore_scale(mean, deviation, n_columns)
-        scale.centred = description["centred"] is True
+        standardizer = _restore_standardizer(mean, deviation, n_columns)
+        standardizer.centred = description["centred"] is True
     classifier = from_bytes(array(arrays, "skops", "u", ndim=1))
-    fitted = FittedPowerset(classifier, classes, n_vectors, scale)
+    fitted = FittedPowerset(classifier, classes, n_vectors, standardizer)
     weights = fitted.weights(np.zeros((1, n_columns), dtype=np.float32))
     if weights.shape != (1, n_vectors) or abs(weights.sum() - 1) > 1e-6:
         raise ModelFileError("a member must have probabilities of label vectors")
@@ -266,7 +266,7 @@ def _restore_kernel(
         if not (isinstance(value, float) and 0 < value < 1e30):
             raise ModelFileError(f"{name} must be a positive number, got {value!r}")
     n_centres, n_classes = len(parts["centres"]), len(classes)
-    scale = _restore_scale(parts["mean"], parts["deviation"], n_columns)
+    standardizer = _restore_standardizer(parts["mean"], parts["deviation"], n_columns)
     shapes = {
         "centres": (n_centres, n_columns),
         "coefficients": (n_centres, n_classes),
@@ -280,17 +280,24 @@ def _restore_kernel(
     if not (prior > 0).all() or abs(float(prior.sum()) - 1) > 1e-3:
         raise ModelFileError("the prior of a member must be probabilities")
     return FittedKernel(
-        scale, parts["centres"], gamma, parts["coefficients"], power, prior, classes, n_vectors
+        standardizer,
+        parts["centres"],
+        gamma,
+        parts["coefficients"],
+        power,
+        prior,
+        classes,
+        n_vectors,
     )
 
 
-def _restore_scale(mean: Any, deviation: Any, n_columns: int) -> Scale:
+def _restore_standardizer(mean: Any, deviation: Any, n_columns: int) -> Standardizer:
     for name, values in (("mean", mean), ("deviation", deviation)):
         if values.shape != (n_columns,) or not (np.abs(values) < 1e15).all():
             raise ModelFileError(f"{name} must be {n_columns} numbers, got {values.shape}")
     if not (deviation > 1e-30).all():
         raise ModelFileError("the deviation of a column must be positive")
-    return Scale(mean, deviation)
+    return Standardizer(mean, deviation)
 
 
 def _only(arrays: Arrays, names: Sequence[str]) -> None:

@@ -10,7 +10,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 from credalchain.bases.forest.packed import nodes_of, packed_nodes
 from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
 from credalchain.bases.protocol import Labels
-from credalchain.bases.threads import for_each_chunk
+from credalchain.bases.threads import for_each_range
 from credalchain.labels import MISSING
 from credalchain.progress import Progress, track
 
@@ -113,7 +113,7 @@ def find_leaves(X: NDArray[np.float32], trees: Trees, n_jobs: int = 1) -> NDArra
     def run(first: int, stop: int) -> None:
         kernels.find_leaves(X[first:stop], trees, nodes[first:stop])
 
-    for_each_chunk(len(X), _ROWS_AT_ONCE, n_jobs, run)
+    for_each_range(len(X), _ROWS_AT_ONCE, n_jobs, run)
     return nodes
 
 
@@ -225,7 +225,7 @@ def out_of_bag_labels(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
         others = no_weights(stop - first)
         kernels.bound_labels(grown.out_of_bag[rows], labels[rows], others, leaves, 0.0, lower[rows])
 
-    for_each_chunk(len(labels), _ROWS_AT_ONCE, n_jobs, run)
+    for_each_range(len(labels), _ROWS_AT_ONCE, n_jobs, run)
     total = lower.sum(axis=-1)
     return np.where(total > 0, lower[..., 1] / np.where(total > 0, total, 1.0), np.nan)
 
@@ -249,6 +249,6 @@ def out_of_bag_scores(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
             scores[rows],
         )
 
-    for_each_chunk(len(labels), _ROWS_AT_ONCE, n_jobs, run)
+    for_each_range(len(labels), _ROWS_AT_ONCE, n_jobs, run)
     scores[(grown.out_of_bag < 0).all(axis=1)] = np.nan
     return scores

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.compiler import kernel, part
+from credalchain.bases.compiler import kernel, kernel_helper
 from credalchain.bases.forest.packed import LEAF
 from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
 
@@ -18,14 +18,16 @@ _ROUNDING = 2.0**-40  # what is certain is a sum of weights closer to 1 than thi
 _N_CANDIDATES = 9  # label vectors among which the likeliest is looked for
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """Arrays for what is found out about one row, used again for the next.
 
     ``mass`` (K,): weights of the leaves on vectors; ``other`` (K,): of other models; ``touched``:
     the vectors that have any. ``tree`` (2, m, trees): lower probabilities of single labels being 0
     or 1 in each tree, trees last, so that products for all trees are made side by side.
     ``low_known``, ``high_known``: bounds of the probability of the known labels, for each touched
-    vector; ``tree_low_known``, ``tree_high_known``: in each tree.
+    vector; ``tree_low_known``, ``tree_high_known``: in each tree. ``leaf`` (m,): what a leaf says
+    of single labels. ``tree_product``, ``tree_high`` (trees,): products along a prefix of answers.
+    ``both``, ``only_known`` (m + 1,): lower P(prefix and known), upper P(known but not the prefix).
     """
 
     mass: NDArray[np.float64]
@@ -44,7 +46,7 @@ class Room(NamedTuple):
 
 
 class Row(NamedTuple):
-    """How much of the room one row uses; ``n_trees`` is 0 where products do not count.
+    """How much of the workspace one row uses; ``n_trees`` is 0 where products do not count.
 
     ``possible``: the vectors allow for what is known.
     """
@@ -95,10 +97,10 @@ def fill_leaves(
 # -- one row: what its leaves hold ---------------------------------------------------------------
 
 
-@part
-def _make_room(n_trees: int, leaves: Leaves) -> Room:
+@kernel_helper
+def _make_workspace(n_trees: int, leaves: Leaves) -> Workspace:
     _, n_vectors, n_labels = leaves.says.shape
-    return Room(
+    return Workspace(
         np.zeros(n_vectors),
         np.zeros(n_vectors),
         np.empty(n_vectors, np.int32),
@@ -115,7 +117,7 @@ def _make_room(n_trees: int, leaves: Leaves) -> Room:
     )
 
 
-@part
+@kernel_helper
 def _gather(
     i: int,
     nodes: NDArray[np.int32],
@@ -124,7 +126,7 @@ def _gather(
     leaves: Leaves,
     s: float,
     products: bool,
-    room: Room,
+    workspace: Workspace,
 ) -> Row:
     """What row i's leaves say. A node of -1 is a tree that is not asked."""
     n_asked, n_touched, rest, tree = 0, 0, 0.0, 0
@@ -139,44 +141,48 @@ def _gather(
         total = n_rows + s
         weight, inverse = 1.0 / (total * n_asked), 1.0 / total
         if products:
-            room.leaf[:] = 0.0
+            workspace.leaf[:] = 0.0
         for at in range(leaves.first[node], leaves.first[node + 1]):
             u = leaves.vector_of[leaves.row[at]]
-            if room.mass[u] == 0.0:
-                room.touched[n_touched] = u
+            if workspace.mass[u] == 0.0:
+                workspace.touched[n_touched] = u
                 n_touched += 1
-            room.mass[u] += leaves.times[at] * weight
+            workspace.mass[u] += leaves.times[at] * weight
             if products:
                 for value in range(2):
                     for j in range(known.shape[0]):
-                        room.leaf[value, j] += leaves.times[at] * leaves.says[value, u, j]
+                        workspace.leaf[value, j] += leaves.times[at] * leaves.says[value, u, j]
         if products:  # whole numbers until here, so that what is certain is exactly 1
             for value in range(2):
                 for j in range(known.shape[0]):
-                    counted = room.leaf[value, j]
-                    room.tree[value, j, tree] = 1.0 if counted == total else counted * inverse
+                    counted = workspace.leaf[value, j]
+                    workspace.tree[value, j, tree] = 1.0 if counted == total else counted * inverse
         rest += s * weight
         tree += 1
     for at in range(others.first[i], others.first[i + 1]):
         u = others.vector[at]
-        if room.mass[u] == 0.0 and room.other[u] == 0.0:
-            room.touched[n_touched] = u
+        if workspace.mass[u] == 0.0 and workspace.other[u] == 0.0:
+            workspace.touched[n_touched] = u
             n_touched += 1
-        room.other[u] += others.weight[at] * (1.0 - rest)  # they leave as much open as leaves do
+        workspace.other[u] += others.weight[at] * (
+            1.0 - rest
+        )  # they leave as much open as leaves do
     possible = rest * (1.0 - leaves.product) > 0.0
     any_known = bool((known >= 0).any())
     if any_known:
         for k in range(n_touched):
-            u = room.touched[k]
-            room.low_known[k], room.high_known[k] = _bounds_in_vector(known, u, leaves)
-            possible |= (leaves.joint * room.mass[u] + room.other[u]) * room.high_known[k] > 0.0
+            u = workspace.touched[k]
+            workspace.low_known[k], workspace.high_known[k] = _bounds_in_vector(known, u, leaves)
+            possible |= (
+                leaves.joint * workspace.mass[u] + workspace.other[u]
+            ) * workspace.high_known[k] > 0.0
     row = Row(n_touched, tree if products else 0, rest, any_known, possible)
     if any_known:
-        _bounds_in_trees(known, row, room, room.tree_low_known, room.tree_high_known)
+        _bounds_in_trees(known, row, workspace, workspace.tree_low_known, workspace.tree_high_known)
     return row
 
 
-@part
+@kernel_helper
 def _bounds_in_vector(event: NDArray[np.int8], u: int, leaves: Leaves) -> tuple[float, float]:
     """Lower and upper probability that labels have these values, -1 for any."""
     low, high = 1.0, 1.0
@@ -187,11 +193,11 @@ def _bounds_in_vector(event: NDArray[np.int8], u: int, leaves: Leaves) -> tuple[
     return low, high
 
 
-@part
+@kernel_helper
 def _bounds_in_trees(
     event: NDArray[np.int8],
     row: Row,
-    room: Room,
+    workspace: Workspace,
     low: NDArray[np.float64],
     high: NDArray[np.float64],
 ) -> None:
@@ -200,19 +206,21 @@ def _bounds_in_trees(
     for j in range(event.shape[0]):
         if event[j] >= 0:
             for t in range(row.n_trees):
-                low[t] *= room.tree[event[j], j, t]
-                high[t] *= 1.0 - room.tree[1 - event[j], j, t]
+                low[t] *= workspace.tree[event[j], j, t]
+                high[t] *= 1.0 - workspace.tree[1 - event[j], j, t]
 
 
-@part
-def _clear(row: Row, room: Room) -> None:
+@kernel_helper
+def _clear(row: Row, workspace: Workspace) -> None:
     for k in range(row.n_touched):
-        room.mass[room.touched[k]] = 0.0
-        room.other[room.touched[k]] = 0.0
+        workspace.mass[workspace.touched[k]] = 0.0
+        workspace.other[workspace.touched[k]] = 0.0
 
 
-@part
-def _least_ratio(both: float, only_known: float, share: float, row: Row, room: Room) -> float:
+@kernel_helper
+def _least_ratio(
+    both: float, only_known: float, share: float, row: Row, workspace: Workspace
+) -> float:
     """The least P(A | known) that is possible.
 
     ``both`` is the lower probability, in the vectors, of A together with what is known, and
@@ -226,9 +234,9 @@ def _least_ratio(both: float, only_known: float, share: float, row: Row, room: R
     while True:
         top, bottom = both, both + only_known
         for t in range(row.n_trees):
-            is_below = room.tree_product[t] < least
-            p_known = room.tree_high_known[t] if is_below else room.tree_low_known[t]
-            top += share * room.tree_product[t] * p_known
+            is_below = workspace.tree_product[t] < least
+            p_known = workspace.tree_high_known[t] if is_below else workspace.tree_low_known[t]
+            top += share * workspace.tree_product[t] * p_known
             bottom += share * p_known
         if bottom <= 0.0:
             return min(least, 1.0) if row.possible or least < np.inf else 0.0
@@ -240,12 +248,12 @@ def _least_ratio(both: float, only_known: float, share: float, row: Row, room: R
 # -- bounds of single labels and events ---------------------------------------------------------
 
 
-@part
+@kernel_helper
 def _bound_labels(
     known: NDArray[np.int8],
     row: Row,
     leaves: Leaves,
-    room: Room,
+    workspace: Workspace,
     lower: NDArray[np.float64],
 ) -> None:
     """``lower`` (m, 2): the lower probability of each label being 0, and of its being 1."""
@@ -253,8 +261,8 @@ def _bound_labels(
     lower[:] = 0.0
     if not row.any_known:  # products have the same single labels as the vectors
         for k in range(row.n_touched):
-            u = room.touched[k]
-            weight = (leaves.joint + leaves.product) * room.mass[u] + room.other[u]
+            u = workspace.touched[k]
+            weight = (leaves.joint + leaves.product) * workspace.mass[u] + workspace.other[u]
             for j in range(n_labels):
                 lower[j, 0] += weight * leaves.says[0, u, j]
                 lower[j, 1] += weight * leaves.says[1, u, j]
@@ -267,13 +275,13 @@ def _bound_labels(
         for value in range(2):
             both, only_known = 0.0, row.rest * (1.0 - leaves.product)
             for k in range(row.n_touched):
-                u = room.touched[k]
-                weight = leaves.joint * room.mass[u] + room.other[u]
+                u = workspace.touched[k]
+                weight = leaves.joint * workspace.mass[u] + workspace.other[u]
                 p = leaves.says[value, u, j]
-                both += weight * room.low_known[k] * p
-                only_known += weight * room.high_known[k] * (1.0 - p)
-            room.tree_product[: row.n_trees] = room.tree[value, j, : row.n_trees]
-            lower[j, value] = _least_ratio(both, only_known, share, row, room)
+                both += weight * workspace.low_known[k] * p
+                only_known += weight * workspace.high_known[k] * (1.0 - p)
+            workspace.tree_product[: row.n_trees] = workspace.tree[value, j, : row.n_trees]
+            lower[j, value] = _least_ratio(both, only_known, share, row, workspace)
 
 
 @kernel
@@ -286,12 +294,12 @@ def bound_labels(
     lower: NDArray[np.float64],
 ) -> None:
     """``lower`` (n, m, 2) of rows with leaves ``nodes`` (n, trees) and ``known`` labels (n, m)."""
-    room = _make_room(nodes.shape[1], leaves)
+    workspace = _make_workspace(nodes.shape[1], leaves)
     for i in range(nodes.shape[0]):
         products = leaves.product > 0.0 and (known[i] >= 0).any()
-        row = _gather(i, nodes[i], known[i], others, leaves, s, products, room)
-        _bound_labels(known[i], row, leaves, room, lower[i])
-        _clear(row, room)
+        row = _gather(i, nodes[i], known[i], others, leaves, s, products, workspace)
+        _bound_labels(known[i], row, leaves, workspace, lower[i])
+        _clear(row, workspace)
 
 
 @kernel
@@ -308,29 +316,29 @@ def bound_events(
 
     An event (m,) has -1 for labels that may be anything, and says nothing about known labels.
     """
-    room = _make_room(nodes.shape[1], leaves)
+    workspace = _make_workspace(nodes.shape[1], leaves)
     for i in range(nodes.shape[0]):
-        row = _gather(i, nodes[i], known[i], others, leaves, s, leaves.product > 0.0, room)
+        row = _gather(i, nodes[i], known[i], others, leaves, s, leaves.product > 0.0, workspace)
         share = leaves.product / max(row.n_trees, 1)
         for contrary in range(2):
             both, only_known = 0.0, row.rest * (1.0 - leaves.product)
             for k in range(row.n_touched):
-                u = room.touched[k]
+                u = workspace.touched[k]
                 low, high = _bounds_in_vector(events[i], u, leaves)
                 p = 1.0 - high if contrary else low
-                weight = leaves.joint * room.mass[u] + room.other[u]
-                low_known = room.low_known[k] if row.any_known else 1.0
-                high_known = room.high_known[k] if row.any_known else 1.0
+                weight = leaves.joint * workspace.mass[u] + workspace.other[u]
+                low_known = workspace.low_known[k] if row.any_known else 1.0
+                high_known = workspace.high_known[k] if row.any_known else 1.0
                 both += weight * low_known * p
                 only_known += weight * high_known * (1.0 - p)
-            _bounds_in_trees(events[i], row, room, room.tree_product, room.tree_high)
+            _bounds_in_trees(events[i], row, workspace, workspace.tree_product, workspace.tree_high)
             if contrary:
-                room.tree_product[:] = 1.0 - room.tree_high
+                workspace.tree_product[:] = 1.0 - workspace.tree_high
             if row.any_known:
-                bounds[i, contrary] = _least_ratio(both, only_known, share, row, room)
+                bounds[i, contrary] = _least_ratio(both, only_known, share, row, workspace)
             else:
-                bounds[i, contrary] = both + share * room.tree_product[: row.n_trees].sum()
-        _clear(row, room)
+                bounds[i, contrary] = both + share * workspace.tree_product[: row.n_trees].sum()
+        _clear(row, workspace)
 
 
 @kernel
@@ -345,24 +353,24 @@ def score_vectors(
 
     At s = 0; labels that are missing (-1) in ``truth`` do not count.
     """
-    room = _make_room(nodes.shape[1], leaves)
+    workspace = _make_workspace(nodes.shape[1], leaves)
     nothing = np.full(truth.shape[1], -1, np.int8)
     for i in range(nodes.shape[0]):
-        row = _gather(i, nodes[i], nothing, others, leaves, 0.0, True, room)
+        row = _gather(i, nodes[i], nothing, others, leaves, 0.0, True, workspace)
         scores[i] = 0.0
         for k in range(row.n_touched):
-            u = room.touched[k]
-            scores[i, 0] += room.mass[u] * _bounds_in_vector(truth[i], u, leaves)[0]
-        _bounds_in_trees(truth[i], row, room, room.tree_product, room.tree_high)
+            u = workspace.touched[k]
+            scores[i, 0] += workspace.mass[u] * _bounds_in_vector(truth[i], u, leaves)[0]
+        _bounds_in_trees(truth[i], row, workspace, workspace.tree_product, workspace.tree_high)
         for t in range(row.n_trees):
-            scores[i, 1] += room.tree_product[t] / row.n_trees
-        _clear(row, room)
+            scores[i, 1] += workspace.tree_product[t] / row.n_trees
+        _clear(row, workspace)
 
 
 # -- the decision: the likeliest vector, then labels withdrawn one by one ------------------------
 
 
-@part
+@kernel_helper
 def _prefixes_right(
     answers: NDArray[np.int8],
     order: NDArray[np.int64],
@@ -370,7 +378,7 @@ def _prefixes_right(
     stop: int,
     row: Row,
     leaves: Leaves,
-    room: Room,
+    workspace: Workspace,
     right: NDArray[np.float64],
 ) -> None:
     """``right[k]``: lower probability that the answers to the first k labels are all right.
@@ -379,45 +387,49 @@ def _prefixes_right(
     """
     share = leaves.product / max(row.n_trees, 1)
     right[: first + 1] = 1.0
-    room.both[:] = 0.0
-    room.only_known[:] = row.rest * (1.0 - leaves.product)
+    workspace.both[:] = 0.0
+    workspace.only_known[:] = row.rest * (1.0 - leaves.product)
     for k in range(row.n_touched):
-        u, product = room.touched[k], 1.0
-        weight = leaves.joint * room.mass[u] + room.other[u]
+        u, product = workspace.touched[k], 1.0
+        weight = leaves.joint * workspace.mass[u] + workspace.other[u]
         for place in range(first, stop):
             product *= leaves.says[answers[order[place]], u, order[place]]
             if row.any_known:
-                room.both[place + 1] += weight * room.low_known[k] * product
-                room.only_known[place + 1] += weight * room.high_known[k] * (1.0 - product)
+                workspace.both[place + 1] += weight * workspace.low_known[k] * product
+                workspace.only_known[place + 1] += (
+                    weight * workspace.high_known[k] * (1.0 - product)
+                )
             elif product == 0.0:
                 break
             else:
-                room.both[place + 1] += weight * product
-    room.tree_product[:] = 1.0
+                workspace.both[place + 1] += weight * product
+    workspace.tree_product[:] = 1.0
     for place in range(first, stop):
-        of_label = room.tree[answers[order[place]], order[place]]
+        of_label = workspace.tree[answers[order[place]], order[place]]
         for t in range(row.n_trees):
-            room.tree_product[t] *= of_label[t]
-        both, only_known = room.both[place + 1], room.only_known[place + 1]
+            workspace.tree_product[t] *= of_label[t]
+        both, only_known = workspace.both[place + 1], workspace.only_known[place + 1]
         if row.any_known:
-            right[place + 1] = _least_ratio(both, only_known, share, row, room)
+            right[place + 1] = _least_ratio(both, only_known, share, row, workspace)
         else:
-            right[place + 1] = both + share * room.tree_product[: row.n_trees].sum()
+            right[place + 1] = both + share * workspace.tree_product[: row.n_trees].sum()
 
 
-@part
-def _heaviest_vectors(row: Row, leaves: Leaves, room: Room, heaviest: NDArray[np.int64]) -> int:
+@kernel_helper
+def _heaviest_vectors(
+    row: Row, leaves: Leaves, workspace: Workspace, heaviest: NDArray[np.int64]
+) -> int:
     """The touched vectors with the greatest weights, as far as there is place; how many."""
     n = 0
     for k in range(row.n_touched):
-        if row.any_known and room.low_known[k] == 0.0:
+        if row.any_known and workspace.low_known[k] == 0.0:
             continue
-        u = room.touched[k]
-        weight = (leaves.joint + leaves.product) * room.mass[u] + room.other[u]
+        u = workspace.touched[k]
+        weight = (leaves.joint + leaves.product) * workspace.mass[u] + workspace.other[u]
         place = n
         while place > 0:
-            v = room.touched[heaviest[place - 1]]
-            if weight <= (leaves.joint + leaves.product) * room.mass[v] + room.other[v]:
+            v = workspace.touched[heaviest[place - 1]]
+            if weight <= (leaves.joint + leaves.product) * workspace.mass[v] + workspace.other[v]:
                 break
             if place < heaviest.shape[0]:
                 heaviest[place] = heaviest[place - 1]
@@ -428,7 +440,7 @@ def _heaviest_vectors(row: Row, leaves: Leaves, room: Room, heaviest: NDArray[np
     return n
 
 
-@part
+@kernel_helper
 def _propose(
     u: int,
     likelier: NDArray[np.int8],
@@ -446,7 +458,7 @@ def _propose(
             answers[j] = likelier[j]
 
 
-@part
+@kernel_helper
 def _vector_is_right(
     answers: NDArray[np.int8],
     order: NDArray[np.int64],
@@ -454,15 +466,15 @@ def _vector_is_right(
     stop: int,
     row: Row,
     leaves: Leaves,
-    room: Room,
+    workspace: Workspace,
 ) -> float:
     """Lower probability of all answers together with what is known, the least certain first."""
     total = 0.0
     for k in range(row.n_touched):
-        u = room.touched[k]
-        product = leaves.joint * room.mass[u] + room.other[u]
+        u = workspace.touched[k]
+        product = leaves.joint * workspace.mass[u] + workspace.other[u]
         if row.any_known:
-            product *= room.low_known[k]
+            product *= workspace.low_known[k]
         for place in range(stop - 1, first - 1, -1):
             if product == 0.0:
                 break
@@ -470,17 +482,17 @@ def _vector_is_right(
         total += product
     if row.n_trees == 0:
         return total
-    room.tree_product[:] = leaves.product / row.n_trees
+    workspace.tree_product[:] = leaves.product / row.n_trees
     if row.any_known:
-        room.tree_product[:] *= room.tree_low_known
+        workspace.tree_product[:] *= workspace.tree_low_known
     for place in range(first, stop):
-        of_label = room.tree[answers[order[place]], order[place]]
+        of_label = workspace.tree[answers[order[place]], order[place]]
         for t in range(row.n_trees):
-            room.tree_product[t] *= of_label[t]
-    return total + float(room.tree_product[: row.n_trees].sum())
+            workspace.tree_product[t] *= of_label[t]
+    return total + float(workspace.tree_product[: row.n_trees].sum())
 
 
-@part
+@kernel_helper
 def _choose_answers(
     known: NDArray[np.int8],
     lower: NDArray[np.float64],
@@ -489,7 +501,7 @@ def _choose_answers(
     stop: int,
     row: Row,
     leaves: Leaves,
-    room: Room,
+    workspace: Workspace,
     heaviest: NDArray[np.int64],
     answers: NDArray[np.int8],
 ) -> None:
@@ -497,16 +509,16 @@ def _choose_answers(
     for j in range(known.shape[0]):
         answers[j] = known[j] if known[j] >= 0 else lower[j, 1] >= lower[j, 0]
     likelier, proposed = answers.copy(), answers.copy()
-    best = _vector_is_right(answers, order, first, stop, row, leaves, room)
-    for at in range(_heaviest_vectors(row, leaves, room, heaviest)):
-        _propose(room.touched[heaviest[at]], likelier, known, leaves, proposed)
-        p = _vector_is_right(proposed, order, first, stop, row, leaves, room)
+    best = _vector_is_right(answers, order, first, stop, row, leaves, workspace)
+    for at in range(_heaviest_vectors(row, leaves, workspace, heaviest)):
+        _propose(workspace.touched[heaviest[at]], likelier, known, leaves, proposed)
+        p = _vector_is_right(proposed, order, first, stop, row, leaves, workspace)
         if p > best:
             best = p
             answers[:] = proposed
 
 
-@part
+@kernel_helper
 def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int64]) -> int:
     """The corners of the least concave function above right[k], k = 0..stop; how many."""
     n = 1
@@ -523,7 +535,7 @@ def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int
     return n
 
 
-@part
+@kernel_helper
 def _put_prices(
     right: NDArray[np.float64],
     order: NDArray[np.int64],
@@ -579,14 +591,14 @@ def decide_rows(
     of their answer, the least first.
     """
     n_labels = known.shape[1]
-    room = _make_room(nodes.shape[1], leaves)
+    workspace = _make_workspace(nodes.shape[1], leaves)
     heaviest = np.empty(_N_CANDIDATES - 1, np.int64)
     corners = np.empty(n_labels + 1, np.int64)
     right = np.empty(n_labels + 1)
     certainty = np.empty(n_labels)
     for i in range(nodes.shape[0]):
-        row = _gather(i, nodes[i], known[i], others, leaves, s, leaves.product > 0.0, room)
-        _bound_labels(known[i], row, leaves, room, lower[i])
+        row = _gather(i, nodes[i], known[i], others, leaves, s, leaves.product > 0.0, workspace)
+        _bound_labels(known[i], row, leaves, workspace, lower[i])
         first, stop = 0, 0
         for j in range(n_labels):
             is_known, answerable = known[i, j] >= 0, max(lower[i, j, 0], lower[i, j, 1]) > 0.0
@@ -595,7 +607,7 @@ def decide_rows(
             certainty[j] = 2.0 if is_known else max(lower[i, j, 0], lower[i, j, 1])
         order = np.argsort(-certainty, kind="mergesort")
         _choose_answers(
-            known[i], lower[i], order, first, stop, row, leaves, room, heaviest, answers[i]
+            known[i], lower[i], order, first, stop, row, leaves, workspace, heaviest, answers[i]
         )
         for j in range(n_labels):
             if known[i, j] < 0:
@@ -604,6 +616,6 @@ def decide_rows(
             if max(lower[i, j, 0], lower[i, j, 1]) == 0.0:
                 certainty[j] = -1.0
         order = np.argsort(-certainty, kind="mergesort")
-        _prefixes_right(answers[i], order, first, stop, row, leaves, room, right)
+        _prefixes_right(answers[i], order, first, stop, row, leaves, workspace, right)
         _put_prices(right, order, stop, corners, prices[i])
-        _clear(row, room)
+        _clear(row, workspace)

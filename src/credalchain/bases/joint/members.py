@@ -133,8 +133,8 @@ class KernelPowerset(BaseEstimator):
         learned = place >= 0
         if len(classes) < 2 or learned.mean() < _LEAST_SEEN:
             return None
-        scale = Scale.learn(X)
-        Z = scale.apply(X)
+        standardizer = Standardizer.learn(X)
+        Z = standardizer.apply(X)
         # a row that comes again would be a centre twice, and the kernel matrix singular
         chosen = np.sort(np.unique(Z, axis=0, return_index=True)[1])
         if len(chosen) > self.max_centres:
@@ -154,7 +154,14 @@ class KernelPowerset(BaseEstimator):
             other = _try(distances, centres, targets, place, best.gamma, ridge)
             best = min(best, other, key=attrgetter("loss"))
         fitted = FittedKernel(
-            scale, centres, best.gamma, best.coefficients, best.power, prior, classes, n_vectors
+            standardizer,
+            centres,
+            best.gamma,
+            best.coefficients,
+            best.power,
+            prior,
+            classes,
+            n_vectors,
         )
         held_out = fitted.normalised(best.left_out)
         return fitted, on_vectors(held_out, classes, n_vectors)
@@ -175,14 +182,14 @@ def frequent_vectors(
     return classes, place[vector_of]
 
 
-class Scale:
+class Standardizer:
     """Columns with mean 0 and variance 1; or as they are, and missing values become the mean."""
 
     def __init__(self, mean: Matrix, deviation: Matrix, centred: bool = True) -> None:
         self.mean, self.deviation, self.centred = mean, deviation, centred
 
     @classmethod
-    def learn(cls, X: Matrix) -> "Scale":
+    def learn(cls, X: Matrix) -> "Standardizer":
         missing = np.isnan(X)
         n = np.maximum((~missing).sum(axis=0), 1)
         mean = np.where(missing, 0.0, X).sum(axis=0, dtype=np.float64) / n
@@ -279,7 +286,7 @@ class FittedKernel:
 
     def __init__(
         self,
-        scale: Scale,
+        standardizer: Standardizer,
         centres: Matrix,
         gamma: float,
         coefficients: Matrix,
@@ -288,12 +295,12 @@ class FittedKernel:
         classes: NDArray[np.int64],
         n_vectors: int,
     ) -> None:
-        self.scale, self.centres, self.gamma = scale, centres, gamma
+        self.standardizer, self.centres, self.gamma = standardizer, centres, gamma
         self.coefficients, self.power, self.prior = coefficients, power, prior
         self.classes, self.n_vectors = classes, n_vectors
 
     def weights(self, X: Matrix) -> Any:
-        distances = _squared_distances(self.scale.apply(X), self.centres)
+        distances = _squared_distances(self.standardizer.apply(X), self.centres)
         np.exp(np.multiply(distances, -np.float32(self.gamma), out=distances), out=distances)
         return on_vectors(
             self.normalised(distances @ self.coefficients), self.classes, self.n_vectors
@@ -352,12 +359,12 @@ class LabelPowerset(BaseEstimator):
         if len(classes) < 2 or len(rows) < _LEAST_SEEN * len(X) or len(rows) < self.n_folds:
             return None
         seed = rng.randint(2**31 - 1)
-        scale: Scale | None = Scale.learn(X)
+        standardizer: Standardizer | None = Standardizer.learn(X)
         if self.estimator is not None:  # it gets the columns as they are, without gaps if need be
             takes_gaps = get_tags(self.estimator).input_tags.allow_nan
-            mean = Scale.learn(X).mean
-            scale = None if takes_gaps else Scale(mean, np.ones_like(mean), False)
-        X = X if scale is None else scale.apply(X)
+            mean = Standardizer.learn(X).mean
+            standardizer = None if takes_gaps else Standardizer(mean, np.ones_like(mean), False)
+        X = X if standardizer is None else standardizer.apply(X)
         held_out = np.full((len(X), len(classes)), 1 / len(classes))
         for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(rows):
             if len(np.unique(place[rows[train]])) < 2:
@@ -366,7 +373,7 @@ class LabelPowerset(BaseEstimator):
             held_out[rows[test]] = 0.0
             held_out[np.ix_(rows[test], fold.classes_)] = fold.predict_proba(X[rows[test]])
         classifier = self._fit(X[rows], place[rows], seed)
-        fitted = FittedPowerset(classifier, classes, n_vectors, scale)
+        fitted = FittedPowerset(classifier, classes, n_vectors, standardizer)
         return fitted, on_vectors(held_out, classes, n_vectors)
 
     def _fit(self, X: Matrix, y: NDArray[np.int64], seed: int) -> Any:
@@ -386,12 +393,12 @@ class FittedPowerset:
         classifier: BaseEstimator,
         classes: NDArray[np.int64],
         n_vectors: int,
-        scale: Scale | None = None,
+        standardizer: Standardizer | None = None,
     ) -> None:
         self.classifier, self.classes, self.n_vectors = classifier, classes, n_vectors
-        self.scale = scale
+        self.standardizer = standardizer
 
     def weights(self, X: Matrix) -> Any:
-        X = X if self.scale is None else self.scale.apply(X)
+        X = X if self.standardizer is None else self.standardizer.apply(X)
         p = np.asarray(self.classifier.predict_proba(X), dtype=np.float64)
         return on_vectors(p, self.classes[self.classifier.classes_], self.n_vectors)

@@ -13,8 +13,15 @@ from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
 from credalchain.bases.joint.exact import exact_lower
 from credalchain.bases.joint.growing import find_leaves, merged_by_vector, no_weights
 from credalchain.bases.joint.members import FittedMember, checked_weights
-from credalchain.bases.protocol import Answer, Exactness, Labels, Request, decide, uniform_exactness
-from credalchain.bases.threads import for_each_chunk
+from credalchain.bases.protocol import (
+    Answer,
+    Exactness,
+    Labels,
+    Request,
+    labels_from_signs,
+    uniform_exactness,
+)
+from credalchain.bases.threads import for_each_range
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.odds import log_odds
 from credalchain.preprocessing import Categories
@@ -114,7 +121,7 @@ class JointModel:
             for at, s in enumerate(request.values):
                 kernels.bound_labels(nodes, known[rows], others, leaves, s, lower[at, rows])
 
-        for_each_chunk(n, self.rows_at_once, request.n_jobs, run)
+        for_each_range(n, self.rows_at_once, request.n_jobs, run)
         np.clip(lower, 0.0, 1.0, out=lower)
         if request.precise:
             lower = _precise(lower)
@@ -152,7 +159,7 @@ class JointModel:
                 prices[rows],
             )
 
-        for_each_chunk(n, self.rows_at_once, n_jobs, run)
+        for_each_range(n, self.rows_at_once, n_jobs, run)
         _put_known(np.clip(lower, 0.0, 1.0, out=lower), known)
         if known is not None:
             answers[known != MISSING], prices[known != MISSING] = known[known != MISSING], 0.0
@@ -183,7 +190,7 @@ class JointModel:
             nodes, others = self.leaves_of(encoded[rows]), self.other_weights(encoded[rows])
             kernels.bound_events(nodes, usable[rows], asked[rows], others, leaves, s, bounds[rows])
 
-        for_each_chunk(n, self.rows_at_once, n_jobs, run)
+        for_each_range(n, self.rows_at_once, n_jobs, run)
         bounds[(asked == MISSING).all(axis=1)] = (1.0, 0.0)
         bounds[impossible] = (0.0, 1.0)
         np.clip(bounds, 0.0, 1.0, out=bounds)
@@ -269,7 +276,7 @@ class JointModel:
             exact = self._exact_bounds(encoded[i : i + 1], j, known[i], request, at)
             for sign, bound in zip(signs, exact, strict=True):
                 sign[at, i, j] = (bound > t[j]) - (bound < t[j])
-        labels = decide(*signs, precise=request.precise)
+        labels = labels_from_signs(*signs, precise=request.precise)
         return np.where(undecided, labels, request.forced_labels()).astype(np.int8)
 
     def _exact_bounds(

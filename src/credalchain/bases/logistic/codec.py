@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.inputs import TableEncoder
-from credalchain.bases.logistic import CredalLogistic, LogisticChainModel, Members
+from credalchain.bases.logistic import CoefficientSet, CredalLogistic, LogisticChainModel
 from credalchain.persistence.checks import (
     Arrays,
     Description,
@@ -27,7 +27,7 @@ def describe(
     """The base's parameters and the coefficients."""
     fitted = [one for one in model.members if one is not None]
     m, p = model.n_labels, max((one.features.shape[1] for one in fitted), default=0)
-    empty = Members(np.empty((0, p)), np.empty(0), np.empty((0, m, 2)))
+    empty = CoefficientSet(np.empty((0, p)), np.empty(0), np.empty((0, m, 2)))
     arrays: dict[str, NDArray[Any]] = {
         f"logistic_{name}": np.concatenate([getattr(one, name) for one in (empty, *fitted)])
         for name in vars(empty)
@@ -62,7 +62,9 @@ def restore(
     if not all((np.abs(part) <= _LARGEST).all() for part in (features, intercept, labels)):
         raise ModelFileError(f"coefficients must be numbers from {-_LARGEST:g} to {_LARGEST:g}")
     members = [
-        None if here.start == here.stop else Members(features[here], intercept[here], labels[here])
+        None
+        if here.start == here.stop
+        else CoefficientSet(features[here], intercept[here], labels[here])
         for here in parts_of(sizes, total, "coefficients")
     ]
     return base, LogisticChainModel(members, encoder), encoder.n_columns

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from sklearn.linear_model import LogisticRegression
 
 from credalchain.bases.inputs import TableEncoder, earlier_labels, fit_each_label, indicators
-from credalchain.bases.logistic.model import LogisticChainModel, Members, without_missing
+from credalchain.bases.logistic.model import CoefficientSet, LogisticChainModel, without_missing
 from credalchain.bases.protocol import Labels, Rows
 from credalchain.odds import probabilities
 from credalchain.validation import check_choice, check_whole
@@ -73,7 +73,7 @@ class CredalLogistic(BaseEstimator):
         numbers = without_missing(encoder.encode(X))
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalLogistic")
 
-        def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> Members:
+        def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> CoefficientSet:
             inputs = np.hstack([numbers[rows], indicators(Y[rows][:, earlier])])
             vectors = self._vectors(inputs, y, rng)
             return _unpacked(vectors, numbers.shape[1], earlier, Y.shape[1])
@@ -109,10 +109,10 @@ class CredalLogistic(BaseEstimator):
 
 def _unpacked(
     vectors: FloatArray, n_features: int, earlier: NDArray[np.int64], n_labels: int
-) -> Members:
+) -> CoefficientSet:
     labels = np.zeros((len(vectors), n_labels, 2))
     labels[:, earlier] = vectors[:, n_features:-1].reshape(len(vectors), -1, 2)
-    return Members(vectors[:, :n_features].copy(), vectors[:, -1].copy(), labels)
+    return CoefficientSet(vectors[:, :n_features].copy(), vectors[:, -1].copy(), labels)
 
 
 def _posterior(

@@ -22,7 +22,7 @@ FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class Members:
+class CoefficientSet:
     """One label's coefficient vectors; number 0 is the fit to all rows.
 
     ``features`` is (members, p), ``intercept`` (members,), ``labels`` (members, m, 2): what label k
@@ -33,10 +33,10 @@ class Members:
     intercept: FloatArray
     labels: FloatArray
 
-    def scaled(self, s: float) -> "Members":
+    def scaled(self, s: float) -> "CoefficientSet":
         """Every member moved s times as far from the fit as it is."""
         parts = (self.features, self.intercept, self.labels)
-        return Members(*((part[:1] + s * (part - part[:1])) for part in parts))
+        return CoefficientSet(*((part[:1] + s * (part - part[:1])) for part in parts))
 
 
 class LogisticChainModel(ChainModel):
@@ -45,7 +45,7 @@ class LogisticChainModel(ChainModel):
     shares_encoding = True
     why_no_reasons = "bounds come from several regressions, each with reasons of its own"
 
-    def __init__(self, members: Sequence[Members | None], encoder: TableEncoder) -> None:
+    def __init__(self, members: Sequence[CoefficientSet | None], encoder: TableEncoder) -> None:
         self.members, self.encoder = list(members), encoder
         self.n_labels = len(self.members)
 
@@ -68,7 +68,7 @@ class LogisticWalk(Walk):
     """A batch on its way along a chain of logistic regressions."""
 
     def __init__(
-        self, members: Sequence[Members | None], X: Any, s: float, strategy: Strategy
+        self, members: Sequence[CoefficientSet | None], X: Any, s: float, strategy: Strategy
     ) -> None:
         self.n_rows, self.n_labels = int(X.shape[0]), len(members)
         self._members = [None if one is None else one.scaled(s) for one in members]
@@ -108,7 +108,7 @@ class _Local:
 
     can_leave_out = True
 
-    def __init__(self, members: Sequence[Members | None]) -> None:
+    def __init__(self, members: Sequence[CoefficientSet | None]) -> None:
         self._members = members
 
     def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:

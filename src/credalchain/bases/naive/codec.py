@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
-from credalchain.bases.naive.engine.layout import Scale
+from credalchain.bases.naive.engine.layout import FixedPoint
 from credalchain.bases.naive.formulas import (
     DENOMINATORS,
     PRIORS,
@@ -25,7 +25,7 @@ PARTS = (
     NaiveSettings,
     NumericBins,
     Prior,
-    Scale,
+    FixedPoint,
     ZeroAndBins,
 )
 _COUNTS = ("n_categories", "label", "feature", "pair")

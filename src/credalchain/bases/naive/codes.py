@@ -43,7 +43,7 @@ class DenseCodes:
     def __getitem__(self, rows: slice) -> "DenseCodes":
         return DenseCodes(self.values[rows], self.offsets, self.has_unseen)
 
-    def densified(self, n_categories: IntArray) -> "DenseCodes":
+    def single_row_dense(self, n_categories: IntArray) -> "DenseCodes":
         return self
 
     def row(self, index: int) -> IntArray:
@@ -98,7 +98,7 @@ class SparseCodes:
         place = (np.cumsum(needed) - 1).astype(self.entries.dtype)
         return replace(self, entries=place[self.entries]), np.flatnonzero(needed)
 
-    def densified(self, n_categories: IntArray) -> "DenseCodes":
+    def single_row_dense(self, n_categories: IntArray) -> "DenseCodes":
         """The first row, as dense codes."""
         _, offsets = table_rows(n_categories, self.has_unseen)
         return DenseCodes(self.row(0)[None], offsets, self.has_unseen)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from credalchain.bases.naive.codes import DenseCodes, IntArray
-from credalchain.bases.naive.engine.layout import FixedTable, Scale, resolve_zero_factors
+from credalchain.bases.naive.engine.layout import FixedPoint, FixedTable, resolve_zero_factors
 from credalchain.bases.naive.engine.tables import ChainTables
 from credalchain.bases.protocol import Contribution, Labels
 from credalchain.labels import ABSTAIN, UNDECIDED
@@ -53,7 +53,7 @@ def _of_label(
     return parts
 
 
-def _entries(table: FixedTable, place: tuple[Any, ...], scale: Scale) -> list[Any]:
+def _entries(table: FixedTable, place: tuple[Any, ...], scale: FixedPoint) -> list[Any]:
     """Lower and upper log-odds at a place of a table, or at several places."""
     zeros = None if table.zeros is None else table.zeros[place]
     values = resolve_zero_factors(table.values[place] / scale.unit, zeros, -np.inf, np.inf)

@@ -12,16 +12,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.compiler import kernel, lane_kernel, part
+from credalchain.bases.compiler import kernel, kernel_helper, lane_kernel
 
 
-@part
+@kernel_helper
 def _add_words(row: Any, a: Any, b: Any, c: Any, d: Any) -> None:
     a, b, c, d = row[0] + a, row[1] + b, row[2] + c, row[3] + d
     row[0], row[1], row[2], row[3] = a, b, c, d
 
 
-@part
+@kernel_helper
 def _empty(lanes: NDArray[np.unsignedinteger], counts: NDArray[np.signedinteger]) -> None:
     """Add counters (blocks, categories, lanes of a block) to ``counts``; they are 0 then."""
     n_blocks, n_rows, width = lanes.shape

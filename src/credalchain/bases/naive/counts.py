@@ -28,7 +28,7 @@ _ROWS_AT_ONCE = 2**14
 _MANY_PAIRS = 2**26  # of labels, over all rows
 
 
-def _small(n_rows: int) -> Any:
+def _count_dtype(n_rows: int) -> Any:
     """The type of counts of so many rows: half the memory, for all but the largest data."""
     return np.int32 if n_rows < 2**31 else np.int64
 
@@ -102,7 +102,7 @@ class ChainCounts:
         return count(as_codes(codes, k), labels, k)
 
     @classmethod
-    def trusted(
+    def unchecked(
         cls, n_rows: int, *arrays: NDArray[Any], totals: NDArray[Any] | None = None
     ) -> "ChainCounts":
         """Counts that were made here, without the checks; ``arrays`` in the order above.
@@ -138,23 +138,23 @@ class ChainCounts:
         return totals.reshape(-1, self.n_labels, 2)
 
     @staticmethod
-    def together(parts: "list[ChainCounts]") -> "ChainCounts":
+    def sum_unchecked(parts: "list[ChainCounts]") -> "ChainCounts":
         """The sum of counts of the same categories and labels, without the checks."""
         n_rows = sum(part.n_rows for part in parts)
         label, feature, pair = (
             _total([getattr(part, name) for part in parts], dtype)
             for name, dtype in zip(
-                _ARRAYS[1:], (np.int64, _small(n_rows), _small(n_rows)), strict=True
+                _ARRAYS[1:], (np.int64, _count_dtype(n_rows), _count_dtype(n_rows)), strict=True
             )
         )
-        totals = _total([part.feature_totals for part in parts], _small(n_rows))
-        return ChainCounts.trusted(
+        totals = _total([part.feature_totals for part in parts], _count_dtype(n_rows))
+        return ChainCounts.unchecked(
             n_rows, parts[0].n_categories, label, feature, pair, totals=totals
         )
 
-    def without(self, part: "ChainCounts") -> "ChainCounts":
+    def subtract_unchecked(self, part: "ChainCounts") -> "ChainCounts":
         """These counts less those of some of their own rows; that they are is not checked."""
-        return ChainCounts.trusted(
+        return ChainCounts.unchecked(
             self.n_rows - part.n_rows,
             self.n_categories,
             *(getattr(self, name) - getattr(part, name) for name in _ARRAYS[1:]),
@@ -175,7 +175,7 @@ class ChainCounts:
             return NotImplemented
         _check_same_shape(self, other, "added to")
         n_rows = self.n_rows + other.n_rows
-        large = _small(n_rows)
+        large = _count_dtype(n_rows)
         return ChainCounts(
             n_rows,
             self.n_categories,
@@ -227,7 +227,7 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
     n_lanes = 2 * n_labels
     label = np.stack([np.sum(a == Y, axis=0) for a in (0, 1)], axis=1)
     rows_each, offsets = table_rows(n_categories, codes.has_unseen)
-    feature = np.zeros((int(rows_each.sum()), n_lanes), dtype=_small(n_rows))
+    feature = np.zeros((int(rows_each.sum()), n_lanes), dtype=_count_dtype(n_rows))
     _count_features(codes, Y, offsets, feature)
     if isinstance(codes, SparseCodes):
         from credalchain.bases.naive import counting_kernels as kernels  # imports numba
@@ -238,7 +238,7 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
     totals = None
     if not codes.has_unseen:  # every row is in some category of every feature
         totals = np.repeat(label[None].astype(feature.dtype), len(n_categories), axis=0)
-    return ChainCounts.trusted(
+    return ChainCounts.unchecked(
         n_rows,
         n_categories,
         label,
@@ -354,7 +354,7 @@ def _check(counts: ChainCounts) -> None:
     _check_ranges(counts)
     _check_sums(counts)
     for name in ("feature", "pair"):
-        object.__setattr__(counts, name, getattr(counts, name).astype(_small(counts.n_rows)))
+        object.__setattr__(counts, name, getattr(counts, name).astype(_count_dtype(counts.n_rows)))
 
 
 def _check_shapes(counts: ChainCounts) -> None:

@@ -21,8 +21,8 @@ from credalchain.bases.naive.formulas import NaiveSettings, idm_bounds
 from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.strategies import EVEN, Odds, OddsBounds, Strategy, greatest_odds, least_odds
 
-# n(v, a), sum of the counts and D, for a = 0 and then a = 1; and K
-Evidence = tuple[int, int, int, int, int, int, int]
+# what odds depend on: n(v, a), sum of the counts and D, for a = 0 and then a = 1; and K
+CountsKey = tuple[int, int, int, int, int, int, int]
 
 
 class OddsProduct:
@@ -123,8 +123,8 @@ class ExactChain:
         start = self._prior(n0, n1, self._s)
         lower.multiply(Odds(*map(Fraction, start[0])))
         upper.multiply(Odds(*map(Fraction, start[1])))
-        for evidence, times in self._feature_evidence(j, codes):
-            low, high = self._odds(evidence)
+        for key, times in self._feature_counts(j, codes):
+            low, high = self._odds(key)
             lower.multiply(low, times)
             upper.multiply(high, times)
         for low, high in self._missing_odds(j, codes):
@@ -136,8 +136,8 @@ class ExactChain:
             upper.multiply(high)
         return lower, upper
 
-    def _feature_evidence(self, j: int, codes: IntArray) -> Iterable[tuple[Evidence, int]]:
-        """What the features that are there say, equal pieces of evidence together."""
+    def _feature_counts(self, j: int, codes: IntArray) -> Iterable[tuple[CountsKey, int]]:
+        """The counts behind the features that are there, and how often each occurs."""
         k = self._counts.n_categories
         features = np.flatnonzero((k > 1) & (codes <= k))
         seen = codes[features] < k[features]
@@ -178,8 +178,8 @@ class ExactChain:
         if_zero, if_one = options
         return self._merge(if_zero, if_one, (EVEN, EVEN))
 
-    def _odds_of(self, evidence: Evidence) -> tuple[Odds, Odds]:
-        n0, t0, d0, n1, t1, d1, k = evidence
+    def _odds_of(self, key: CountsKey) -> tuple[Odds, Odds]:
+        n0, t0, d0, n1, t1, d1, k = key
         lower0, upper0 = self._bounds(n0, t0, d0, k)
         lower1, upper1 = self._bounds(n1, t1, d1, k)
         return Odds(lower1, upper0), Odds(upper1, lower0)
@@ -191,8 +191,11 @@ class ExactChain:
         return lower, upper
 
 
-class Settler:
-    """Exact odds of the rows of one batch, for one s and strategy; equal rows are computed once."""
+class ExactComparator:
+    """Compares the odds of the rows of one batch exactly, for one s and strategy.
+
+    Equal rows are computed once. ``is_available``: whether the strategy merges exact odds.
+    """
 
     def __init__(
         self,
@@ -204,7 +207,7 @@ class Settler:
         strategy: Strategy,
         precise: bool,
     ) -> None:
-        self.exact = strategy.merge_exact is not None
+        self.is_available = strategy.merge_exact is not None
         self._codes = codes
         self._make_chain: Callable[[], ExactChain] = partial(
             ExactChain,

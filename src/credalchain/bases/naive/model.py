@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.local import LocalWalk
-from credalchain.bases.model import ChainModel, combined
+from credalchain.bases.model import ChainModel, combine_answers
 from credalchain.bases.naive.codes import (
     Codes,
     SparseCodes,
@@ -22,10 +22,10 @@ from credalchain.bases.naive.codes import (
 from credalchain.bases.naive.contributions import naive_contributions
 from credalchain.bases.naive.counts import ChainCounts, count
 from credalchain.bases.naive.engine.fixed_order import FixedOrderPass
-from credalchain.bases.naive.engine.layout import Scale
+from credalchain.bases.naive.engine.layout import FixedPoint
 from credalchain.bases.naive.engine.tables import ChainTables, TableSource, TableSpec
 from credalchain.bases.naive.engine.walk import NaiveWalk
-from credalchain.bases.naive.exact import Settler
+from credalchain.bases.naive.exact import ExactComparator
 from credalchain.bases.naive.formulas import NaiveSettings
 from credalchain.bases.naive.local import NaiveLocal
 from credalchain.bases.protocol import (
@@ -68,10 +68,10 @@ class NaiveChainModel(ChainModel):
         self.settings = settings
         self.discretizer = discretizer
         self.n_labels = len(counts.label)
-        self.scale = Scale.for_terms(len(counts.n_categories), self.n_labels)
-        self._forget_tables()
+        self.scale = FixedPoint.for_terms(len(counts.n_categories), self.n_labels)
+        self._reset_tables()
 
-    def _forget_tables(self) -> None:
+    def _reset_tables(self) -> None:
         self._tables: OrderedDict[tuple[Any, ...], ChainTables] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -80,7 +80,7 @@ class NaiveChainModel(ChainModel):
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self._forget_tables()
+        self._reset_tables()
 
     def encode(self, X: Any) -> Codes:
         return as_codes(input_codes(X, self.discretizer), self.counts.n_categories)
@@ -123,14 +123,14 @@ class NaiveChainModel(ChainModel):
     def exact_bounds(
         self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool
     ) -> ExactBounds | None:
-        settler = self._settler(encoded, s, strategy, precise=precise)
-        return settler.bounds if settler.exact else None
+        comparator = self._comparator(encoded, s, strategy, precise=precise)
+        return comparator.bounds if comparator.is_available else None
 
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         spec = self._spec(encoded, (strategy if strategy.merge else branching,), precise=precise)
         codes, tables = self._kept_tables(encoded, s, spec, n_jobs=1)
         if strategy.merge is None:
-            exact = self._settler(encoded, s, branching, precise=precise).bounds
+            exact = self._comparator(encoded, s, branching, precise=precise).bounds
             rows = np.arange(encoded.shape[0])[:, None]
             return LocalWalk(
                 NaiveLocal(codes, tables, exact, self.never_observed()),
@@ -139,14 +139,14 @@ class NaiveChainModel(ChainModel):
                 s,
                 strategy,
             )
-        return NaiveWalk(codes, tables, self._settler(encoded, s, strategy, precise=precise))
+        return NaiveWalk(codes, tables, self._comparator(encoded, s, strategy, precise=precise))
 
     def contributions(
         self, encoded: Codes, places: Sequence[tuple[int, Labels]], *, s: float, strategy: Strategy
     ) -> list[list[Contribution]] | None:
         if strategy.merge is None:
             return None
-        codes = encoded.densified(self.counts.n_categories)
+        codes = encoded.single_row_dense(self.counts.n_categories)
         _, tables = self._kept_tables(codes, s, self._spec(codes, (strategy,)), n_jobs=1)
         return naive_contributions(
             codes, tables, places, self.counts.n_categories, self.discretizer
@@ -155,7 +155,7 @@ class NaiveChainModel(ChainModel):
     def infer(self, encoded: Codes, request: Request) -> Answer:
         """Compiled where the order is fixed and open labels can be merged; else label by label."""
         if request.order is None or not all(one.merge for one in request.strategies):
-            return self._infer_apart(encoded, request)
+            return self._infer_each_strategy(encoded, request)
         spec = self._spec(
             encoded, request.strategies, request.order, request.chained, request.precise
         )
@@ -163,10 +163,10 @@ class NaiveChainModel(ChainModel):
             return self._infer_path(encoded, request, spec)
         if len(request.values) > 1:
             each = [self.infer(encoded, replace(request, values=(s,))) for s in request.values]
-            return combined(each, lambda arrays: np.concatenate(arrays, axis=1))
+            return combine_answers(each, lambda arrays: np.concatenate(arrays, axis=1))
         codes, tables = self._kept_tables(encoded, request.values[0], spec, request.n_jobs)
-        settler = partial(self._settler, precise=request.precise)
-        made = FixedOrderPass(codes, tables, request, settler)
+        make_comparator = partial(self._comparator, precise=request.precise)
+        made = FixedOrderPass(codes, tables, request, make_comparator)
         made.run()
         log_odds = made.log_odds[:, None] if request.wants_bounds else None
         ranks = _EXACTNESS[[int(one.merge_exact is not None) for one in request.strategies]]
@@ -174,14 +174,14 @@ class NaiveChainModel(ChainModel):
             made.labels, log_odds, np.broadcast_to(ranks[:, None, None, None], made.labels.shape)
         )
 
-    def _infer_apart(self, encoded: Codes, request: Request) -> Answer:
+    def _infer_each_strategy(self, encoded: Codes, request: Request) -> Answer:
         """Strategies one by one, since a tree does not merge; compiled where that is possible."""
         if len(request.strategies) == 1:
             return super().infer(encoded, request)
         each = [
             self.infer(encoded, replace(request, strategies=(one,))) for one in request.strategies
         ]
-        return combined(each, np.concatenate)
+        return combine_answers(each, np.concatenate)
 
     def _infer_path(self, encoded: Codes, request: Request, spec: TableSpec) -> Answer:
         """For many values of s, some at a time: tables are used once, and only what is needed."""
@@ -194,18 +194,22 @@ class NaiveChainModel(ChainModel):
         shape = (len(spec.strategies), len(request.values), encoded.shape[0], self.n_labels)
         labels = np.empty(shape, dtype=np.int8)
         size = max(1, min(_VALUES_AT_ONCE, _PAIRS_AT_ONCE // self.n_labels**2))
-        settler = partial(self._settler, precise=request.precise)
+        make_comparator = partial(self._comparator, precise=request.precise)
         for places in source.groups(request.values, size):
             values = tuple(request.values[place] for place in places)
             part = replace(request, values=values)
-            made = FixedOrderPass(encoded, source.tables(values), part, settler)
+            made = FixedOrderPass(encoded, source.tables(values), part, make_comparator)
             made.run()
             labels[:, places] = made.labels
         ranks = _EXACTNESS[[int(one.merge_exact is not None) for one in request.strategies]]
         return Answer(labels, None, np.broadcast_to(ranks[:, None, None, None], shape))
 
-    def _settler(self, codes: Codes, s: float, strategy: Strategy, *, precise: bool) -> Settler:
-        return Settler(self.counts, self.settings, codes, s=s, strategy=strategy, precise=precise)
+    def _comparator(
+        self, codes: Codes, s: float, strategy: Strategy, *, precise: bool
+    ) -> ExactComparator:
+        return ExactComparator(
+            self.counts, self.settings, codes, s=s, strategy=strategy, precise=precise
+        )
 
     def _spec(
         self,

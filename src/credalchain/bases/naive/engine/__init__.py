@@ -3,6 +3,6 @@
 What is computed stands outside, in ``formulas.py`` and, in exact fractions, in ``exact.py``. Here
 is how it is computed fast, in reading order: ``layout`` (numbers and their places in memory),
 ``tables`` (what each observation adds), ``fixed_order`` (sums over features, then the walk for all
-strategies and values of s at once), ``walk`` (the same label by label, in any order), ``evidence``
-(large tables, compiled), and the kernels beside their callers.
+strategies and values of s at once), ``walk`` (the same label by label, in any order),
+``compiled_terms`` (large tables, compiled), and the kernels beside their callers.
 """

@@ -20,14 +20,14 @@ from credalchain.bases.naive.engine.layout import (
     resolve_zero_factors,
 )
 from credalchain.bases.naive.engine.tables import ChainTables
-from credalchain.bases.naive.exact import Settler
-from credalchain.bases.protocol import Labels, Request, decide
-from credalchain.bases.threads import for_each_chunk
+from credalchain.bases.naive.exact import ExactComparator
+from credalchain.bases.protocol import Labels, Request, labels_from_signs
+from credalchain.bases.threads import for_each_range
 from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.strategies import Strategy
 
 _SUMS_PER_CHUNK = 2**18  # 64-bit sums of one chunk of rows, for one s: two megabytes
-_MOST_PILOTS, _ROWS_PER_PILOT = 64, 16
+_MOST_PROBES, _ROWS_PER_PROBE = 64, 16
 _MANY_LABELS = 8  # from here on, guessing what most rows say saves more than it costs
 _NO_EXPECTATION = np.empty((0, 0, 0), dtype=np.int64)
 _NO_PAIRS = np.empty((0, 0, 0, 0), dtype=np.int64)
@@ -65,7 +65,7 @@ def start_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> tupl
 class FixedOrderPass:
     """One pass over the features of a batch, then a walk for every strategy and value of s.
 
-    ``settler`` makes what settles ties, for a value of s and a strategy.
+    ``make_comparator`` gives what settles ties, for a value of s and a strategy.
     ``labels`` is (strategies, values of s, n, m); ``log_odds`` (strategies, n, m, 2) is for a
     single value, without rows where nobody asked.
     """
@@ -75,11 +75,11 @@ class FixedOrderPass:
         codes: Codes,
         tables: ChainTables,
         request: Request,
-        settler: Callable[[Codes, float, Strategy], Settler],
+        make_comparator: Callable[[Codes, float, Strategy], ExactComparator],
     ) -> None:
         self._codes, self._tables, self._request = codes, tables, request
-        self._settlers: dict[tuple[int, int], Settler] = {}
-        self._new_settler = settler
+        self._comparators: dict[tuple[int, int], ExactComparator] = {}
+        self._make_comparator = make_comparator
         self._order, self._layout = tables.order, tables.layout
         self._cuts = tables.scale.fixed_thresholds(request.thresholds)[tables.order]
         strategies = request.strategies
@@ -97,23 +97,23 @@ class FixedOrderPass:
     def run(self) -> None:
         """All rows, in chunks whose sums fit a cache."""
         n_rows = self.labels.shape[2]
-        n_pilots = min(_MOST_PILOTS, n_rows // _ROWS_PER_PILOT)
-        pilots_help = n_pilots > 1 and len(self._order) >= _MANY_LABELS
+        n_probes = min(_MOST_PROBES, n_rows // _ROWS_PER_PROBE)
+        probes_help = n_probes > 1 and len(self._order) >= _MANY_LABELS
         size = max(16, _SUMS_PER_CHUNK // self._layout.width)
-        if n_rows <= size and self._request.n_jobs == 1:  # pilots are among the rows
+        if n_rows <= size and self._request.n_jobs == 1:  # probe rows are among the rows
             sums = start_sums(self._codes, self._tables, 0, n_rows)
-            if pilots_help:
-                self._guess_from(n_pilots, *sums)
+            if probes_help:
+                self._guess_from(n_probes, *sums)
             self._walk(0, n_rows, *sums)
         else:
-            if pilots_help:
-                pilots = start_sums(self._codes, self._tables, 0, n_pilots)
-                self._guess_from(n_pilots, *pilots)
+            if probes_help:
+                probes = start_sums(self._codes, self._tables, 0, n_probes)
+                self._guess_from(n_probes, *probes)
 
             def walk(first: int, stop: int) -> None:
                 self._walk(first, stop, *start_sums(self._codes, self._tables, first, stop))
 
-            for_each_chunk(n_rows, size, self._request.n_jobs, walk)
+            for_each_range(n_rows, size, self._request.n_jobs, walk)
         if self.log_odds.shape[1] and self._request.never_observed.any():
             self._request.make_vacuous(self.log_odds)
 
@@ -194,7 +194,7 @@ class FixedOrderPass:
             zero_factors,
             kernels.Guess(self._columns[part], self._added[part], flip[values], least[values]),
             kernels.Rule(self._order, self._cuts, self._bands[strategies], forced),
-            kernels.Room(
+            kernels.Workspace(
                 np.empty(width + STEP, dtype=np.int64),
                 np.empty(stuck.shape[2], dtype=np.bool_),
             ),
@@ -208,14 +208,14 @@ class FixedOrderPass:
 
     # -- what most rows say ------------------------------------------------------------
 
-    def _guess_from(self, n_pilots: int, sums: IntArray, zeros: Any) -> None:
+    def _guess_from(self, n_probes: int, sums: IntArray, zeros: Any) -> None:
         """Each label's commonest answer among the first rows; those that got stuck do not vote."""
-        every = self._request.forced_labels(slice(n_pilots)).take(self._order, axis=1)
-        stuck = self._walk_rows(0, n_pilots, sums, zeros, every)
-        answers = self.labels[:, :, :n_pilots, self._order].swapaxes(0, 1)
+        every = self._request.forced_labels(slice(n_probes)).take(self._order, axis=1)
+        stuck = self._walk_rows(0, n_probes, sums, zeros, every)
+        answers = self.labels[:, :, :n_probes, self._order].swapaxes(0, 1)
         if stuck is not None:
             answers = np.where(stuck[..., None] < len(self._order), UNDECIDED, answers)
-        # pilots are few enough for the smallest counters
+        # probe rows are few enough for the smallest counters
         votes = [(answers == y).view(np.int8).sum(axis=2, dtype=np.int8) for y in (0, 1, ABSTAIN)]
         commonest = np.argmax(np.stack(votes), axis=0)
         forced = every[0]
@@ -271,29 +271,31 @@ class FixedOrderPass:
         stuck = np.empty((1, 1, 1), dtype=np.int32)
         while self._walk_part(part, row, sums, zeros, forced, stuck):
             t = int(stuck[0, 0, 0])
-            settler = self._settler(strategy, v)
-            if settler.exact:
-                signs = self._exact_signs(settler, self.labels[strategy, v, row], row, t)
+            comparator = self._comparator(strategy, v)
+            if comparator.is_available:
+                signs = self._exact_signs(comparator, self.labels[strategy, v, row], row, t)
             else:
                 signs = self._rounded_signs(v, strategy, row, sums, zeros, t)
             lower, upper = (np.array([sign], dtype=np.int8) for sign in signs)
-            forced[0, t] = decide(lower, upper, precise=self._request.precise)[0]
+            forced[0, t] = labels_from_signs(lower, upper, precise=self._request.precise)[0]
 
-    def _settler(self, strategy: int, v: int) -> Settler:
-        if (strategy, v) not in self._settlers:
+    def _comparator(self, strategy: int, v: int) -> ExactComparator:
+        if (strategy, v) not in self._comparators:
             request = self._request
-            self._settlers[strategy, v] = self._new_settler(
+            self._comparators[strategy, v] = self._make_comparator(
                 self._codes, request.values[v], request.strategies[strategy]
             )
-        return self._settlers[strategy, v]
+        return self._comparators[strategy, v]
 
-    def _exact_signs(self, settler: Settler, labels: Labels, row: int, t: int) -> tuple[int, int]:
+    def _exact_signs(
+        self, comparator: ExactComparator, labels: Labels, row: int, t: int
+    ) -> tuple[int, int]:
         j = int(self._order[t])
         history = np.full(len(self._order), UNDECIDED, dtype=np.int8)
         if self._request.chained:
             earlier = self._order[:t]
             history[earlier] = labels[earlier]
-        return settler.signs(row, j, history, float(self._request.thresholds[j]))
+        return comparator.signs(row, j, history, float(self._request.thresholds[j]))
 
     def _rounded_signs(
         self, v: int, strategy: int, row: int, sums: IntArray, zeros: Any, t: int

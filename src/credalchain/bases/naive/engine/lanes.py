@@ -7,11 +7,11 @@ cache. The bodies are spelled out because the compiler vectorises only what it s
 
 from typing import Any
 
-from credalchain.bases.compiler import part
+from credalchain.bases.compiler import kernel_helper
 from credalchain.bases.naive.engine.layout import ABOVE_MASK, INFINITE
 
 
-@part
+@kernel_helper
 def resolve_zeros(value: int, zeros: int) -> int:
     """A sum whose zero factors are counted apart: a zero above wins."""
     if zeros & ABOVE_MASK:
@@ -22,7 +22,7 @@ def resolve_zeros(value: int, zeros: int) -> int:
 # fmt: off
 
 
-@part
+@kernel_helper
 def load(row: Any) -> Any:
     """A block as a tuple."""
     return (
@@ -31,7 +31,7 @@ def load(row: Any) -> Any:
     )
 
 
-@part
+@kernel_helper
 def plus(a: Any, row: Any) -> Any:
     """The sum of a tuple and a block."""
     return (
@@ -42,7 +42,7 @@ def plus(a: Any, row: Any) -> Any:
     )
 
 
-@part
+@kernel_helper
 def store(a: Any, row: Any) -> None:
     """A tuple into a block."""
     row[0], row[1], row[2], row[3] = a[0], a[1], a[2], a[3]

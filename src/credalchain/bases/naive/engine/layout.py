@@ -41,14 +41,14 @@ _UNITS_PER_TERM = 4
 _CACHE_LINE = 64  # bytes
 
 
-class Scale(NamedTuple):
+class FixedPoint(NamedTuple):
     """``unit`` is the integer for log-odds of 1, ``band`` how far a sum can be off."""
 
     unit: float
     band: int
 
     @classmethod
-    def for_terms(cls, n_features: int, n_labels: int) -> "Scale":
+    def for_terms(cls, n_features: int, n_labels: int) -> "FixedPoint":
         """Prior, threshold, every feature and every other label: one term each."""
         terms = n_features + n_labels + 2
         bits = min(40, 54 - terms.bit_length())
@@ -129,7 +129,7 @@ class FixedTable(NamedTuple):
     zeros: IntArray | None = None
 
     @classmethod
-    def from_log_odds(cls, log_odds: FloatArray, scale: Scale) -> "FixedTable":
+    def from_log_odds(cls, log_odds: FloatArray, scale: FixedPoint) -> "FixedTable":
         """Infinite and undefined log-odds become zero factors."""
         finite = np.isfinite(log_odds)
         if finite.all():
@@ -139,7 +139,7 @@ class FixedTable(NamedTuple):
         below = np.where(undefined | (log_odds == np.inf), ZERO_BELOW, 0)
         return cls(scale.fixed(np.where(finite, log_odds, 0.0)), above + below)
 
-    def log_odds(self, scale: Scale, place: Any) -> FloatArray:
+    def log_odds(self, scale: FixedPoint, place: Any) -> FloatArray:
         """The inverse, in some cells: a single term is a float without rounding."""
         log_odds: FloatArray = self.values[place] / scale.unit
         if self.zeros is None:
@@ -179,14 +179,14 @@ class Observations(NamedTuple):
 
 
 class SValues(NamedTuple):
-    """Values of s, each with its epsilon; the first ``n_bare`` go without one."""
+    """Values of s, each with its epsilon; the first ``n_without_epsilon`` go without one."""
 
     values: FloatArray
     epsilons: FloatArray
-    n_bare: int
+    n_without_epsilon: int
 
 
-class Part(NamedTuple):
+class TableSlice(NamedTuple):
     """What features add: where sums start, and a row for every (feature, category).
 
     ``start`` is (all tiles, lanes), ``rows`` (tiles from ``first_tile`` on, rows, lanes).
@@ -204,12 +204,12 @@ class KeptTable(NamedTuple):
     rows: FixedTable
     has_zeros: bool
 
-    def parts(self, *, zeros: bool) -> Iterator[Part]:
+    def parts(self, *, zeros: bool) -> Iterator[TableSlice]:
         """Log-odds, or zero factors."""
         if not zeros:
-            yield Part(self.start.values, self.rows.values, 0)
+            yield TableSlice(self.start.values, self.rows.values, 0)
         elif self.start.zeros is not None and self.rows.zeros is not None:
-            yield Part(self.start.zeros, self.rows.zeros, 0)
+            yield TableSlice(self.start.zeros, self.rows.zeros, 0)
 
 
 def aligned(shape: tuple[int, ...], dtype: Any = np.int64, *, zeros: bool = True) -> NDArray[Any]:

@@ -7,7 +7,7 @@ the counts, ``idm_bounds`` gives lower and upper P(v | a), and seeing v adds
     log upper(v | 1) - log lower(v | 0)    to the upper log-odds.
 
 Small tables for a single s are made here with numpy, so that a first answer has little to compile,
-and kept. Large ones, and those for many values of s, are made by ``evidence.py``.
+and kept. Large ones, and those for many values of s, are made by ``compiled_terms.py``.
 """
 
 from typing import Any, NamedTuple
@@ -22,13 +22,13 @@ from credalchain.bases.naive.engine.layout import (
     SAYS_NOTHING,
     ZERO_ABOVE,
     ZERO_BELOW,
+    FixedPoint,
     FixedTable,
     FloatArray,
     IntArray,
     KeptTable,
     Layout,
     Observations,
-    Scale,
     SValues,
     aligned,
 )
@@ -56,7 +56,7 @@ class ChainTables(NamedTuple):
     """
 
     order: IntArray
-    scale: Scale
+    scale: FixedPoint
     layout: Layout
     zero_layout: Layout
     prior: FixedTable
@@ -92,7 +92,7 @@ class TableSource:
         self,
         counts: ChainCounts,
         settings: NaiveSettings,
-        scale: Scale,
+        scale: FixedPoint,
         spec: TableSpec,
         rows: IntArray | None,
         *,
@@ -116,23 +116,32 @@ class TableSource:
         """The one place where it is decided how a table is made: in numpy or by compiled code."""
         n_cells = len(self._order) * 2 * max(1, len(observations.sources))
         if self._kept and n_cells < _WORTH_COMPILING:
-            return NumpyEvidence(observations, self._scale)
-        from credalchain.bases.naive.engine.evidence import CompiledEvidence  # imports numba
+            return NumpyTerms(observations, self._scale)
+        from credalchain.bases.naive.engine.compiled_terms import CompiledTerms  # imports numba
 
-        return CompiledEvidence(
+        return CompiledTerms(
             observations, self._scale, n_cells, reuse=not self._kept, n_jobs=self._n_jobs
         )
 
     def tables(self, values: tuple[float, ...]) -> ChainTables:
         """``values`` as ``groups`` gives them."""
         epsilons = self._settings.epsilon_for(values)
-        at = SValues(np.array(values), epsilons, int((epsilons == 0).sum()))
+        s_values = SValues(np.array(values), epsilons, int((epsilons == 0).sum()))
         layout = Layout.of(len(values), len(self._order))
-        prior, features = self._prior_table(at.values, layout), self._feature_table(at, layout)
-        pairs = self._pair_table(at, layout)
+        prior, features = (
+            self._prior_table(s_values.values, layout),
+            self._feature_table(s_values, layout),
+        )
+        pairs = self._pair_table(s_values, layout)
         any_zeros = features.has_zeros or prior.zeros is not None or pairs.zeros is not None
         # those of a prior may come with epsilon too
-        n_with_zeros = 0 if not any_zeros else at.n_bare if prior.zeros is None else len(values)
+        n_with_zeros = (
+            0
+            if not any_zeros
+            else s_values.n_without_epsilon
+            if prior.zeros is None
+            else len(values)
+        )
         return ChainTables(
             order=self._order,
             scale=self._scale,
@@ -151,14 +160,17 @@ class TableSource:
         from their counts alone.
         """
         epsilons = self._settings.epsilon_for(values)
-        bare, others = np.flatnonzero(epsilons == 0).tolist(), np.flatnonzero(epsilons).tolist()
+        without_epsilon, others = (
+            np.flatnonzero(epsilons == 0).tolist(),
+            np.flatnonzero(epsilons).tolist(),
+        )
         n0, n1 = self._counts.label.T[:, :, None]
         odds = self._settings.prior.odds(n0, n1, np.array(values))
         finite = all(np.all((part > 0) & (part < np.inf)) for bound in odds for part in bound)
         mixes = self._all_compiled and not self._worst and finite
         return [
             places[first : first + size]
-            for places in ([bare + others] if mixes else [bare, others])
+            for places in ([without_epsilon + others] if mixes else [without_epsilon, others])
             for first in range(0, len(places), size)
         ]
 
@@ -210,10 +222,10 @@ class TableSource:
             n_zero_codes,
         )
 
-    def _feature_table(self, at: SValues, layout: Layout) -> Any:
+    def _feature_table(self, s_values: SValues, layout: Layout) -> Any:
         if not self._kept and not self._worst:
-            return self._features.streamed(at)
-        made = self._features.whole(at, layout)
+            return self._features.streamed(s_values)
+        made = self._features.whole(s_values, layout)
         if not self._worst:
             return made
         n_rows, offsets = table_rows(self._counts.n_categories, self._spec.has_unseen)
@@ -241,20 +253,20 @@ class TableSource:
             np.full(m, 2 * m) if self._kept else 2 * np.arange(m),
         )
 
-    def _pair_table(self, at: SValues, layout: Layout) -> FixedTable:
+    def _pair_table(self, s_values: SValues, layout: Layout) -> FixedTable:
         """(values of s, m, columns, width): columns 0, 1, and open of strategies that add to it."""
         n_columns = 1 + max(1, int(self._open_columns.max()))
         shape = (layout.n_values, layout.n_labels, n_columns, layout.width)
         if self._pairs is None:
             return FixedTable(np.zeros((shape[0], 0, *shape[2:]), dtype=np.int64))
         if self._kept:
-            table = _pairs_for_walk(self._pairs.whole(at, layout).rows, layout, shape)
+            table = _pairs_for_walk(self._pairs.whole(s_values, layout).rows, layout, shape)
         else:
             column = dict(
                 zip((one.merge for one in self._spec.strategies), self._open_columns, strict=True)
             )
             widest = int(column.get(merge_widest, -1))
-            table = self._pairs.forward_pairs(at, shape, widest, filled=self._all_compiled)
+            table = self._pairs.forward_pairs(s_values, shape, widest, filled=self._all_compiled)
             if self._all_compiled:
                 return table  # type: ignore[no-any-return]
         for strategy, column in zip(
@@ -265,16 +277,16 @@ class TableSource:
         return table
 
 
-class NumpyEvidence(NamedTuple):
+class NumpyTerms(NamedTuple):
     """What observations add to every label, cell by cell."""
 
     observations: Observations
-    scale: Scale
+    scale: FixedPoint
 
-    def whole(self, at: SValues, layout: Layout) -> KeptTable:
+    def whole(self, s_values: SValues, layout: Layout) -> KeptTable:
         """A table for values that are all with epsilon or all without."""
         starts, tables, n_zero_codes = [], [], self.observations.n_zero_codes
-        for terms in self._terms(at):
+        for terms in self._terms(s_values):
             by_row = terms.reshape(len(terms), -1)
             start = np.zeros((layout.n_tiles, layout.tile_lanes), dtype=np.int64)
             if n_zero_codes:
@@ -289,7 +301,7 @@ class NumpyEvidence(NamedTuple):
             tables.append(table)
         return KeptTable(FixedTable(*starts), FixedTable(*tables), has_zeros=len(tables) > 1)
 
-    def _terms(self, at: SValues) -> list[IntArray]:
+    def _terms(self, s_values: SValues) -> list[IntArray]:
         """(observations, labels, values of s, bounds), and the zero factors if there are any."""
         observations = self.observations
         variables, sources = observations.variables[:, None], observations.sources
@@ -300,9 +312,9 @@ class NumpyEvidence(NamedTuple):
         denominator = observations.denominators[variables, observations.order].astype(np.float64)
         no_data = observations.totals[variables, observations.order] == 0
         k = observations.n_categories[variables][..., None]
-        values = np.empty((*n.shape[:2], len(at.values), 2), dtype=np.int64)
+        values = np.empty((*n.shape[:2], len(s_values.values), 2), dtype=np.int64)
         zeros = np.zeros_like(values)
-        for place, (s, epsilon) in enumerate(zip(at.values, at.epsilons, strict=True)):
+        for place, (s, epsilon) in enumerate(zip(s_values.values, s_values.epsilons, strict=True)):
             with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced at once
                 lower, upper = idm_bounds(n, denominator, k, s, epsilon)
             if s == 0:  # a conditional without data: uniform
@@ -345,7 +357,9 @@ def _open_columns(strategies: tuple[Strategy, ...], *, forward: bool) -> IntArra
     return np.array(columns, dtype=np.int64)
 
 
-def _fill_missing(table: FixedTable, scale: Scale, n_rows: IntArray, offsets: IntArray) -> None:
+def _fill_missing(
+    table: FixedTable, scale: FixedPoint, n_rows: IntArray, offsets: IntArray
+) -> None:
     """The last row of each feature: the worst over its categories, for each bound."""
     for first, last in zip(offsets.tolist(), (offsets + n_rows - 1).tolist(), strict=True):
         log_odds = np.moveaxis(table.log_odds(scale, np.s_[:, first : last - 1]), 1, 0)
@@ -369,7 +383,7 @@ def _made_relative(
 
 
 def _with_open_column(
-    table: FixedTable, scale: Scale, strategy: Strategy, column: int
+    table: FixedTable, scale: FixedPoint, strategy: Strategy, column: int
 ) -> FixedTable:
     """What open labels add, by the strategy's own function in floating point."""
     assert strategy.merge is not None

@@ -1,4 +1,4 @@
-"""The plain walk: one label at a time over a batch, in any order."""
+"""A walk one label at a time over a batch, in any order."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -7,7 +7,7 @@ from credalchain.bases.naive.codes import Codes
 from credalchain.bases.naive.engine.fixed_order import start_sums
 from credalchain.bases.naive.engine.layout import INFINITE, IntArray, by_label, resolve_zero_factors
 from credalchain.bases.naive.engine.tables import ChainTables
-from credalchain.bases.naive.exact import Settler
+from credalchain.bases.naive.exact import ExactComparator
 from credalchain.bases.protocol import (
     Exactness,
     Labels,
@@ -45,15 +45,15 @@ class LabelSums:
 class NaiveWalk(Walk):
     """A batch on its way along a naive credal chain."""
 
-    def __init__(self, codes: Codes, tables: ChainTables, settler: Settler) -> None:
+    def __init__(self, codes: Codes, tables: ChainTables, comparator: ExactComparator) -> None:
         self.n_rows, self.n_labels = codes.shape[0], len(tables.order)
-        self._sums, self._settler = LabelSums(codes, tables), settler
+        self._sums, self._comparator = LabelSums(codes, tables), comparator
         self._scale = tables.scale
-        self._band = tables.scale.band if settler.exact else 0
+        self._band = tables.scale.band if comparator.is_available else 0
         self._history = np.full((self.n_rows, self.n_labels), UNDECIDED, dtype=np.int8)
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
-        exactness = Exactness.EXACT if self._settler.exact else Exactness.APPROXIMATE
+        exactness = Exactness.EXACT if self._comparator.is_available else Exactness.APPROXIMATE
         return uniform_exactness(exactness, (len(rows),))
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
@@ -74,10 +74,10 @@ class NaiveWalk(Walk):
         distance = sums - cut
         signs = np.where(np.abs(distance) <= self._band, 0, np.sign(distance))
         signs = resolve_zero_factors(signs, zeros, -1, 1).astype(np.int8)
-        if self._settler.exact:
+        if self._comparator.is_available:
             for at in np.flatnonzero((signs == 0).any(axis=1)).tolist():
                 history = self._history[rows[at]]
-                signs[at] = self._settler.signs(int(rows[at]), j, history, threshold)
+                signs[at] = self._comparator.signs(int(rows[at]), j, history, threshold)
         return signs[:, 0], signs[:, 1]
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -88,9 +88,9 @@ class NaiveWalk(Walk):
         slack = np.where(np.abs(best) == INFINITE, 0, 2 * self._band)
         near = candidates & (certainty >= best - slack)
         chosen: IntArray = np.argmax(near, axis=1)
-        if self._settler.exact:
+        if self._comparator.is_available:
             contested = (near.sum(axis=1) > 1) & (np.abs(best[:, 0]) != INFINITE)
             for row in np.flatnonzero(contested).tolist():
                 labels = np.flatnonzero(near[row]).tolist()
-                chosen[row] = self._settler.most_certain(row, labels, self._history[row])
+                chosen[row] = self._comparator.most_certain(row, labels, self._history[row])
         return chosen

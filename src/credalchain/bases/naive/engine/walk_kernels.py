@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.compiler import lane_kernel, part
+from credalchain.bases.compiler import kernel_helper, lane_kernel
 from credalchain.bases.naive.engine.lanes import resolve_zeros
 from credalchain.bases.naive.engine.layout import INFINITE, STEP
 from credalchain.labels import ABSTAIN, UNDECIDED
@@ -22,7 +22,7 @@ from credalchain.labels import ABSTAIN, UNDECIDED
 _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
 
 
-@part
+@kernel_helper
 def _begin(
     scratch: NDArray[np.int64],
     sums: NDArray[np.int64],
@@ -41,7 +41,7 @@ def _begin(
         scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
 
 
-@part
+@kernel_helper
 def _correct(
     scratch: NDArray[np.int64],
     pairs: NDArray[np.int64],
@@ -71,7 +71,7 @@ def _correct(
     scratch[lane], scratch[lane + _ONE] = lower, upper
 
 
-@part
+@kernel_helper
 def _next_surprise(
     scratch: NDArray[np.int64],
     flip: NDArray[np.int64],
@@ -83,7 +83,7 @@ def _next_surprise(
 ) -> Any:
     """The first label from t on for which (sum ^ flip) >= least fails in one of its lanes.
 
-    Two labels at a time; after the last one there is room for another, see ``walk_chain``.
+    Two labels at a time; after the last one there is workspace for another, see ``walk_chain``.
     """
     while t < n_labels:
         at = np.uint64(2 * t)
@@ -99,14 +99,14 @@ def _next_surprise(
     return t
 
 
-@part
+@kernel_helper
 def _as_float(value: int, grain: float) -> float:
     if value == INFINITE:
         return math.inf
     return -math.inf if value == -INFINITE else value * grain
 
 
-@part
+@kernel_helper
 def _write(
     log_odds: NDArray[np.float64],
     strategy: int,
@@ -123,8 +123,8 @@ def _write(
             log_odds[strategy, row, j, 0] = lower * grain
             log_odds[strategy, row, j, 1] = upper * grain
         else:
-            lower = resolve_zeros(lower, zeros.room[2 * t])
-            upper = resolve_zeros(upper, zeros.room[2 * t + 1])
+            lower = resolve_zeros(lower, zeros.workspace[2 * t])
+            upper = resolve_zeros(upper, zeros.workspace[2 * t + 1])
             log_odds[strategy, row, j, 0] = _as_float(lower, grain)
             log_odds[strategy, row, j, 1] = _as_float(upper, grain)
 
@@ -155,7 +155,7 @@ class Guess(NamedTuple):
 
     ``added`` (values, strategies, width) is what these decisions add together. A label is decided
     as guessed where (sum ^ ``flip``) >= ``least`` in both its lanes; without that knowledge both
-    are (0, 0, 0), else as wide as the room to work in.
+    are (0, 0, 0), else as wide as the workspace to work in.
     """
 
     columns: NDArray[np.int8]
@@ -176,7 +176,7 @@ class Rule(NamedTuple):
     forced: NDArray[np.int8]
 
 
-class Room(NamedTuple):
+class Workspace(NamedTuple):
     """To work in: allocated in the kernel, it would take longer to compile than the walk."""
 
     sums: NDArray[np.int64]  # (width and STEP more,)
@@ -184,12 +184,12 @@ class Room(NamedTuple):
 
 
 class Zeros(NamedTuple):
-    """Zero factors of sums, pairs and guesses, and room for those of a row; pairs may be empty."""
+    """Zero factors of sums, pairs and guesses, and a workspace for a row; pairs may be empty."""
 
     sums: NDArray[np.int64]
     pairs: NDArray[np.int64]
     added: NDArray[np.int64]
-    room: NDArray[np.int64]
+    workspace: NDArray[np.int64]
 
 
 class Output(NamedTuple):
@@ -213,14 +213,14 @@ def walk_chain(
     zeros: Zeros | None,
     guess: Guess,
     rule: Rule,
-    room: Room,
+    workspace: Workspace,
     out: Output,
 ) -> bool:
     """Walk a chunk of rows for every strategy and s; whether any got stuck."""
     n_values, n_strategies, _ = guess.added.shape
     n_labels = rule.order.shape[0]
-    scratch, pairs = room.sums, tables.values
-    order, cuts, forced, none_open = rule.order, rule.cuts, rule.forced, room.none_open
+    scratch, pairs = workspace.sums, tables.values
+    order, cuts, forced, none_open = rule.order, rule.cuts, rule.forced, workspace.none_open
     labels, log_odds, stuck = out.labels, out.log_odds, out.stuck
     columns, flip, least = guess.columns, guess.flip, guess.least
     has_pairs = pairs.shape[1] > 0
@@ -245,7 +245,7 @@ def walk_chain(
                     continue
                 _begin(scratch, sums.values, row, guess.added, strategy, v)
                 if zeros is not None:
-                    _begin(zeros.room, zeros.sums, row, zeros.added, strategy, v)
+                    _begin(zeros.workspace, zeros.sums, row, zeros.added, strategy, v)
                 rule_row = row % forced.shape[0]
                 stop, n_open = n_labels, guessed_open
                 t: Any = np.int64(0)  # a bare 0 would compile what it is given to twice
@@ -260,8 +260,8 @@ def walk_chain(
                         break
                     lower, upper = scratch[2 * t], scratch[2 * t + 1]
                     if zeros is not None:
-                        lower = resolve_zeros(lower, zeros.room[2 * t])
-                        upper = resolve_zeros(upper, zeros.room[2 * t + 1])
+                        lower = resolve_zeros(lower, zeros.workspace[2 * t])
+                        upper = resolve_zeros(upper, zeros.workspace[2 * t + 1])
                     # no branches where answers are hard to foresee: 1, 0, or ABSTAIN, which is -1
                     above, below = cuts[t] + band, cuts[t] - band
                     one, zero = lower > above, upper < below
@@ -281,7 +281,7 @@ def walk_chain(
                             _correct(scratch, pairs, v, t, column, guessed)
                             if zeros is not None:  # noqa: SIM102 - numba looks at this alone
                                 if zeros.pairs.shape[0] > 0:
-                                    _correct(zeros.room, zeros.pairs, v, t, column, guessed)
+                                    _correct(zeros.workspace, zeros.pairs, v, t, column, guessed)
                     t += 1
                 if wants_log_odds:
                     _write(log_odds, strategy, at, order, scratch, zeros, out.grain)

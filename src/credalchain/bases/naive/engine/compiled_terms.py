@@ -13,23 +13,23 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.naive.engine import evidence_kernels as kernels
+from credalchain.bases.naive.engine import term_kernels as kernels
 from credalchain.bases.naive.engine.layout import (
     LANES,
     ZERO_ABOVE,
     ZERO_BELOW,
+    FixedPoint,
     FixedTable,
     FloatArray,
     IntArray,
     KeptTable,
     Layout,
     Observations,
-    Part,
-    Scale,
     SValues,
+    TableSlice,
     aligned,
 )
-from credalchain.bases.threads import for_each_chunk
+from credalchain.bases.threads import for_each_range
 
 _CELLS_AT_ONCE = 2**18
 _CELLS_WORTH_A_THREAD = 2**16
@@ -40,9 +40,9 @@ _NUMBERS_IN_CACHE = 2**17  # 64-bit numbers: half of a second-level cache
 
 
 class LogBounds(NamedTuple):
-    """Of every triple, (triples, 2 * values of s): as evidence for class 1, and for class 0.
+    """Logarithms of the bounds of every triple, (triples, 2 * values of s).
 
-    A table holds ``one`` of the evidence for class 1 less ``zero`` of that for class 0.
+    A table holds ``one`` of the triple for class 1 less ``zero`` of that for class 0.
     """
 
     one: IntArray
@@ -50,7 +50,7 @@ class LogBounds(NamedTuple):
 
 
 class Triples(NamedTuple):
-    """Evidence about the labels from position ``first`` of the order on.
+    """What the terms of the labels from position ``first`` of the order on are made of.
 
     ``numbers`` (labels, 2, observations) are positions in ``triples`` (triples, 3), which holds
     n, D and K; number 0 says nothing.
@@ -60,31 +60,36 @@ class Triples(NamedTuple):
     numbers: NDArray[np.int32]
     triples: IntArray
 
-    def logarithms(self, at: SValues, scale: Scale) -> LogBounds:
+    def logarithms(self, s_values: SValues, scale: FixedPoint) -> LogBounds:
         """Of the bounds, as integers; 0 for a bound of 0, which is a zero factor."""
-        bounds = self._bounds(at)
-        bare = bounds[:, : at.n_bare]
-        bare[bare == 0] = 1.0
+        bounds = self._bounds(s_values)
+        may_be_zero = bounds[:, : s_values.n_without_epsilon]
+        may_be_zero[may_be_zero == 0] = 1.0
         np.log(bounds, out=bounds)
         bounds *= scale.unit
         logs = np.rint(bounds, out=bounds).astype(np.int64).reshape(len(self.triples), -1)
         logs[0] = 0
         return LogBounds(logs, logs)
 
-    def zero_factors(self, at: SValues) -> LogBounds | None:
+    def zero_factors(self, s_values: SValues) -> LogBounds | None:
         """Bounds of 0, which only values without epsilon have; None if there is none."""
-        bare = SValues(at.values[: at.n_bare], at.epsilons[: at.n_bare], at.n_bare)
-        zeros = self._bounds(bare).reshape(len(self.triples), -1) == 0
+        n = s_values.n_without_epsilon
+        zeros = (
+            self._bounds(SValues(s_values.values[:n], s_values.epsilons[:n], n)).reshape(
+                len(self.triples), -1
+            )
+            == 0
+        )
         zeros[0] = False
         return LogBounds(zeros * ZERO_ABOVE, zeros * -ZERO_BELOW) if zeros.any() else None
 
-    def _bounds(self, at: SValues) -> FloatArray:
-        bounds = np.empty((len(self.triples), len(at.values), 2))
-        kernels.bound_triples(self.triples, at.values, at.epsilons, bounds)
+    def _bounds(self, s_values: SValues) -> FloatArray:
+        bounds = np.empty((len(self.triples), len(s_values.values), 2))
+        kernels.bound_triples(self.triples, s_values.values, s_values.epsilons, bounds)
         return bounds
 
 
-class CompiledEvidence:
+class CompiledTerms:
     """What observations add to every label: ``n_cells`` for both classes.
 
     With ``reuse`` the triples that were found are kept.
@@ -93,7 +98,7 @@ class CompiledEvidence:
     def __init__(
         self,
         observations: Observations,
-        scale: Scale,
+        scale: FixedPoint,
         n_cells: int,
         *,
         reuse: bool,
@@ -106,17 +111,17 @@ class CompiledEvidence:
         self._group_size = _UNIT * max(1, _CELLS_AT_ONCE // (_UNIT * cells_a_label))
         self._found: dict[tuple[int, int], Triples] = {}
 
-    def streamed(self, at: SValues) -> "StreamedTable":
+    def streamed(self, s_values: SValues) -> "StreamedTable":
         """A table of features that is never whole."""
-        return StreamedTable(self, at, has_zeros=at.n_bare > 0)
+        return StreamedTable(self, s_values, has_zeros=s_values.n_without_epsilon > 0)
 
-    def whole(self, at: SValues, layout: Layout) -> KeptTable:
+    def whole(self, s_values: SValues, layout: Layout) -> KeptTable:
         """A table for values that are all with epsilon or all without."""
         values, zeros = TileRows(self.observations, layout), None
-        tables = [values.room(layout.n_tiles)]
-        if at.n_bare:
+        tables = [values.allocate(layout.n_tiles)]
+        if s_values.n_without_epsilon:
             zeros = TileRows(self.observations, layout)
-            tables.append(zeros.room(layout.n_tiles))
+            tables.append(zeros.allocate(layout.n_tiles))
         for table in tables:  # lanes of padding may be computed with
             n_lanes = layout.n_labels * layout.run - (layout.n_tiles - 1) * layout.tile_lanes
             table[-1:, :, n_lanes:] = 0
@@ -124,45 +129,45 @@ class CompiledEvidence:
 
         def run(first: int, stop: int) -> None:
             found = self._find(first, stop)
-            values.fill(found, found.logarithms(at, self.scale), tables[0])
+            values.fill(found, found.logarithms(s_values, self.scale), tables[0])
             if zeros is not None:
-                factors = found.zero_factors(at)
+                factors = found.zero_factors(s_values)
                 any_zeros.append(factors is not None)
                 zeros.fill(found, factors, tables[1])
 
         n_labels = len(self.observations.order)
-        for_each_chunk(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
+        for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
         if zeros is None or not any(any_zeros):
             return KeptTable(FixedTable(values.start), FixedTable(tables[0]), has_zeros=False)
         start, rows = FixedTable(values.start, zeros.start), FixedTable(tables[0], tables[1])
         return KeptTable(start, rows, has_zeros=True)
 
     def forward_pairs(
-        self, at: SValues, shape: tuple[int, ...], widest: int, *, filled: bool
+        self, s_values: SValues, shape: tuple[int, ...], widest: int, *, filled: bool
     ) -> FixedTable:
         """What labels add to those after them as 0 and as 1, and, in column ``widest``, left open.
 
         ``filled``: nobody looks at other cells, so they need not be 0.
         """
         values = aligned(shape, zeros=not filled)
-        zeros = aligned((at.n_bare, *shape[1:]))
+        zeros = aligned((s_values.n_without_epsilon, *shape[1:]))
         any_zeros: list[bool] = []
 
         def run(first: int, stop: int) -> None:
             found = self._find(first, stop)
-            logs = found.logarithms(at, self.scale)
+            logs = found.logarithms(s_values, self.scale)
             kernels.fill_pairs(found.numbers, first, *logs, widest, values)
-            factors = found.zero_factors(at) if at.n_bare else None
+            factors = found.zero_factors(s_values) if s_values.n_without_epsilon else None
             if factors is not None:
                 kernels.fill_pairs(found.numbers, first, *factors, -1, zeros)
                 any_zeros.append(True)
 
         n_labels = len(self.observations.order)
-        for_each_chunk(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
+        for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
         if not any_zeros:
             return FixedTable(values)
         if widest >= 0:
-            kernels.widest_with_zeros(values[: at.n_bare], zeros, widest)
+            kernels.widest_with_zeros(values[: s_values.n_without_epsilon], zeros, widest)
         return FixedTable(values, zeros)
 
     def groups(self) -> Iterator[Triples]:
@@ -209,28 +214,34 @@ class StreamedTable(NamedTuple):
     So a part is still in the cache when its rows are added up.
     """
 
-    evidence: CompiledEvidence
-    at: SValues
+    terms: CompiledTerms
+    s_values: SValues
     has_zeros: bool
 
-    def parts(self, *, zeros: bool) -> Iterator[Part]:
+    def parts(self, *, zeros: bool) -> Iterator[TableSlice]:
         """Log-odds, or zero factors."""
-        observations, scale, at = self.evidence.observations, self.evidence.scale, self.at
+        observations, s_values = self.terms.observations, self.s_values
         if zeros and not self.has_zeros:
             return
-        layout = Layout.of(at.n_bare if zeros else len(at.values), len(observations.order))
+        layout = Layout.of(
+            s_values.n_without_epsilon if zeros else len(s_values.values), len(observations.order)
+        )
         tiles = TileRows(observations, layout)
         size = max(1, _NUMBERS_IN_CACHE // max(1, observations.n_rows * layout.tile_lanes))
-        room = tiles.room(min(size, layout.n_tiles))
-        for found in self.evidence.groups():
-            logs = found.zero_factors(at) if zeros else found.logarithms(at, scale)
+        room = tiles.allocate(min(size, layout.n_tiles))
+        for found in self.terms.groups():
+            logs = (
+                found.zero_factors(s_values)
+                if zeros
+                else found.logarithms(s_values, self.terms.scale)
+            )
             tiles.fill_start(found, logs)
             first = found.first // layout.tile_labels
             stop = first - (-len(found.numbers) // layout.tile_labels)
             for tile in range(first, stop, size):
                 table = room[: stop - tile]
                 tiles.fill_rows(found, logs, table, tile)
-                yield Part(tiles.start, table, tile)
+                yield TableSlice(tiles.start, table, tile)
 
 
 class TileRows:
@@ -240,8 +251,8 @@ class TileRows:
         self._observations, self._layout = observations, layout
         self.start = aligned((layout.n_tiles, layout.tile_lanes))
 
-    def room(self, n_tiles: int) -> IntArray:
-        """For the rows of so many tiles, not filled yet."""
+    def allocate(self, n_tiles: int) -> IntArray:
+        """Memory for the rows of so many tiles, not filled yet."""
         shape = (n_tiles, self._observations.n_rows, self._layout.tile_lanes)
         return aligned(shape, zeros=False)
 

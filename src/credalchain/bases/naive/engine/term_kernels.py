@@ -13,7 +13,7 @@ label is such a run again. So tables are filled without gathers.
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.compiler import kernel, lane_kernel, part
+from credalchain.bases.compiler import kernel, kernel_helper, lane_kernel
 from credalchain.bases.naive.engine.lanes import resolve_zeros
 from credalchain.bases.naive.engine.layout import ABOVE_MASK, NEVER_SEEN, SAYS_NOTHING
 from credalchain.bases.naive.formulas import idm_bounds
@@ -103,7 +103,7 @@ def number_triples(
     return found
 
 
-_bounds = part(idm_bounds)
+_bounds = kernel_helper(idm_bounds)
 
 
 @kernel
@@ -205,7 +205,7 @@ def add_zero_codes(
 ) -> None:
     """Add to ``start`` (labels, lanes of a label) what the first ``n_zero_codes`` observations say.
 
-    A sum of differences of logarithms: each class apart, and equal evidence together. ``hits``
+    A sum of differences of logarithms: each class apart, and equal triples together. ``hits``
     (triples,) are 0 on entry and on return.
     """
     for g in range(numbers.shape[0]):
@@ -227,7 +227,7 @@ def add_zero_codes(
                         start[first + g, lane + 1] -= times * zero[number, lane]
 
 
-@part
+@kernel_helper
 def _undefined(zeros: int) -> bool:
     """0/0: zero factors above and below."""
     return (zeros & ABOVE_MASK) > 0 and zeros > ABOVE_MASK
