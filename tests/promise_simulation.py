@@ -21,12 +21,12 @@ from credalchain import (
 )
 from credalchain.datasets import load
 from credalchain.promises.calibration import caution_values
-from credalchain.promises.risks import RISKS, counting_rows, own_risk
+from credalchain.promises.risks import RISKS, evaluable_rows, own_risk
 from credalchain.promises.selection import (
-    Finding,
+    LossSums,
     Promise,
-    Tally,
-    first_value,
+    TestedPromise,
+    first_tested_value,
     kept_values,
     plan_test,
 )
@@ -84,12 +84,12 @@ def counts(promise, truth, path):
     """Bad and all, (V, n) each, of the rows that count."""
     if promise.label is not None:
         at = slice(promise.label, promise.label + 1)
-        bad, every = promise.risk.count_labels(truth[:, at], path[:, :, at])
+        bad, every = promise.risk.label_losses(truth[:, at], path[:, :, at])
         return bad[..., 0].astype(np.float32), every[..., 0].astype(np.float32)
-    bad, every = promise.risk.count_rows(truth, path)
+    bad, every = promise.risk.row_losses(truth, path)
     bad = np.asarray(bad, np.float32)
     every = np.ones_like(bad) if every is None else np.asarray(every, np.float32)
-    others = np.delete(np.arange(len(truth)), counting_rows(promise.risk, truth))
+    others = np.delete(np.arange(len(truth)), evaluable_rows(promise.risk, truth))
     bad[:, others] = every[:, others] = 0.0
     return bad, every
 
@@ -100,17 +100,17 @@ def choose(pool, promise):
     is_label = promise.label is not None
     counting = every if is_label else np.zeros_like(every)
     if not is_label:
-        counting[:, counting_rows(promise.risk, pool.truth)] = 1.0
+        counting[:, evaluable_rows(promise.risk, pool.truth)] = 1.0
     losses = bad
     if not is_label and promise.is_ratio:
         losses = bad - promise.level * (every - 1)
-    if promise.confidence is None and not promise.risk.falls:
+    if promise.confidence is None and not promise.risk.is_monotone:
         losses = np.maximum.accumulate(losses[::-1])[::-1]
     answered = (pool.path != -1).mean(axis=2).astype(np.float32)
     if is_label:
         answered = (pool.path[:, :, promise.label] != -1).astype(np.float32)
     growth = None
-    if promise.confidence is not None and not promise.counts_rows:
+    if promise.confidence is not None and not promise.is_binomial:
         stakes = STAKES[:, None, None] / (1 - promise.level)
         growth = (np.log1p(stakes * (promise.level - losses)) * counting).astype(np.float32)
     sums = []
@@ -121,9 +121,9 @@ def choose(pool, promise):
     for split in range(SPLITS):
         pilot, rest = (_tally(part, split) for part in sums)
         plan = plan_test(promise, pilot, N_CALIBRATION - N_PILOT)
-        start = first_value([Finding(promise, pilot, plan)], sums[0][-1][:, split])
+        start = first_tested_value([TestedPromise(promise, pilot, plan)], sums[0][-1][:, split])
         found = rest if promise.needs_pilot else pilot + rest
-        kept = np.flatnonzero(kept_values([Finding(promise, found, plan)], start))
+        kept = np.flatnonzero(kept_values([TestedPromise(promise, found, plan)], start))
         chosen[split] = kept[0] if len(kept) else -1
     return chosen
 
@@ -131,7 +131,7 @@ def choose(pool, promise):
 def _tally(sums, split):
     *parts, growth, _ = sums
     parts = [part[:, split].astype(np.float64) for part in parts]
-    return Tally(*parts, None if growth is None else growth[:, :, split].astype(np.float64))
+    return LossSums(*parts, None if growth is None else growth[:, :, split].astype(np.float64))
 
 
 @dataclass(frozen=True)

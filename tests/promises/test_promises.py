@@ -28,9 +28,9 @@ from credalchain import (
 )
 from credalchain.labels import as_labels
 from credalchain.plotting import plot_promise_curve
-from credalchain.promises.calibration import HeldOut, judge
+from credalchain.promises.calibration import CalibrationRows, evaluate_promises
 from credalchain.promises.risks import RISKS
-from credalchain.promises.selection import Promise, no_rows, tally
+from credalchain.promises.selection import Promise, empty_loss_sums, sum_losses
 from credalchain.promises.statistics import (
     STAKES,
     bets_below,
@@ -249,20 +249,20 @@ def test_tests_are_planned_by_other_rows_and_literally_so():
     values, level = np.linspace(0, 3, 31), 0.2
     X, Y = draw(rng, 300)
     promise = Promise(RISKS["selective_error"], level, 0.9)
-    held = HeldOut(Score(), X, Y, values, np.arange(300) < 60)
-    judged = judge(held, [promise])
+    held = CalibrationRows(Score(), X, Y, values, np.arange(300) < 60)
+    judged = evaluate_promises(held, [promise])
     path = Score().predict_path(X, values)
     wrong = ((path != -1) & (path != Y)).mean(axis=2)
     gain = level * (path != -1).mean(axis=2) - wrong  # of a bet of 1
     growth = np.array([np.log1p(stake / (1 - level) * gain) for stake in STAKES])
     pilot, rest = growth[:, :, :60].sum(axis=2), growth[:, :, 60:].sum(axis=2)
     stake = pilot.argmax(axis=0)
-    (finding,) = judged.findings
-    np.testing.assert_array_equal(finding.plan.stake, stake)
+    (tested_promise,) = judged.tested
+    np.testing.assert_array_equal(tested_promise.plan.stake, stake)
     p = np.minimum(np.exp(-rest[stake, np.arange(31)]), 1.0)
     bound = hoeffding_bentkus_p_value((level - gain[:, 60:]).mean(axis=1), 240, level)
-    p = np.where(finding.plan.bets, p, bound)
-    assert finding.plan.bets.any()
+    p = np.where(tested_promise.plan.bets, p, bound)
+    assert tested_promise.plan.bets.any()
     won = pilot.max(axis=0)
     at = max(at for at in range(31) if won[at] >= 0.7 * won.max() and gain[at, :60].any())
     kept = set()
@@ -669,13 +669,13 @@ def test_chunks_of_rows_add_up(seed):
     path = rng.integers(-1, 2, (5, 30, 3)).astype(np.int8)
     risk = RISKS[rng.choice(list(RISKS))]
     promise = Promise(risk, 0.2, rng.choice([None, 0.9]), rng.choice([None, 1]))
-    whole = tally(promise, truth, path, False)
+    whole = sum_losses(promise, truth, path, False)
     parts = [
-        tally(promise, truth[rows], path[:, rows], False)
+        sum_losses(promise, truth[rows], path[:, rows], False)
         for rows in np.split(np.arange(30), [7, 8, 20])
     ]
     for one, other in zip(
-        vars(whole).values(), vars(sum(parts, no_rows(promise, 5))).values(), strict=True
+        vars(whole).values(), vars(sum(parts, empty_loss_sums(promise, 5))).values(), strict=True
     ):
         assert (one is None) == (other is None)
         if one is not None:

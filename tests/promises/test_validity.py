@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from credalchain.promises.calibration import HeldOut, judge
+from credalchain.promises.calibration import CalibrationRows, evaluate_promises
 from credalchain.promises.risks import RISKS
 from credalchain.promises.selection import Promise
 from promise_simulation import (
@@ -55,8 +55,10 @@ def test_the_simulation_chooses_as_the_library_does():
         for split in range(2):
             rows = pool.drawn[split]
             is_pilot = np.arange(len(rows)) < N_PILOT
-            held = HeldOut(pool.estimator, pool.X[rows], pool.truth[rows], pool.values, is_pilot)
-            (kept,) = judge(held, [promise]).kept.values()
+            held = CalibrationRows(
+                pool.estimator, pool.X[rows], pool.truth[rows], pool.values, is_pilot
+            )
+            (kept,) = evaluate_promises(held, [promise]).kept.values()
             expected = np.flatnonzero(kept)[0] if kept.any() else -1
             assert chosen[split] == expected, promise
 

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from credalchain.bases.protocol import Labels, Rows
 from credalchain.labels import MISSING
-from credalchain.persistence.checks import Description, ModelFileError, names, whole
+from credalchain.persistence.checks import Description, ModelFileError, checked_int, checked_names
 from credalchain.preprocessing import Categories, keys_of, learn_categories, named_columns
 from credalchain.progress import track
 
@@ -96,15 +96,15 @@ class TableEncoder:
     @classmethod
     def restore(cls, description: Any, *, one_hot: bool) -> tuple["TableEncoder", int]:
         """The same from a model file, and how many columns of numbers there will be."""
-        n = whole(description["n_columns"], "n_columns", at_least=1)
+        n = checked_int(description["n_columns"], "n_columns", at_least=1)
         if n > _MOST_COLUMNS:
             raise ModelFileError(f"n_columns must be at most {_MOST_COLUMNS}, got {n}")
         words: dict[int, Categories] = {}
         for place, keys in description["words"].items():
             if not (place.isdecimal() and int(place) < n) or len(set(keys)) < len(keys) or not keys:
                 raise ModelFileError("the categories of a column must be different, of a column")
-            words[int(place)] = Categories(np.array(names(keys, len(keys), "categories")))
-        empty = tuple(whole(i, "empty") for i in description["empty"])
+            words[int(place)] = Categories(np.array(checked_names(keys, len(keys), "categories")))
+        empty = tuple(checked_int(i, "empty") for i in description["empty"])
         if len(set(empty)) < len(empty) or any(i >= n or i in words for i in empty):
             raise ModelFileError(f"empty must be different columns without categories, got {empty}")
         more = sum(len(one.keys) - 1 for one in words.values()) if one_hot else 0

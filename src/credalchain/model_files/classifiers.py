@@ -1,7 +1,6 @@
 """Classifiers as a description and arrays: parameters, names, and the models of their bases."""
 
 import re
-from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
@@ -27,11 +26,13 @@ from credalchain.persistence.checks import (
     Arrays,
     Description,
     ModelFileError,
-    array,
+    arrays_with_prefix,
     as_json,
-    names,
-    permutation,
-    whole,
+    checked_array,
+    checked_int,
+    checked_names,
+    checked_permutation,
+    refuse_other_arrays,
 )
 from credalchain.strategies import STRATEGIES, Strategy
 from credalchain.validation import check_n_jobs, check_whole
@@ -178,7 +179,9 @@ def restore(description: Description, arrays: Arrays) -> Any:
     base, model, n_features = _restore_model(description, rest)
     classifier = _restore_classifier(description, {"base": base}, model, n_features)
     if classifier.order_ is not None:
-        classifier.order_ = permutation(array(orders, "order", "iu"), model.n_labels)
+        classifier.order_ = checked_permutation(
+            checked_array(orders, "order", "iu"), model.n_labels
+        )
     return classifier
 
 
@@ -203,30 +206,19 @@ def _restore_model(description: Description, arrays: Arrays) -> tuple[Any, Any, 
     if kind not in BASES:
         raise ModelFileError(f"unknown base {description['base']!r}")
     codec = BASES[kind].codec
-    _refuse_others(arrays, codec.ARRAYS)
+    refuse_other_arrays(arrays, codec.ARRAYS)
     base, model, n_features = codec.restore(description, arrays)
     return base, model, n_features
 
 
-def _refuse_others(arrays: Arrays, known: Sequence[str]) -> None:
-    others = sorted(set(arrays) - set(known))
-    if others:
-        raise ModelFileError(f"it holds other things: {', '.join(others)}")
-
-
 def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
-    restored = []
-    for place, content in enumerate(description["models"]):
-        prefix = f"{place}."
-        own_arrays = {
-            name.removeprefix(prefix): values
-            for name, values in arrays.items()
-            if name.startswith(prefix)
-        }
-        restored.append(_restore_model(content, own_arrays))
+    restored = [
+        _restore_model(content, arrays_with_prefix(arrays, f"{place}."))
+        for place, content in enumerate(description["models"])
+    ]
     places = [str(place) for place in range(len(restored))]
     own = [name for name in arrays if name.partition(".")[0] in places]
-    _refuse_others(arrays, ("orders", *own))
+    refuse_other_arrays(arrays, ("orders", *own))
     base, first, n_features = restored[0]
     shapes = {(model.n_labels, p) for _, model, p in restored}
     reads = [
@@ -235,11 +227,13 @@ def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
     ]
     if len(shapes) > 1 or any(one != reads[0] for one in reads):
         raise ModelFileError("the chains of an ensemble must have the same labels and features")
-    orders = array(arrays, "orders", "iu", ndim=2)
+    orders = checked_array(arrays, "orders", "iu", ndim=2)
     chains = description["chains"]
-    if len(chains) != len(orders) or not all(whole(at, "chains") < len(restored) for at in chains):
+    if len(chains) != len(orders) or not all(
+        checked_int(at, "chains") < len(restored) for at in chains
+    ):
         raise ModelFileError("every chain of an ensemble needs an order and a model")
-    checked = np.array([permutation(order, first.n_labels) for order in orders])
+    checked = np.array([checked_permutation(order, first.n_labels) for order in orders])
     model = EnsembleModel([restored[at][1] for at in chains], checked)
     ensemble = _restore_classifier(description, {"base": base}, model, n_features)
     check_whole("n_chains", ensemble.n_chains)
@@ -251,15 +245,15 @@ def _restore_classifier(
 ) -> Any:
     """``unfitted`` are the parameters that were described with the model."""
     cls = _classifier_class(description["classifier"], model)
-    n_features = whole(description["n_features"], "n_features", at_least=1)
+    n_features = checked_int(description["n_features"], "n_features", at_least=1)
     if n_features != counted:
         raise ModelFileError(f"{n_features} features are declared and {counted} were learned")
-    n_labels = whole(model.n_labels, "the number of labels", at_least=1)
-    label_names = names(description["label_names"], n_labels, "label_names")
+    n_labels = checked_int(model.n_labels, "the number of labels", at_least=1)
+    label_names = checked_names(description["label_names"], n_labels, "label_names")
     parameters = {**description["parameters"], **unfitted}
     classifier = cls.from_model(model, n_features=n_features, label_names=label_names, **parameters)
     if description["feature_names"] is not None:
-        columns = names(description["feature_names"], n_features, "feature_names")
+        columns = checked_names(description["feature_names"], n_features, "feature_names")
         classifier.feature_names_in_ = np.array(columns, dtype=object)
         _name_columns(model, classifier.feature_names_in_)
     if description["classes"] is not None:

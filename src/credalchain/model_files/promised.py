@@ -12,7 +12,15 @@ from sklearn.base import clone
 from credalchain._version import __version__
 from credalchain.model_files import classifiers
 from credalchain.persistence.archive import FORMAT, SCHEMA
-from credalchain.persistence.checks import Arrays, Description, ModelFileError, as_json, whole
+from credalchain.persistence.checks import (
+    Arrays,
+    Description,
+    ModelFileError,
+    arrays_with_prefix,
+    as_json,
+    checked_int,
+    refuse_other_arrays,
+)
 from credalchain.promises.agreement import AgreeingClassifiers
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.reading import label_place, read_promises
@@ -131,34 +139,26 @@ def restore(description: Description, arrays: Arrays) -> Any:
 def _restore_all(descriptions: Any, arrays: Arrays) -> list[Any]:
     if not isinstance(descriptions, list) or not 1 <= len(descriptions) <= _MOST_MODELS:
         raise ModelFileError("estimators must be several models")
-    known = {f"{place}." for place in range(len(descriptions))}
-    others = [name for name in arrays if name.partition(".")[0] + "." not in known]
-    if others:
-        raise ModelFileError(f"it holds other things: {', '.join(sorted(others))}")
-    restored = []
-    for place, description in enumerate(descriptions):
-        prefix = f"{place}."
-        own = {
-            name.removeprefix(prefix): values
-            for name, values in arrays.items()
-            if name.startswith(prefix)
-        }
-        restored.append(classifiers.restore(description, own))
-    return restored
+    places = {str(place) for place in range(len(descriptions))}
+    refuse_other_arrays(arrays, [name for name in arrays if name.partition(".")[0] in places])
+    return [
+        classifiers.restore(description, arrays_with_prefix(arrays, f"{place}."))
+        for place, description in enumerate(descriptions)
+    ]
 
 
 def _restore_report(report: Any, names: list[str]) -> PromiseReport:
     results = []
     for one in report["promises"]:
         numbers = [one["level"], one["estimate"], one["completeness"], *one["interval"]]
-        numbers.append(one["left_open"])
+        numbers.append(one["upper_bound"])
         optional = [one["confidence"], one["value"]]
         sound = all(map(_is_number, numbers)) and len(one["interval"]) == 2
         sound &= all(value is None or _is_number(value) for value in optional)
         sound &= one["risk"] in RISKS and (one["label"] is None or one["label"] in names)
         if not sound or not isinstance(one["reason"], str):
             raise ModelFileError(f"a promise is not sound: {one!r}")
-        whole(one["n_rows"], "n_rows")
+        checked_int(one["n_rows"], "n_rows")
         results.append(PromiseResult(**{**one, "interval": tuple(one["interval"])}))
     sound = report["method"] in GUARANTEES and isinstance(report["parameter"], str)
     sound &= report["confidence"] is None or _is_number(report["confidence"])
@@ -166,7 +166,7 @@ def _restore_report(report: Any, names: list[str]) -> PromiseReport:
     if not sound or not all(name in names for name in report["not_promised"]):
         raise ModelFileError("the report of a promise is not sound")
     for name in ("n_rows", "n_incomplete"):
-        whole(report[name], name)
+        checked_int(report[name], name)
     lists = {"promises": tuple(results), "not_promised": tuple(report["not_promised"])}
     return PromiseReport(**{**report, **lists})
 

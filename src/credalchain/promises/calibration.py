@@ -14,14 +14,14 @@ from credalchain.model_selection import unwrap
 from credalchain.promises.reading import PILOT, check_rows
 from credalchain.promises.risks import Labels
 from credalchain.promises.selection import (
-    Finding,
+    LossSums,
     Promise,
-    Tally,
-    first_value,
+    TestedPromise,
+    empty_loss_sums,
+    first_tested_value,
     kept_values,
-    no_rows,
     plan_test,
-    tally,
+    sum_losses,
 )
 from credalchain.validation import check_s
 
@@ -39,7 +39,7 @@ _REWARDS = np.concatenate(  # most labels are withdrawn around 1
 _MOST_CELLS = 2**24  # of a path of predictions
 
 
-class HeldOut(NamedTuple):
+class CalibrationRows(NamedTuple):
     """A fitted estimator, rows that it was not fitted on, and values of its caution.
 
     ``is_pilot`` (n,) marks the rows that say how the others are tested.
@@ -60,14 +60,14 @@ def _number_training_rows(estimator: Any, rows: NDArray[np.int64]) -> None:
         model.row_numbers = rows
 
 
-class Judged(NamedTuple):
+class CalibrationResult(NamedTuple):
     """What rows held out say.
 
     ``kept`` says for each label (None: whole rows) at which values its promises are kept, (V,);
     ``answered`` (V, m) which share of each label is answered.
     """
 
-    findings: list[Finding]
+    tested: list[TestedPromise]
     kept: dict[int | None, NDArray[np.bool_]]
     answered: FloatArray
 
@@ -82,7 +82,7 @@ def hold_out(
     share: Any,
     values: Any,
     random_state: Any,
-) -> HeldOut:
+) -> CalibrationRows:
     """Fit to some of the rows and hold out a share of them, chosen at random.
 
     ``share`` may be "prefit": all rows are held out, and the estimator is fitted already.
@@ -108,32 +108,34 @@ def hold_out(
     is_pilot = np.zeros(len(truth), dtype=bool)
     is_pilot[rng.permutation(len(truth))[: int(PILOT * len(truth))]] = True
     chosen = caution_values(estimator, values)
-    return HeldOut(estimator, take_rows(X, rows), truth, chosen, is_pilot)
+    return CalibrationRows(estimator, take_rows(X, rows), truth, chosen, is_pilot)
 
 
-def judge(held: HeldOut, promises: list[Promise], *, together: bool = True) -> Judged:
+def evaluate_promises(
+    held: CalibrationRows, promises: list[Promise], *, together: bool = True
+) -> CalibrationResult:
     """Which values keep the promises: those about one label (or about rows) together.
 
     Or each by itself; then ``kept`` has their places as keys.
     """
-    pilot, pilot_answered = tallies_along(held, np.flatnonzero(held.is_pilot), promises)
-    rest, rest_answered = tallies_along(held, np.flatnonzero(~held.is_pilot), promises)
+    pilot, pilot_answered = loss_sums_along(held, np.flatnonzero(held.is_pilot), promises)
+    rest, rest_answered = loss_sums_along(held, np.flatnonzero(~held.is_pilot), promises)
     n_rest = int((~held.is_pilot).sum())
     plans = [plan_test(one, few, n_rest) for one, few in zip(promises, pilot, strict=True)]
     groups = by_label(promises) if together else {at: [at] for at in range(len(promises))}
-    findings: dict[int, Finding] = {}
+    tested: dict[int, TestedPromise] = {}
     kept: dict[int | None, NDArray[np.bool_]] = {}
     for key, places in groups.items():
-        few = [Finding(promises[at], pilot[at], plans[at]) for at in places]
+        few = [TestedPromise(promises[at], pilot[at], plans[at]) for at in places]
         columns = columns_of(promises[places[0]].label)
-        start = first_value(few, pilot_answered[:, columns].sum(axis=1))
+        start = first_tested_value(few, pilot_answered[:, columns].sum(axis=1))
         has_pilot = any(promises[at].needs_pilot for at in places)
         for at in places:
             found = rest[at] if has_pilot else pilot[at] + rest[at]
-            findings[at] = Finding(promises[at], found, plans[at])
-        kept[key] = kept_values([findings[at] for at in places], start)
+            tested[at] = TestedPromise(promises[at], found, plans[at])
+        kept[key] = kept_values([tested[at] for at in places], start)
     share = (pilot_answered + rest_answered) / max(len(held.truth), 1)
-    return Judged([findings[at] for at in range(len(promises))], kept, share)
+    return CalibrationResult([tested[at] for at in range(len(promises))], kept, share)
 
 
 def by_label(promises: list[Promise]) -> dict[int | None, list[int]]:
@@ -182,19 +184,19 @@ def answers_along(estimator: Any, X: Any, values: Any) -> Labels:
     return np.asarray(final.predict_path(Z, values))
 
 
-def tallies_along(
-    held: HeldOut, chosen: NDArray[np.int64], promises: list[Promise]
-) -> tuple[list[Tally], FloatArray]:
+def loss_sums_along(
+    held: CalibrationRows, chosen: NDArray[np.int64], promises: list[Promise]
+) -> tuple[list[LossSums], FloatArray]:
     """Losses of chosen rows at every value, and how many answer each label, (V, m)."""
     n_values, m = len(held.values), held.truth.shape[1]
     nested = bool(unwrap(held.estimator)[0].nested_)
-    found = [no_rows(promise, n_values) for promise in promises]
+    found = [empty_loss_sums(promise, n_values) for promise in promises]
     answered = np.zeros((n_values, m))
     at_once = max(1, _MOST_CELLS // (n_values * m))
     for first in range(0, len(chosen), at_once):
         rows = chosen[first : first + at_once]
         path = answers_along(held.estimator, take_rows(held.X, rows), held.values)
         for at, promise in enumerate(promises):
-            found[at] += tally(promise, held.truth[rows], path, nested)
+            found[at] += sum_losses(promise, held.truth[rows], path, nested)
         answered += (path != ABSTAIN).sum(axis=1)
     return found, answered

@@ -7,11 +7,11 @@ from numpy.typing import NDArray
 
 from credalchain.labels import MISSING
 from credalchain.model_selection import unwrap
-from credalchain.promises.calibration import Judged, caution_values, columns_of
+from credalchain.promises.calibration import CalibrationResult, caution_values, columns_of
 from credalchain.promises.reading import PILOT
 from credalchain.promises.report import PromiseReport, PromiseResult
 from credalchain.promises.risks import Labels
-from credalchain.promises.selection import Finding, interval, nearest_to_kept, passes
+from credalchain.promises.selection import TestedPromise, interval, nearest_to_kept, passes
 from credalchain.promises.statistics import rows_to_show
 
 FloatArray = NDArray[np.float64]
@@ -19,7 +19,7 @@ FloatArray = NDArray[np.float64]
 
 def choose(
     estimator: Any,
-    judged: Judged,
+    judged: CalibrationResult,
     truth: Labels,
     *,
     values: Any,
@@ -38,16 +38,18 @@ def choose(
         places[columns_of(label)] = bold[0] if len(bold) else -1
         chosen[columns_of(label)] = grid[bold[0]] if len(bold) else np.nan
     results = []
-    for finding in judged.findings:
-        columns = columns_of(finding.promise.label)
+    for tested_promise in judged.tested:
+        columns = columns_of(tested_promise.promise.label)
         completeness = judged.answered[:, columns].mean(axis=1)
         at = int(places[columns][0])
-        name = None if finding.promise.label is None else names[finding.promise.label]
+        name = None if tested_promise.promise.label is None else names[tested_promise.promise.label]
         if at >= 0:
-            doubt = 0.05 / len(judged.findings)
-            results.append(_kept(finding, name, grid, completeness, at, doubt))
+            alpha = 0.05 / len(judged.tested)
+            results.append(_kept(tested_promise, name, grid, completeness, at, alpha))
             continue
-        results.append(_broken(finding, name, grid, completeness, final.caution_parameter, method))
+        results.append(
+            _broken(tested_promise, name, grid, completeness, final.caution_parameter, method)
+        )
     about = {result.label for result in results}
     bought = np.where(places < 0, 0.0, judged.answered[places, np.arange(len(names))])
     return chosen, PromiseReport(
@@ -63,14 +65,14 @@ def choose(
 
 
 def _kept(
-    finding: Finding,
+    tested_promise: TestedPromise,
     name: str | None,
     grid: FloatArray,
     completeness: FloatArray,
     at: int,
-    doubt: float,
+    alpha: float,
 ) -> PromiseResult:
-    promise, found, _ = finding
+    promise, found, _ = tested_promise
     return PromiseResult(
         promise.risk.name,
         promise.level,
@@ -81,12 +83,12 @@ def _kept(
         float(found.risk[at]),
         interval(promise, found, at),
         float(completeness[at]),
-        interval(promise, found, at, doubt)[1],
+        interval(promise, found, at, alpha)[1],
     )
 
 
 def _broken(
-    finding: Finding,
+    tested_promise: TestedPromise,
     name: str | None,
     grid: FloatArray,
     completeness: FloatArray,
@@ -94,9 +96,9 @@ def _broken(
     method: str,
 ) -> PromiseResult:
     """With a reason."""
-    promise, found, plan = finding
+    promise, found, plan = tested_promise
     about = (promise.risk.name, promise.level, name, promise.confidence)
-    nearest = nearest_to_kept(finding, completeness)
+    nearest = nearest_to_kept(tested_promise, completeness)
     if nearest is None:
         reason = f"no {parameter} answers anything in the calibration rows"
         if completeness.any():
@@ -108,7 +110,7 @@ def _broken(
         f"{completeness[nearest]:.1%} with a risk of {risk:.3f} in {n} calibration rows; "
     )
     growth = None
-    if found.growth is not None and not promise.counts_rows:
+    if found.growth is not None and not promise.is_binomial:
         growth = float(found.growth[:, nearest].max()) / max(n, 1)
     more = rows_to_show(promise.level, promise.confidence, risk, growth)
     agree = method == "cross_conformal"

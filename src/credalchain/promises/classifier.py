@@ -23,14 +23,14 @@ from credalchain.promises.calibration import (
     answers_along,
     caution_values,
     check_estimator,
+    evaluate_promises,
     hold_out,
-    judge,
 )
 from credalchain.promises.choice import choose
-from credalchain.promises.folds import judge_folds
+from credalchain.promises.folds import evaluate_promises_by_folds
 from credalchain.promises.reading import is_share, read_method, read_promises
 from credalchain.promises.report import PromiseCheck, PromiseTest
-from credalchain.promises.risks import Labels, counting_rows
+from credalchain.promises.risks import Labels, evaluable_rows
 from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import evidence_against
 from credalchain.typing import LabelsLike, MatrixLike, PromiseLike, RandomStateLike, VectorLike
@@ -150,7 +150,7 @@ default="auto"
         estimator = self.estimator if prefit else unfitted(self.estimator, self.random_state, rng)
         caution_values(estimator, self.values)  # refused before anything is fitted
         if method in ("cross_conformal", "cross_fit"):
-            self.estimator_, judged, truth = judge_folds(
+            self.estimator_, judged, truth = evaluate_promises_by_folds(
                 estimator,
                 X,
                 Y,
@@ -172,7 +172,11 @@ default="auto"
                 values=self.values,
                 random_state=rng,
             )
-            self.estimator_, judged, truth = held.estimator, judge(held, promises), held.truth
+            self.estimator_, judged, truth = (
+                held.estimator,
+                evaluate_promises(held, promises),
+                held.truth,
+            )
         self.values_, self.report_ = choose(
             self.estimator_,
             judged,
@@ -321,11 +325,11 @@ def _counting_losses(
 ) -> tuple[FloatArray, NDArray[np.int64], float]:
     """Losses of the rows that count, which rows these are, and the risk in them."""
     if promise.label is None:
-        rows = counting_rows(promise.risk, truth)
+        rows = evaluable_rows(promise.risk, truth)
         estimate = float(promise.risk.estimate(truth, answers))
         return promise.risk.losses(truth[rows], answers[rows], level), rows, estimate
-    assert promise.risk.count_labels is not None
-    bad, every = promise.risk.count_labels(truth, answers)
+    assert promise.risk.label_losses is not None
+    bad, every = promise.risk.label_losses(truth, answers)
     rows = np.flatnonzero(every[:, promise.label])
     losses = bad[rows, promise.label].astype(np.float64)
     return losses, rows, float(losses.mean()) if len(rows) else 0.0

@@ -15,7 +15,7 @@ from credalchain.estimators.targets import Targets
 from credalchain.labels import label_rows
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_rows
-from credalchain.promises.calibration import check_estimator, hold_out, judge
+from credalchain.promises.calibration import check_estimator, evaluate_promises, hold_out
 from credalchain.promises.classifier import unfitted
 from credalchain.promises.reading import is_share, read_method, read_promises
 from credalchain.promises.statistics import fewest_rows
@@ -142,10 +142,10 @@ def promise_curve(
         values=values,
         random_state=rng,
     )
-    judged = judge(held, promises, together=False)
+    judged = evaluate_promises(held, promises, together=False)
     completeness = judged.answered.mean(axis=1)
     places = [np.flatnonzero(judged.kept[at] & (completeness > 0)) for at in range(len(promises))]
-    found = judged.findings[0].tally
+    found = judged.tested[0].sums
     return PromiseCurve(
         promises[0].risk.name,
         confidence,

@@ -13,19 +13,19 @@ from sklearn.utils import _safe_indexing as take_rows
 from credalchain.estimators.folds import fitted_folds
 from credalchain.promises.agreement import AgreeingClassifiers
 from credalchain.promises.calibration import (
-    HeldOut,
-    Judged,
+    CalibrationResult,
+    CalibrationRows,
     by_label,
     caution_values,
     columns_of,
-    tallies_along,
+    loss_sums_along,
 )
 from credalchain.promises.reading import check_rows
-from credalchain.promises.risks import Labels, counting_rows
+from credalchain.promises.risks import Labels, evaluable_rows
 from credalchain.promises.selection import (
-    Finding,
     Promise,
-    first_value,
+    TestedPromise,
+    first_tested_value,
     kept_by_agreement,
     kept_values,
     plan_test,
@@ -35,7 +35,7 @@ from credalchain.promises.statistics import fewest_rows
 Splits = list[tuple[Any, Any]]
 
 
-def judge_folds(
+def evaluate_promises_by_folds(
     unfitted: Any,
     X: Any,
     Y: Any,
@@ -46,7 +46,7 @@ def judge_folds(
     calibration: Any,
     values: Any,
     rng: np.random.RandomState,
-) -> tuple[Any, Judged, Labels]:
+) -> tuple[Any, CalibrationResult, Labels]:
     """The estimator that answers, what the rows say of it, and their labels.
 
     For agreement of fold models, rows with missing labels are left out, and as many others as it
@@ -55,7 +55,7 @@ def judge_folds(
     rows = np.arange(len(labels))
     agree = method == "cross_conformal"
     if agree:
-        rows = counting_rows(promises[0].risk, labels)
+        rows = evaluable_rows(promises[0].risk, labels)
         n_folds = _n_folds(calibration, len(rows), promises)
         rows = np.sort(rng.permutation(rows)[: len(rows) - len(rows) % n_folds])
     check_rows(labels[rows], promises)
@@ -65,27 +65,27 @@ def judge_folds(
     for fold in fitted_folds(repeat(unfitted), X, Y, splits):
         everyone = np.arange(len(fold.rows))
         chosen = caution_values(fold.estimator, values)
-        held = HeldOut(fold.estimator, fold.X, truth[fold.rows], chosen, everyone < 0)
-        found, its_answered = tallies_along(held, everyone, promises)
+        held = CalibrationRows(fold.estimator, fold.X, truth[fold.rows], chosen, everyone < 0)
+        found, its_answered = loss_sums_along(held, everyone, promises)
         fitted.append(fold.estimator)
         by_fold.append(found)
         answered.append(its_answered)
     share = np.sum(answered, axis=0) / len(truth)
-    findings = []
+    tested = []
     for at, promise in enumerate(promises):
         total = reduce(operator.add, [found[at] for found in by_fold])
-        findings.append(Finding(promise, total, plan_test(promise, total, len(truth))))
+        tested.append(TestedPromise(promise, total, plan_test(promise, total, len(truth))))
     kept = {}
     for label, places in by_label(promises).items():
         if agree:
             passed = [kept_by_agreement(promises[at], [f[at] for f in by_fold]) for at in places]
             kept[label] = np.logical_and.reduce(passed)
             continue
-        its = [findings[at] for at in places]
-        start = first_value(its, share[:, columns_of(label)].sum(axis=1))
+        its = [tested[at] for at in places]
+        start = first_tested_value(its, share[:, columns_of(label)].sum(axis=1))
         kept[label] = kept_values(its, start)
     estimator = AgreeingClassifiers(fitted) if agree else unfitted.fit(X, Y)
-    return estimator, Judged(findings, kept, share), truth
+    return estimator, CalibrationResult(tested, kept, share), truth
 
 
 def _n_folds(calibration: Any, n: int, promises: list[Promise]) -> int:

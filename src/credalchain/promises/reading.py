@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from credalchain.labels import MISSING
-from credalchain.promises.risks import RISKS, Labels, Risk, counting_rows, own_risk
+from credalchain.promises.risks import RISKS, Labels, Risk, evaluable_rows, own_risk
 from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import fewest_rows
 from credalchain.validation import check_choice
@@ -34,7 +34,7 @@ def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promi
         if not isinstance(level, Mapping):
             entries.append((risk, level, None))
             continue
-        if risk.count_labels is None or not level:
+        if risk.label_losses is None or not level:
             raise ValueError(
                 f"promise: levels for single labels are for {', '.join(RISKS)}, got {level!r} "
                 f"for {risk.name}."
@@ -110,7 +110,7 @@ def check_rows(truth: Labels, promises: list[Promise]) -> None:
     for promise in promises:
         risk = promise.risk
         if promise.label is None:
-            n = len(counting_rows(risk, truth))
+            n = len(evaluable_rows(risk, truth))
         else:
             column = truth[:, promise.label]
             n = int(((column == 1) if risk.needs_positive else (column != MISSING)).sum())

@@ -45,7 +45,7 @@ class PromiseResult:
         In which the risk lies with 95 % confidence (Clopper and Pearson, or Hoeffding).
     completeness : float
         Share of labels (or of this label's rows) answered in the calibration rows.
-    left_open : float
+    upper_bound : float
         The most that the risk of this model may be by the calibration rows, with 95 % confidence
         for all promises together.
     reason : str
@@ -61,7 +61,7 @@ class PromiseResult:
     estimate: float
     interval: tuple[float, float]
     completeness: float
-    left_open: float = 1.0
+    upper_bound: float = 1.0
     reason: str = ""
 
     @property
@@ -71,7 +71,7 @@ class PromiseResult:
         A promise with confidence: its level. On average: the most that the calibration rows leave
         open, since the risk of one model may be above the level.
         """
-        return self.level if self.confidence is not None else max(self.level, self.left_open)
+        return self.level if self.confidence is not None else max(self.level, self.upper_bound)
 
     def rows_needed(self, level: float) -> int:
         """Calibration rows without which ``level`` cannot be promised, even if none is wrong."""
@@ -98,7 +98,7 @@ def promise_words(risk: str, label: str | None) -> str:
     if risk not in RISKS:
         return risk
     known = RISKS[risk]
-    return known.words if label is None else f"{known.label_words}, for {label}"
+    return known.description if label is None else f"{known.label_description}, for {label}"
 
 
 @dataclass(frozen=True)

@@ -20,44 +20,44 @@ class Risk:
 
     Attributes
     ----------
-    words, label_words : str
+    description, label_description : str
         What it is the share of, for people.
-    count_rows : callable
+    row_losses : callable
         Gets labels (n, m) and answers (..., n, m) and gives ``bad`` and ``every``, (..., n) each
         and in [0, 1], ``bad`` at most ``every``: the risk is E[bad] / E[every]. Without ``every``
         (None) it is E[bad].
-    count_labels : callable or None
+    label_losses : callable or None
         The same for every label by itself: True or False, (..., n, m). The risk of a label is the
         share of ``bad`` among ``every``.
     is_ratio, label_is_ratio : bool
         Whether ``every`` depends on the answers, so that the risk may rise with caution.
-    row_is_wrong_or_not : bool
+    row_loss_is_binary : bool
         Whether ``bad`` of a row is 0 or 1.
     needs_positive : bool
         Whether only rows with a positive label count.
-    falls : bool
+    is_monotone : bool
         Whether answering less can only lower the loss of a row.
     """
 
     name: str
-    words: str
-    label_words: str
-    count_rows: Counts
-    count_labels: Counts | None
+    description: str
+    label_description: str
+    row_losses: Counts
+    label_losses: Counts | None
     is_ratio: bool
     label_is_ratio: bool
-    row_is_wrong_or_not: bool = False
+    row_loss_is_binary: bool = False
     needs_positive: bool = False
-    falls: bool = False
+    is_monotone: bool = False
 
     def losses(self, truth: Labels, answers: Labels, level: float) -> FloatArray:
         """(..., n) in [0, 1], with a mean of at most ``level`` if and only if the risk is."""
-        return shifted(*self.count_rows(truth, answers), level)
+        return shifted(*self.row_losses(truth, answers), level)
 
     def estimate(self, truth: Labels, answers: Labels) -> FloatArray:
         """The risk in the rows that count, (...,); 0 where nothing does."""
-        rows = counting_rows(self, truth)
-        bad, every = self.count_rows(truth[rows], answers[..., rows, :])
+        rows = evaluable_rows(self, truth)
+        bad, every = self.row_losses(truth[rows], answers[..., rows, :])
         if every is None:
             return np.asarray(np.sum(bad, axis=-1) / max(len(rows), 1))
         total = np.sum(every, axis=-1)
@@ -71,7 +71,7 @@ def shifted(bad: Any, every: Any, level: float) -> FloatArray:
     return np.asarray(bad - level * every + level, dtype=np.float64)
 
 
-def counting_rows(risk: Risk, truth: Labels) -> NDArray[np.int64]:
+def evaluable_rows(risk: Risk, truth: Labels) -> NDArray[np.int64]:
     """Rows that say something about a risk of whole rows: those without missing labels."""
     counts = (truth != MISSING).all(axis=1)
     if risk.needs_positive:
@@ -137,8 +137,8 @@ RISKS = {
             _label_error,
             is_ratio=False,
             label_is_ratio=False,
-            row_is_wrong_or_not=True,
-            falls=True,
+            row_loss_is_binary=True,
+            is_monotone=True,
         ),
         Risk(
             "selective_error",
@@ -167,7 +167,7 @@ RISKS = {
             is_ratio=False,
             label_is_ratio=False,
             needs_positive=True,
-            falls=True,
+            is_monotone=True,
         ),
     )
 }

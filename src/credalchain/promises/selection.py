@@ -1,7 +1,7 @@
 """Which values of caution keep a promise, judged by rows held out.
 
-Values run from bold to cautious. Every promise is judged by a :class:`Tally`, sums over rows that
-can be added up chunk by chunk.
+Values run from bold to cautious. Every promise is judged by its :class:`LossSums`, which can be
+added up chunk by chunk.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.promises.risks import Labels, Risk, counting_rows, shifted
+from credalchain.promises.risks import Labels, Risk, evaluable_rows, shifted
 from credalchain.promises.statistics import (
     STAKES,
     bets_below,
@@ -47,16 +47,16 @@ class Promise:
     @property
     def needs_pilot(self) -> bool:
         """Whether a few rows have to say how the others are tested."""
-        return self.confidence is not None and (self.is_ratio or not self.counts_rows)
+        return self.confidence is not None and (self.is_ratio or not self.is_binomial)
 
     @property
-    def counts_rows(self) -> bool:
+    def is_binomial(self) -> bool:
         """Whether every row that counts is right or wrong, so that their number is binomial."""
-        return self.label is not None or self.risk.row_is_wrong_or_not
+        return self.label is not None or self.risk.row_loss_is_binary
 
 
 @dataclass(frozen=True)
-class Tally:
+class LossSums:
     """Sums over rows, at every value of caution, (V,) each.
 
     Attributes
@@ -77,10 +77,10 @@ class Tally:
     every: FloatArray
     growth: FloatArray | None
 
-    def __add__(self, other: "Tally") -> "Tally":
+    def __add__(self, other: "LossSums") -> "LossSums":
         both = self.growth is not None and other.growth is not None
         growth = np.add(self.growth, other.growth) if both else None  # type: ignore[arg-type]
-        return Tally(
+        return LossSums(
             self.n + other.n,
             self.loss + other.loss,
             self.bad + other.bad,
@@ -94,28 +94,28 @@ class Tally:
         return np.asarray(self.bad / np.where(self.every > 0, self.every, 1.0))
 
 
-def tally(promise: Promise, truth: Labels, path: Labels, nested: bool) -> Tally:
+def sum_losses(promise: Promise, truth: Labels, path: Labels, nested: bool) -> LossSums:
     """Sums over rows with the labels ``truth`` (n, m) and the answers ``path`` (V, n, m).
 
     For a promise on average, a loss that may rise with caution is replaced by the largest of all
     more cautious values.
     """
     if promise.label is not None:
-        assert promise.risk.count_labels is not None
+        assert promise.risk.label_losses is not None
         column = slice(promise.label, promise.label + 1)
-        bad, every = promise.risk.count_labels(truth[:, column], path[:, :, column])
+        bad, every = promise.risk.label_losses(truth[:, column], path[:, :, column])
         bad, every = bad[..., 0], every[..., 0]
         n = np.asarray(np.sum(every, axis=-1), np.float64)
         losses, total = bad, n
     else:
-        rows = counting_rows(promise.risk, truth)
-        bad, every = promise.risk.count_rows(truth[rows], path[:, rows])
+        rows = evaluable_rows(promise.risk, truth)
+        bad, every = promise.risk.row_losses(truth[rows], path[:, rows])
         losses = shifted(bad, every, promise.level)
         n = np.full(len(path), float(len(rows)))
         total = n if every is None else np.asarray(np.sum(every, axis=-1), np.float64)
-    if promise.confidence is None and not (nested and promise.risk.falls):
+    if promise.confidence is None and not (nested and promise.risk.is_monotone):
         losses = np.maximum.accumulate(losses[::-1])[::-1]
-    return Tally(
+    return LossSums(
         n,
         np.asarray(np.sum(losses, axis=-1), np.float64),
         np.asarray(np.sum(bad, axis=-1), np.float64),
@@ -124,17 +124,17 @@ def tally(promise: Promise, truth: Labels, path: Labels, nested: bool) -> Tally:
     )
 
 
-def no_rows(promise: Promise, n_values: int) -> Tally:
-    """The tally of no rows, to begin with."""
+def empty_loss_sums(promise: Promise, n_values: int) -> LossSums:
+    """The sum_losses of no rows, to begin with."""
     zero = np.zeros(n_values)
     bets = needs_bets(promise)
     growth = bets_below(np.empty((n_values, 0)), promise.level) if bets else None
-    return Tally(zero, zero, zero, zero, growth)
+    return LossSums(zero, zero, zero, zero, growth)
 
 
 def needs_bets(promise: Promise) -> bool:
     """Whether p-values come from losses that are not only 0 and 1."""
-    return promise.confidence is not None and not promise.counts_rows
+    return promise.confidence is not None and not promise.is_binomial
 
 
 class Plan(NamedTuple):
@@ -152,15 +152,15 @@ class Plan(NamedTuple):
     bets: NDArray[np.bool_]
 
 
-class Finding(NamedTuple):
+class TestedPromise(NamedTuple):
     """A promise, what rows held out say of it, and how they are tested."""
 
     promise: Promise
-    tally: Tally
+    sums: LossSums
     plan: Plan
 
 
-def plan_test(promise: Promise, pilot: Tally, n_rows: int) -> Plan:
+def plan_test(promise: Promise, pilot: LossSums, n_rows: int) -> Plan:
     """The test of ``n_rows`` rows that promises most, by what a few other rows say."""
     n_values = len(pilot.n)
     if pilot.growth is None or pilot.n[0] == 0:
@@ -170,7 +170,7 @@ def plan_test(promise: Promise, pilot: Tally, n_rows: int) -> Plan:
     return Plan(pilot.growth.argmax(axis=0), np.exp(-ahead) <= bound)
 
 
-def first_value(pilots: list[Finding], answered: FloatArray) -> int:
+def first_tested_value(pilots: list[TestedPromise], answered: FloatArray) -> int:
     """The place at which tests of these promises begin.
 
     Where nothing is answered there is no evidence about a ratio, so its tests begin where a
@@ -180,14 +180,14 @@ def first_value(pilots: list[Finding], answered: FloatArray) -> int:
     if not any(one.promise.is_ratio for one in pilots):
         return last
     p = np.max([p_values(*one) for one in pilots], axis=0)
-    seen = np.logical_and.reduce([answered > 0, *(one.tally.n > 0 for one in pilots)])
+    seen = np.logical_and.reduce([answered > 0, *(one.sums.n > 0 for one in pilots)])
     evidence = np.where(seen, -np.log(np.maximum(p, 1e-300)), -1.0)
     if evidence.max() < 0:
         return last
     return int(np.flatnonzero(evidence >= _NEARLY * evidence.max())[-1])
 
 
-def kept_values(findings: list[Finding], start: int | None = None) -> NDArray[np.bool_]:
+def kept_values(tested: list[TestedPromise], start: int | None = None) -> NDArray[np.bool_]:
     """At which values all promises are kept, (V,).
 
     On average: conformal risk control. With confidence: learn then test; from ``start`` (by
@@ -195,8 +195,8 @@ def kept_values(findings: list[Finding], start: int | None = None) -> NDArray[np
     until one fails (fixed sequence testing). A value passes if every promise does, each by itself:
     that all are kept is wrong only if one of them is broken, so nothing is shared out.
     """
-    passed = np.asarray(np.logical_and.reduce([passes(*one) for one in findings]))
-    if findings[0].promise.confidence is None:
+    passed = np.asarray(np.logical_and.reduce([passes(*one) for one in tested]))
+    if tested[0].promise.confidence is None:
         return passed
     first = len(passed) - 1 if start is None else start
     kept = np.zeros(len(passed), dtype=bool)
@@ -204,7 +204,7 @@ def kept_values(findings: list[Finding], start: int | None = None) -> NDArray[np
     return kept
 
 
-def passes(promise: Promise, found: Tally, plan: Plan) -> NDArray[np.bool_]:
+def passes(promise: Promise, found: LossSums, plan: Plan) -> NDArray[np.bool_]:
     """At which values one promise passes by itself, (V,)."""
     if promise.confidence is None:
         n = np.maximum(found.n, 1.0)
@@ -213,9 +213,9 @@ def passes(promise: Promise, found: Tally, plan: Plan) -> NDArray[np.bool_]:
     return p_values(promise, found, plan) <= 1 - promise.confidence
 
 
-def p_values(promise: Promise, found: Tally, plan: Plan) -> FloatArray:
+def p_values(promise: Promise, found: LossSums, plan: Plan) -> FloatArray:
     """Of "the risk is above the level" at every value, (V,)."""
-    if promise.counts_rows:
+    if promise.is_binomial:
         return binomial_p_value(np.rint(found.bad).astype(np.int64), found.n, promise.level)
     assert found.growth is not None
     n = np.maximum(found.n, 1.0)
@@ -224,20 +224,20 @@ def p_values(promise: Promise, found: Tally, plan: Plan) -> FloatArray:
     return np.where(plan.bets, np.exp(-np.maximum(growth, 0.0)), bound)
 
 
-def nearest_to_kept(finding: Finding, completeness: FloatArray) -> int | None:
+def nearest_to_kept(tested_promise: TestedPromise, completeness: FloatArray) -> int | None:
     """The place that answers something and has most evidence for the promise; None: there is none.
 
     With confidence, that of the smallest p-value; on average, the most cautious one.
     """
-    answering = np.flatnonzero((completeness > 0) & (finding.tally.n > 0))
+    answering = np.flatnonzero((completeness > 0) & (tested_promise.sums.n > 0))
     if len(answering) == 0:
         return None
-    if finding.promise.confidence is None:
+    if tested_promise.promise.confidence is None:
         return int(answering[-1])
-    return int(answering[p_values(*finding)[answering].argmin()])
+    return int(answering[p_values(*tested_promise)[answering].argmin()])
 
 
-def kept_by_agreement(promise: Promise, folds: list[Tally]) -> NDArray[np.bool_]:
+def kept_by_agreement(promise: Promise, folds: list[LossSums]) -> NDArray[np.bool_]:
     """At which values the promise is kept on average by answers that all fold models share.
 
     ``folds`` holds the losses of each fold's rows by the model that was not fitted on them.
@@ -251,9 +251,11 @@ def kept_by_agreement(promise: Promise, folds: list[Tally]) -> NDArray[np.bool_]
     return np.asarray(conformal_bound(mean, len(folds)) <= promise.level + _ROUNDING)
 
 
-def interval(promise: Promise, found: Tally, at: int, doubt: float = 0.05) -> tuple[float, float]:
+def interval(
+    promise: Promise, found: LossSums, at: int, alpha: float = 0.05
+) -> tuple[float, float]:
     """For the risk at one value, without the choice of it taken into account."""
     bad, every = float(found.bad[at]), float(found.every[at])
-    if promise.counts_rows:
-        return interval_of_share(bad, every, doubt)
-    return interval_of_ratio(bad, every, int(found.n[at]), doubt)
+    if promise.is_binomial:
+        return interval_of_share(bad, every, alpha)
+    return interval_of_ratio(bad, every, int(found.n[at]), alpha)

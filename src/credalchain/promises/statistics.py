@@ -105,22 +105,22 @@ def rows_to_show(
     return n if n < _MANY_ROWS else None
 
 
-def interval_of_share(n_bad: float, n: float, doubt: float = 0.05) -> tuple[float, float]:
+def interval_of_share(n_bad: float, n: float, alpha: float = 0.05) -> tuple[float, float]:
     """In which a share lies with confidence, from independent rows (Clopper and Pearson)."""
     if n == 0:
         return 0.0, 1.0
-    found = stats.binomtest(round(n_bad), round(n)).proportion_ci(1 - doubt)
+    found = stats.binomtest(round(n_bad), round(n)).proportion_ci(1 - alpha)
     return float(found.low), float(found.high)
 
 
-def interval_of_ratio(bad: float, every: float, n: int, doubt: float = 0.05) -> tuple[float, float]:
+def interval_of_ratio(bad: float, every: float, n: int, alpha: float = 0.05) -> tuple[float, float]:
     """In which E[bad] / E[every] lies with confidence, from sums over ``n`` rows.
 
     Hoeffding's inequality for bad - ratio * every, whose range has length 1.
     """
     if every == 0:
         return 0.0, 1.0
-    width = n * float(np.sqrt(np.log(2 / doubt) / (2 * n)))
+    width = n * float(np.sqrt(np.log(2 / alpha) / (2 * n)))
     return max(0.0, (bad - width) / every), min(1.0, (bad + width) / every)
 
 

@@ -15,9 +15,9 @@ from credalchain.persistence.checks import (
     Arrays,
     Description,
     ModelFileError,
-    array,
     as_json,
-    parts_of,
+    checked_array,
+    checked_slices,
 )
 
 _FORESTS = {cls.__name__: cls for cls in (ExtraTreesClassifier, RandomForestClassifier)}
@@ -63,21 +63,21 @@ def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, For
     learner = restore_forest(description["base"]["forest"], _FORESTS)
     encoder, n_features = TableEncoder.restore(description["numbers"], one_hot=False)
     nodes = {
-        name: np.ascontiguousarray(array(arrays, f"forest_{name}", kind), dtype=dtype)
+        name: np.ascontiguousarray(checked_array(arrays, f"forest_{name}", kind), dtype=dtype)
         for name, (kind, dtype) in _NODES.items()
     }
     n_nodes, n_trees = (
-        array(arrays, f"forest_{name}", "iu", ndim=1) for name in ("n_nodes", "n_trees")
+        checked_array(arrays, f"forest_{name}", "iu", ndim=1) for name in ("n_nodes", "n_trees")
     )
     n_labels = len(n_nodes)
     n = len(nodes["feature"])
     if any(part.shape != ((n, 2) if name == "counts" else (n,)) for name, part in nodes.items()):
         raise ModelFileError("the nodes of the trees must be as many in every array")
-    roots = np.asarray(array(arrays, "forest_roots", "i", ndim=1), dtype=np.int32)
+    roots = np.asarray(checked_array(arrays, "forest_roots", "i", ndim=1), dtype=np.int32)
     forests: list[PackedForest | None] = []
     places = zip(
-        parts_of(n_nodes, len(nodes["feature"]), "forests"),
-        parts_of(n_trees, len(roots), "forests"),
+        checked_slices(n_nodes, len(nodes["feature"]), "forests"),
+        checked_slices(n_trees, len(roots), "forests"),
         strict=True,
     )
     for here, trees in places:

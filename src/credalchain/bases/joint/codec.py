@@ -23,8 +23,10 @@ from credalchain.persistence.checks import (
     Arrays,
     Description,
     ModelFileError,
-    array,
+    arrays_with_prefix,
     as_json,
+    checked_array,
+    refuse_other_arrays,
 )
 from credalchain.persistence.skops_bytes import from_bytes, to_bytes
 
@@ -130,7 +132,7 @@ def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointMo
     encoder, _ = TableEncoder.restore(description["numbers"], one_hot=False)
     trees = Trees(**{name: _typed(arrays, name, *kind) for name, kind in _TREES.items()})
     joint, product = (_share(description[name], name) for name in ("joint", "product"))
-    says = np.ascontiguousarray(array(arrays, "says", "f", ndim=3), dtype=np.float64)
+    says = np.ascontiguousarray(checked_array(arrays, "says", "f", ndim=3), dtype=np.float64)
     flat = {name: _typed(arrays, name, *kind) for name, kind in _LEAVES.items()}
     leaves = Leaves(**flat, says=says, joint=joint, product=product)
     if any(len(getattr(trees, name)) != len(trees.feature) for name in list(_TREES)[:5]):
@@ -141,17 +143,13 @@ def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointMo
     fitted, shares, used = [], [], {*_TREES, *_LEAVES, "says", "gaps", "row_numbers"}
     for at, one in enumerate(description["fitted_members"]):
         prefix = f"{at}."
-        own = {
-            name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)
-        }
+        own = arrays_with_prefix(arrays, prefix)
         used |= {prefix + name for name in own}
         fitted.append(_restore_member(one, own, n_columns, says.shape[1]))
         shares.append(_share(one["share"], "share"))
     if abs(joint + product + sum(shares) - 1) > 1e-9:
         raise ModelFileError("the shares of the members must add up to 1")
-    others = sorted(set(arrays) - used)
-    if others:
-        raise ModelFileError(f"it holds other things: {', '.join(others)}")
+    refuse_other_arrays(arrays, used)
     kept = _restore_row_numbers(arrays, len(leaves.vector_of))
     n_kept = len(leaves.vector_of) if kept is None else len(kept)
     gaps = _restore_gaps(arrays, (n_kept, encoder.n_columns))
@@ -162,14 +160,14 @@ def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointMo
 def _restore_row_numbers(arrays: Arrays, n_rows: int) -> NDArray[np.int64] | None:
     if "row_numbers" not in arrays:
         return None
-    numbers = array(arrays, "row_numbers", "i", ndim=1).astype(np.int64)
+    numbers = checked_array(arrays, "row_numbers", "i", ndim=1).astype(np.int64)
     if not 0 < len(numbers) <= n_rows or (np.diff(numbers, prepend=-1) <= 0).any():
         raise ModelFileError("the numbers of training rows must increase")
     return numbers
 
 
 def _restore_gaps(arrays: Arrays, shape: tuple[int, int]) -> NDArray[np.int64]:
-    gaps = array(arrays, "gaps", "i", ndim=2).astype(np.int64)
+    gaps = checked_array(arrays, "gaps", "i", ndim=2).astype(np.int64)
     if len(gaps) != 2 or not all(
         ((places >= 0) & (places < n)).all() for places, n in zip(gaps, shape, strict=True)
     ):
@@ -180,7 +178,7 @@ def _restore_gaps(arrays: Arrays, shape: tuple[int, int]) -> NDArray[np.int64]:
 
 
 def _typed(arrays: Arrays, name: str, kind: str, dtypes: Any) -> NDArray[Any]:
-    found = array(arrays, name, kind, ndim=1)
+    found = checked_array(arrays, name, kind, ndim=1)
     if found.dtype not in (dtypes if isinstance(dtypes, tuple) else (dtypes,)):
         raise ModelFileError(f"the array {name} has a dtype that is not used here, {found.dtype}")
     return np.ascontiguousarray(found)
@@ -226,7 +224,7 @@ def _restore_unfitted(description: Any) -> Any:
 
 
 def _restore_member(description: Any, arrays: Arrays, n_columns: int, n_vectors: int) -> Any:
-    classes = array(arrays, "classes", "i", ndim=1).astype(np.int64)
+    classes = checked_array(arrays, "classes", "i", ndim=1).astype(np.int64)
     if not ((classes >= 0) & (classes < n_vectors)).all():
         raise ModelFileError("the classes of a member must be label vectors")
     if len(classes) < 2 or (np.diff(classes) <= 0).any():
@@ -235,16 +233,16 @@ def _restore_member(description: Any, arrays: Arrays, n_columns: int, n_vectors:
         return _restore_kernel(description, arrays, classes, n_columns, n_vectors)
     if description["kind"] != "powerset":
         raise ModelFileError(f"unknown kind of member {description['kind']!r}")
-    _only(arrays, ("classes", "skops", "mean", "deviation"))
+    refuse_other_arrays(arrays, ("classes", "skops", "mean", "deviation"))
     standardizer = None
     if "mean" in arrays or "deviation" in arrays:
         mean, deviation = (
-            np.ascontiguousarray(array(arrays, name, "f"), dtype=np.float32)
+            np.ascontiguousarray(checked_array(arrays, name, "f"), dtype=np.float32)
             for name in ("mean", "deviation")
         )
         standardizer = _restore_standardizer(mean, deviation, n_columns)
         standardizer.centred = description["centred"] is True
-    classifier = from_bytes(array(arrays, "skops", "u", ndim=1))
+    classifier = from_bytes(checked_array(arrays, "skops", "u", ndim=1))
     fitted = FittedPowerset(classifier, classes, n_vectors, standardizer)
     weights = fitted.weights(np.zeros((1, n_columns), dtype=np.float32))
     if weights.shape != (1, n_vectors) or abs(weights.sum() - 1) > 1e-6:
@@ -255,9 +253,9 @@ def _restore_member(description: Any, arrays: Arrays, n_columns: int, n_vectors:
 def _restore_kernel(
     description: Any, arrays: Arrays, classes: Any, n_columns: int, n_vectors: int
 ) -> FittedKernel:
-    _only(arrays, _KERNEL)
+    refuse_other_arrays(arrays, _KERNEL)
     parts = {
-        name: np.ascontiguousarray(array(arrays, name, "f"), dtype=np.float32)
+        name: np.ascontiguousarray(checked_array(arrays, name, "f"), dtype=np.float32)
         for name in _KERNEL
         if name != "classes"
     }
@@ -298,9 +296,3 @@ def _restore_standardizer(mean: Any, deviation: Any, n_columns: int) -> Standard
     if not (deviation > 1e-30).all():
         raise ModelFileError("the deviation of a column must be positive")
     return Standardizer(mean, deviation)
-
-
-def _only(arrays: Arrays, names: Sequence[str]) -> None:
-    others = sorted(set(arrays) - set(names))
-    if others:
-        raise ModelFileError(f"it holds other things: {', '.join(others)}")

@@ -11,9 +11,9 @@ from credalchain.persistence.checks import (
     Arrays,
     Description,
     ModelFileError,
-    array,
     as_json,
-    parts_of,
+    checked_array,
+    checked_slices,
 )
 
 _LARGEST = 1e100  # a coefficient, which is multiplied by s and by a feature
@@ -48,9 +48,9 @@ def restore(
     options = {key: value for key, value in description["base"].items() if key != "kind"}
     base = CredalLogistic(**options)
     base._check()
-    sizes = array(arrays, "logistic_sizes", "iu", ndim=1)
+    sizes = checked_array(arrays, "logistic_sizes", "iu", ndim=1)
     features, intercept, labels = (
-        array(arrays, f"logistic_{name}", "f", ndim=ndim).astype(np.float64)
+        checked_array(arrays, f"logistic_{name}", "f", ndim=ndim).astype(np.float64)
         for name, ndim in (("features", 2), ("intercept", 1), ("labels", 3))
     )
     encoder, p = TableEncoder.restore(description["numbers"], one_hot=True)
@@ -65,6 +65,6 @@ def restore(
         None
         if here.start == here.stop
         else CoefficientSet(features[here], intercept[here], labels[here])
-        for here in parts_of(sizes, total, "coefficients")
+        for here in checked_slices(sizes, total, "coefficients")
     ]
     return base, LogisticChainModel(members, encoder), encoder.n_columns

@@ -14,7 +14,13 @@ from credalchain.bases.naive.formulas import (
     NaiveSettings,
     Prior,
 )
-from credalchain.persistence.checks import Arrays, Description, ModelFileError, array, whole
+from credalchain.persistence.checks import (
+    Arrays,
+    Description,
+    ModelFileError,
+    checked_array,
+    checked_int,
+)
 from credalchain.preprocessing import Binning, Categories, Discretizer, NumericBins, ZeroAndBins
 
 PARTS = (
@@ -51,8 +57,8 @@ def restore(description: Description, arrays: Arrays) -> tuple[NaiveCredal, Naiv
     options = {key: value for key, value in description["base"].items() if key != "kind"}
     base = NaiveCredal(**options, discretizer=bins)
     counts = ChainCounts(
-        whole(description["n_rows"], "n_rows"),
-        *(array(arrays, f"counts_{name}", "iu") for name in _COUNTS),
+        checked_int(description["n_rows"], "n_rows"),
+        *(checked_array(arrays, f"counts_{name}", "iu") for name in _COUNTS),
     )
     return base, base.from_counts(counts, discretizer), counts.n_features
 
@@ -96,10 +102,10 @@ def _restore_discretizer(description: Any, arrays: Arrays) -> tuple[Discretizer 
     """The fitted discretizer, and the unfitted one as the base's parameter."""
     if description is None:
         return None, None
-    cuts = array(arrays, "cuts", "f")
+    cuts = checked_array(arrays, "cuts", "f")
     if cuts.ndim != 1 or not np.isfinite(cuts).all():
         raise ModelFileError("cut points must be finite numbers")
-    unfitted = Discretizer(n_bins=whole(description["n_bins"], "n_bins", at_least=2))
+    unfitted = Discretizer(n_bins=checked_int(description["n_bins"], "n_bins", at_least=2))
     fitted = Discretizer(n_bins=unfitted.n_bins)
     fitted.binnings_, used = [], 0
     for column in description["columns"]:
@@ -115,7 +121,7 @@ def _restore_discretizer(description: Any, arrays: Arrays) -> tuple[Discretizer 
 def _restore_binning(column: Description, cuts: NDArray[Any], used: int) -> tuple[Binning, int]:
     kind = column["kind"]
     if kind in ("numeric", "zero"):
-        stop = used + whole(column["cuts"], "cuts")
+        stop = used + checked_int(column["cuts"], "cuts")
         part = np.asarray(cuts[used:stop], dtype=np.float64)
         if stop > len(cuts) or (np.diff(part) <= 0).any():
             raise ModelFileError("the cut points of a column must be there and increase")

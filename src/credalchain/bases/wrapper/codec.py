@@ -21,8 +21,8 @@ from credalchain.persistence.checks import (
     Arrays,
     Description,
     ModelFileError,
-    array,
     as_json,
+    checked_array,
 )
 from credalchain.persistence.skops_bytes import from_bytes, to_bytes
 
@@ -57,7 +57,7 @@ def restore(
     """The base, its model and the number of features."""
     options = {key: value for key, value in description["base"].items() if key != "kind"}
     options["quantiles"] = tuple(options["quantiles"])
-    content = from_bytes(array(arrays, "skops", "u", ndim=1))
+    content = from_bytes(checked_array(arrays, "skops", "u", ndim=1))
     base = CredalWrapper(content["estimator"], **options)
     base._check()
     encoder, _ = TableEncoder.restore(description["numbers"], one_hot=True)
