@@ -23,9 +23,9 @@ from credalchain.datasets import load
 from credalchain.promises.calibration import caution_values
 from credalchain.promises.risks import RISKS, evaluable_rows, own_risk
 from credalchain.promises.selection import (
+    EvaluatedPromise,
     LossSums,
     Promise,
-    TestedPromise,
     first_tested_value,
     kept_values,
     plan_test,
@@ -121,9 +121,9 @@ def choose(pool, promise):
     for split in range(SPLITS):
         pilot, rest = (_tally(part, split) for part in sums)
         plan = plan_test(promise, pilot, N_CALIBRATION - N_PILOT)
-        start = first_tested_value([TestedPromise(promise, pilot, plan)], sums[0][-1][:, split])
+        start = first_tested_value([EvaluatedPromise(promise, pilot, plan)], sums[0][-1][:, split])
         found = rest if promise.needs_pilot else pilot + rest
-        kept = np.flatnonzero(kept_values([TestedPromise(promise, found, plan)], start))
+        kept = np.flatnonzero(kept_values([EvaluatedPromise(promise, found, plan)], start))
         chosen[split] = kept[0] if len(kept) else -1
     return chosen
 

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 from credalchain import PromisedClassifier
 from credalchain.labels import as_labels
 from credalchain.promises.risks import RISKS
-from credalchain.promises.selection import LossSums, Plan, Promise, TestedPromise, kept_values
+from credalchain.promises.selection import EvaluatedPromise, LossSums, Plan, Promise, kept_values
 from credalchain.promises.statistics import hoeffding_bentkus_p_value
 
 risk_control = pytest.importorskip("mapie.risk_control", reason="MAPIE is not installed")
@@ -106,5 +106,5 @@ def test_the_same_values_by_a_fixed_sequence(seed):
     bound_only = Plan(np.zeros(30, np.int64), np.zeros(30, bool))
     found = LossSums(counts, n * means, n * means, counts, np.zeros((11, 30)))
     promise = Promise(RISKS["missed_positives"], level, confidence)
-    ours = np.flatnonzero(kept_values([TestedPromise(promise, found, bound_only)])[::-1])
+    ours = np.flatnonzero(kept_values([EvaluatedPromise(promise, found, bound_only)])[::-1])
     np.testing.assert_array_equal(np.ravel(theirs), ours)

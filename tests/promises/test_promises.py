@@ -257,12 +257,12 @@ def test_tests_are_planned_by_other_rows_and_literally_so():
     growth = np.array([np.log1p(stake / (1 - level) * gain) for stake in STAKES])
     pilot, rest = growth[:, :, :60].sum(axis=2), growth[:, :, 60:].sum(axis=2)
     stake = pilot.argmax(axis=0)
-    (tested_promise,) = judged.tested
-    np.testing.assert_array_equal(tested_promise.plan.stake, stake)
+    (evaluated,) = judged.tested
+    np.testing.assert_array_equal(evaluated.plan.stake, stake)
     p = np.minimum(np.exp(-rest[stake, np.arange(31)]), 1.0)
     bound = hoeffding_bentkus_p_value((level - gain[:, 60:]).mean(axis=1), 240, level)
-    p = np.where(tested_promise.plan.bets, p, bound)
-    assert tested_promise.plan.bets.any()
+    p = np.where(evaluated.plan.bets, p, bound)
+    assert evaluated.plan.bets.any()
     won = pilot.max(axis=0)
     at = max(at for at in range(31) if won[at] >= 0.7 * won.max() and gain[at, :60].any())
     kept = set()

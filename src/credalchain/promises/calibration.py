@@ -14,9 +14,9 @@ from credalchain.model_selection import unwrap
 from credalchain.promises.reading import PILOT, check_rows
 from credalchain.promises.risks import Labels
 from credalchain.promises.selection import (
+    EvaluatedPromise,
     LossSums,
     Promise,
-    TestedPromise,
     empty_loss_sums,
     first_tested_value,
     kept_values,
@@ -67,7 +67,7 @@ class CalibrationResult(NamedTuple):
     ``answered`` (V, m) which share of each label is answered.
     """
 
-    tested: list[TestedPromise]
+    tested: list[EvaluatedPromise]
     kept: dict[int | None, NDArray[np.bool_]]
     answered: FloatArray
 
@@ -123,16 +123,16 @@ def evaluate_promises(
     n_rest = int((~held.is_pilot).sum())
     plans = [plan_test(one, few, n_rest) for one, few in zip(promises, pilot, strict=True)]
     groups = by_label(promises) if together else {at: [at] for at in range(len(promises))}
-    tested: dict[int, TestedPromise] = {}
+    tested: dict[int, EvaluatedPromise] = {}
     kept: dict[int | None, NDArray[np.bool_]] = {}
     for key, places in groups.items():
-        few = [TestedPromise(promises[at], pilot[at], plans[at]) for at in places]
+        few = [EvaluatedPromise(promises[at], pilot[at], plans[at]) for at in places]
         columns = columns_of(promises[places[0]].label)
         start = first_tested_value(few, pilot_answered[:, columns].sum(axis=1))
         has_pilot = any(promises[at].needs_pilot for at in places)
         for at in places:
             found = rest[at] if has_pilot else pilot[at] + rest[at]
-            tested[at] = TestedPromise(promises[at], found, plans[at])
+            tested[at] = EvaluatedPromise(promises[at], found, plans[at])
         kept[key] = kept_values([tested[at] for at in places], start)
     share = (pilot_answered + rest_answered) / max(len(held.truth), 1)
     return CalibrationResult([tested[at] for at in range(len(promises))], kept, share)

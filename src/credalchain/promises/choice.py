@@ -11,7 +11,7 @@ from credalchain.promises.calibration import CalibrationResult, caution_values, 
 from credalchain.promises.reading import PILOT
 from credalchain.promises.report import PromiseReport, PromiseResult
 from credalchain.promises.risks import Labels
-from credalchain.promises.selection import TestedPromise, interval, nearest_to_kept, passes
+from credalchain.promises.selection import EvaluatedPromise, interval, nearest_to_kept, passes
 from credalchain.promises.statistics import rows_to_show
 
 FloatArray = NDArray[np.float64]
@@ -38,17 +38,17 @@ def choose(
         places[columns_of(label)] = bold[0] if len(bold) else -1
         chosen[columns_of(label)] = grid[bold[0]] if len(bold) else np.nan
     results = []
-    for tested_promise in judged.tested:
-        columns = columns_of(tested_promise.promise.label)
+    for evaluated in judged.tested:
+        columns = columns_of(evaluated.promise.label)
         completeness = judged.answered[:, columns].mean(axis=1)
         at = int(places[columns][0])
-        name = None if tested_promise.promise.label is None else names[tested_promise.promise.label]
+        name = None if evaluated.promise.label is None else names[evaluated.promise.label]
         if at >= 0:
             alpha = 0.05 / len(judged.tested)
-            results.append(_kept(tested_promise, name, grid, completeness, at, alpha))
+            results.append(_kept(evaluated, name, grid, completeness, at, alpha))
             continue
         results.append(
-            _broken(tested_promise, name, grid, completeness, final.caution_parameter, method)
+            _broken(evaluated, name, grid, completeness, final.caution_parameter, method)
         )
     about = {result.label for result in results}
     bought = np.where(places < 0, 0.0, judged.answered[places, np.arange(len(names))])
@@ -65,14 +65,14 @@ def choose(
 
 
 def _kept(
-    tested_promise: TestedPromise,
+    evaluated: EvaluatedPromise,
     name: str | None,
     grid: FloatArray,
     completeness: FloatArray,
     at: int,
     alpha: float,
 ) -> PromiseResult:
-    promise, found, _ = tested_promise
+    promise, found, _ = evaluated
     return PromiseResult(
         promise.risk.name,
         promise.level,
@@ -88,7 +88,7 @@ def _kept(
 
 
 def _broken(
-    tested_promise: TestedPromise,
+    evaluated: EvaluatedPromise,
     name: str | None,
     grid: FloatArray,
     completeness: FloatArray,
@@ -96,9 +96,9 @@ def _broken(
     method: str,
 ) -> PromiseResult:
     """With a reason."""
-    promise, found, plan = tested_promise
+    promise, found, plan = evaluated
     about = (promise.risk.name, promise.level, name, promise.confidence)
-    nearest = nearest_to_kept(tested_promise, completeness)
+    nearest = nearest_to_kept(evaluated, completeness)
     if nearest is None:
         reason = f"no {parameter} answers anything in the calibration rows"
         if completeness.any():

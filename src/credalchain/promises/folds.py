@@ -23,8 +23,8 @@ from credalchain.promises.calibration import (
 from credalchain.promises.reading import check_rows
 from credalchain.promises.risks import Labels, evaluable_rows
 from credalchain.promises.selection import (
+    EvaluatedPromise,
     Promise,
-    TestedPromise,
     first_tested_value,
     kept_by_agreement,
     kept_values,
@@ -74,7 +74,7 @@ def evaluate_promises_by_folds(
     tested = []
     for at, promise in enumerate(promises):
         total = reduce(operator.add, [found[at] for found in by_fold])
-        tested.append(TestedPromise(promise, total, plan_test(promise, total, len(truth))))
+        tested.append(EvaluatedPromise(promise, total, plan_test(promise, total, len(truth))))
     kept = {}
     for label, places in by_label(promises).items():
         if agree:

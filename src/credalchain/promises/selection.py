@@ -152,7 +152,7 @@ class Plan(NamedTuple):
     bets: NDArray[np.bool_]
 
 
-class TestedPromise(NamedTuple):
+class EvaluatedPromise(NamedTuple):
     """A promise, what rows held out say of it, and how they are tested."""
 
     promise: Promise
@@ -170,7 +170,7 @@ def plan_test(promise: Promise, pilot: LossSums, n_rows: int) -> Plan:
     return Plan(pilot.growth.argmax(axis=0), np.exp(-ahead) <= bound)
 
 
-def first_tested_value(pilots: list[TestedPromise], answered: FloatArray) -> int:
+def first_tested_value(pilots: list[EvaluatedPromise], answered: FloatArray) -> int:
     """The place at which tests of these promises begin.
 
     Where nothing is answered there is no evidence about a ratio, so its tests begin where a
@@ -187,7 +187,7 @@ def first_tested_value(pilots: list[TestedPromise], answered: FloatArray) -> int
     return int(np.flatnonzero(evidence >= _NEARLY * evidence.max())[-1])
 
 
-def kept_values(tested: list[TestedPromise], start: int | None = None) -> NDArray[np.bool_]:
+def kept_values(tested: list[EvaluatedPromise], start: int | None = None) -> NDArray[np.bool_]:
     """At which values all promises are kept, (V,).
 
     On average: conformal risk control. With confidence: learn then test; from ``start`` (by
@@ -224,17 +224,17 @@ def p_values(promise: Promise, found: LossSums, plan: Plan) -> FloatArray:
     return np.where(plan.bets, np.exp(-np.maximum(growth, 0.0)), bound)
 
 
-def nearest_to_kept(tested_promise: TestedPromise, completeness: FloatArray) -> int | None:
+def nearest_to_kept(evaluated: EvaluatedPromise, completeness: FloatArray) -> int | None:
     """The place that answers something and has most evidence for the promise; None: there is none.
 
     With confidence, that of the smallest p-value; on average, the most cautious one.
     """
-    answering = np.flatnonzero((completeness > 0) & (tested_promise.sums.n > 0))
+    answering = np.flatnonzero((completeness > 0) & (evaluated.sums.n > 0))
     if len(answering) == 0:
         return None
-    if tested_promise.promise.confidence is None:
+    if evaluated.promise.confidence is None:
         return int(answering[-1])
-    return int(answering[p_values(*tested_promise)[answering].argmin()])
+    return int(answering[p_values(*evaluated)[answering].argmin()])
 
 
 def kept_by_agreement(promise: Promise, folds: list[LossSums]) -> NDArray[np.bool_]:
