@@ -1,11 +1,8 @@
 """A small review: songs, some labels of which are left open, and one with a hostile name."""
 
 import base64
-import contextlib
 import os
 import signal
-import subprocess
-import sys
 
 import numpy as np
 import pandas as pd
@@ -14,6 +11,7 @@ import pytest
 from credalchain import CredalChainClassifier, load_model, save_model
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
+from shell import start_process
 
 HOSTILE = "<script>document.title='owned'</script>"
 LABELS = ["rock", "pop", "calm", HOSTILE]
@@ -75,37 +73,24 @@ class Server:
     """``credalchain review`` in a process of its own."""
 
     def __init__(self, folder, out, *options):
-        command = [sys.executable, "-m", "credalchain", "review", "songs.model", "new.csv"]
-        command += ["--show", "title,tempo,cover", "--out", str(out), "--port", "0", "--no-browser"]
-        self.process = subprocess.Popen(
-            [*command, *options], cwd=folder, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-            text=True, env={**os.environ, "PYTHONUNBUFFERED": "1"},
-        )  # fmt: skip
-        line = self.process.stdout.readline()
-        assert line, self.process.stderr.read()
-        self.address = line.split()[0]
+        arguments = ["review", "songs.model", "new.csv", "--show", "title,tempo,cover"]
+        arguments += ["--out", str(out), "--port", "0", "--no-browser", *options]
+        self.process, first_line = start_process(*arguments, cwd=folder)
+        self.address = first_line.split()[0]
         self.url = self.address.partition("?")[0].rstrip("/")
 
     def kill(self):
         """Gone at once."""
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait(timeout=30)
-        self._close()
+        self.process.kill()
+        self.process.join(timeout=30)
 
     def stop(self):
         """As Ctrl-C does."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGINT)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(timeout=10)
-        if self.process.poll() is None:
+        if self.process.is_alive():
+            os.kill(self.process.pid, signal.SIGINT)
+            self.process.join(timeout=10)
+        if self.process.is_alive():
             self.kill()
-        else:
-            self._close()
-
-    def _close(self):
-        for pipe in (self.process.stdout, self.process.stderr):
-            pipe.close()
 
 
 @pytest.fixture

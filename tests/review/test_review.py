@@ -765,6 +765,7 @@ def test_without_the_packages_it_says_which(folder, tmp_path, monkeypatch):
 def test_kill_the_server_in_the_middle_of_200_answers_20_times(serve, tmp_path):
     rng = np.random.default_rng(0)
     server, confirmed, requests = serve(), set(), []
+    client = httpx.Client(timeout=10)
     kills = iter(sorted(rng.choice(np.arange(2, 198), 20, replace=False).tolist()))
     next_kill = next(kills)
     number = 0
@@ -779,7 +780,7 @@ def test_kill_the_server_in_the_middle_of_200_answers_20_times(serve, tmp_path):
         else:
             killer = None
         try:
-            answer = httpx.post(url, json={**body, "label": label}, timeout=10)
+            answer = client.post(url, json={**body, "label": label})
             assert answer.status_code == 200, answer.text
             confirmed.add(body["request"])
             requests.append(body["request"])
@@ -788,15 +789,16 @@ def test_kill_the_server_in_the_middle_of_200_answers_20_times(serve, tmp_path):
             assert killer is not None
         if killer is not None:
             killer.join()
-            server.process.wait(timeout=30)
+            server.process.join(timeout=30)
             server = serve()
             url = f"{server.url}/api/rows/{row}/answers"
-            again = httpx.post(url, json={**body, "label": label}, timeout=10)  # the same request
+            again = client.post(url, json={**body, "label": label})  # the same request
             assert again.status_code == 200
             if body["request"] not in confirmed:
                 confirmed.add(body["request"])
                 requests.append(body["request"])
                 number += 1
+    client.close()
     server.stop()
     stored = [one.event.request for one in AnswerStore(tmp_path / "answers.sqlite").events()]
     assert sorted(stored) == sorted(confirmed)
