@@ -7,8 +7,10 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # oracle.py, problems.py and other helpers
 os.environ["MPLBACKEND"] = "Agg"  # no windows
+for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # there is a worker for every core
+    os.environ.setdefault(name, "1")
 
-import profiles  # noqa: F401  (registers them)
+import profiles  # noqa: E402, F401  (registers them)
 
 settings.load_profile("thorough")  # unless an option of pytest names another
 

@@ -7,6 +7,7 @@ rows are made for all calibrations at once, by a product of matrices. Used by
     python tests/promise_simulation.py docs/images/promises.png
 """
 
+import hashlib
 import sys
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
@@ -73,6 +74,25 @@ class Pool:
             found.append(one)
         return found
 
+    def sums_over_splits(self, columns):
+        """Of (..., rows) over the rows of each split, pilot and others; those known are kept."""
+        found = []
+        for place, members in enumerate(self.members):
+            found.append(
+                [None if one is None else self._sum(one, place, members) for one in columns]
+            )
+        return found
+
+    def _sum(self, column, place, members):
+        key = place, column.shape, hashlib.sha1(np.ascontiguousarray(column)).hexdigest()
+        if key not in self.known_sums:
+            self.known_sums[key] = column @ members.T
+        return self.known_sums[key]
+
+    @cached_property
+    def known_sums(self):
+        return {}
+
     def true_risk(self, promise):
         """At every value, (V,)."""
         bad, every = counts(promise, self.truth, self.path)
@@ -113,10 +133,8 @@ def choose(pool, promise):
     if promise.confidence is not None and not promise.is_binomial:
         stakes = STAKES[:, None, None] / (1 - promise.level)
         growth = (np.log1p(stakes * (promise.level - losses)) * counting).astype(np.float32)
-    sums = []
-    for members in pool.members:
-        columns = [counting, losses, bad, every, growth, answered]
-        sums.append([None if one is None else one @ members.T for one in columns])
+    columns = [counting, losses, bad, every, growth, answered]
+    sums = pool.sums_over_splits(columns)
     chosen = np.full(SPLITS, -1)
     for split in range(SPLITS):
         pilot, rest = (_tally(part, split) for part in sums)

@@ -165,13 +165,10 @@ def test_a_file_ten_times_as_large_as_the_memory_it_may_take(tmp_path):
     block = pd.DataFrame(rng.normal(size=(50_000, 20)).round(6), columns=columns)
     block["a"], block["b"] = (rng.random((2, 50_000)) < 0.5).astype(int)
     header, _, body = block.to_csv(index=False).partition("\n")
-    with gzip.open(tmp_path / "small.csv.gz", "wt") as file:
-        file.write(header + "\n" + body)  # one piece
-    blocks = 100
-    with gzip.open(tmp_path / "large.csv.gz", "wt", compresslevel=1) as file:
-        file.write(header + "\n")
-        for _ in range(blocks):
-            file.write(body)
+    start, again = gzip.compress(f"{header}\n".encode()), gzip.compress(body.encode())
+    blocks = 60
+    (tmp_path / "small.csv.gz").write_bytes(start + again)  # one chunk
+    (tmp_path / "large.csv.gz").write_bytes(start + blocks * again)  # members of one file
     given = ["--labels", "a,b", "--sample", "20000", *CHAIN, "--out", "m"]
     command = [sys.executable, "-c", DATA_IN_USE, "-q", "fit", "small.csv.gz", *given]
     small = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats
+from scipy.special import betainc, betaincinv
 
 FloatArray = NDArray[np.float64]
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
-"""Of gamblers, as shares of what they can lose at most."""
+"""Stakes of the gamblers, as shares of what they can lose at most."""
 
 _MANY_ROWS = 10**8
 _NEARLY_ALWAYS = 0.95  # a risk that cannot be noticeably larger
@@ -38,7 +38,7 @@ def conformal_bound(mean_loss: FloatArray, n: Any) -> FloatArray:
 
 def binomial_p_value(n_wrong: NDArray[np.int64], n: Any, level: float) -> FloatArray:
     """P-value of "the risk is above the level" for losses 0 and 1: exact."""
-    return np.asarray(stats.binom.cdf(n_wrong, n, level))
+    return _binomial_cdf(n_wrong, n, level)
 
 
 def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: Any, level: float) -> FloatArray:
@@ -51,7 +51,7 @@ def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: Any, level: float) -> Fl
     """
     below = np.minimum(mean_loss, level)
     hoeffding = np.exp(-n * _relative_entropy(below, level))
-    bentkus = np.e * stats.binom.cdf(np.ceil(n * mean_loss - 1e-9), n, level)
+    bentkus = np.e * _binomial_cdf(np.ceil(n * mean_loss - 1e-9), n, level)
     return np.asarray(np.minimum(np.minimum(hoeffding, bentkus), 1.0))
 
 
@@ -70,8 +70,14 @@ def bets_below(losses: FloatArray, level: float) -> FloatArray:
     return np.array([np.log1p(stake * (level - losses)).sum(axis=-1) for stake in stakes])
 
 
+def _binomial_cdf(k: Any, n: Any, p: float) -> FloatArray:
+    """P(at most k of n), by the incomplete beta function; k and n are whole, and k is at most n."""
+    rest = np.asarray(n - k, dtype=np.float64)
+    return np.where(rest > 0, betainc(np.maximum(rest, 1.0), k + 1.0, 1 - p), 1.0)
+
+
 def _relative_entropy(p: FloatArray, q: float) -> FloatArray:
-    """Of two coins."""
+    """Kullback-Leibler divergence of two coins that fall on heads with probability p and q."""
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.where(p > 0, p * np.log(p / q), 0.0)
         second = np.where(p < 1, (1 - p) * np.log((1 - p) / (1 - q)), 0.0)
@@ -100,7 +106,7 @@ def rows_to_show(
     if growth is not None:
         return int(np.ceil(-np.log1p(-confidence) / growth))
     n = fewest_rows(level, confidence)
-    while n < _MANY_ROWS and stats.binom.cdf(np.ceil(risk * n), n, level) > 1 - confidence:
+    while n < _MANY_ROWS and _binomial_cdf(np.ceil(risk * n), n, level) > 1 - confidence:
         n = int(np.ceil(1.05 * n)) + 1
     return n if n < _MANY_ROWS else None
 
@@ -109,8 +115,10 @@ def interval_of_share(n_bad: float, n: float, alpha: float = 0.05) -> tuple[floa
     """In which a share lies with confidence, from independent rows (Clopper and Pearson)."""
     if n == 0:
         return 0.0, 1.0
-    found = stats.binomtest(round(n_bad), round(n)).proportion_ci(1 - alpha)
-    return float(found.low), float(found.high)
+    bad, good = round(n_bad), round(n) - round(n_bad)
+    low = 0.0 if bad == 0 else float(betaincinv(bad, good + 1, alpha / 2))
+    high = 1.0 if good == 0 else float(betaincinv(bad + 1, good, 1 - alpha / 2))
+    return low, high
 
 
 def interval_of_ratio(bad: float, every: float, n: int, alpha: float = 0.05) -> tuple[float, float]:
