@@ -19,6 +19,6 @@ def test_every_public_name_is_on_the_map_once():
 
 
 def test_what_is_listed_is_what_can_be_imported():
-    assert sorted(credalchain.__all__) == sorted([*credalchain._WHERE, "__version__"])
+    assert sorted(credalchain.__all__) == sorted([*credalchain._MODULE_OF, "__version__"])
     for name in mapped_names():
         assert hasattr(credalchain, name)

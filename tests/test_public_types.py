@@ -87,7 +87,7 @@ FUNCTIONS = sorted(set(public_functions()), key=lambda one: (one.__module__, one
 
 def test_functions_are_found():
     names = {function.__qualname__ for function in FUNCTIONS}
-    assert {"CredalClassifier.fit", "ChainedClassifier.partial_fit", "explain"} <= names
+    assert {"CredalClassifier.fit", "CredalMetaClassifier.partial_fit", "explain"} <= names
     assert {"set_accuracy", "plot_predictions", "CredalPrediction.to_frame"} <= names
 
 

@@ -19,9 +19,9 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from credalchain import CredalChainClassifier, CredalJointForest, explain, save_model
 from credalchain.cli import study as study_command
-from credalchain.cli.tables import read_table, write_table
+from credalchain.cli.tables import load_table, write_table
 from credalchain.experiments import Store, summarize
-from credalchain.experiments.run import Progress
+from credalchain.experiments.run import RunProgress
 from credalchain.experiments.study import Method, Study
 from credalchain.experiments.tasks import Task, expand
 from credalchain.plotting import CompletenessCurveDisplay, plot_explanation, plot_predictions
@@ -155,7 +155,7 @@ def test_names_in_the_bar_of_a_run(monkeypatch, capsys):
     monkeypatch.setenv("NO_COLOR", "1")
     task = Task(study("[red]x[/red] \x1b[31m", "chain"), "[red]x[/red] \x1b[31m", Method("a"), 0)
     with study_command._ProgressDisplay() as show:
-        show(Progress(1, 1, 0, task))
+        show(RunProgress(1, 1, 0, task))
     assert r"[red]x[/red] \x1b[31m 0" in capsys.readouterr().err
 
 
@@ -200,12 +200,12 @@ def test_predictions_in_a_spreadsheet_and_back(place, table):
     assert len(rows) == N + 1
     assert not any(cell.startswith(FORMULA) for row in rows for cell in row)
     assert rows[0][1::3] == [for_spreadsheet(name) for name in NAMES]
-    answers, _ = read_table(str(place / "answers.csv"))
+    answers, _ = load_table(str(place / "answers.csv"))
     assert answers.columns[0] == "=category"
     assert answers.columns[1::3].tolist() == NAMES
     assert answers["=category"].tolist() == table["=category"].tolist()
     write_table(answers, str(place / "again.tsv"))
-    pd.testing.assert_frame_equal(read_table(str(place / "again.tsv"))[0], answers)
+    pd.testing.assert_frame_equal(load_table(str(place / "again.tsv"))[0], answers)
     write_table(answers, str(place / "again.parquet"))
     pd.testing.assert_frame_equal(pd.read_parquet(place / "again.parquet"), answers)
 
@@ -222,7 +222,7 @@ def test_answers_with_odd_names_can_be_given_back(place, table):
 def test_two_columns_that_are_one_name(tmp_path):
     (tmp_path / "two.csv").write_text("=x,'=x\n1,2\n")
     with pytest.raises(ValueError, match="two columns called '=x'"):
-        read_table(str(tmp_path / "two.csv"))
+        load_table(str(tmp_path / "two.csv"))
 
 
 # -- files, tables, figures and the page of a study ----------------------------------------

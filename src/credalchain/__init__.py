@@ -139,7 +139,7 @@ if TYPE_CHECKING:
     from credalchain.strategies import marginalization as marginalization
     from credalchain.strategies import tree_marginalization as tree_marginalization
 
-_WHERE = {
+_MODULE_OF = {
     "ABSTAIN": "credalchain.labels",
     "CautionChoice": "credalchain.promises.caution",
     "ChainCounts": "credalchain.bases.naive",
@@ -264,8 +264,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WHERE:
-        value = getattr(import_module(_WHERE[name]), name)
+    if name in _MODULE_OF:
+        value = getattr(import_module(_MODULE_OF[name]), name)
     elif name in _MODULES:
         value = import_module(f"credalchain.{name}")
     else:
@@ -275,4 +275,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_WHERE, *_MODULES})
+    return sorted({*globals(), *_MODULE_OF, *_MODULES})

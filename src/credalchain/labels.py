@@ -97,7 +97,7 @@ def labels_of_sets(Y: Any, names: Sequence[str]) -> NDArray[np.int8]:
     return labels
 
 
-def label_rows(Y: Any) -> Any:
+def as_indexable_labels(Y: Any) -> Any:
     """Labels out of which rows can be taken, all with the same columns."""
     if are_label_sets(Y):
         raise ValueError(

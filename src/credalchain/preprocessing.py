@@ -153,7 +153,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         y : ignored
         """
         check_whole("n_bins", self.n_bins, at_least=2)
-        self._learn(_columns_of(read_table(self, X, reset=True)))
+        self._learn(_columns_of(validate_table(self, X, reset=True)))
         return self
 
     def transform(self, X: MatrixLike) -> Any:
@@ -164,7 +164,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
         """
         check_is_fitted(self)
-        return self.encode(read_table(self, X, reset=False))
+        return self.encode(validate_table(self, X, reset=False))
 
     def fit_encode(self, X: Any) -> Any:
         """Learn from input that was checked already, and give its codes, in one pass."""
@@ -219,10 +219,10 @@ def is_dask(X: Any) -> bool:
     return hasattr(X, "__dask_graph__") and hasattr(X, "dask")
 
 
-def read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
+def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Checked input: CSR, a data frame, or an array of numbers or of anything else."""
     if type(X) is not np.ndarray:
-        X = as_plain_table(X)
+        X = normalize_table(X)
     if hasattr(X, "columns"):
         validate_data(estimator, X, reset=reset, skip_check_array=True)
         if 0 in X.shape:
@@ -240,15 +240,15 @@ def read_table(estimator: Any, X: Any, *, reset: bool) -> Any:
     )
 
 
-def as_rows(X: Any) -> Any:
+def as_indexable(X: Any) -> Any:
     """A table out of which rows can be taken."""
     _refuse_dask(X)
     if sparse.issparse(X):
-        return as_plain_table(X.tocsr())
-    return X if hasattr(X, "columns") else np.asarray(as_plain_table(X))
+        return normalize_table(X.tocsr())
+    return X if hasattr(X, "columns") else np.asarray(normalize_table(X))
 
 
-def as_plain_table(X: Any) -> Any:
+def normalize_table(X: Any) -> Any:
     """Masked cells as NaN, sparse entries stored twice as their sum, lists with text as objects.
 
     Else numpy would turn the numbers beside a text into texts.
@@ -312,11 +312,11 @@ def cut_points(values: FloatArray, n_bins: int) -> FloatArray:
 def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
     declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
     if declared.ndim == 1:
-        return Categories(keys_of(declared, name)[0])
+        return Categories(values_and_missing(declared, name)[0])
     values = np.asarray(column)
     if values.dtype == bool:
         return Categories(np.array([0.0, 1.0]))
-    keys, missing = keys_of(values, name)
+    keys, missing = values_and_missing(values, name)
     if values.dtype == object and missing.all():  # nobody can tell what its values would be
         return Categories(np.empty(0))
     if keys.dtype.kind == "f":
@@ -329,7 +329,7 @@ def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
 def learn_categories(texts: NDArray[Any], name: str) -> Categories:
     """Those that occur, with a warning if they look like names."""
     found = np.unique(texts)
-    if is_like_names(len(found), len(texts)):
+    if looks_like_identifiers(len(found), len(texts)):
         warnings.warn(
             f"column {name!r} of X: more than half as many different texts as rows, like names or "
             "dates, from which nothing can be learned. Leave it out.",
@@ -339,13 +339,13 @@ def learn_categories(texts: NDArray[Any], name: str) -> Categories:
     return Categories(found)
 
 
-def is_like_names(n_distinct: int, n: int) -> bool:
+def looks_like_identifiers(n_distinct: int, n: int) -> bool:
     """Whether there are more than half as many different texts as rows, with enough to tell."""
     return n >= FEW_ROWS and n_distinct > _MANY * n
 
 
 def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:
-    keys, missing = keys_of(np.asarray(column), name)
+    keys, missing = values_and_missing(np.asarray(column), name)
     if isinstance(binning, Categories):
         if len(binning.keys) and not missing.all() and keys.dtype.kind != binning.keys.dtype.kind:
             was, now = ("numbers", "strings")[:: 1 if binning.keys.dtype.kind == "f" else -1]
@@ -358,7 +358,7 @@ def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:
     return binning.encode(np.where(missing, np.nan, keys))
 
 
-def keys_of(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def values_and_missing(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Values as floats or strings, and which of them are missing."""
     if values.dtype.kind in "biuf":
         keys = values.astype(np.float64)

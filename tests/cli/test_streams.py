@@ -60,7 +60,7 @@ def test_fit_and_predict_in_chunks(folder, source):
     done = credalchain("fit", source, "--labels", "rock,calm", *CHAIN, "--out", "m", cwd=folder)
     assert "bins learned from all 400 rows" in done.stderr
     assert f"{N} rows, 3 features, 2 labels -> m" in done.stderr
-    assert ("so read as texts" in done.stderr) == (source != "parquet")
+    assert ("text in others, so text" in done.stderr) == (source != "parquet")
     whole, found = load_model(folder / "whole"), load_model(folder / "m")
     assert found.model_.counts == whole.model_.counts
     credalchain("predict", "whole", "songs.csv", "--out", "a.csv", "--intervals", cwd=folder)

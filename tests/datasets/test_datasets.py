@@ -332,8 +332,8 @@ def test_the_folder_comes_before_the_network(monkeypatch, server, tmp_path):
 
 def test_labels_first_in_an_arff_file_from_the_shell(tmp_path):
     """Columns stay where the file has them, so that first:2 means the file's first two."""
+    from credalchain.cli.tables import load_table as read_for_shell
     from credalchain.cli.tables import pick_labels
-    from credalchain.cli.tables import read_table as read_for_shell
 
     text = "@relation k\n" + "".join(f"@attribute {n} {{0,1}}\n" for n in ("y1", "y2", "f", "g"))
     path = write(tmp_path, "k.arff", text + "@data\n0,1,1,0\n1,0,0,1\n")

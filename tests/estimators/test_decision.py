@@ -25,8 +25,8 @@ from credalchain import (
     partial_labels,
     sample_labels,
 )
-from credalchain.estimators.calibration import best_exponent, sharpened
 from credalchain.estimators.targets import Targets
+from credalchain.estimators.temperature import fit_exponent, scale_log_odds
 
 
 def data(n=200, m=4, seed=0):
@@ -170,7 +170,7 @@ class Wide:
 
 @pytest.mark.parametrize("exponent", [1.0, 5.0, 15.0, 20.0])
 def test_a_large_exponent_keeps_the_likelier_answer(exponent):
-    """1 - upper = .05 is more than lower = .01, however both are sharpened."""
+    """1 - upper = .05 is more than lower = .01, however both are scale_log_odds."""
     chain = CredalChainClassifier.from_model(LocalChainModel(Wide(), 1), n_features=1)
     decision = JointDecision.from_fitted(chain, reward=5.0, bounds="credal")
     decision.exponent_ = exponent
@@ -258,21 +258,21 @@ def test_the_exponent_has_the_least_log_loss(power):
     rng = np.random.default_rng(0)
     true = rng.uniform(0.1, 0.9, size=(4000, 2))
     y = (rng.random(true.shape) < true).astype(np.int8)
-    told = sharpened(true, 1 / power)
-    found = best_exponent(told, y)
+    told = scale_log_odds(true, 1 / power)
+    found = fit_exponent(told, y)
     grid = np.exp(np.linspace(-2, 2, 401))
     literal = grid[np.argmin([log_loss(told, y, exponent) for exponent in grid])]
     assert found == pytest.approx(literal, rel=0.02)
     assert found == pytest.approx(power, rel=0.1)
     y[:, 1] = -1  # missing: says nothing
-    alone = best_exponent(told[:, :1], y[:, :1])
-    assert best_exponent(told, y) == pytest.approx(alone, rel=1e-9)
+    alone = fit_exponent(told[:, :1], y[:, :1])
+    assert fit_exponent(told, y) == pytest.approx(alone, rel=1e-9)
 
 
 def test_nothing_to_learn_an_exponent_from():
-    assert best_exponent(np.array([0.3]), np.array([-1])) == 1
-    assert 0 < best_exponent(np.array([0.0, 1.0]), np.array([1, 0])) < 1  # sure and wrong
-    assert best_exponent(np.array([0.4, 0.6]), np.array([0, 1])) > 1
+    assert fit_exponent(np.array([0.3]), np.array([-1])) == 1
+    assert 0 < fit_exponent(np.array([0.0, 1.0]), np.array([1, 0])) < 1  # sure and wrong
+    assert fit_exponent(np.array([0.4, 0.6]), np.array([0, 1])) > 1
 
 
 def test_the_exponent_comes_from_rows_not_trained_on():
@@ -282,7 +282,7 @@ def test_the_exponent_comes_from_rows_not_trained_on():
     p = np.empty(Y.shape)
     for train, test in KFold(4, shuffle=True, random_state=0).split(X):
         p[test] = clone(chain).fit(X[train], Y[train]).predict_proba(X[test])
-    assert decision.exponent_ == best_exponent(p, Y)
+    assert decision.exponent_ == fit_exponent(p, Y)
     np.testing.assert_array_equal(
         decision.predict_path(X, [1e9])[0], decision.estimator_.predict(X)
     )

@@ -15,8 +15,8 @@ from credalchain.experiments import (
 )
 from credalchain.experiments.study import Method
 from credalchain.experiments.tasks import expand
-from credalchain.reporting import find
-from credalchain.reporting.caution import Caution, cautions
+from credalchain.reporting import compare_methods
+from credalchain.reporting.caution import CautionParameter, caution_parameters
 from credalchain.reporting.sentences import in_words
 from credalchain.reporting.significance import signed_rank_test
 from study_results import GRID, a_study, results_of
@@ -34,7 +34,7 @@ def equal(method, dataset):
 
 def found(tmp_path, study, skill=better, **options):
     store = results_of(study, tmp_path / "r", skill, **options)
-    return find(study, store.results(study))
+    return compare_methods(study, store.results(study))
 
 
 # -- set-accuracy at equal completeness, fold by fold ------------------------------------------
@@ -123,7 +123,7 @@ def test_chance_is_seldom_taken_for_a_difference(tmp_path):
         rng = np.random.default_rng(seed)
         for _, rows in results.groupby(["method", "fold"]).groups.items():
             results.loc[rows, "set_accuracy"] += rng.normal(scale=0.05)
-        (first, *_) = find(study, results).shares
+        (first, *_) = compare_methods(study, results).shares
         wrong += first.comparisons[0].is_shown
     assert wrong <= 4
 
@@ -160,7 +160,7 @@ def test_the_order_of_methods_does_not_matter(tmp_path):
     one = found(tmp_path / "1", a_study(["x", "y"], ["a", "b"]))
     store = Store(tmp_path / "1" / "r")
     study = a_study(["x", "y"], ["b", "a"])
-    two = find(study, store.results(study))
+    two = compare_methods(study, store.results(study))
     for first, second in zip(one.shares, two.shares, strict=True):
         assert first.standings == second.standings
         p = [[c.p for c in found.comparisons] for found in (first, second)]
@@ -173,7 +173,7 @@ def test_which_method_is_best_may_depend_on_the_share(tmp_path):
     results = store.results(study)
     is_a = results["method"] == "a"
     results.loc[is_a, "set_accuracy"] += 0.2 * (results.loc[is_a, "completeness"] - 0.85)
-    findings = find(study, results)
+    findings = compare_methods(study, results)
     assert [one.best.curve for one in findings.shares] == ["a", "a", "a", "b", "b"]
     assert in_words(findings)[0].startswith(
         "Which method comes first depends on the share of labels answered: “a” at 100, 95 and "
@@ -196,7 +196,7 @@ def test_shares_that_are_not_reached(tmp_path):
     store = results_of(study, tmp_path / "r", better)
     results = store.results(study)
     results = results[(results["method"] == "a") | (results["s"] == 0)]
-    findings = find(study, results)
+    findings = compare_methods(study, results)
     assert len(findings.shares[0].standings) == 2
     for one in findings.shares[1:]:
         assert [standing.curve for standing in one.standings] == ["a"]
@@ -209,12 +209,12 @@ def test_a_method_that_seldom_reaches_a_share_takes_no_data_sets_away(tmp_path):
     study = a_study(["x", "y", "z"], ["a", "b", "c"])
     results = results_of(study, tmp_path / "r", better).results(study)
     is_short = (results["method"] == "c") & (results["dataset"] != "x") & (results["s"] > 0)
-    findings = find(study, results[~is_short])
+    findings = compare_methods(study, results[~is_short])
     one = findings.shares[2]
     assert one.datasets == ("x", "y", "z")
     assert one.left_out == {"c": 1}
     is_short = (results["method"] == "c") & (results["dataset"] == "x") & (results["s"] > 0)
-    one = find(study, results[~is_short]).shares[2]
+    one = compare_methods(study, results[~is_short]).shares[2]
     assert one.datasets == ("y", "z")
     assert one.left_out == {}
 
@@ -224,7 +224,7 @@ def test_repetitions_that_are_not_there_yet_are_not_compared(tmp_path):
     store = results_of(study, tmp_path / "r", better)
     lost = [task for task in expand(study) if task.method.name == "b" and task.repetition == 2]
     store._result_file(lost[0]).unlink()
-    one = find(study, store.results(study)).shares[0]
+    one = compare_methods(study, store.results(study)).shares[0]
     assert one.comparisons[0].n == 10
     both = store.results(study).query("repetition < 2 and s == 0").groupby("method")
     assert one.best.accuracy == pytest.approx(both["set_accuracy"].mean()["a"])
@@ -234,7 +234,7 @@ def test_the_spread_is_over_repetitions_or_over_folds(tmp_path):
     for repeats, over in ((3, "repetitions"), (1, "folds")):
         study = a_study(["x", "y"], ["a", "b"], folds=10, repeats=repeats)
         store = results_of(study, tmp_path / over, better)
-        findings = find(study, store.results(study))
+        findings = compare_methods(study, store.results(study))
         assert findings.spread_over == over
         rows = store.results(study).query("method == 'a' and s == 0")
         units = ["dataset", "repetition"] + ["fold"] * (over == "folds")
@@ -273,7 +273,7 @@ def test_differences_that_are_the_same_everywhere_are_not_tested(tmp_path):
 def test_measures_that_cannot_be_compared(tmp_path):
     study = a_study(["x"], ["a"], measures=("incorrectness",))
     store = results_of(study, tmp_path / "r", equal)
-    findings = find(study, store.results(study))
+    findings = compare_methods(study, store.results(study))
     assert not findings.is_comparable
     assert in_words(findings) == [
         "The study does not measure both set-accuracy and completeness, so methods cannot be "
@@ -320,9 +320,9 @@ def test_results_say_what_the_caution_parameter_is(tmp_path):
         "c": {"caution_parameter": "", "larger_is_more_cautious": True},
     }
     store = results_of(study, tmp_path / "r", better, caution=about.__getitem__)
-    assert cautions(study, store.results(study)) == {
-        "a": Caution("s", True),
-        "b": Caution("reward", False),
+    assert caution_parameters(study, store.results(study)) == {
+        "a": CautionParameter("s", True),
+        "b": CautionParameter("reward", False),
         "c": None,
     }
 
@@ -330,13 +330,13 @@ def test_results_say_what_the_caution_parameter_is(tmp_path):
 @pytest.mark.parametrize(
     ("class_path", "grid", "expected"),
     [
-        ("", GRID, Caution("s", True)),
-        ("credalchain.JointDecision", GRID, Caution("reward", False)),
-        ("credalchain.estimators.decision.JointDecision", GRID, Caution("reward", False)),
-        ("credalchain.CredalJointForest", GRID, Caution("s", True)),
+        ("", GRID, CautionParameter("s", True)),
+        ("credalchain.JointDecision", GRID, CautionParameter("reward", False)),
+        ("credalchain.estimators.decision.JointDecision", GRID, CautionParameter("reward", False)),
+        ("credalchain.CredalJointForest", GRID, CautionParameter("s", True)),
         ("credalchain.PromisedClassifier", (0.0,), None),
         ("sklearn.ensemble.RandomForestClassifier", (0.0,), None),
-        ("elsewhere.Classifier", GRID, Caution("caution", None)),
+        ("elsewhere.Classifier", GRID, CautionParameter("caution", None)),
     ],
 )
 def test_results_of_older_versions_leave_it_to_the_study(tmp_path, class_path, grid, expected):
@@ -344,4 +344,4 @@ def test_results_of_older_versions_leave_it_to_the_study(tmp_path, class_path, g
     method = Method("m", kind="estimator" if class_path else "chain", class_path=class_path)
     study = a_study(["x"], [method])
     store = results_of(study, tmp_path / "r", equal, grid=grid)
-    assert cautions(study, store.results(study)) == {"m": expected}
+    assert caution_parameters(study, store.results(study)) == {"m": expected}

@@ -36,8 +36,8 @@ def test_every_answer_is_what_infer_says_with_known_labels(session):
     for number in range(40):
         row, label, _ = first_open(session)
         session.answer(row, label, int(rng.integers(2)), "ann", f"request-{number}")
-    found = session.classifier.infer(session.features, known=session.person)
-    expected = np.where(session.person != -1, session.person, found.labels)
+    found = session.classifier.infer(session.features, known=session.human_labels)
+    expected = np.where(session.human_labels != -1, session.human_labels, found.labels)
     np.testing.assert_array_equal(session.labels, expected)
     np.testing.assert_allclose(session.interval, found.interval, atol=1e-6)
     is_open = (session.labels == -1).sum(axis=1)
@@ -56,7 +56,7 @@ def test_undo_takes_back_one_thing_after_the_other(session):
     for number in range(12):
         session.undo("ann", f"undo-{number:04}")
     np.testing.assert_array_equal(session.labels, before)
-    assert (session.person == -1).all()
+    assert (session.human_labels == -1).all()
     with pytest.raises(ReviewError, match="nothing to take back"):
         session.undo("ann", "undo-once-more")
     kinds = [one.event.kind for one in session.store.events()]
@@ -68,9 +68,9 @@ def test_undo_brings_the_answer_before_back(session):
     row, label, _ = first_open(session)
     session.answer(row, label, 1, "ann", "request-1")
     session.answer(row, label, 0, "ann", "request-2")
-    assert session.person[row, label] == 0
+    assert session.human_labels[row, label] == 0
     session.undo("ann", "request-3")
-    assert session.person[row, label] == 1
+    assert session.human_labels[row, label] == 1
     with pytest.raises(ReviewError):
         session.undo("bob", "request-5")  # only what is one's own
 
@@ -82,7 +82,7 @@ def test_starting_again_goes_on_where_it_was(session, folder, tmp_path):
     session.undo("ann", "undo-0001")
     again = make_session(folder, tmp_path / "answers.sqlite")
     np.testing.assert_array_equal(again.labels, session.labels)
-    np.testing.assert_array_equal(again.person, session.person)
+    np.testing.assert_array_equal(again.human_labels, session.human_labels)
     np.testing.assert_array_equal(again._open, session._open)
     assert again.undo("ann", "undo-0002")["row"] is not None
 
@@ -410,8 +410,8 @@ def answered(folder, tmp_path):
         row, label, _ = first_open(session)
         session.answer(row, label, number % 2, "ann", f"request-{number}")
     session.undo("ann", "undo-0001")
-    row, label = map(int, np.argwhere(session.person != -1)[0])
-    session.answer(row, label, 1 - int(session.person[row, label]), "bob", "request-bob")
+    row, label = map(int, np.argwhere(session.human_labels != -1)[0])
+    session.answer(row, label, 1 - int(session.human_labels[row, label]), "bob", "request-bob")
     session.store.close()
     return path, session
 
@@ -434,8 +434,8 @@ def test_export(answered, folder, tmp_path):
         "review", "export", str(path), "--what", "training", *given[:2], "--out", out, cwd=folder
     )
     training = pd.read_csv(out)
-    assert training[LABELS].notna().to_numpy().sum() == (session.person != -1).sum()
-    assert len(training) == (session.person != -1).any(axis=1).sum()
+    assert training[LABELS].notna().to_numpy().sum() == (session.human_labels != -1).sum()
+    assert len(training) == (session.human_labels != -1).any(axis=1).sum()
 
 
 @pytest.mark.parametrize("tool", ["label-studio", "argilla"])
@@ -450,8 +450,8 @@ def test_other_tools(answered, folder, tmp_path, tool):
     for _ in range(2):  # twice is once
         credalchain("review", "import", str(out), *given, "--out", str(new), cwd=folder)
     again = make_session(folder, new)
-    np.testing.assert_array_equal(again.person, session.person)
-    assert len(again.store.events()) == (session.person != -1).sum()
+    np.testing.assert_array_equal(again.human_labels, session.human_labels)
+    assert len(again.store.events()) == (session.human_labels != -1).sum()
     text = out.read_text().replace('"rock"', '"jazz"')
     out.write_text(text)
     done = credalchain(
@@ -480,8 +480,8 @@ def test_label_studio_annotations_without_our_notes(folder, tmp_path):
     given = ["--model", "songs.model", "--data", "new.csv", "--out", str(tmp_path / "a.sqlite")]
     credalchain("review", "import", str(file), *given, cwd=folder)
     session = make_session(folder, tmp_path / "a.sqlite")
-    assert session.person[3].tolist() == [0, 1, 0, 0]
-    assert (session.person != -1).any(axis=1).sum() == 1
+    assert session.human_labels[3].tolist() == [0, 1, 0, 0]
+    assert (session.human_labels != -1).any(axis=1).sum() == 1
     tasks[0]["data"] = {"title": "a song that nobody has"}
     file.write_text(json.dumps(tasks))
     done = credalchain("review", "import", str(file), *given, cwd=folder, status=1)
@@ -496,11 +496,11 @@ def test_learning_from_answers(answered, folder, tmp_path):
     done = credalchain(
         "fit", *given, "--answers", str(path), "--out", str(tmp_path / "after"), cwd=folder
     )
-    n_rows = int((session.person != -1).any(axis=1).sum())
+    n_rows = int((session.human_labels != -1).any(axis=1).sum())
     assert f"0 others replaced, {n_rows} rows added" in done.stderr
     before, after = load_model(tmp_path / "before"), load_model(tmp_path / "after")
     observed = after.model_.counts.label.sum() - before.model_.counts.label.sum()
-    assert observed == (session.person != -1).sum()
+    assert observed == (session.human_labels != -1).sum()
 
 
 def test_learning_from_answers_about_rows_that_are_there(folder, tmp_path):
@@ -545,9 +545,9 @@ def test_answers_added_in_another_tool_are_taken(answered, folder, tmp_path):
     new = tmp_path / "new.sqlite"
     credalchain("review", "import", str(out), *given, "--out", str(new), cwd=folder)
     again = make_session(folder, new)
-    assert again.person[row].tolist() == [1, 1, 1, 1]
+    assert again.human_labels[row].tolist() == [1, 1, 1, 1]
     others = np.arange(N) != row
-    np.testing.assert_array_equal(again.person[others], session.person[others])
+    np.testing.assert_array_equal(again.human_labels[others], session.human_labels[others])
 
 
 def test_two_servers_on_one_file_see_each_other(session, folder, tmp_path):

@@ -11,7 +11,12 @@ from scipy import sparse
 from credalchain.bases.protocol import Labels, Rows
 from credalchain.labels import MISSING
 from credalchain.persistence.checks import Description, ModelFileError, checked_int, checked_names
-from credalchain.preprocessing import Categories, keys_of, learn_categories, named_columns
+from credalchain.preprocessing import (
+    Categories,
+    learn_categories,
+    named_columns,
+    values_and_missing,
+)
 from credalchain.progress import track
 
 Model = TypeVar("Model")
@@ -45,7 +50,7 @@ class TableEncoder:
                 categories = _words_of(name, column)
                 if categories is not None:
                     words[i] = categories
-                elif keys_of(np.asarray(column), name)[1].all():
+                elif values_and_missing(np.asarray(column), name)[1].all():
                     empty.add(i)
         return cls(int(X.shape[1]), words, one_hot, tuple(sorted(empty)))
 
@@ -117,7 +122,7 @@ class TableEncoder:
     def _column(self, i: int, name: str, column: Any) -> list[NDArray[np.float64]]:
         if i in self.empty:
             return [np.full(len(column), np.nan)]
-        keys, missing = keys_of(np.asarray(column), name)
+        keys, missing = values_and_missing(np.asarray(column), name)
         is_text = keys.dtype.kind != "f" and not missing.all()
         if is_text != (i in self.words) and not missing.all():
             was, now = ("numbers", "text") if is_text else ("text", "numbers")
@@ -151,7 +156,7 @@ def _is_plain(X: Any) -> bool:
 def _words_of(name: str, column: Any) -> Categories | None:
     """The categories of a column of text; None for numbers."""
     declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
-    keys, missing = keys_of(declared if declared.ndim == 1 else np.asarray(column), name)
+    keys, missing = values_and_missing(declared if declared.ndim == 1 else np.asarray(column), name)
     if keys.dtype.kind == "f" or missing.all():
         return None
     return Categories(keys) if declared.ndim == 1 else learn_categories(keys[~missing], name)

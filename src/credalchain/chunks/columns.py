@@ -16,8 +16,8 @@ from credalchain.preprocessing import (
     NumericBins,
     ZeroAndBins,
     cut_points,
-    keys_of,
     named_columns,
+    values_and_missing,
 )
 
 _WORDS = {
@@ -149,7 +149,7 @@ def summarize(chunk: str, X: Any, first: int, limit: np.uint64 = MAX_HASH) -> Su
         for i, (name, values) in enumerate(named_columns(X)):
             kinds.append(_kind(chunk, name, values))
             if kinds[-1].kind == "numbers":
-                keys, missing = keys_of(np.asarray(values)[chosen], name)
+                keys, missing = values_and_missing(np.asarray(values)[chosen], name)
                 sample[:, i] = np.where(missing, np.nan, keys) if len(chosen) else keys
     return Summary(n, p, names, tuple(kinds), hashes[chosen], sample, chunk, is_plain)
 
@@ -166,7 +166,7 @@ def _kind_of_numbers(chunk: str, values: NDArray[Any], name: str) -> Column:
 def _kind(chunk: str, name: str, column: Any) -> Column:
     declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
     if declared.ndim == 1:
-        return Column("categories", keys_of(declared, name)[0], chunk)
+        return Column("categories", values_and_missing(declared, name)[0], chunk)
     values = np.asarray(column)
     if values.dtype == bool:
         return Column("booleans", np.empty(0), chunk)
@@ -174,7 +174,7 @@ def _kind(chunk: str, name: str, column: Any) -> Column:
         return Column("nothing", np.empty(0), chunk, values.dtype == object)
     if values.dtype.kind in "iuf":
         return _kind_of_numbers(chunk, values, name)
-    keys, missing = keys_of(values, name)
+    keys, missing = values_and_missing(values, name)
     if missing.all():
         return Column("nothing", np.empty(0), chunk, values.dtype == object)
     if keys.dtype.kind != "f":

@@ -11,7 +11,7 @@ from credalchain.bases.naive.counts import ChainCounts
 from credalchain.chunks.columns import Summary, learn_bins, summarize
 from credalchain.chunks.sources import Chunks, label_error, label_names
 from credalchain.labels import as_labels
-from credalchain.preprocessing import Discretizer, as_rows
+from credalchain.preprocessing import Discretizer, as_indexable
 
 SAMPLE_SIZE = 100_000
 
@@ -93,12 +93,12 @@ def count_chunks(chunks: Chunks, discretizer: Any, sample_size: int = SAMPLE_SIZ
 
 
 def _summary(chunk: str, X: Any, Y: Any, first: int, limit: Any) -> Summary:
-    return summarize(chunk, as_rows(X), first, limit)
+    return summarize(chunk, as_indexable(X), first, limit)
 
 
 def _counts(chunk: str, X: Any, Y: Any, first: int, discretizer: Any) -> ChunkCounts:
     """Counts of one chunk; a chunk without rows has nothing but a shape."""
-    X, labels = as_rows(X), as_labels(Y, require_zero=False)
+    X, labels = as_indexable(X), as_labels(Y, require_zero=False)
     if X.shape[0] > 0:
         counts = ChainCounts.from_rows(X, labels, discretizer)
         return ChunkCounts(label_names(Y), counts, chunk, label_error(Y))

@@ -7,7 +7,7 @@ from typing import Any, Protocol, TypeVar
 from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import MAX_HASH
 from credalchain.labels import as_labels, column_names
-from credalchain.preprocessing import as_rows
+from credalchain.preprocessing import as_indexable
 
 Total = TypeVar("Total")
 Work = Callable[..., Total]
@@ -116,7 +116,7 @@ class IterableChunks:
 
 
 def _as_table(X: Any) -> Any:
-    rows = as_rows(X)
+    rows = as_indexable(X)
     if getattr(rows, "ndim", None) is None and not hasattr(rows, "shape"):
         raise TypeError(f"X must be a table in memory, got {type(X).__name__}.")
     if len(rows.shape) != 2:

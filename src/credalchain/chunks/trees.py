@@ -13,7 +13,7 @@ from credalchain.chunks.columns import Summary, learn_encoder, summarize
 from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms
 from credalchain.chunks.sources import Chunks, label_error, label_names
 from credalchain.labels import as_labels
-from credalchain.preprocessing import as_rows
+from credalchain.preprocessing import as_indexable
 
 SAMPLE_SIZE = 20_000
 _MIN_HASH = np.uint64(0)  # a hash below all but one
@@ -185,7 +185,7 @@ def count_others(chunks: Chunks, sampled: TrainingSample, counter: RowCounter) -
 
 
 def _columns(chunk: str, X: Any, Y: Any, first: int) -> Summary:
-    return summarize(chunk, as_rows(X), first, _MIN_HASH)
+    return summarize(chunk, as_indexable(X), first, _MIN_HASH)
 
 
 def _sample(
@@ -225,7 +225,7 @@ def _encoded(encoder: TableEncoder, X: Any) -> NDArray[np.float32]:
 
 
 def _read(X: Any, Y: Any) -> tuple[Any, Labels]:
-    X, labels = as_rows(X), as_labels(Y, require_zero=False)
+    X, labels = as_indexable(X), as_labels(Y, require_zero=False)
     if X.shape[0] != len(labels):
         raise ValueError(f"X and Y must have the same rows, got {X.shape[0]} and {len(labels)}.")
     return X, labels

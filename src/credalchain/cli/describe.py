@@ -9,8 +9,8 @@ from rich.table import Table
 
 from credalchain.cli import options as o
 from credalchain.cli.console import stdout
-from credalchain.cli.tables import pick_columns, read_labelled, read_table
-from credalchain.columns import describe_features, describe_labels
+from credalchain.cli.tables import load_table, pick_columns, read_labelled
+from credalchain.column_notes import describe_features, describe_labels
 from credalchain.text import visible
 
 
@@ -30,7 +30,7 @@ def describe(
         X, Y = read_labelled(data, labels, ignore, tag_separator)
         targets = describe_labels(Y)
     else:
-        X, known = read_table(data)
+        X, known = load_table(data)
         X = X.drop(columns=pick_columns(X, ignore, "--ignore") if ignore else [])
         targets = describe_labels(X[known]) if known else []
         X = X.drop(columns=known)

@@ -35,8 +35,13 @@ from credalchain.progress import track
 from credalchain.promises.caution import LEAST_ROWS, choose_caution
 from credalchain.report import count_cells, report_of_counts
 
-_SHARES = (1.0, 0.9, 0.8, 0.6, 0.4)  # of the labels answered, where nobody says how cautious
-_NEARLY_NOTHING = 0.05
+_COMPLETENESS_SHOWN = (
+    1.0,
+    0.9,
+    0.8,
+    0.6,
+    0.4,
+)  # of the labels answered, where nobody says how cautious
 _CLEARLY_MORE = 0.01
 
 
@@ -71,7 +76,7 @@ def evaluate(
     Example: `credalchain evaluate songs.csv --labels last:6 --folds 5`
     """
     parameter, text = ("reward", reward) if options.is_joint else ("s", s)
-    values = np.atleast_1d(o.numbers(text, f"--{parameter}")).tolist() if text else []
+    values = np.atleast_1d(o.parse_numbers(text, f"--{parameter}")).tolist() if text else []
     classifier = o.build_classifier(options)
     if tag_separator and is_chunked(data):
         raise ValueError("--tag-separator is for data that is read whole.")
@@ -95,7 +100,7 @@ def evaluate(
         _print_measures(parameter, found, folds)
         if not summary:
             _print_labels(parameter, found)
-    _flag(parameter, found)
+    _note_what_is_odd(parameter, found)
 
 
 def _values_from(
@@ -108,21 +113,21 @@ def _values_from(
         classifier,
         X,
         Y,
-        completeness=_SHARES,
+        completeness=_COMPLETENESS_SHOWN,
         n_rows=n_rows * (folds - 1) // folds,
         random_state=seed,
     )
     return [float(f"{one.value:.3g}") for one in chosen]
 
 
-def _flag(parameter: str, found: "_Evaluation") -> None:
+def _note_what_is_odd(parameter: str, found: "_Evaluation") -> None:
     """Notes about caution that buys nothing."""
     summary = _summary(found.scores)
     answered = {value: summary["completeness", value]["mean"] for value in found.cells}
     wrong = {value: summary["selective_error", value]["mean"] for value in found.cells}
     boldest = max(answered, key=lambda value: answered[value])
     for value, share in answered.items():
-        if share < _NEARLY_NOTHING:
+        if share < o.NEARLY_NOTHING:
             note(f"note: {parameter} = {value:g} answers {share:.1%} of the labels.")
         elif wrong[value] > wrong[boldest] + _CLEARLY_MORE:
             note(

@@ -10,14 +10,14 @@ from rich.text import Text
 
 from credalchain.cli import options as o
 from credalchain.cli.console import stdout
-from credalchain.cli.predict import choices, features_for, text_columns
+from credalchain.cli.predict import features_for, infer_overrides, text_columns
 from credalchain.cli.promise import check_picture, save_picture
-from credalchain.cli.tables import few, read_table
+from credalchain.cli.tables import load_table, shorten_names
 from credalchain.explanation import Explanation, Step
 from credalchain.explanation import explain as explain_row
+from credalchain.label_selection import and_more
 from credalchain.labels import ABSTAIN
 from credalchain.model_files import load_model
-from credalchain.shown import and_more
 from credalchain.text import visible
 
 _MOST = 20  # labels, if --labels does not say which
@@ -52,11 +52,11 @@ def explain(
     if picture:
         check_picture(picture)
     classifier = load_model(model)
-    frame, _ = read_table(data, text_columns=text_columns(classifier))
+    frame, _ = load_table(data, text_columns=text_columns(classifier))
     if not 0 <= row < len(frame):
         raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")
     features = features_for(classifier, frame, data)
-    chosen = choices(classifier, s=s, strategy=strategy, reward=reward)
+    chosen = infer_overrides(classifier, s=s, strategy=strategy, reward=reward)
     which = _which(labels, classifier.label_names_.tolist())
     explanation = explain_row(classifier, features.iloc[[row]], **chosen, **which)
     if as_json:
@@ -79,7 +79,7 @@ def _which(spec: str, names: list[str]) -> dict[str, Any]:
     missing = [name for name in wanted if name not in names]
     if missing:
         raise ValueError(
-            f"--labels: there is no label {missing[0]!r}; the labels are {few(names)}."
+            f"--labels: there is no label {missing[0]!r}; the labels are {shorten_names(names)}."
         )
     return {"labels": wanted}
 

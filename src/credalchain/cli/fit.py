@@ -13,7 +13,7 @@ from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import check_calibration, read_promise
 from credalchain.cli.stream import LabelledChunks, is_chunked, reads_chunked
-from credalchain.cli.tables import read_labelled, read_table, usable_features
+from credalchain.cli.tables import load_table, read_labelled, usable_features
 from credalchain.files import check_folder
 from credalchain.model_files import save_model
 from credalchain.progress import Progress
@@ -172,7 +172,7 @@ def _with_answers(X: Any, Y: Any, data: str, answers: str) -> tuple[Any, Any]:
     """What people answered on the review page, added to the data."""
     with warnings.catch_warnings():  # of the dialect, which was told
         warnings.simplefilter("ignore", UserWarning)
-        frame, _ = read_table(data)
+        frame, _ = load_table(data)
     keys = row_keys(frame.drop(columns=[name for name in Y.columns if name in frame.columns]))
     with AnswerStore(answers, create=False) as store:
         added = add_answers(X, Y, keys, store)

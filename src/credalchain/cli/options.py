@@ -14,7 +14,7 @@ from sklearn.ensemble import ExtraTreesClassifier
 from credalchain.bases.joint.growing import default_forest
 from credalchain.bases.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
 from credalchain.bases.registry import BASES
-from credalchain.datasets.dialect import Given, reading_as
+from credalchain.datasets.dialect import DialectOptions, reading_as
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.decision import JointDecision
@@ -28,6 +28,8 @@ _DATA_HELP = (
     "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; mulan:NAME. "
     "fit, predict and evaluate read a folder, a glob, a compressed or very large file in chunks."
 )
+NEARLY_NOTHING = 0.05  # a share of labels answered that people are told of
+
 Data = Annotated[str, typer.Argument(help=_DATA_HELP)]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]
 Labels = Annotated[
@@ -229,7 +231,7 @@ def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def _given_dialect(sep: str, decimal: str, encoding: str) -> Given:
+def _given_dialect(sep: str, decimal: str, encoding: str) -> DialectOptions:
     separator = {"tab": "\t", "\\t": "\t"}.get(sep, sep)
     if len(separator) > 1 or separator in ("\n", "\r", '"'):
         raise ValueError(f"--sep must be one character, or tab, got {sep!r}.")
@@ -241,10 +243,10 @@ def _given_dialect(sep: str, decimal: str, encoding: str) -> Given:
         name = codecs.lookup(encoding).name if encoding else ""
     except LookupError:
         raise ValueError(f"--encoding: there is no encoding {encoding!r}.") from None
-    return Given(separator, decimal, "utf-8-sig" if name == "utf-8" else name)
+    return DialectOptions(separator, decimal, "utf-8-sig" if name == "utf-8" else name)
 
 
-def numbers(text: str, option: str) -> Any:
+def parse_numbers(text: str, option: str) -> Any:
     """A number, or a list of them where there are commas."""
     try:
         values = [float(part) for part in text.split(",")]
@@ -259,7 +261,7 @@ def build_classifier(options: ClassifierOptions) -> Any:
         return _build_recommended(options)
     base = _build_base(options)
     common: dict[str, Any] = {
-        "threshold": numbers(options.threshold, "--threshold"),
+        "threshold": parse_numbers(options.threshold, "--threshold"),
         "n_jobs": options.jobs,
         "random_state": options.seed,
     }

@@ -17,18 +17,16 @@ from credalchain.cli.stream import (
     with_row_progress,
 )
 from credalchain.cli.tables import (
-    few,
+    load_table,
     pick_columns,
     pick_features,
     read_known,
-    read_table,
+    shorten_names,
     write_table,
 )
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.model_files import load_model
 from credalchain.promises.classifier import PromisedClassifier
-
-_NEARLY_NOTHING = 0.05
 
 
 @o.with_table_options
@@ -54,9 +52,9 @@ def predict(
     classifier = load_model(model)
     for one in inner_classifiers(classifier):
         one.set_params(n_jobs=jobs)
-    chosen = choices(classifier, s=s, strategy=strategy, reward=reward, threshold=threshold)
+    chosen = infer_overrides(classifier, s=s, strategy=strategy, reward=reward, threshold=threshold)
     if threshold is not None:
-        inner_classifier(classifier).set_params(threshold=o.numbers(threshold, "--threshold"))
+        inner_classifier(classifier).set_params(threshold=o.parse_numbers(threshold, "--threshold"))
     words = text_columns(classifier)
     labels = classifier.label_names_.tolist()
     n_rows, n_answered = 0, 0
@@ -71,7 +69,7 @@ def predict(
         if extra and n_rows == 0:
             few_of_them = ", ".join(map(repr, extra[:8]))
             note(f"note: columns that the model does not know are ignored: {few_of_them}")
-        unseen.look(features)
+        unseen.count(features)
         given = read_known(frame, told) if told else None
         prediction = classifier.infer(features, known=given, **chosen)
         n_rows += len(frame)
@@ -87,10 +85,10 @@ def predict(
             if n_rows == 0:
                 raise ValueError(f"{data} has no rows.")
     else:
-        frame, _ = read_table(data, text_columns=words)
+        frame, _ = load_table(data, text_columns=words)
         write_table(answer(frame, data), out)
     share = n_answered / max(n_rows * len(labels), 1)
-    unseen.tell()
+    unseen.report()
     _advise(share, classifier)
     note(f"{n_rows} rows, {share:.1%} of {len(labels)} labels answered -> {out}")
 
@@ -102,7 +100,7 @@ def _advise(share: float, classifier: Any) -> None:
     less = "smaller" if classifier.larger_is_more_cautious else "larger"
     more = "larger" if less == "smaller" else "smaller"
     parameter = classifier.caution_parameter
-    if share < _NEARLY_NOTHING:
+    if share < o.NEARLY_NOTHING:
         note(
             f"note: nearly nothing is answered. Try a {less} --{parameter}, or fit with --answered "
             "0.8, which finds it; credalchain tune shows what each caution would buy."
@@ -138,7 +136,7 @@ def inner_classifier(classifier: Any) -> Any:
     return inner_classifiers(classifier)[0]
 
 
-def choices(
+def infer_overrides(
     classifier: Any,
     *,
     s: float | None,
@@ -185,7 +183,7 @@ class UnseenValues:
         self.categories = inner_classifier(classifier).model_.text_categories()
         self.found: dict[str, tuple[int, str]] = {}
 
-    def look(self, features: pd.DataFrame) -> None:
+    def count(self, features: pd.DataFrame) -> None:
         """Count the rows of some more of the table."""
         for i, categories in self.categories.items():
             column = features.iloc[:, i].dropna().astype(str)
@@ -195,7 +193,7 @@ class UnseenValues:
                 before, example = self.found.get(name, (0, unseen.iloc[0]))
                 self.found[name] = before + len(unseen), example
 
-    def tell(self) -> None:
+    def report(self) -> None:
         """One note a column."""
         for name, (n, example) in self.found.items():
             rows = "1 row holds a value" if n == 1 else f"{n} rows hold values"
@@ -211,7 +209,9 @@ def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[s
     names = pick_columns(frame, known, "--known") if known else []
     strange = [name for name in names if name not in labels]
     if strange:
-        raise ValueError(f"--known: {strange[0]!r} is not one of the labels {few(labels)}.")
+        raise ValueError(
+            f"--known: {strange[0]!r} is not one of the labels {shorten_names(labels)}."
+        )
     return names
 
 

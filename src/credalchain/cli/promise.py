@@ -13,10 +13,10 @@ from credalchain.cli.console import note, stdout
 from credalchain.cli.predict import features_for, text_columns
 from credalchain.cli.stream import is_chunked
 from credalchain.cli.tables import (
-    few,
+    load_table,
     pick_columns,
     read_labelled,
-    read_table,
+    shorten_names,
     split_tags,
     usable_features,
 )
@@ -103,7 +103,7 @@ def tune(
     Example: `credalchain tune songs.csv --labels last:6 --picture tune.png`
     """
     name = check_choice("--risk", risk.replace("-", "_"), tuple(RISKS))
-    wanted = np.atleast_1d(o.numbers(levels, "--levels")).tolist()
+    wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
     if picture:
         check_picture(picture)
     check_calibration(calibration)
@@ -193,14 +193,16 @@ def check(
     """
     classifier = load_model(model)
     check_one_file(data)
-    frame, _ = read_table(data, text_columns=text_columns(classifier))
+    frame, _ = load_table(data, text_columns=text_columns(classifier))
     names = classifier.label_names_.tolist()
     if tags:
         found_tags = split_tags(frame[pick_columns(frame, tags, "--tags")[0]], tag_separator)
         frame = frame.drop(columns=tags).join(found_tags.reindex(columns=names, fill_value=0))
     absent = [name for name in names if name not in frame.columns]
     if absent:
-        raise ValueError(f"{data} lacks the labels {few(absent)}, without which nothing is known.")
+        raise ValueError(
+            f"{data} lacks the labels {shorten_names(absent)}, without which nothing is known."
+        )
     X = features_for(classifier, frame.drop(columns=names), data)
     Y = read_label_words(frame[names])
     if not isinstance(classifier, PromisedClassifier):

@@ -18,7 +18,7 @@ import typer.core
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.predict import features_for, inner_classifiers, text_columns
-from credalchain.cli.tables import pick_columns, read_table, write_table
+from credalchain.cli.tables import load_table, pick_columns, write_table
 from credalchain.files import replacing
 from credalchain.model_files import load_model
 from credalchain.progress import Progress
@@ -126,7 +126,7 @@ def read_session(
     classifier = load_model(model)
     for one in inner_classifiers(classifier):
         one.set_params(n_jobs=jobs)
-    frame, _ = read_table(data, text_columns=text_columns(classifier))
+    frame, _ = load_table(data, text_columns=text_columns(classifier))
     features = features_for(classifier, frame, data)
     labels = set(classifier.label_names_.tolist())
     table = frame.drop(columns=[name for name in frame.columns if name in labels])

@@ -21,9 +21,9 @@ from credalchain.chunks.sampling import row_hashes
 from credalchain.chunks.sources import naming
 from credalchain.cli.console import note
 from credalchain.cli.tables import (
-    few,
     pick_columns,
     pick_labels,
+    shorten_names,
     usable_features,
 )
 from credalchain.datasets.dialect import Dialect, encoding_of, find_dialect
@@ -198,7 +198,9 @@ class LabelledChunks:
         in_parquet = any(_ending(file) in _PARQUET for file in table_files(self.source))
         mixed = [] if in_parquet else [name for name in X.columns if _is_mixed(X[name])]
         if mixed:  # texts that look like numbers in some chunks
-            note(f"note: {few(mixed)}: numbers in some chunks, texts in others, so read as texts")
+            note(
+                f"note: {shorten_names(mixed)}: numbers in some chunks and text in others, so text"
+            )
             self.text_columns += mixed
             X, Y = self._sample(_ROWS_TO_LOOK_AT)
         usable = usable_features(X, Y, use)
@@ -212,9 +214,9 @@ class LabelledChunks:
         limit, n_kept = np.uint64(2**64 - 1), 0
         for columns, labels, name in self():
             if X and list(columns.columns) != list(X[0].columns):
+                seen, before = (shorten_names(list(one.columns)) for one in (columns, X[0]))
                 raise ValueError(
-                    f"{name}: it has the columns {few(list(columns.columns))}, and those before "
-                    f"have {few(list(X[0].columns))}."
+                    f"{name}: it has the columns {seen}, and those before have {before}."
                 )
             found = row_hashes(self.n_rows - len(labels), len(labels))
             chosen = np.flatnonzero(found <= limit)

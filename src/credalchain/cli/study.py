@@ -15,7 +15,7 @@ from credalchain.cli.console import is_quiet, note, stdout
 from credalchain.datasets.registry import name_of
 from credalchain.experiments import Store, load_study, run_study
 from credalchain.experiments.cluster import Cluster
-from credalchain.experiments.run import Progress
+from credalchain.experiments.run import RunProgress
 from credalchain.experiments.work import left_out_columns
 from credalchain.reporting import findings_in_words, write_report
 from credalchain.text import visible
@@ -114,7 +114,7 @@ class _ProgressDisplay:
         if self._bar is not None:
             self._bar.stop()
 
-    def _show(self, progress: Progress) -> None:
+    def _show(self, progress: RunProgress) -> None:
         self._first = progress.done - 1 if self._first is None else self._first
         seconds = max(time.perf_counter() - self._started, 1e-9)
         per_minute = 60 * (progress.done - self._first) / seconds

@@ -10,7 +10,7 @@ import numpy as np
 import pandas as pd
 
 from credalchain.cli.console import note
-from credalchain.columns import describe_features, describe_labels
+from credalchain.column_notes import describe_features, describe_labels
 from credalchain.datasets import load, read_file, read_mulan
 from credalchain.datasets.embedded import EMBEDDED
 from credalchain.datasets.files import attribute_names, check_frame, read_csv, read_frame
@@ -24,7 +24,7 @@ _MOST_NOTES = 5
 _ARFF_LABELS = (["xml"], ["meka"])  # labels that the file, or the file beside it, names
 
 
-def read_table(
+def load_table(
     source: str, labels: Sequence[str] = (), text_columns: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, list[str]]:
     """A table from a file, stdin (``-``), embedded:yeast or mulan:NAME.
@@ -56,13 +56,15 @@ def read_labelled(
 
     With a ``tag_separator``, the one column of labels holds the names of those that are yes.
     """
-    frame, known = read_table(source, labels)
+    frame, known = load_table(source, labels)
     names = pick_labels(frame, labels, known)
     ignored = pick_columns(frame, ignore, "--ignore")
     X = frame.drop(columns=[*names, *ignored])
     if tag_separator:
         if len(names) != 1:
-            raise ValueError(f"--tag-separator is for one column of tags, got {few(names)}.")
+            raise ValueError(
+                f"--tag-separator is for one column of tags, got {shorten_names(names)}."
+            )
         return X, split_tags(frame[names[0]], tag_separator)
     return X, read_label_words(frame[names])
 
@@ -78,7 +80,7 @@ def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
     if len(left_out) == X.shape[1]:
         raise ValueError(
             "every column looks like names, free text or row numbers, so there is nothing to learn "
-            f"from ({few(left_out)}); --use NAME takes one all the same."
+            f"from ({shorten_names(left_out)}); --use NAME takes one all the same."
         )
     noted = [one for one in features if one.note and one.name not in wanted]
     for feature in noted[:_MOST_NOTES]:
@@ -114,7 +116,9 @@ def split_tags(column: pd.Series, separator: str) -> pd.DataFrame:
         found[row, [place[tag] for tag in one]] = 1
     alike = [name for name in names if sum(name.lower() == one.lower() for one in names) > 1]
     if alike:
-        note(f"note: tags that differ in capitals only are different labels: {few(alike)}")
+        note(
+            f"note: tags that differ in capitals only are different labels: {shorten_names(alike)}"
+        )
     labels = pd.DataFrame(found, columns=names, index=column.index)
     nobody_knows = np.broadcast_to(unknown[:, None], labels.shape)
     return labels.astype("Int8").mask(nobody_knows) if unknown.any() else labels
@@ -163,7 +167,7 @@ def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]
     for spec in wanted:
         names += _spec_to_names(frame, spec)
     if len(set(names)) < len(names):
-        raise ValueError(f"--labels names a column twice: {few(names)}.")
+        raise ValueError(f"--labels names a column twice: {shorten_names(names)}.")
     if len(names) == len(frame.columns):
         raise ValueError("--labels takes all columns, so there is nothing to predict from.")
     return names
@@ -196,12 +200,13 @@ def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
         near = difflib.get_close_matches(missing[0].lower(), list(lower), n=1)
         hint = f" (did you mean {lower[near[0]]!r}?)" if near else ""
         raise ValueError(
-            f"{option}: there is no column {missing[0]!r}{hint}; the columns are {few(columns)}."
+            f"{option}: there is no column {missing[0]!r}{hint}; the columns are "
+            f"{shorten_names(columns)}."
         )
     return names
 
 
-def few(names: Sequence[str], most: int = 12) -> str:
+def shorten_names(names: Sequence[str], most: int = 12) -> str:
     """The first names in words, for a message."""
     shown = ", ".join(map(visible, names[:most]))
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
@@ -212,7 +217,8 @@ def pick_features(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(
-            f"{source} lacks {len(missing)} of the model's {len(names)} columns: {few(missing)}."
+            f"{source} lacks {len(missing)} of the model's {len(names)} columns: "
+            f"{shorten_names(missing)}."
         )
     return frame[list(names)]
 
@@ -227,7 +233,7 @@ def write_table(frame: pd.DataFrame, out: str) -> None:
     """To a file, whole or not at all, or to stdout (``-``) as CSV.
 
     In CSV and TSV an apostrophe stands before text that a spreadsheet would run as a formula;
-    ``read_table`` takes it away.
+    ``load_table`` takes it away.
     """
     if out == "-":
         if sys.stdout is None:

@@ -18,7 +18,7 @@ _NAMES = {"\t": "a tab", ";": "a semicolon", "|": "a bar", ",": "a comma"}
 
 
 @dataclass(frozen=True)
-class Given:
+class DialectOptions:
     """What the user said about a file, "" where it is to be found out."""
 
     separator: str = ""
@@ -26,18 +26,18 @@ class Given:
     encoding: str = ""
 
 
-_NOTHING = Given()
-_given: ContextVar[Given] = ContextVar("given", default=_NOTHING)
+_NOTHING = DialectOptions()
+_dialect_options: ContextVar[DialectOptions] = ContextVar("given", default=_NOTHING)
 
 
 @contextlib.contextmanager
-def reading_as(given: Given) -> Iterator[None]:
+def reading_as(given: DialectOptions) -> Iterator[None]:
     """Text files that are read inside are taken as the user says."""
-    token = _given.set(given)
+    token = _dialect_options.set(given)
     try:
         yield
     finally:
-        _given.reset(token)
+        _dialect_options.reset(token)
 
 
 @dataclass(frozen=True)
@@ -55,8 +55,8 @@ def decode(content: bytes, source: str) -> str:
 
 def encoding_of(content: bytes, source: str) -> str:
     """The name of the encoding: given, by the first bytes, or by whether it is UTF-8."""
-    if _given.get().encoding:
-        return _given.get().encoding
+    if _dialect_options.get().encoding:
+        return _dialect_options.get().encoding
     for mark, name in _MARKS:
         if content.startswith(mark):
             return name
@@ -78,7 +78,7 @@ def find_dialect(text: str, usual: str, source: str) -> Dialect:
     """
     if "\0" in text:
         raise ValueError("it is not text")
-    given = _given.get()
+    given = _dialect_options.get()
     lines = text.splitlines()[:_LINES]
     head = "\n".join(lines)
     widths = {mark: _widths(head, mark) for mark in (usual, *_SEPARATORS)}

@@ -27,7 +27,7 @@ from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
 from credalchain.labels import MISSING
 from credalchain.metrics import utility_65
-from credalchain.preprocessing import is_dask, read_table
+from credalchain.preprocessing import is_dask, validate_table
 from credalchain.progress import show_progress
 from credalchain.strategies import Strategy, get_strategy
 from credalchain.text import visible
@@ -177,7 +177,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     ) -> None:
         if is_dask(Y):
             raise TypeError("Y is a dask collection and X is not: give both, or Y.compute().")
-        X = read_table(self, X, reset=True)
+        X = validate_table(self, X, reset=True)
         if Y is None:
             raise ValueError(
                 f"{type(self).__name__} requires y to be passed, but the target y is None."
@@ -265,7 +265,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     def encode(self, X: MatrixLike) -> Any:
         """Rows in the form that ``model_.infer`` takes."""
         check_is_fitted(self, "model_")
-        return self.model_.encode(read_table(self, X, reset=False))
+        return self.model_.encode(validate_table(self, X, reset=False))
 
     def request(
         self,

@@ -3,11 +3,11 @@
 import numpy as np
 
 from credalchain.bases.protocol import CredalBase, Order
-from credalchain.estimators.chained import ChainedClassifier
+from credalchain.estimators.meta import CredalMetaClassifier
 from credalchain.typing import RandomStateLike, VectorLike
 
 
-class CredalBinaryRelevanceClassifier(ChainedClassifier):
+class CredalBinaryRelevanceClassifier(CredalMetaClassifier):
     """One cautious classifier per label, each on its own.
 
     What :class:`CredalChainClassifier` is without telling labels to each other: useful as

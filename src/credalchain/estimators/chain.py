@@ -3,13 +3,13 @@
 import numpy as np
 
 from credalchain.bases.protocol import CredalBase, Order
-from credalchain.estimators.chained import ChainedClassifier
+from credalchain.estimators.meta import CredalMetaClassifier
 from credalchain.strategies import Strategy
 from credalchain.typing import RandomStateLike, VectorLike
 from credalchain.validation import check_order
 
 
-class CredalChainClassifier(ChainedClassifier):
+class CredalChainClassifier(CredalMetaClassifier):
     """A classifier chain that says "I don't know" where its evidence does not settle a label.
 
     Each label gets a lower and an upper probability and is answered only when both are on

@@ -16,17 +16,17 @@ from sklearn.utils.validation import check_is_fitted
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.protocol import Answer, Exactness, Labels, Ranks, uniform_exactness
 from credalchain.estimators.base import CautiousTagsMixin, CredalClassifier
-from credalchain.estimators.calibration import best_exponent, sharpened
 from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.sampling import sample_labels
 from credalchain.estimators.targets import Targets
+from credalchain.estimators.temperature import fit_exponent, scale_log_odds
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
 from credalchain.odds import log_odds, probabilities
-from credalchain.preprocessing import as_rows, is_dask
+from credalchain.preprocessing import as_indexable, is_dask
 from credalchain.progress import show_progress
 from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike, RandomStateLike
 from credalchain.validation import check_choice, check_s, check_whole
@@ -136,7 +136,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self._check_sampled()
         if is_dask(X):
             return self._fit_uncalibrated(lambda estimator: estimator.fit(X, Y))
-        X = as_rows(X)
+        X = as_indexable(X)
         with show_progress(self.verbose):
             self._take(self._unfitted().fit(X, Y))
             if self.calibration_folds is not None and not self._has_joint_model():
@@ -206,7 +206,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             for test, new, fitted in fitted_folds(repeat(self._unfitted()), X, targets, splits):
                 p[test] = fitted.label_proba(new)
                 usable[np.ix_(test, fitted.model_.never_observed())] = MISSING
-        return best_exponent(p, usable)
+        return fit_exponent(p, usable)
 
     def _unfitted(self) -> Any:
         if self.estimator is None:
@@ -406,7 +406,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         """
         if self.bounds == "credal":
             prediction = self.estimator_.infer(X, known=known)
-            interval = sharpened(prediction.interval, self.exponent_)
+            interval = scale_log_odds(prediction.interval, self.exponent_)
             zero = probabilities(-self.exponent_ * prediction.log_odds[..., 1])
             lower = np.stack([zero, interval[..., 0]], axis=-1)
             return interval, lower, prediction.given_ranks, None
@@ -422,7 +422,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             p, exactness = draws.mean(axis=0), Exactness.APPROXIMATE
         else:
             draws = None
-            p = sharpened(self.estimator_.label_proba(X, known=known), self.exponent_)
+            p = scale_log_odds(self.estimator_.label_proba(X, known=known), self.exponent_)
             exactness = Exactness.EXACT
         ranks = uniform_exactness(exactness, p.shape)
         return np.stack([p, p], axis=-1), np.stack([1 - p, p], axis=-1), ranks, draws

@@ -9,14 +9,14 @@ from sklearn.utils.parallel import Parallel, delayed
 from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.model import ChainModel
 from credalchain.bases.protocol import CredalBase, Labels, Order
-from credalchain.estimators.chained import ChainedClassifier
+from credalchain.estimators.meta import CredalMetaClassifier
 from credalchain.progress import track
 from credalchain.strategies import Strategy
 from credalchain.typing import RandomStateLike, VectorLike
 from credalchain.validation import check_whole
 
 
-class CredalChainEnsemble(ChainedClassifier):
+class CredalChainEnsemble(CredalMetaClassifier):
     """Chains over the same base in random orders of the labels, averaged.
 
     A label's lower probability is the mean of the chains' lower ones, its upper probability the

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain import html
+from credalchain import notebook
 from credalchain.bases.protocol import Answer, Exactness, Ranks
+from credalchain.label_selection import and_more, select_labels
 from credalchain.labels import ABSTAIN
 from credalchain.odds import probabilities
-from credalchain.shown import and_more, most_telling
 from credalchain.text import visible
 from credalchain.typing import MatrixLike
 
@@ -136,21 +136,23 @@ class CredalPrediction:
         """As the pictures show it, for notebooks: of many labels those that are open first."""
         n, m = self.labels.shape
         rows = range(min(n, _MOST_ROWS))
-        shown = most_telling(self.labels[rows], self.interval[rows], _MOST_LABELS).tolist()
+        shown = select_labels(self.labels[rows], self.interval[rows], _MOST_LABELS).tolist()
         head = f"{n} rows, {m} labels, {int(self.abstained.sum())} left open"
         for n_shown, n_all, what in ((len(shown), m, "labels"), (len(rows), n, "rows")):
             if n_all > n_shown:
                 head += f"; {n_shown} {what} shown, {and_more(n_shown, n_all)}"
         cells = []
         for i in rows:
-            name = html.name_of(i if self.index is None else self.index[i])
+            name = notebook.name_of(i if self.index is None else self.index[i])
             cells.append([name, *(self._cell_as_html(i, j) for j in shown)])
         names = ["", *(self.label_names[j] for j in shown)]
-        return html.page(html.words(head), html.table(names, cells))
+        return notebook.page(notebook.words(head), notebook.table(names, cells))
 
     def _cell_as_html(self, i: int, j: int) -> str:
         y = int(self.labels[i, j])
-        return html.answer(y) + html.interval(y, float(self.lower[i, j]), float(self.upper[i, j]))
+        return notebook.answer(y) + notebook.interval(
+            y, float(self.lower[i, j]), float(self.upper[i, j])
+        )
 
     def __len__(self) -> int:
         return len(self.labels)

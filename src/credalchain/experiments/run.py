@@ -30,7 +30,7 @@ _WORKER_DIED = (
 
 
 @dataclass(frozen=True)
-class Progress:
+class RunProgress:
     """How far a run is, after each task."""
 
     done: int
@@ -45,7 +45,7 @@ def run_study(
     *,
     n_jobs: int | None = None,
     cluster: Cluster | None = None,
-    on_task: Callable[[Progress], None] = lambda progress: None,
+    on_task: Callable[[RunProgress], None] = lambda progress: None,
 ) -> int:
     """Run all tasks of a study that have no result yet; the number of tasks that failed.
 
@@ -79,7 +79,7 @@ def run_study(
                 failed += 1
                 store.save_error(task, error)
             done += 1
-            on_task(Progress(done, total, failed, task))
+            on_task(RunProgress(done, total, failed, task))
     return failed
 
 

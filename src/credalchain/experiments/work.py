@@ -15,7 +15,7 @@ from sklearn.utils import _safe_indexing as take_rows
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
 from credalchain.bases.naive.codes import Codes, as_codes
 from credalchain.bases.naive.counts import count
-from credalchain.columns import describe_features
+from credalchain.column_notes import describe_features
 from credalchain.datasets import MultilabelDataset, load
 from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.registry import DataSource

@@ -18,11 +18,11 @@ from credalchain.explanation.parts import (
     steps_of,
 )
 from credalchain.explanation.result import Explanation, Question, Step
+from credalchain.label_selection import select_labels
 from credalchain.labels import MISSING
 from credalchain.model_selection import unwrap
 from credalchain.odds import probabilities
 from credalchain.promises.classifier import PromisedClassifier
-from credalchain.shown import most_telling
 from credalchain.strategies import Strategy
 from credalchain.text import visible
 from credalchain.typing import LabelsLike, MatrixLike
@@ -109,7 +109,7 @@ class _Selection:
         if self.labels is None:
             return [
                 int(j)
-                for j in most_telling(labels[None], probabilities(log_odds)[None], self.max_labels)
+                for j in select_labels(labels[None], probabilities(log_odds)[None], self.max_labels)
             ]
         several = np.iterable(self.labels) and not isinstance(self.labels, str)
         numbers = [_number(one, names) for one in (self.labels if several else [self.labels])]

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.special import expit
 
-from credalchain import html
+from credalchain import notebook
+from credalchain.label_selection import and_more
 from credalchain.labels import ABSTAIN
-from credalchain.shown import and_more
 from credalchain.text import visible
 
 if TYPE_CHECKING:
@@ -219,22 +219,22 @@ class Explanation:
         """As the pictures show it, for notebooks: what is open first, then the chain's order."""
         steps = sorted(self.steps, key=lambda step: step.answer != ABSTAIN)[:_MOST_STEPS]
         head = ["label", "answer", "0 to 1", *([] if self.no_reasons else ["reasons, in log-odds"])]
-        table = html.table(head, [self._row_as_html(step) for step in steps])
+        table = notebook.table(head, [self._row_as_html(step) for step in steps])
         more = and_more(len(steps), len(self.steps) + self.n_left_out)
         others = [*map(str, self.similar[:5]), *self.questions_in_words()[:10]]
         above = f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting
         below = [f"{more} labels"] if more else []
-        return html.page(html.words(above), table, *map(html.words, [*below, *others]))
+        return notebook.page(notebook.words(above), table, *map(notebook.words, [*below, *others]))
 
     def _row_as_html(self, step: Step) -> list[str]:
         cells = [
-            html.name_of(step.label),
-            html.answer(step.answer) + (" (known)" if step.known else ""),
-            html.interval(step.answer, step.lower, step.upper),
+            notebook.name_of(step.label),
+            notebook.answer(step.answer) + (" (known)" if step.known else ""),
+            notebook.interval(step.answer, step.lower, step.upper),
         ]
         if not self.no_reasons:
             lines = [f"{r.lower:+.2f} to {r.upper:+.2f} {r.name} {r.value}" for r in step.reasons]
-            cells.append("<br>".join(html.text(visible(line)) for line in lines[:3]))
+            cells.append("<br>".join(notebook.text(visible(line)) for line in lines[:3]))
         return cells
 
     def questions_in_words(self) -> list[str]:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from credalchain.explanation import Explanation, Step
+from credalchain.label_selection import and_more, select_labels
 from credalchain.labels import ABSTAIN
 from credalchain.plotting.canvas import (
     LOOKS,
@@ -15,7 +16,6 @@ from credalchain.plotting.canvas import (
     YES_COLOUR,
     new_axes,
 )
-from credalchain.shown import and_more, most_telling
 from credalchain.text import for_figure
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _shown_steps(explanation: Explanation, max_labels: int | None) -> list[int]:
     answers = np.array([[step.answer for step in explanation.steps]])
     bounds = np.array([[(step.lower, step.upper) for step in explanation.steps]])
     shape = (1, len(explanation.steps), 2)
-    chosen = most_telling(answers, bounds.reshape(shape), max_labels)
+    chosen = select_labels(answers, bounds.reshape(shape), max_labels)
     return sorted(chosen.tolist())
 
 

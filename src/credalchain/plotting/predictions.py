@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.estimators.prediction import CredalPrediction
+from credalchain.label_selection import and_more, select_labels
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 from credalchain.plotting.canvas import LOOKS, MOST_CHARACTERS, MOST_INCHES, new_axes
-from credalchain.shown import and_more, most_telling
 from credalchain.text import for_figure
 from credalchain.typing import LabelsLike
 
@@ -56,7 +56,7 @@ def plot_predictions(
     if rows is not None:
         chosen, n_rows = list(rows), len(rows)
     truth = None if Y_true is None else as_labels(Y_true, name="Y_true", require_zero=False)
-    labels = most_telling(prediction.labels[chosen], prediction.interval[chosen], max_labels)
+    labels = select_labels(prediction.labels[chosen], prediction.interval[chosen], max_labels)
     names = [for_figure(prediction.label_names[j], MOST_CHARACTERS) for j in labels.tolist()]
     index = chosen if prediction.index is None else [prediction.index[row] for row in chosen]
     row_names = [for_figure(f"row {name}") for name in index]

@@ -10,10 +10,10 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing as take_rows
 
-from credalchain.labels import ABSTAIN, label_rows
+from credalchain.labels import ABSTAIN, as_indexable_labels
 from credalchain.metrics import completeness_curve, selective_error
 from credalchain.model_selection import unwrap
-from credalchain.preprocessing import as_rows
+from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import answers_along, caution_values, check_estimator
 from credalchain.promises.risks import Labels
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
@@ -117,7 +117,7 @@ def choose_caution(
     check_estimator(estimator)
     shares = completeness if isinstance(completeness, Sequence) else [completeness]
     shares = [_check_share(share) for share in shares]
-    table, labels = as_rows(X), label_rows(Y)
+    table, labels = as_indexable(X), as_indexable_labels(Y)
     n = table.shape[0]
     if n < LEAST_ROWS:
         raise ValueError(f"X must have at least {LEAST_ROWS} rows to hold some out, got {n}.")

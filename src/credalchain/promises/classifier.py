@@ -15,10 +15,10 @@ from credalchain.estimators.base import CautiousTagsMixin
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
-from credalchain.labels import ABSTAIN, MISSING, label_rows
+from credalchain.labels import ABSTAIN, MISSING, as_indexable_labels
 from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
-from credalchain.preprocessing import as_rows
+from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import (
     answers_along,
     caution_values,
@@ -135,7 +135,7 @@ default="auto"
             raise ValueError(
                 "PromisedClassifier requires y to be passed, but the target y is None."
             )
-        X, Y = as_rows(X), label_rows(Y)
+        X, Y = as_indexable(X), as_indexable_labels(Y)
         targets, labels = Targets.learn(Y)
         check_consistent_length(X, labels)
         prefit = isinstance(self.calibration, str)
@@ -280,7 +280,7 @@ default="auto"
         check_is_fitted(self, "report_")
         if not is_share(confidence):
             raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
-        X, Y = as_rows(X), label_rows(Y)
+        X, Y = as_indexable(X), as_indexable_labels(Y)
         truth = self.read_labels(Y)
         check_consistent_length(X, truth)
         answers = np.empty(truth.shape, np.int8) if len(truth) == 0 else self.predict_partial(X)

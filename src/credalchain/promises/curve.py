@@ -12,9 +12,9 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
 from credalchain.estimators.targets import Targets
-from credalchain.labels import label_rows
+from credalchain.labels import as_indexable_labels
 from credalchain.model_selection import unwrap
-from credalchain.preprocessing import as_rows
+from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import check_estimator, evaluate_promises, hold_out
 from credalchain.promises.classifier import unfitted
 from credalchain.promises.reading import is_share, read_method, read_promises
@@ -108,7 +108,7 @@ def promise_curve(
     -------
     PromiseCurve
     """
-    X, Y = as_rows(X), label_rows(Y)
+    X, Y = as_indexable(X), as_indexable_labels(Y)
     targets, labels = Targets.learn(Y)
     check_consistent_length(X, labels)
     if not np.iterable(levels) or isinstance(levels, (str, dict)) or len(levels) == 0:

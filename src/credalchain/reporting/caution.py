@@ -9,7 +9,7 @@ from credalchain.experiments.study import Method, Study
 
 
 @dataclass(frozen=True)
-class Caution:
+class CautionParameter:
     """A caution parameter; ``larger`` says whether larger is more cautious, None if not known."""
 
     name: str
@@ -23,12 +23,12 @@ class Caution:
         return f"{self.name} ({'larger' if self.larger else 'smaller'} is more cautious)"
 
 
-Cautions = Mapping[str, Caution | None]
+Cautions = Mapping[str, CautionParameter | None]
 
-_S = Caution("s", True)
+_S = CautionParameter("s", True)
 
 
-def cautions(study: Study, results: pd.DataFrame) -> Cautions:
+def caution_parameters(study: Study, results: pd.DataFrame) -> Cautions:
     """The caution parameter of every method; None if it has none.
 
     Results say it; for those of older versions the study does, as far as it can.
@@ -38,19 +38,19 @@ def cautions(study: Study, results: pd.DataFrame) -> Cautions:
         known = results.dropna(subset=["caution_parameter"]).drop_duplicates("method")
         columns = ("method", "caution_parameter", "larger_is_more_cautious")
         for method, name, larger in zip(*(known[column] for column in columns), strict=True):
-            told[method] = Caution(str(name), bool(larger)) if name else None
+            told[method] = CautionParameter(str(name), bool(larger)) if name else None
     return {
         method.name: told[method.name] if method.name in told else _guess(method, results)
         for method in study.methods
     }
 
 
-def _guess(method: Method, results: pd.DataFrame) -> Caution | None:
+def _guess(method: Method, results: pd.DataFrame) -> CautionParameter | None:
     package, _, kind = method.class_path.partition(".")
     kind = kind.rpartition(".")[2]
     if not method.class_path:
         return _S
     if package == "credalchain" and kind != "PromisedClassifier":
-        return Caution("reward", False) if kind == "JointDecision" else _S
+        return CautionParameter("reward", False) if kind == "JointDecision" else _S
     values = results.loc[results["method"] == method.name, "s"]
-    return Caution("caution", None) if (values != 0).any() else None
+    return CautionParameter("caution", None) if (values != 0).any() else None

@@ -22,7 +22,7 @@ from credalchain.reporting.significance import (
     signed_rank_test,
 )
 
-SHARES = (1.0, 0.95, 0.9, 0.8, 0.6)  # of labels answered, where methods are compared
+COMPARED_COMPLETENESS = (1.0, 0.95, 0.9, 0.8, 0.6)  # of labels answered, where methods are compared
 WIDEST_GAP = 0.25  # between points of a curve, over which a value on the line counts as measured
 
 
@@ -210,7 +210,7 @@ def curve_name(method: str, strategy: str) -> str:
     return method if strategy == "none" else f"{method}, {strategy}"
 
 
-def find(study: Study, results: pd.DataFrame) -> Findings:
+def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
     """Compare the methods of a study where they answer the same share of labels."""
     results = results.assign(
         curve=[
@@ -231,14 +231,14 @@ def find(study: Study, results: pd.DataFrame) -> Findings:
 
 
 def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFindings]:
-    folds = folds_at_completeness(_paired(results), SHARES, widest_gap=WIDEST_GAP)
+    folds = folds_at_completeness(_paired(results), COMPARED_COMPLETENESS, widest_gap=WIDEST_GAP)
     folds["curve"] = [
         curve_name(*pair) for pair in zip(folds["method"], folds["strategy"], strict=True)
     ]
     units = ["dataset", "repetition", "fold"]
     curves = list(dict.fromkeys(results["curve"]))
     for (level,), part in groups(folds.sort_values("missing", kind="stable"), ["missing"]):
-        for share in SHARES:
+        for share in COMPARED_COMPLETENESS:
             table = part.pivot(index=units, columns="curve", values=share)
             table = table.reindex(list(dict.fromkeys(results["dataset"])), level="dataset")
             table = table.reindex(columns=curves)

@@ -6,8 +6,8 @@ from credalchain.reporting.findings import WIDEST_GAP, Findings, ShareFindings, 
 from credalchain.reporting.markup import count, scroll, text
 from credalchain.reporting.sentences import (
     accuracy,
+    join_with_and,
     leads,
-    listed,
     p_value,
     percent,
     quoted,
@@ -143,7 +143,7 @@ def _below_table(findings: Findings, damage: str) -> str:
     small = ["the average rank over data sets"] if findings.n_datasets > 1 else []
     if any(found.is_tested for found in findings.at_level(findings.levels[0])):
         small.append("what tests say of a method against the best")
-    words += f". Small print: {listed(small)}." if small else "."
+    words += f". Small print: {join_with_and(small)}." if small else "."
     more = len(findings.curves) - _MOST_METHODS
     return f"{words} {count(more, 'more method')} in the tables." if more > 0 else words
 
@@ -189,5 +189,5 @@ def _not_compared(findings: Findings) -> list[str]:
             f"the {noun}{'s' * (len(all_) > 1)} {quoted(*all_)}" for noun, all_ in kinds if all_
         ]
         if parts:
-            shares.setdefault(listed(parts), []).append(percent(found.share))
-    return [f"Not compared at {listed(where)}: {what}." for what, where in shares.items()]
+            shares.setdefault(join_with_and(parts), []).append(percent(found.share))
+    return [f"Not compared at {join_with_and(where)}: {what}." for what, where in shares.items()]

@@ -14,7 +14,7 @@ from credalchain.reporting.findings import Findings
 from credalchain.reporting.markup import count, download, table, text
 from credalchain.reporting.overview import overview
 from credalchain.reporting.panels import level_panels, trade_off_panels
-from credalchain.reporting.sentences import listed, percent, quoted, spread_words
+from credalchain.reporting.sentences import join_with_and, percent, quoted, spread_words
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class PageContent:
     findings : Findings
     summary : DataFrame
         What the curves show: means and spreads by data set, method, value of caution and level.
-    cautions : dict
+    caution_parameters : dict
         The caution parameter of each method.
     damage : str
         What was done to training labels; empty if nothing.
@@ -42,7 +42,7 @@ class PageContent:
     study: Study
     findings: Findings
     summary: pd.DataFrame
-    cautions: Cautions
+    caution_parameters: Cautions
     damage: str
     problem: str
     n_results: int
@@ -110,13 +110,17 @@ def _head(content: PageContent, title: str) -> Iterator[str]:
 def _curves(content: PageContent) -> Iterator[str]:
     if not content.findings.is_comparable:
         return
-    summary, cautions, damage = content.summary, content.cautions, content.damage
+    summary, caution_parameters, damage = (
+        content.summary,
+        content.caution_parameters,
+        content.damage,
+    )
     yield '<section id="curves"><h2>Set-accuracy against completeness</h2>'
     yield f"<p>{text(_about_points(content))}</p>"
-    yield from trade_off_panels(summary, cautions, damage)
+    yield from trade_off_panels(summary, caution_parameters, damage)
     if len(content.study.levels) > 1:
         yield f"<details><summary>By the share of training labels {damage}</summary>"
-        yield from level_panels(summary, cautions, damage)
+        yield from level_panels(summary, caution_parameters, damage)
         yield "</details>"
     yield "</section>"
 
@@ -124,7 +128,7 @@ def _curves(content: PageContent) -> Iterator[str]:
 def _about_points(content: PageContent) -> str:
     """What moves a point along a curve, for each method by its right name."""
     by_name: dict[str, list[str]] = {}
-    for method, caution in content.cautions.items():
+    for method, caution in content.caution_parameters.items():
         by_name.setdefault("" if caution is None else caution.in_words, []).append(method)
     without = by_name.pop("", [])
     is_one = len(by_name) == 1 and not without
@@ -159,7 +163,7 @@ def _about(content: PageContent) -> Iterator[str]:
     study = content.study
     damage, shared = "", "Folds"
     if content.damage:
-        levels = listed(percent(level) for level in study.levels)
+        levels = join_with_and(percent(level) for level in study.levels)
         damage = f", training labels {content.damage} ({study.corruption}) at {levels}"
         shared = "Folds, damaged labels"
     words = (

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 import pandas as pd
 
 from credalchain.experiments.summary import groups
-from credalchain.reporting.caution import Caution, Cautions
+from credalchain.reporting.caution import CautionParameter, Cautions
 from credalchain.reporting.charts import Curve, Look, Point, chart, key, method_look, ramp_look
 from credalchain.reporting.findings import curve_name
 from credalchain.reporting.markup import text
@@ -18,7 +18,9 @@ _MEASURES = {"set_accuracy": "Set-accuracy", "completeness": "Completeness"}
 Panel = tuple[str, str, list[Curve]]  # a caption, what is shown in words, and the curves
 
 
-def trade_off_panels(summary: pd.DataFrame, cautions: Cautions, damage: str) -> Iterator[str]:
+def trade_off_panels(
+    summary: pd.DataFrame, caution_parameters: Cautions, damage: str
+) -> Iterator[str]:
     """Set-accuracy against completeness: a legend, then a chart per data set and level."""
     pairs = list(dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True)))
     looks = {pair: method_look(turn) for turn, pair in enumerate(pairs)}
@@ -26,7 +28,10 @@ def trade_off_panels(summary: pd.DataFrame, cautions: Cautions, damage: str) -> 
     figures: dict[str, list[Panel]] = {}
     for (dataset, level), part in groups(summary, ["dataset", "missing"]):
         curves = [
-            Curve(looks[pair], _trade_off_points(curve_name(*pair), curve, cautions[pair[0]]))
+            Curve(
+                looks[pair],
+                _trade_off_points(curve_name(*pair), curve, caution_parameters[pair[0]]),
+            )
             for pair, curve in groups(part, ["method", "strategy"])
         ]
         title = level_words(level, damage) if damage else dataset
@@ -41,14 +46,14 @@ def trade_off_panels(summary: pd.DataFrame, cautions: Cautions, damage: str) -> 
         yield _grid(panels, *words)
 
 
-def level_panels(summary: pd.DataFrame, cautions: Cautions, damage: str) -> Iterator[str]:
+def level_panels(summary: pd.DataFrame, caution_parameters: Cautions, damage: str) -> Iterator[str]:
     """Measures against the share of labels damaged, a curve per value of caution."""
     for (dataset, method, strategy), part in groups(summary, ["dataset", "method", "strategy"]):
         title = f"{dataset}: {curve_name(method, strategy)}"
         yield f"<h3>{text(title)}</h3>"
         values = sorted(part["s"].unique())
         looks = {value: ramp_look(turn, len(values)) for turn, value in enumerate(values)}
-        caution = cautions[method]
+        caution = caution_parameters[method]
         if caution is not None:
             names = [(_value(caution, value), look) for value, look in looks.items()]
             yield _legend(names)
@@ -62,7 +67,9 @@ def level_panels(summary: pd.DataFrame, cautions: Cautions, damage: str) -> Iter
         yield _grid(figures, f"training labels {damage} (%)", "percent")
 
 
-def _trade_off_points(name: str, curve: pd.DataFrame, caution: Caution | None) -> list[Point]:
+def _trade_off_points(
+    name: str, curve: pd.DataFrame, caution: CautionParameter | None
+) -> list[Point]:
     along = curve.sort_values("s")
     columns = ("s", "completeness", "set_accuracy", "set_accuracy_spread")
     return [
@@ -78,7 +85,7 @@ def _trade_off_points(name: str, curve: pd.DataFrame, caution: Caution | None) -
 
 
 def _level_points(
-    curve: pd.DataFrame, measure: str, caution: Caution | None, damage: str
+    curve: pd.DataFrame, measure: str, caution: CautionParameter | None, damage: str
 ) -> list[Point]:
     along = curve.sort_values("missing")
     rows = zip(
@@ -99,11 +106,11 @@ def _with_spread(value: float, spread: float) -> str:
     return f"{100 * value:.1f}" + ("" if math.isnan(spread) else f" ± {100 * spread:.1f}")
 
 
-def _at(caution: Caution | None, value: float) -> str:
+def _at(caution: CautionParameter | None, value: float) -> str:
     return "" if caution is None else f", {_value(caution, value)}"
 
 
-def _value(caution: Caution, value: float) -> str:
+def _value(caution: CautionParameter, value: float) -> str:
     return f"{caution.name} = {value:.6g}"
 
 

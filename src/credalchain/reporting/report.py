@@ -14,10 +14,10 @@ from credalchain.experiments.store import Store
 from credalchain.experiments.study import Study
 from credalchain.experiments.summary import groups, spread_unit, summarize
 from credalchain.files import replacing
-from credalchain.reporting.caution import cautions
+from credalchain.reporting.caution import caution_parameters
 from credalchain.reporting.damage import damage_word
 from credalchain.reporting.figures import missing_figure, trade_off_figure
-from credalchain.reporting.findings import curve_name, find
+from credalchain.reporting.findings import compare_methods, curve_name
 from credalchain.reporting.page import PageContent, render
 from credalchain.reporting.sentences import in_words
 from credalchain.reporting.tables import (
@@ -25,15 +25,15 @@ from credalchain.reporting.tables import (
     dataset_table,
     equal_completeness_table,
     measure_table,
-    named,
     standing_table,
+    with_display_columns,
 )
 from credalchain.text import for_file_name, to_csv
 
 
 def findings_in_words(study: Study, store: Store) -> list[str]:
     """The main findings of a study, one a line."""
-    return in_words(find(study, store.results(study)), damage_word(study))
+    return in_words(compare_methods(study, store.results(study)), damage_word(study))
 
 
 def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
@@ -62,7 +62,11 @@ def _content(study: Study, store: Store) -> PageContent:
     results = store.results(study)
     over = spread_unit(results)
     summary = summarize(results, over=over)
-    findings, called, damage = find(study, results), cautions(study, results), damage_word(study)
+    findings, called, damage = (
+        compare_methods(study, results),
+        caution_parameters(study, results),
+        damage_word(study),
+    )
     tables = {}
     if findings.is_comparable:
         tables["set_accuracy_at_equal_completeness"] = equal_completeness_table(
@@ -78,12 +82,12 @@ def _content(study: Study, store: Store) -> PageContent:
         study=study,
         findings=findings,
         summary=summary,
-        cautions=called,
+        caution_parameters=called,
         damage=damage,
         problem=_problem(study, store),
         n_results=len(results),
         datasets=dataset_table(store.facts()).round(3),
-        all_numbers=named(summary, called, damage),
+        all_numbers=with_display_columns(summary, called, damage),
         software=_software(results),
         tables=tables,
     )
@@ -108,7 +112,7 @@ def _figures(content: PageContent) -> Iterator[tuple[str, Figure]]:
         return
     for (dataset, method, strategy), part in groups(summary, ["dataset", "method", "strategy"]):
         title = f"{dataset}: {curve_name(method, strategy)}"
-        parameter = getattr(content.cautions[method], "name", "")
+        parameter = getattr(content.caution_parameters[method], "name", "")
         name = f"missing_{dataset}_{method}_{strategy}"
         yield name, missing_figure(part, title, damage, parameter)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from credalchain.reporting.findings import (
-    SHARES,
+    COMPARED_COMPLETENESS,
     WIDEST_GAP,
     Findings,
     ShareFindings,
@@ -47,10 +47,10 @@ def unreached(findings: Findings) -> list[str]:
     """The shares that no curve reaches at the least level of damage, in a sentence, if any."""
     here = findings.at_level(findings.levels[0]) if findings.shares else []
     compared = {found.share for found in here}
-    away = [f"{100 * share:.10g}" for share in SHARES if share not in compared]
+    away = [f"{100 * share:.10g}" for share in COMPARED_COMPLETENESS if share not in compared]
     if not away:
         return []
-    return [_NOT_REACHED.format(shares=f"{listed(away)} %", gap=100 * WIDEST_GAP)]
+    return [_NOT_REACHED.format(shares=f"{join_with_and(away)} %", gap=100 * WIDEST_GAP)]
 
 
 def leads(findings: Findings, damage: str = "") -> list[str]:
@@ -69,7 +69,7 @@ def leads(findings: Findings, damage: str = "") -> list[str]:
 def _where(levels: list[float], damage: str) -> str:
     if levels == [0.0]:
         return f"No training labels {damage}: "
-    numbers = listed(f"{100 * level:.10g}" for level in levels)
+    numbers = join_with_and(f"{100 * level:.10g}" for level in levels)
     return f"{numbers} % of the training labels {damage}: "
 
 
@@ -77,7 +77,7 @@ def _only_one(findings: Findings, shares: list[ShareFindings]) -> str:
     found = [f"{accuracy(one.best)} % at {percent(one.share)}" for one in shares]
     return (
         f"{quoted(findings.curves[0])} is the only method, so there is nothing to compare it with. "
-        f"Rows without a wrong answer, by the share of labels answered: {listed(found)}."
+        f"Rows without a wrong answer, by the share of labels answered: {join_with_and(found)}."
     )
 
 
@@ -97,7 +97,8 @@ def _first_places(shares: list[ShareFindings]) -> str:
         )
     else:
         parts = [f"{quoted(curve)} at {_shares(won)}" for curve, won in winners.items()]
-        words = f"which method comes first depends on the share of labels answered: {listed(parts)}"
+        words = "which method comes first depends on the share of labels answered: "
+        words += join_with_and(parts)
     return _with_certainty(words, decided)
 
 
@@ -229,14 +230,14 @@ def percent(share: float) -> str:
 
 def quoted(*names: str) -> str:
     """Names in a sentence: they may hold commas."""
-    return listed(f"“{name}”" for name in names)
+    return join_with_and(f"“{name}”" for name in names)
 
 
-def listed(words: Iterable[str]) -> str:
+def join_with_and(words: Iterable[str]) -> str:
     """One, two and three."""
     *before, last = words
     return f"{', '.join(before)} and {last}" if before else last
 
 
 def _shares(found: Sequence[ShareFindings]) -> str:
-    return listed(f"{100 * one.share:.10g}" for one in found) + " %"
+    return join_with_and(f"{100 * one.share:.10g}" for one in found) + " %"

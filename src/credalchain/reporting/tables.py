@@ -12,7 +12,7 @@ from credalchain.reporting.caution import Cautions
 from credalchain.reporting.findings import WIDEST_GAP, Findings
 from credalchain.reporting.sentences import p_value, percent
 
-_SHARES = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+_TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 
 
 def dataset_table(facts: list[dict[str, object]]) -> pd.DataFrame:
@@ -22,7 +22,7 @@ def dataset_table(facts: list[dict[str, object]]) -> pd.DataFrame:
 
 
 def measure_table(
-    summary: pd.DataFrame, measure: str, cautions: Cautions, damage: str
+    summary: pd.DataFrame, measure: str, caution_parameters: Cautions, damage: str
 ) -> pd.DataFrame:
     """One measure in percent, "mean ± spread": a row per method and value of caution.
 
@@ -33,28 +33,32 @@ def measure_table(
     words = words.where(spread.isna(), words + (100 * spread).map(" ± {:.1f}".format))
     table = summary[KEYS].assign(words=words)
     if not damage:
-        return named(table.rename(columns={"words": measure}), cautions, damage)
+        return with_display_columns(
+            table.rename(columns={"words": measure}), caution_parameters, damage
+        )
     table["missing"] = table["missing"].map(lambda level: f"{percent(level)} {damage}")
     rows = [key for key in KEYS if key != "missing"]
     levels = list(dict.fromkeys(table["missing"]))
     order = pd.MultiIndex.from_frame(table[rows].drop_duplicates())  # pivot would sort by names
     wide = table.pivot(index=rows, columns="missing", values="words")[levels].reindex(order)
     wide.columns.name = None
-    return named(wide.reset_index(), cautions, damage)
+    return with_display_columns(wide.reset_index(), caution_parameters, damage)
 
 
 def equal_completeness_table(
     summary: pd.DataFrame, results: pd.DataFrame, over: str, damage: str
 ) -> pd.DataFrame:
     """Set-accuracy in percent, "mean ± spread", where methods answer the same share of labels."""
-    table = at_completeness(summary, _SHARES, widest_gap=WIDEST_GAP)
-    spread = spread_at_completeness(results, _SHARES, widest_gap=WIDEST_GAP, over=over)
+    table = at_completeness(summary, _TABLE_COMPLETENESS, widest_gap=WIDEST_GAP)
+    spread = spread_at_completeness(results, _TABLE_COMPLETENESS, widest_gap=WIDEST_GAP, over=over)
     spread = table[CURVES].merge(spread, how="left", on=CURVES)
-    words = table[list(_SHARES)].map(lambda p: "" if pd.isna(p) else f"{100 * p:.1f}")
-    words += spread[list(_SHARES)].map(lambda p: "" if pd.isna(p) else f" ± {100 * p:.1f}")
-    words.columns = [f"{percent(share)} answered" for share in _SHARES]
+    words = table[list(_TABLE_COMPLETENESS)].map(lambda p: "" if pd.isna(p) else f"{100 * p:.1f}")
+    words += spread[list(_TABLE_COMPLETENESS)].map(
+        lambda p: "" if pd.isna(p) else f" ± {100 * p:.1f}"
+    )
+    words.columns = [f"{percent(share)} answered" for share in _TABLE_COMPLETENESS]
     missing = table["missing"].map(percent)
-    return named(table[CURVES].assign(missing=missing).join(words), {}, damage)
+    return with_display_columns(table[CURVES].assign(missing=missing).join(words), {}, damage)
 
 
 def standing_table(findings: Findings, damage: str) -> pd.DataFrame:
@@ -74,7 +78,7 @@ def standing_table(findings: Findings, damage: str) -> pd.DataFrame:
         for found in findings.shares
         for standing in found.standings
     ]
-    return named(pd.DataFrame(rows), {}, damage)
+    return with_display_columns(pd.DataFrame(rows), {}, damage)
 
 
 def comparison_table(findings: Findings, damage: str) -> pd.DataFrame:
@@ -94,7 +98,7 @@ def comparison_table(findings: Findings, damage: str) -> pd.DataFrame:
         for found in findings.shares
         for one in found.comparisons
     ]
-    return named(pd.DataFrame(rows), {}, damage)
+    return with_display_columns(pd.DataFrame(rows), {}, damage)
 
 
 def _p(p: float) -> str:
@@ -102,7 +106,9 @@ def _p(p: float) -> str:
     return "" if pd.isna(p) else p_value(p).removeprefix("= ")
 
 
-def named(table: pd.DataFrame, cautions: Cautions, damage: str) -> pd.DataFrame:
+def with_display_columns(
+    table: pd.DataFrame, caution_parameters: Cautions, damage: str
+) -> pd.DataFrame:
     """A table whose columns are called what they are.
 
     The column ``s`` holds the values of the caution parameter. If all methods have the same, the
@@ -117,7 +123,7 @@ def named(table: pd.DataFrame, cautions: Cautions, damage: str) -> pd.DataFrame:
     if "s" not in table:
         return table
     place = list(table.columns).index("s")
-    names = table["method"].map(lambda method: getattr(cautions[method], "name", ""))
+    names = table["method"].map(lambda method: getattr(caution_parameters[method], "name", ""))
     values = table["s"].where(names != "")
     table = table.drop(columns="s")
     different = [name for name in dict.fromkeys(names) if name]

@@ -11,7 +11,7 @@ from credalchain.bases.protocol import Labels
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.review.rows import content_of, from_json, row_keys
 from credalchain.review.session import ReviewSession
-from credalchain.review.store import AnswerStore, RowKey, StoredEvent, standing_answers
+from credalchain.review.store import AnswerStore, RowKey, StoredEvent, current_answers
 
 _QUESTION = "labels"  # as both formats name the choice of labels
 _NOTES = "credalchain"
@@ -20,7 +20,7 @@ _NOTES = "credalchain"
 def people_answers(store: AnswerStore) -> pd.DataFrame:
     """Every answer that stands: row, label, value, who, when, what the model had said."""
     records = []
-    for (key, label), people in standing_answers(store.events()).items():
+    for (key, label), people in current_answers(store.events()).items():
         values = {one.event.value for one in people.values()}
         for one in people.values():
             records.append(
@@ -73,7 +73,7 @@ def training_rows(store: AnswerStore, label_names: Sequence[str]) -> pd.DataFram
     Rows without any of these labels are left out. The index holds the rows' keys.
     """
     rows = store.rows()
-    answers = standing_answers(store.events())
+    answers = current_answers(store.events())
     keys = list(
         dict.fromkeys(
             key for (key, name), people in answers.items() if people and name in label_names
@@ -148,13 +148,13 @@ def _dtypes(X: pd.DataFrame, more: pd.DataFrame) -> dict[str, Any]:
 
 # -- other tools --------------------------------------------------------------------------------
 
-Given = tuple[int, dict[str, int], str]
+Annotation = tuple[int, dict[str, int], str]
 """What an annotation says: the row, the labels, and who."""
 
 
 def _notes(session: ReviewSession, row: int) -> dict[str, Any]:
     """What we write into a task, to know it again: the row, and what people had answered here."""
-    key, person = session.keys[row], session.person[row]
+    key, person = session.keys[row], session.human_labels[row]
     answered = [name for name, y in zip(session.label_names, person, strict=True) if y != MISSING]
     return {
         "row": f"{key.hash}-{key.occurrence}",
@@ -217,8 +217,8 @@ def to_label_studio(session: ReviewSession) -> str:
             "data": {**content, _NOTES: _notes(session, row)},
             "predictions": [{"model_version": session.model_digest[:12], "result": suggested}],
         }
-        if (session.person[row] != MISSING).any():
-            task["annotations"] = [{"result": _choices(_names(session.person[row], names))}]
+        if (session.human_labels[row] != MISSING).any():
+            task["annotations"] = [{"result": _choices(_names(session.human_labels[row], names))}]
         tasks.append(task)
     return json.dumps(tasks, indent=1, ensure_ascii=False)
 
@@ -228,9 +228,9 @@ def _choices(chosen: list[str]) -> list[dict[str, Any]]:
     return [{"from_name": _QUESTION, "to_name": "row", "type": "choices", "value": value}]
 
 
-def read_label_studio(text: str, session: ReviewSession) -> list[Given]:
+def read_label_studio(text: str, session: ReviewSession) -> list[Annotation]:
     """What annotations of tasks say."""
-    found: list[Given] = []
+    found: list[Annotation] = []
     for place, task in enumerate(_list(text, "Label Studio")):
         content = task.get("data") or {}
         notes = content.get(_NOTES)
@@ -261,16 +261,16 @@ def to_argilla(session: ReviewSession) -> str:
             "suggestions": {_QUESTION: suggestion},
             "responses": {},
         }
-        if (session.person[row] != MISSING).any():
-            chosen = _names(session.person[row], names)
+        if (session.human_labels[row] != MISSING).any():
+            chosen = _names(session.human_labels[row], names)
             record["responses"] = {_QUESTION: [{"value": chosen, "user_id": "credalchain"}]}
         records.append(record)
     return json.dumps(records, indent=1, ensure_ascii=False)
 
 
-def read_argilla(text: str, session: ReviewSession) -> list[Given]:
+def read_argilla(text: str, session: ReviewSession) -> list[Annotation]:
     """What responses to records say; those that were not submitted say nothing."""
-    found: list[Given] = []
+    found: list[Annotation] = []
     for place, record in enumerate(_list(text, "Argilla")):
         notes = (record.get("metadata") or {}).get(_NOTES)
         notes = json.loads(notes) if isinstance(notes, str) else notes

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from credalchain.labels import is_missing
 from credalchain.review.store import RowKey
 
 IMAGES = {
@@ -44,7 +45,7 @@ def row_keys(frame: pd.DataFrame) -> list[RowKey]:
 
 def _text(value: Any) -> str:
     """The same for 2, 2.0 and "2.0"."""
-    if _is_missing(value):
+    if is_missing(value):
         return ""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
         return str(value)
@@ -55,12 +56,6 @@ def _text(value: Any) -> str:
     if not math.isfinite(number) or isinstance(value, bool):
         return str(value)
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None or value is pd.NA or value is pd.NaT:
-        return True
-    return isinstance(value, (float, np.floating)) and math.isnan(value)
 
 
 def as_json(frame: pd.DataFrame, row: int) -> str:
@@ -79,7 +74,7 @@ def from_json(contents: list[str]) -> pd.DataFrame:
 
 
 def _plain(value: Any) -> Any:
-    if _is_missing(value):
+    if is_missing(value):
         return None
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, float) and not math.isfinite(value):

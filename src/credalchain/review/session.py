@@ -25,8 +25,8 @@ from credalchain.review.store import (
     Event,
     RowKey,
     StoredEvent,
+    current_answers,
     standing,
-    standing_answers,
 )
 
 ORDERS = ("settles most", "least sure", "in order")
@@ -42,7 +42,7 @@ class ReviewError(ValueError):
 
 
 @dataclass
-class _Person:
+class _ReviewerState:
     """What one person has passed over, in this run of the server, and the order of their choice."""
 
     passed: set[int] = field(default_factory=set)
@@ -98,7 +98,7 @@ class ReviewSession:
         self.keys = row_keys(table)
         self._row_of = {key: i for i, key in enumerate(self.keys)}
         self._lock = threading.RLock()
-        self._people: dict[str, _Person] = {}
+        self._reviewers: dict[str, _ReviewerState] = {}
         self._leases: dict[int, tuple[str, float]] = {}
         self._events: list[StoredEvent] = []
         self._answers: dict[tuple[RowKey, str], dict[str, StoredEvent]] = {}
@@ -106,7 +106,7 @@ class ReviewSession:
         n, m = len(features), len(self.label_names)
         self.labels = np.empty((n, m), np.int8)
         self.interval = np.empty((n, m, 2), np.float32)
-        self.person = np.full((n, m), MISSING, np.int8)
+        self.human_labels = np.full((n, m), MISSING, np.int8)
         for first in range(0, n, _ROWS_AT_ONCE):
             rows = np.arange(first, min(first + _ROWS_AT_ONCE, n))
             self._infer(rows)
@@ -123,7 +123,7 @@ class ReviewSession:
         self._n_waiting = 0
         self._check: tuple[int, str] | None = None
         self._count_cells(np.arange(n))
-        self._catch_up()
+        self._sync_from_store()
         self._to_look_at = np.argsort(-self._open, kind="stable")
         self._looked_at = 0
 
@@ -131,7 +131,7 @@ class ReviewSession:
 
     def _infer(self, rows: NDArray[np.int64]) -> None:
         """What the model says about rows, given what people have answered."""
-        known = self.person[rows]
+        known = self.human_labels[rows]
         found = self.classifier.infer(self.features.iloc[rows], known=known)
         self.labels[rows] = np.where(known != MISSING, known, found.labels)
         self.interval[rows] = found.interval
@@ -150,7 +150,7 @@ class ReviewSession:
         self.sampled_rows = chosen.all(axis=1)
         return np.asarray(chosen & (self.labels != ABSTAIN))
 
-    def _catch_up(self) -> None:
+    def _sync_from_store(self) -> None:
         """Take up what was answered before, and what others have written to the file."""
         last = self._events[-1].id if self._events else 0
         new = self.store.events(last)
@@ -160,14 +160,14 @@ class ReviewSession:
         cells = {(one.event.row, one.event.label) for one in new}
         for one in new:
             self._remember(one.event)
-        self._stand(cells)
+        self._apply_answers(cells)
 
     def _remember(self, event: Event) -> None:
         """What a person has passed over, and seen."""
         cell = self._cell(event)
         if cell is None:
             return
-        person = self._person(event.who)
+        person = self._reviewer(event.who)
         person.touched.add(cell)
         if event.kind == "skip":
             person.skipped.add(cell)
@@ -179,9 +179,9 @@ class ReviewSession:
         row, label = self._row_of.get(event.row), self._label_of.get(event.label)
         return None if row is None or label is None else (row, label)
 
-    def _stand(self, cells: set[tuple[RowKey, str]]) -> None:
+    def _apply_answers(self, cells: set[tuple[RowKey, str]]) -> None:
         """What stands of some cells after their last events, and what follows for their rows."""
-        answers = standing_answers(
+        answers = current_answers(
             [one for one in self._events if (one.event.row, one.event.label) in cells]
         )
         rows = set()
@@ -196,12 +196,12 @@ class ReviewSession:
                 *_, last = people.values()
                 assert last.event.value is not None
                 value = last.event.value
-            self.person[row, label] = value
+            self.human_labels[row, label] = value
             rows.add(row)
         if rows:
-            self._think_over(np.array(sorted(rows)))
+            self._refresh_rows(np.array(sorted(rows)))
 
-    def _think_over(self, rows: NDArray[np.int64]) -> None:
+    def _refresh_rows(self, rows: NDArray[np.int64]) -> None:
         self._infer(rows)
         if self._certainty is not None:
             self._certainty[rows] = np.abs(self.interval[rows].mean(axis=-1) - 0.5)
@@ -210,16 +210,16 @@ class ReviewSession:
     def _count_cells(self, rows: NDArray[np.int64]) -> None:
         self._open[rows] = self._open_cells(rows).sum(axis=1)
         self._unsettled[rows] = (self.labels[rows] == ABSTAIN).sum(axis=1)
-        self._given[rows] = (self.person[rows] != MISSING).sum(axis=1)
+        self._given[rows] = (self.human_labels[rows] != MISSING).sum(axis=1)
         self._gain[rows[self._open[rows] == 0]] = -np.inf
 
     def _open_cells(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Labels that a person is asked for: left open, or blind; not answered by anybody."""
-        unanswered = self.person[rows] == MISSING
+        unanswered = self.human_labels[rows] == MISSING
         return np.asarray(unanswered & ((self.labels[rows] == ABSTAIN) | self.blind[rows]))
 
-    def _person(self, who: str) -> _Person:
-        return self._people.setdefault(who, _Person())
+    def _reviewer(self, who: str) -> _ReviewerState:
+        return self._reviewers.setdefault(who, _ReviewerState())
 
     @property
     def n_orphans(self) -> int:
@@ -238,8 +238,8 @@ class ReviewSession:
         self._n_waiting += 1
         with self._lock:
             self._n_waiting -= 1
-            self._catch_up()
-            person = self._person(who)
+            self._sync_from_store()
+            person = self._reviewer(who)
             person.order = order
             if after is not None:
                 self._check_row(after)
@@ -260,7 +260,7 @@ class ReviewSession:
         """Lease a row that a person wants to see."""
         with self._lock:
             self._check_row(row)
-            self._catch_up()
+            self._sync_from_store()
             if self._holder(row) not in (None, who):
                 raise ReviewError(f"row {row} is with {self._holder(row)} now.")
             self._lease(row, who)
@@ -269,7 +269,7 @@ class ReviewSession:
     def _free_rows(self, who: str) -> NDArray[np.bool_]:
         """Rows with open labels that nobody else has and the person has not passed."""
         free = self._open > 0
-        free[list(self._person(who).passed)] = False
+        free[list(self._reviewer(who).passed)] = False
         for row in list(self._leases):
             if self._holder(row) not in (None, who):
                 free[row] = False
@@ -285,7 +285,7 @@ class ReviewSession:
         blind = free & self.blind.any(axis=1) if self.blind_share > 0 else free
         if self.blind_share > 0 and blind.any():
             every = max(2, round(1 / self.blind_share))
-            if self._person(who).n_served % every == 0:  # so that they come at their share
+            if self._reviewer(who).n_served % every == 0:  # so that they come at their share
                 return int(np.argmax(blind))
         score = self._scores(order)
         return int(np.argmax(np.where(free, score, -np.inf)))
@@ -326,7 +326,7 @@ class ReviewSession:
         found = expected_to_settle(
             self.classifier,
             self.features.iloc[rows],
-            self.person[rows],
+            self.human_labels[rows],
             is_open,
             self.interval[rows].astype(np.float64),
             np.arange(len(rows)),
@@ -366,7 +366,7 @@ class ReviewSession:
         hidden = is_open and bool(self.blind[row, j])
         lower, upper = self.interval[row, j].tolist()
         source = "model"
-        if self.person[row, j] != MISSING:
+        if self.human_labels[row, j] != MISSING:
             source = "person"
         elif is_open:
             source = "blind" if hidden else "open"
@@ -392,7 +392,7 @@ class ReviewSession:
         places = np.flatnonzero(cells)
         if len(places) == 0:
             return []
-        person = self._person(who)
+        person = self._reviewer(who)
         if person.order == "settles most":
             gains = self._settles(np.array([row]))[0]
             self._gain[row] = gains.max()
@@ -422,7 +422,7 @@ class ReviewSession:
         with self._lock:
             self._check_row(row)
             self._check_label(label)
-            self._catch_up()
+            self._sync_from_store()
             before = self.labels[row].copy()
             event = self._event(row, label, value, who, request)
             if self._append(event, row):
@@ -434,15 +434,15 @@ class ReviewSession:
     def _event(self, row: int, label: int, value: int | None, who: str, request: str) -> Event:
         """With what the model says of the label if nobody has answered it."""
         said, (lower, upper) = int(self.labels[row, label]), self.interval[row, label].tolist()
-        if self.person[row, label] != MISSING:
-            known = self.person[[row]].copy()
+        if self.human_labels[row, label] != MISSING:
+            known = self.human_labels[[row]].copy()
             known[0, label] = MISSING
             found = self.classifier.infer(self.features.iloc[[row]], known=known)
             said, (lower, upper) = int(found.labels[0, label]), found.interval[0, label].tolist()
         is_blind = (
             bool(self.blind[row, label])
-            and self.person[row, label] == MISSING
-            and (row, label) not in self._person(who).touched
+            and self.human_labels[row, label] == MISSING
+            and (row, label) not in self._reviewer(who).touched
         )
         if is_blind:  # what people have said meanwhile is left out
             said = int(self.first_labels[row, label])
@@ -472,13 +472,13 @@ class ReviewSession:
             raise ReviewError("this was taken back already.") from error
         except ValueError as error:
             raise ReviewError(str(error)) from error
-        self._catch_up()
+        self._sync_from_store()
         return is_new
 
     def undo(self, who: str, request: str) -> dict[str, Any]:
         """Take back what a person did last; as often as one likes."""
         with self._lock:
-            self._catch_up()
+            self._sync_from_store()
             for one in self._events:
                 if one.event.request == request:  # the same request again
                     cell = self._cell(one.event)
@@ -494,7 +494,7 @@ class ReviewSession:
             last = mine[-1]
             row = self._row_of[last.event.row]
             before = self.labels[row].copy()
-            self._person(who).passed.discard(row)
+            self._reviewer(who).passed.discard(row)
             undo = Event(request, who, "undo", last.event.row, last.event.label, undoes=last.id)
             self._append(undo, row)
             self._lease(row, who)
@@ -507,11 +507,11 @@ class ReviewSession:
         with self._lock:
             self._check_row(row)
             self._check_label(label)
-            hidden = self.blind[row] & (self.person[row] == MISSING)
+            hidden = self.blind[row] & (self.human_labels[row] == MISSING)
             if hidden[label]:
                 raise ReviewError("this label is asked without a suggestion, so without reasons.")
             name = self.label_names[label]
-            known = self.person[row][None]
+            known = self.human_labels[row][None]
             features = self.features.iloc[[row]]
             found = explain(self.classifier, features, known=known, labels=[label])
         secret = {self.label_names[j] for j in np.flatnonzero(hidden)}
@@ -580,13 +580,13 @@ class ReviewSession:
         was_asked = np.zeros(self.blind.shape, bool)
         for row, label, _ in asked:
             was_asked[row, label] = True
-        complete = self.sampled_rows & (self.person != MISSING).all(axis=1)
+        complete = self.sampled_rows & (self.human_labels != MISSING).all(axis=1)
         rows = np.flatnonzero(complete & (was_asked | ~self.blind).all(axis=1))
         if len(rows) == 0:
             return "no row is checked yet"
         last = self._events[-1].id
         if self._check is None or self._check[0] != last:
-            found = self.classifier.check(self.features.iloc[rows], self.person[rows])
+            found = self.classifier.check(self.features.iloc[rows], self.human_labels[rows])
             self._check = last, str(found)
         return self._check[1]
 

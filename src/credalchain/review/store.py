@@ -270,7 +270,7 @@ def standing(events: Sequence[StoredEvent]) -> Iterator[StoredEvent]:
             yield one
 
 
-def standing_answers(
+def current_answers(
     events: Sequence[StoredEvent],
 ) -> dict[tuple[RowKey, str], dict[str, StoredEvent]]:
     """For every row and label, each person's last answer, in the order in which they were given."""

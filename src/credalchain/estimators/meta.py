@@ -14,7 +14,7 @@ from credalchain.chunks import counting
 from credalchain.chunks.dask_chunks import DaskChunks
 from credalchain.chunks.trees import ChainCounter, count_others
 from credalchain.estimators.base import CredalClassifier, repeat_rows
-from credalchain.preprocessing import Discretizer, is_dask, read_table
+from credalchain.preprocessing import Discretizer, is_dask, validate_table
 from credalchain.typing import LabelsLike, MatrixLike, VectorLike
 
 
@@ -23,7 +23,7 @@ def _supports_partial_fit(classifier: Any) -> bool:
     return bool(getattr(classifier.base, "supports_partial_fit", True))
 
 
-class ChainedClassifier(CredalClassifier):
+class CredalMetaClassifier(CredalClassifier):
     """Fitting of a base; subclasses say in which order labels are chained."""
 
     base: Any
@@ -87,7 +87,7 @@ class ChainedClassifier(CredalClassifier):
         if not hasattr(self, "model_"):
             self._fit_in_memory(X, Y, classes=classes, sample_weight=sample_weight)
             return self
-        X = read_table(self, X, reset=False)
+        X = validate_table(self, X, reset=False)
         labels = self.targets_.encode(Y)
         check_consistent_length(X, labels)
         if sample_weight is not None:

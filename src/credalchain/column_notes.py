@@ -6,7 +6,12 @@ from typing import Any
 import numpy as np
 
 from credalchain.labels import MISSING, as_labels, column_names
-from credalchain.preprocessing import FEW_ROWS, is_like_names, keys_of, named_columns
+from credalchain.preprocessing import (
+    FEW_ROWS,
+    looks_like_identifiers,
+    named_columns,
+    values_and_missing,
+)
 
 _MANY_CATEGORIES = 100
 _RARE = 5  # rows with a label, below which little can be learned
@@ -56,7 +61,7 @@ def describe_features(X: Any) -> list[Feature]:
 
 def _feature(name: str, column: Any) -> Feature:
     values = np.asarray(column)
-    keys, missing = keys_of(values, name)
+    keys, missing = values_and_missing(values, name)
     present = keys[~missing]
     n, share = len(values), float(np.mean(missing)) if len(values) else 0.0
     if len(present) == 0:
@@ -66,7 +71,7 @@ def _feature(name: str, column: Any) -> Feature:
         counts_rows = n >= FEW_ROWS and n_distinct == len(present) == n and _is_even(present)
         note = "counts the rows, like an index" if counts_rows else _constant_note(n_distinct)
         return Feature(name, "numbers", share, n_distinct, note, is_used=not counts_rows)
-    like_names = is_like_names(n_distinct, len(present))
+    like_names = looks_like_identifiers(n_distinct, len(present))
     note = _constant_note(n_distinct)
     if like_names:
         note = "more than half as many different texts as rows, like names, dates or free text"

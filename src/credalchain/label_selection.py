@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from credalchain.labels import ABSTAIN
 
 
-def most_telling(labels: Any, interval: Any, at_most: int | None) -> NDArray[np.int64]:
+def select_labels(labels: Any, interval: Any, at_most: int | None) -> NDArray[np.int64]:
     """The labels worth looking at first, as numbers; all of them in their order if they fit.
 
     First those that are open in most rows, among equals the likeliest; then those that are yes in

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalchain.shown import and_more, most_telling
+from credalchain.label_selection import and_more, select_labels
 
 
 def one_row(answers):
@@ -18,15 +18,15 @@ def one_row(answers):
 
 def test_open_labels_then_yes_then_no():
     answers = [0, 0, 1, -1, 1, 0, -1, 0]
-    assert most_telling(*one_row(answers), 8).tolist() == list(range(8))
-    assert most_telling(*one_row(answers), None).tolist() == list(range(8))
-    assert most_telling(*one_row(answers), 5).tolist() == [6, 3, 4, 2, 0]
+    assert select_labels(*one_row(answers), 8).tolist() == list(range(8))
+    assert select_labels(*one_row(answers), None).tolist() == list(range(8))
+    assert select_labels(*one_row(answers), 5).tolist() == [6, 3, 4, 2, 0]
 
 
 def test_a_quarter_is_kept_for_what_is_answered():
-    chosen = most_telling(*one_row([-1] * 30 + [1] * 9), 8).tolist()
+    chosen = select_labels(*one_row([-1] * 30 + [1] * 9), 8).tolist()
     assert [j >= 30 for j in chosen] == [False] * 6 + [True] * 2
-    assert most_telling(*one_row([-1] * 30), 8).tolist() == list(range(29, 21, -1))
+    assert select_labels(*one_row([-1] * 30), 8).tolist() == list(range(29, 21, -1))
 
 
 @given(
@@ -35,7 +35,7 @@ def test_a_quarter_is_kept_for_what_is_answered():
 def test_laws(seed, n, m, most):
     rng = np.random.default_rng(seed)
     labels = rng.integers(-1, 2, (n, m))
-    chosen = most_telling(labels, np.sort(rng.uniform(size=(n, m, 2)), axis=-1), most)
+    chosen = select_labels(labels, np.sort(rng.uniform(size=(n, m, 2)), axis=-1), most)
     assert len(set(chosen.tolist())) == len(chosen) == min(m, most)
     if m > most:
         n_open = (labels[:, chosen] == -1).sum(axis=0)
@@ -45,7 +45,7 @@ def test_laws(seed, n, m, most):
 @pytest.mark.parametrize("bad", [0, -1, 2.5, "all"])
 def test_what_is_refused(bad):
     with pytest.raises(ValueError, match="max_labels must be a whole number of at least 1"):
-        most_telling([[1]], [[[0.6, 0.7]]], bad)
+        select_labels([[1]], [[[0.6, 0.7]]], bad)
 
 
 def test_words():

@@ -1,4 +1,4 @@
-"""Probabilities that mean what they say: one number to sharpen or soften all of them."""
+"""Temperature scaling: one number to sharpen or soften all probabilities."""
 
 from typing import Any
 
@@ -15,12 +15,12 @@ _SMALLEST = 1e-6  # what is surer than this is not believed
 _RANGE = 3.0  # of the logarithm of the exponent
 
 
-def sharpened(p: FloatArray, exponent: float) -> FloatArray:
+def scale_log_odds(p: FloatArray, exponent: float) -> FloatArray:
     """Probabilities with their odds raised to a power."""
     return p if exponent == 1 else probabilities(exponent * log_odds(p))
 
 
-def best_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
+def fit_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
     """The power of the odds with the least mean log-loss; 1 where there is nothing to learn from.
 
     This is temperature scaling, and the exponent is the inverse temperature: above 1 for

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credalchain import CredalChainClassifier, explain, html
+from credalchain import CredalChainClassifier, explain, notebook
 
 HOSTILE = ["<script>alert(1)</script>", '" onmouseover="x', "a\nb \x1b[31m", "&amp; <b>", "x" * 300]
 
@@ -80,5 +80,5 @@ def test_names_are_text_and_long_ones_are_cut():
 
 def test_colours_follow_the_text_around():
     """No question is asked about the page's theme: a light text makes light colours."""
-    assert "currentColor" in html.page()
-    assert "prefers-color-scheme" not in html.page()
+    assert "currentColor" in notebook.page()
+    assert "prefers-color-scheme" not in notebook.page()
