@@ -6,7 +6,8 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names, column_names
+from credalchain.labels import ABSTAIN, MISSING, column_names
+from credalchain.metrics.tally import is_prediction, read_pair
 from credalchain.text import visible
 from credalchain.typing import LabelsLike, PredictionLike
 
@@ -69,19 +70,8 @@ def partial_report(
     <BLANKLINE>
     all labels        6         4          2       0.75    1.00
     """
-    given: Any = prediction
-    is_prediction = hasattr(given, "log_odds") and not hasattr(given, "columns")
-    if is_prediction:
-        check_names(Y_true, given.label_names, "Y_true")
-    truth = as_labels(Y_true, name="Y_true", require_zero=False)
-    labels = as_labels(
-        given.labels if is_prediction else given, name="prediction", require_zero=False
-    )
-    if truth.shape != labels.shape:
-        raise ValueError(
-            f"Y_true and prediction must have the same shape, got {truth.shape} and {labels.shape}."
-        )
-    default = given.label_names if is_prediction else column_names(Y_true)
+    truth, labels = read_pair(Y_true, prediction)
+    default = prediction.label_names if is_prediction(prediction) else column_names(Y_true)
     names = _names(default if label_names is None else label_names, truth.shape[1])
     report: str | dict[str, dict[str, float]] = report_of_counts(
         count_cells(truth, labels), names, output_dict=output_dict, digits=digits

@@ -423,7 +423,7 @@ def test_labels_never_observed_stay_open(bounds):
 
 
 def test_samples_have_a_limit():
-    JointDecision(n_samples=100_000)._check()
+    JointDecision(n_samples=100_000).check_parameters()
     for n_samples in (100_001, 20_000_000_000):
         with pytest.raises(ValueError, match=f"n_samples .* at most 100000, got {n_samples}"):
             JointDecision(joint="sampled", n_samples=n_samples).fit([[0], [1]], [[0], [1]])

@@ -132,7 +132,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
         """Fit the estimator inside, and learn how far its probabilities can be believed."""
-        self._check()
+        self.check_parameters()
         self._check_sampled()
         if is_dask(X):
             return self._fit_uncalibrated(lambda estimator: estimator.fit(X, Y))
@@ -161,7 +161,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
         For the default estimator, or with ``calibration_folds=None``.
         """
-        self._check()
+        self.check_parameters()
         self._check_sampled()
         return self._fit_uncalibrated(
             lambda estimator: estimator.fit_chunks(chunks, sample_size=sample_size)
@@ -187,7 +187,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def from_fitted(cls, estimator: BaseEstimator, **params: Any) -> Self:
         """A fitted decision over a classifier that is fitted already; ``exponent_`` is 1."""
         self = cls(estimator, **params)
-        self._check()
+        self.check_parameters()
         self._take(estimator)
         return self
 
@@ -349,10 +349,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.read_labels(Y))
 
-    def decide(self, X: MatrixLike, *, known: LabelsLike | None = None) -> "Decided":
+    def decide(self, X: MatrixLike, *, known: LabelsLike | None = None) -> "PricedAnswers":
         """What to answer for every reward: the answer to each label, and its price."""
         check_is_fitted(self, "estimator_")
-        self._check()
+        self.check_parameters()
         estimator = self.estimator_
         if self.joint == "sampled" and self._has_joint_model():
             raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
@@ -366,9 +366,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             n_jobs=effective_n_jobs(estimator.n_jobs),
         )
         exactness = uniform_exactness(estimator.model_.exactness, found.answers.shape)
-        return Decided(found.interval, found.lower, found.answers, found.prices, exactness)
+        return PricedAnswers(found.interval, found.lower, found.answers, found.prices, exactness)
 
-    def _decide_by_labels(self, X: Any, known: Any) -> "Decided":
+    def _decide_by_labels(self, X: Any, known: Any) -> "PricedAnswers":
         """From the probabilities of single labels, or from label vectors drawn from chains."""
         from credalchain.bases.joint.kernels import price_prefixes  # imports numba
 
@@ -395,7 +395,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         right = np.hstack([np.ones((len(right), 1)), right])
         prices = np.empty(answers.shape)
         price_prefixes(right, order, answerable.sum(axis=1), prices)
-        return Decided(interval, lower, answers, prices, exactness)
+        return PricedAnswers(interval, lower, answers, prices, exactness)
 
     def _label_bounds(
         self, X: Any, known: Any
@@ -427,7 +427,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         ranks = uniform_exactness(exactness, p.shape)
         return np.stack([p, p], axis=-1), np.stack([1 - p, p], axis=-1), ranks, draws
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse parameters that fit or predictions would refuse."""
         check_choice("bounds", self.bounds, ("precise", "credal"))
         check_choice("joint", self.joint, ("auto", "independent", "sampled"))
         _check_reward(self.reward)
@@ -440,7 +441,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
 
 @dataclass(frozen=True)
-class Decided:
+class PricedAnswers:
     """What to answer, for all rewards.
 
     An answer is given for every reward that reaches its price, so a smaller reward gives fewer.

@@ -5,7 +5,8 @@ row, and a row without any leaves the mean. Completeness and set size do not loo
 truth at all.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any, Literal, overload
 
 import numpy as np
@@ -336,51 +337,41 @@ def completeness_curve(
     )
 
 
-# Functions of this module rather than made on the spot: a scorer with a measure can be pickled.
+@dataclass(frozen=True)
+class RowMean:
+    """The mean over rows of what ``per_row(tally, **options)`` gives.
 
+    Rows without an observed label leave the mean if ``needs_truth``. A value rather than a function
+    made on the spot, so that a scorer with it can be pickled.
+    """
 
-def _mean_right(t: Tally) -> Any:
-    return mean_over_rows(_right_rows(t), t.observed > 0, t.times)
+    per_row: Callable[..., Any]
+    options: tuple[tuple[str, float], ...] = ()
+    needs_truth: bool = True
 
-
-def _mean_complete(t: Tally) -> Any:
-    return mean_over_rows(_complete_rows(t), np.ones(len(t.observed), bool), t.times)
-
-
-def _mean_incorrect(t: Tally) -> Any:
-    return mean_over_rows(_incorrect_rows(t), t.observed > 0, t.times)
-
-
-def _mean_size(t: Tally) -> Any:
-    return mean_over_rows(_size_rows(t), np.ones(len(t.observed), bool), t.times)
-
-
-def _mean_utility_65(t: Tally) -> Any:
-    return mean_over_rows(_utility_rows(t, _WORTH_65), t.observed > 0, t.times)
-
-
-def _mean_utility_80(t: Tally) -> Any:
-    return mean_over_rows(_utility_rows(t, _WORTH_80), t.observed > 0, t.times)
-
-
-def _mean_loss(t: Tally) -> Any:
-    return mean_over_rows(_loss_rows(t, _COST), t.observed > 0, t.times)
-
-
-def _mean_hamming(t: Tally) -> Any:
-    return mean_over_rows(_loss_rows(t, 0.0), t.observed > 0, t.times)
+    def __call__(self, t: Tally) -> Any:
+        counted = t.observed > 0 if self.needs_truth else np.ones(len(t.observed), bool)
+        return mean_over_rows(self.per_row(t, **dict(self.options)), counted, t.times)
 
 
 ROW_MEASURES = {
-    "set_accuracy": Measure(set_accuracy, True, of_tally=_mean_right),
-    "completeness": Measure(completeness, True, of_tally=_mean_complete),
-    "incorrectness": Measure(incorrectness, False, of_tally=_mean_incorrect),
+    "set_accuracy": Measure(set_accuracy, True, of_tally=RowMean(_right_rows)),
+    "completeness": Measure(
+        completeness, True, of_tally=RowMean(_complete_rows, needs_truth=False)
+    ),
+    "incorrectness": Measure(incorrectness, False, of_tally=RowMean(_incorrect_rows)),
     "selective_error": Measure(selective_error, False, of_tally=_selective_error_of),
-    "precise_accuracy": Measure(precise_accuracy, True, "precise", _mean_right),
-    "maximin_accuracy": Measure(maximin_accuracy, True, "bounds", _mean_right),
-    "mean_set_size": Measure(mean_set_size, False, of_tally=_mean_size),
-    "utility_65": Measure(utility_65, True, of_tally=_mean_utility_65),
-    "utility_80": Measure(utility_80, True, of_tally=_mean_utility_80),
-    "abstention_loss": Measure(abstention_loss, False, of_tally=_mean_loss),
-    "hamming_loss": Measure(hamming_loss, False, of_tally=_mean_hamming),
+    "precise_accuracy": Measure(precise_accuracy, True, "precise", RowMean(_right_rows)),
+    "maximin_accuracy": Measure(maximin_accuracy, True, "bounds", RowMean(_right_rows)),
+    "mean_set_size": Measure(mean_set_size, False, of_tally=RowMean(_size_rows, needs_truth=False)),
+    "utility_65": Measure(
+        utility_65, True, of_tally=RowMean(_utility_rows, (("abstention", _WORTH_65),))
+    ),
+    "utility_80": Measure(
+        utility_80, True, of_tally=RowMean(_utility_rows, (("abstention", _WORTH_80),))
+    ),
+    "abstention_loss": Measure(
+        abstention_loss, False, of_tally=RowMean(_loss_rows, (("cost", _COST),))
+    ),
+    "hamming_loss": Measure(hamming_loss, False, of_tally=RowMean(_loss_rows, (("cost", 0.0),))),
 }

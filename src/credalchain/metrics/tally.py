@@ -42,10 +42,10 @@ def count_by_label(truth: Labels, labels: Labels) -> LabelCounts:
     """Count ``labels`` (..., n, m) against ``truth`` (n, m), label by label."""
     positive, yes = truth == 1, labels == 1
     return LabelCounts(
-        _heights(positive),
-        _heights(yes if (truth != MISSING).all() else yes & (truth != MISSING)),
-        _heights(positive & (labels != ABSTAIN)),
-        _heights(positive & yes),
+        _count_per_column(positive),
+        _count_per_column(yes if (truth != MISSING).all() else yes & (truth != MISSING)),
+        _count_per_column(positive & (labels != ABSTAIN)),
+        _count_per_column(positive & yes),
     )
 
 
@@ -64,26 +64,26 @@ class Tally:
     answered: Counts
     judged: Counts
     wrong: Counts
-    count_labels: Callable[[], LabelCounts] = field(repr=False)
+    make_label_counts: Callable[[], LabelCounts] = field(repr=False)
     times: Counts | None = None
 
     @cached_property
     def by_label(self) -> LabelCounts:
         """The same cells counted label by label."""
-        return self.count_labels()
+        return self.make_label_counts()
 
 
 def tally(truth: Labels, labels: Labels) -> Tally:
     """Count ``labels`` (..., n, m) against ``truth`` (n, m); both as ``as_labels`` gives them."""
     observed, answered = truth != MISSING, labels != ABSTAIN
     judged = answered if observed.all() else answered & observed
-    n_answered = _sizes(answered)
+    n_answered = _count_per_row(answered)
     return Tally(
         truth.shape[1],
-        _sizes(observed),
+        _count_per_row(observed),
         n_answered,
-        n_answered if judged is answered else _sizes(judged),
-        _sizes(judged & (labels != truth)),
+        n_answered if judged is answered else _count_per_row(judged),
+        _count_per_row(judged & (labels != truth)),
         partial(count_by_label, truth, labels),
     )
 
@@ -103,14 +103,14 @@ def pooled(tallies: Iterable[Tally]) -> Tally:
     return Tally(t.n_labels, observed, answered, judged, wrong, lambda: counted, n.astype(np.int64))
 
 
-def _sizes(cells: NDArray[np.bool_]) -> Counts:
+def _count_per_row(cells: NDArray[np.bool_]) -> Counts:
     """How many of each row; in bytes where they can hold it, which is several times as fast."""
     if cells.shape[-1] > 255:
         return np.asarray(np.count_nonzero(cells, axis=-1))
     return np.asarray(np.einsum("...m->...", cells.view(np.uint8)), dtype=np.int64)
 
 
-def _heights(cells: NDArray[np.bool_]) -> Counts:
+def _count_per_column(cells: NDArray[np.bool_]) -> Counts:
     """How many of each column; in bytes, as many rows at a time as they can hold."""
     ones = cells.view(np.uint8)
     total = np.zeros((*cells.shape[:-2], cells.shape[-1]), dtype=np.int64)

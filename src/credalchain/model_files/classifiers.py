@@ -95,7 +95,7 @@ def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
 def _describe_decision(decision: JointDecision) -> tuple[Description, dict[str, NDArray[Any]]]:
     if not hasattr(decision, "estimator_"):
         raise ValueError(f"only a fitted JointDecision can be saved, got {decision!r}.")
-    decision._check()
+    decision.check_parameters()
     description, arrays = describe(decision.estimator_)
     options = decision.get_params(deep=False)
     del options["estimator"]

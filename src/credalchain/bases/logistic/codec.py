@@ -47,7 +47,7 @@ def restore(
     """The base, its model and the number of features."""
     options = {key: value for key, value in description["base"].items() if key != "kind"}
     base = CredalLogistic(**options)
-    base._check()
+    base.check_parameters()
     sizes = checked_array(arrays, "logistic_sizes", "iu", ndim=1)
     features, intercept, labels = (
         checked_array(arrays, f"logistic_{name}", "f", ndim=ndim).astype(np.float64)

@@ -68,7 +68,7 @@ class CredalLogistic(BaseEstimator):
         rng: np.random.RandomState,
     ) -> LogisticChainModel:
         """Fit every label on the features and the labels before it."""
-        self._check()
+        self.check_parameters()
         encoder = TableEncoder.learn(X, one_hot=True)
         numbers = without_missing(encoder.encode(X))
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalLogistic")
@@ -100,7 +100,8 @@ class CredalLogistic(BaseEstimator):
         fitted = LogisticRegression(C=self.C, max_iter=1000).fit(inputs, y)
         return np.append(fitted.coef_[0], fitted.intercept_[0])
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse parameters that fit or predictions would refuse."""
         check_choice("source", self.source, ("bag", "posterior"))
         check_whole("n_members", self.n_members)
         if not (isinstance(self.C, Real) and 0 < self.C < np.inf):

@@ -59,7 +59,7 @@ def restore(
     options["quantiles"] = tuple(options["quantiles"])
     content = from_bytes(checked_array(arrays, "skops", "u", ndim=1))
     base = CredalWrapper(content["estimator"], **options)
-    base._check()
+    base.check_parameters()
     encoder, _ = TableEncoder.restore(description["numbers"], one_hot=True)
     models = [_from_list(one) for one in content["labels"]]
     before = [np.array(earlier, dtype=np.int64) for earlier in content["before"]]

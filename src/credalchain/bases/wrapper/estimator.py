@@ -127,7 +127,7 @@ class CredalWrapper(BaseEstimator):
         rng: np.random.RandomState,
     ) -> WrappedChainModel:
         """Fit every label on the features and the labels before it."""
-        self._check()
+        self.check_parameters()
         encoder = TableEncoder.learn(X, one_hot=True)
         table = encoder.encode_table(X)
         before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalWrapper")
@@ -160,7 +160,8 @@ class CredalWrapper(BaseEstimator):
         fitted = fit(others)
         return VennAbersCalibrated.fit(fitted, inputs[kept], y[kept])
 
-    def _check(self) -> None:
+    def check_parameters(self) -> None:
+        """Refuse parameters that fit or predictions would refuse."""
         check_choice("source", self.source, _SOURCES)
         check_whole("n_members", self.n_members)
         check_whole("budget", self.budget, at_least=2)
