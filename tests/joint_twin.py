@@ -15,7 +15,7 @@ from credalchain import CredalJointForest
 from credalchain.bases.forest.packed import LEAF
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves, Trees
-from credalchain.bases.joint.growing import label_vectors, may_be_either
+from credalchain.bases.joint.growing import label_vectors, with_vacuous_missing
 from credalchain.bases.joint.model import JointModel
 
 
@@ -54,7 +54,7 @@ class Case:
         targets = np.maximum(labels, 0).astype(float)
         for (i, j), p in self.fill.items():
             targets[i, j] = p
-        vector_of, says = label_vectors(labels, targets)
+        vector_of, label_mass = label_vectors(labels, targets)
         n_trees = len(self.trees)
         entries = [(row, n) for tree in self.trees for row, n in sorted(tree.items())]
         first = np.cumsum([0, *map(len, self.trees)])
@@ -63,12 +63,12 @@ class Case:
             np.array([row for row, _ in entries], np.int32),
             np.array([n for _, n in entries], np.uint16),
             vector_of,
-            says,
+            label_mass,
             self.joint,
             self.product,
         )
         if self.conservative:
-            leaves = may_be_either(leaves, labels)
+            leaves = with_vacuous_missing(leaves, labels)
         zeros = np.zeros(n_trees, np.int32)
         trees = Trees(
             np.full(n_trees, LEAF, np.int32),
@@ -81,7 +81,7 @@ class Case:
         members, shares = [], []
         if self.others:
             share = sum(self.others.values())
-            weights = np.zeros(says.shape[1])
+            weights = np.zeros(label_mass.shape[1])
             for row, weight in self.others.items():
                 weights[vector_of[row]] += weight
             members, shares = [MadeUp(weights / weights.sum())], [weights.sum()]
@@ -127,11 +127,11 @@ class Case:
         """Independent parts of the credal set: each a weight and the distributions it may have."""
         m = self.m
         for i in range(len(self.Y)):
-            says = [self.may_be(i, j) for j in range(m)]
-            sure = self.independent([p[0] if len(p) == 1 else Fraction(1) for p in says])
+            options = [self.may_be(i, j) for j in range(m)]
+            sure = self.independent([p[0] if len(p) == 1 else Fraction(1) for p in options])
             for v, probability in sure.items():  # a subcube: labels that may be either are free
                 ways = itertools.product(
-                    *([y] if len(p) == 1 else p for y, p in zip(v, says, strict=True))
+                    *([y] if len(p) == 1 else p for y, p in zip(v, options, strict=True))
                 )
                 weight = self.row_weight(i) * probability
                 if weight:

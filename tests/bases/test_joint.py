@@ -32,7 +32,7 @@ from credalchain.bases.joint.growing import (
     out_of_bag_scores,
 )
 from credalchain.bases.joint.kernels import price_prefixes
-from credalchain.bases.joint.mixing import learn_shares, score_weights
+from credalchain.bases.joint.mixing import learn_mixture_shares, score_weights
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.joint.similar import similar_rows
 from joint_twin import S_VALUES, Case, matches, random_case
@@ -211,7 +211,7 @@ def test_exact_lower_is_exact(seed):
     others = model.other_weights(np.zeros((1, 1), np.float32))
     found = exact_lower(
         np.arange(len(case.trees), dtype=np.int32),
-        dict(zip(others.vector.tolist(), others.weight.tolist(), strict=True)),
+        dict(zip(others.indices.tolist(), others.data.tolist(), strict=True)),
         model.leaves,
         s=case.s,
         event=event,
@@ -314,11 +314,11 @@ def test_the_answers_are_those_of_the_likeliest_candidate(seed):
     candidates = [likelier]
     for i in range(len(case.Y)):
         weighs = case.row_weight(i) or any(i in tree for tree in case.trees)
-        says = [case.may_be(i, j) for j in range(case.m)]  # the likelier where it is not sure
-        told = [int(p[0]) if p in ([0], [1]) else a for a, p in zip(likelier, says, strict=True)]
+        options = [case.may_be(i, j) for j in range(case.m)]  # the likelier where it is not sure
+        told = [int(p[0]) if p in ([0], [1]) else a for a, p in zip(likelier, options, strict=True)]
         told = np.where(known != -1, known, told)
         agrees = all(
-            min(p if y else 1 - p for p in says[j]) > 0 for j, y in enumerate(known) if y != -1
+            min(p if y else 1 - p for p in options[j]) > 0 for j, y in enumerate(known) if y != -1
         )
         if weighs and agrees:
             candidates.append(told)
@@ -529,11 +529,11 @@ def test_leaves_hold_the_rows_that_scikit_learns_trees_were_grown_on(forest, nan
         times = np.bincount(drawn, minlength=len(X))
         np.testing.assert_array_equal(grown.out_of_bag[:, t], np.where(times > 0, -1, nodes[:, t]))
         for node in np.unique(nodes[:, t]):
-            at = slice(leaves.first[node], leaves.first[node + 1])
+            at = slice(leaves.indptr[node], leaves.indptr[node + 1])
             held = dict(zip(leaves.row[at].tolist(), leaves.times[at].tolist(), strict=True))
             rows = np.flatnonzero((nodes[:, t] == node) & (times > 0))
             assert held == {int(i): int(times[i]) for i in rows}
-    np.testing.assert_array_equal(leaves.says[1, leaves.vector_of], Y)
+    np.testing.assert_array_equal(leaves.label_mass[1, leaves.vector_of], Y)
 
 
 def test_conditions_are_the_narrowest_that_shared_trees_ask_for():
@@ -568,14 +568,14 @@ def out_of_bag_literally(plain, X, targets, labels, i):
     """P(the row's observed labels) by vectors and by products, from trees without the row."""
     joint, product = [], []
     observed = labels[i] != -1
-    says = np.where(labels[i] == 1, targets, 1 - targets)[:, observed]
+    agrees = np.where(labels[i] == 1, targets, 1 - targets)[:, observed]
     for tree, drawn in zip(plain.estimators_, plain.estimators_samples_, strict=True):
         if i in drawn:
             continue
         leaf = tree.apply(X)
         mates = [k for k in drawn if leaf[k] == leaf[i]]  # as often as drawn
-        joint.append(says[mates].prod(axis=1).mean())
-        product.append(says[mates].mean(axis=0).prod())
+        joint.append(agrees[mates].prod(axis=1).mean())
+        product.append(agrees[mates].mean(axis=0).prod())
     return [np.mean(joint), np.mean(product)] if joint else [np.nan, np.nan]
 
 
@@ -621,7 +621,7 @@ def test_shares_are_the_best_of_all(seed):
     labels = rng.integers(-1, 2, size=(50, 3)).astype(np.int8)
     scores = rng.beta([1, 2, 1], [2, 3, 4], size=(50, 3))
     scores[0, 1] = np.nan  # says nothing
-    found = learn_shares(scores, labels, n_forest=2)
+    found = learn_mixture_shares(scores, labels, n_forest=2)
     assert found.sum() == pytest.approx(1)
     assert (found >= 0).all()
     assert found[2] < 0.5  # the bound on others is not in force here
@@ -636,12 +636,12 @@ def test_a_useless_member_gets_nothing_and_a_good_one_at_most_one_half():
     labels = rng.integers(0, 2, size=(80, 2)).astype(np.int8)
     forest = rng.uniform(0.3, 0.6, size=(80, 2))
     useless = np.hstack([forest, np.full((80, 1), 1e-3)])
-    assert learn_shares(useless, labels, n_forest=2)[2] == 0
+    assert learn_mixture_shares(useless, labels, n_forest=2)[2] == 0
     two = np.hstack([forest, np.full((80, 1), 0.99), np.full((80, 1), 0.95)])
-    shares = learn_shares(two, labels, n_forest=2)
+    shares = learn_mixture_shares(two, labels, n_forest=2)
     assert shares[2:].sum() == pytest.approx(0.5)
     assert shares.sum() == pytest.approx(1)
-    one = learn_shares(np.c_[forest[:, :1], np.full(80, 0.99)], labels, n_forest=1)
+    one = learn_mixture_shares(np.c_[forest[:, :1], np.full(80, 0.99)], labels, n_forest=1)
     np.testing.assert_allclose(one, [0.5, 0.5])
 
 
@@ -650,7 +650,7 @@ def test_shares_under_the_bound_on_others_are_the_best_of_those_allowed():
     labels = rng.integers(0, 2, size=(80, 2)).astype(np.int8)
     good, bad = rng.uniform(0.3, 0.6, size=80), rng.uniform(0.01, 0.1, size=80)
     scores = np.c_[good, bad, np.full(80, 0.99)]
-    found = learn_shares(scores, labels, n_forest=2)
+    found = learn_mixture_shares(scores, labels, n_forest=2)
     best = max(
         mean_log(scores, labels, np.array([a, 0.5 - a, 0.5])) for a in np.linspace(0, 0.5, 51)
     )
@@ -659,16 +659,20 @@ def test_shares_under_the_bound_on_others_are_the_best_of_those_allowed():
 
 def test_shares_without_any_row_held_out():
     labels = np.zeros((5, 2), np.int8)
-    assert learn_shares(np.full((5, 3), np.nan), labels, n_forest=2).tolist() == [0.5, 0.5, 0]
+    assert learn_mixture_shares(np.full((5, 3), np.nan), labels, n_forest=2).tolist() == [
+        0.5,
+        0.5,
+        0,
+    ]
 
 
 def test_scores_of_weights():
     """The probability of a row's observed labels is the weight of the vectors that have them."""
-    says = np.array([[[1, 0], [0, 1], [0.25, 0]]])
-    says = np.concatenate([1 - says, says])
+    label_mass = np.array([[[1, 0], [0, 1], [0.25, 0]]])
+    label_mass = np.concatenate([1 - label_mass, label_mass])
     weights = sparse.csr_array([[0.5, 0.3, 0.2], [0.0, 1.0, 0.0]])
     labels = np.array([[1, -1], [1, 0]], np.int8)
-    found = score_weights(weights, says, labels)
+    found = score_weights(weights, label_mass, labels)
     np.testing.assert_allclose(found, [[0.5 + 0.2 * 0.25], [0.0]])
 
 

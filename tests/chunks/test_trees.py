@@ -28,7 +28,7 @@ from credalchain import (
     save_model,
 )
 from credalchain.bases.forest.packed import LEAF
-from credalchain.bases.joint.counting import LeafCounter, LeafCounts, ranks_of
+from credalchain.bases.joint.counting import LeafCounter, LeafCounts, trailing_zero_bits
 from credalchain.chunks.sampling import hash_limit, row_hashes, row_uniforms
 from problems import sampled_rows
 
@@ -200,9 +200,9 @@ def test_leaves_of_a_joint_forest_hold_the_rows_that_come_to_them():
             *_, leaf = path(model.trees, root, lambda i, r=row: features[r, i])
             expected[leaf, tuple(labels[row])] += 1
     found = Counter()
-    for node in range(len(leaves.first) - 1):
-        for at in range(leaves.first[node], leaves.first[node + 1]):
-            vector = tuple(leaves.says[1, leaves.vector_of[leaves.row[at]]].astype(int))
+    for node in range(len(leaves.indptr) - 1):
+        for at in range(leaves.indptr[node], leaves.indptr[node + 1]):
+            vector = tuple(leaves.label_mass[1, leaves.vector_of[leaves.row[at]]].astype(int))
             if leaves.row[at] >= SIZE:
                 found[node, vector] += leaves.times[at]
             else:
@@ -220,11 +220,11 @@ def test_what_is_missing_is_drawn_from_rows_that_are_alike():
     Y[chosen] = np.where(np.isnan(Y[chosen]), np.hstack([X, 1 - X, X])[chosen], Y[chosen])
     forest = CredalJointForest(TREES, members=(), s=0.0, random_state=0)
     leaves = forest.fit_chunks([(X, Y)], sample_size=150).model_.leaves
-    others = leaves.says[1, leaves.vector_of[150:]]
+    others = leaves.label_mass[1, leaves.vector_of[150:]]
     assert (others[:, 0] + others[:, 1] == 1).all()
     careful = clone(forest).set_params(missing="conservative")
     leaves = careful.fit_chunks([(X, Y)], sample_size=150).model_.leaves
-    assert (leaves.says[:, leaves.vector_of[150:]].max(axis=0) == 0).any()  # may be either
+    assert (leaves.label_mass[:, leaves.vector_of[150:]].max(axis=0) == 0).any()  # may be either
 
 
 def test_numbers_for_draws_do_not_depend_on_the_parts():
@@ -235,14 +235,14 @@ def test_numbers_for_draws_do_not_depend_on_the_parts():
     assert 0.98 < whole.max() < 1
 
 
-def literal_leaf_counts(nodes, labels, ranks, budget):
+def literal_leaf_counts(nodes, labels, zero_bits, budget):
     """By a dictionary: the least level whose entries and vectors keep to the budget."""
     for level in range(48):
         entries, vectors = Counter(), set()
-        for i in np.flatnonzero(ranks >= level):
+        for i in np.flatnonzero(zero_bits >= level):
             vectors.add(tuple(labels[i].tolist()))
             for node in nodes[i].tolist():
-                entries[node, tuple(labels[i].tolist()), int(ranks[i])] += 1
+                entries[node, tuple(labels[i].tolist()), int(zero_bits[i])] += 1
         if max(len(entries), len(vectors) * labels.shape[1]) <= budget:
             return level, entries
     return 47, entries
@@ -262,38 +262,38 @@ def counts_add_up_within_budget(seed, cuts, budget):
     rng = np.random.default_rng(seed)
     nodes = (rng.integers(0, 4, (40, 3)) + np.array([0, 4, 8])).astype(np.int32)
     labels = rng.integers(-1, 2, (40, 2)).astype(np.int8)
-    ranks = ranks_of(row_hashes(seed, 40))
-    whole = LeafCounts.of_rows(nodes, labels, ranks, budget=budget)
-    level, entries = literal_leaf_counts(nodes, labels, ranks, budget)
+    zero_bits = trailing_zero_bits(row_hashes(seed, 40))
+    whole = LeafCounts.of_rows(nodes, labels, zero_bits, budget=budget)
+    level, entries = literal_leaf_counts(nodes, labels, zero_bits, budget)
     found = zip(*(column.tolist() for column in whole.entries), strict=True)
-    assert whole.level == level
+    assert whole.min_zero_bits == level
     assert {
         (node, tuple(whole.vectors[vector].tolist()), rank): times
         for node, vector, rank, times in found
     } == entries
     bounds = [0, *sorted(cuts), 40]
     parts = [
-        LeafCounts.of_rows(nodes[a:b], labels[a:b], ranks[a:b], budget=budget)
+        LeafCounts.of_rows(nodes[a:b], labels[a:b], zero_bits[a:b], budget=budget)
         for a, b in itertools.pairwise(bounds)
     ]
     for some in (parts, parts[::-1]):
         total = functools.reduce(operator.add, some)
-        assert total.level == whole.level
+        assert total.min_zero_bits == whole.min_zero_bits
         for one, two in zip(
             (total.vectors, *total.entries), (whole.vectors, *whole.entries), strict=True
         ):
             np.testing.assert_array_equal(one, two)
-    node, _, times = whole.of_all_ranks()
+    node, _, times = whole.of_all_rows()
     for tree in range(3):
-        assert times[node // 4 == tree].sum() == (ranks >= level).sum() << level
+        assert times[node // 4 == tree].sum() == (zero_bits >= level).sum() << level
 
 
-def test_ranks_halve_the_rows():
+def test_zero_bits_halve_the_rows():
     hashes = np.array([1, 2, 3, 4, 8, 12, 2**63, 0], dtype=np.uint64)
-    assert ranks_of(hashes).tolist() == [0, 1, 0, 2, 3, 2, 47, 47]
-    ranks = ranks_of(row_hashes(0, 2**16))
+    assert trailing_zero_bits(hashes).tolist() == [0, 1, 0, 2, 3, 2, 47, 47]
+    zero_bits = trailing_zero_bits(row_hashes(0, 2**16))
     for level in range(5):
-        assert (ranks >= level).mean() == pytest.approx(2.0**-level, rel=0.1)
+        assert (zero_bits >= level).mean() == pytest.approx(2.0**-level, rel=0.1)
 
 
 @pytest.mark.parametrize("gaps", [0.0, 0.3])

@@ -334,11 +334,12 @@ def case_of(model, x, Y, s):
     encoded = inner.encode(x[None])
     held, trees = inner.leaves, []
     for node in inner.leaves_of(encoded)[0]:
-        at = slice(held.first[node], held.first[node + 1])
+        at = slice(held.indptr[node], held.indptr[node + 1])
         trees.append(dict(zip(held.row[at].tolist(), held.times[at].tolist(), strict=True)))
     rows = [[None if np.isnan(y) else int(y) for y in row] for row in Y]
     fill = {
-        (int(i), int(j)): held.says[1, held.vector_of[i], j] for i, j in np.argwhere(np.isnan(Y))
+        (int(i), int(j)): held.label_mass[1, held.vector_of[i], j]
+        for i, j in np.argwhere(np.isnan(Y))
     }
     others = {}
     for share, member in zip(inner.shares, inner.members, strict=True):
@@ -392,7 +393,7 @@ class Weights:
         self.by_vector, self.other, self.trees = {}, {}, []
         nodes, rest = inner.leaves_of(encoded)[0], 0.0
         for node in nodes:
-            at = range(held.first[node], held.first[node + 1])
+            at = range(held.indptr[node], held.indptr[node + 1])
             n = sum(int(held.times[k]) for k in at) + s
             rest += s / n / len(nodes)
             ones = np.zeros((2, Y.shape[1]))
@@ -404,7 +405,7 @@ class Weights:
             self.trees.append(ones)
         for share, member in zip(inner.shares, inner.members, strict=True):
             for u, weight in enumerate(member.weights(encoded).toarray()[0]):
-                v = tuple(held.says[1, u].tolist())
+                v = tuple(held.label_mass[1, u].tolist())
                 self.other[v] = self.other.get(v, 0) + share * weight * (1 - rest)
 
     def heaviness(self):
@@ -534,7 +535,7 @@ def test_similar_rows_share_leaves_and_conditions(decide):
     for i in range(3):
         weights = np.zeros(60)  # literally: how often each row is in the leaf, as a share
         for t, node in enumerate(new[i]):
-            at = slice(held.first[node], held.first[node + 1])
+            at = slice(held.indptr[node], held.indptr[node + 1])
             assert (rows[held.row[at], t] == node).all()
             weights[held.row[at]] += held.times[at] / held.times[at].sum() / len(new[i])
         weights *= model_share(model)

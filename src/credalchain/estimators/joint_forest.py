@@ -16,20 +16,20 @@ from credalchain.bases.joint.arrays import Leaves
 from credalchain.bases.joint.counting import (
     LeafCounter,
     LeafCounts,
-    fill_from_all,
+    fill_missing_from_counts,
     with_counts,
 )
 from credalchain.bases.joint.growing import (
-    Grown,
+    GrownForest,
     default_forest,
     fill_missing,
     find_leaves,
     grow,
-    may_be_either,
     out_of_bag_scores,
+    with_vacuous_missing,
 )
 from credalchain.bases.joint.members import FittedMember, KernelPowerset, checked_weights
-from credalchain.bases.joint.mixing import learn_shares, score_weights
+from credalchain.bases.joint.mixing import learn_mixture_shares, score_weights
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.protocol import Labels, Request
 from credalchain.chunks.trees import count_others
@@ -224,10 +224,10 @@ class CredalJointForest(CredalClassifier):
         scores = [out_of_bag_scores(grown, labels, n_jobs)]
         fitted = self._fit_members(encoder.indicators(numbers), grown.leaves, labels, rng)
         scores += [held_out for _, held_out in fitted]
-        shares = learn_shares(np.hstack(scores), labels, n_forest=2)
+        shares = learn_mixture_shares(np.hstack(scores), labels, n_forest=2)
         leaves = grown.leaves._replace(joint=float(shares[0]), product=float(shares[1]))
         if self.missing == "conservative":
-            leaves = may_be_either(leaves, labels)
+            leaves = with_vacuous_missing(leaves, labels)
         useful = [
             (member, share)
             for (member, _), share in zip(fitted, shares[2:].tolist(), strict=True)
@@ -244,7 +244,7 @@ class CredalJointForest(CredalClassifier):
 
     def _count_others(
         self,
-        grown: Grown,
+        grown: GrownForest,
         numbers: NDArray[np.float32],
         labels: Labels,
         count: Callable[[LeafCounter], LeafCounts | None],
@@ -259,14 +259,17 @@ class CredalJointForest(CredalClassifier):
         leaves = grown.leaves
         any_missing = (others.vectors == MISSING).any() or (labels == MISSING).any()
         if self.missing == "ignorable" and any_missing:
-            observed = with_counts(may_be_either(leaves, labels), others)
-            leaves = fill_from_all(leaves, observed, find_leaves(numbers, grown.trees), labels)
+            observed = with_counts(with_vacuous_missing(leaves, labels), others)
+            leaves = fill_missing_from_counts(
+                leaves, observed, find_leaves(numbers, grown.trees), labels
+            )
             if (others.vectors == MISSING).any():
                 others = count(LeafCounter(grown.trees, observed))
                 assert others is not None
-        if others.level:
+        if others.min_zero_bits:
             self.learned_from_ = self.learned_from_.replace(
-                "over all rows", f"over 1 row in {2**others.level}, which keeps them in memory"
+                "over all rows",
+                f"over 1 row in {2**others.min_zero_bits}, which keeps them in memory",
             )
         return with_counts(leaves, others)
 
@@ -277,8 +280,8 @@ class CredalJointForest(CredalClassifier):
         complete = (labels != MISSING).all(axis=1)
         if complete.mean() < _LEAST_COMPLETE:
             return []
-        is_observed = leaves.says.max(axis=0) == 1
-        vectors = np.where(is_observed, leaves.says[1] == 1, MISSING).astype(np.int8)
+        is_observed = leaves.label_mass.max(axis=0) == 1
+        vectors = np.where(is_observed, leaves.label_mass[1] == 1, MISSING).astype(np.int8)
         vector_of = leaves.vector_of[: len(labels)][complete]
         fitted = []
         for member in self._unfitted_members():
@@ -292,7 +295,7 @@ class CredalJointForest(CredalClassifier):
                 )
             held_out = checked_weights(found[1], int(complete.sum()), len(vectors), member)
             scores = np.full((len(labels), 1), np.nan)
-            scores[complete] = score_weights(held_out, leaves.says, labels[complete])
+            scores[complete] = score_weights(held_out, leaves.label_mass, labels[complete])
             fitted.append((found[0], scores))
         return fitted
 
@@ -354,9 +357,9 @@ class CredalJointForest(CredalClassifier):
         self, encoded: Any, event: Callable[[Labels], Any], s: float, known: Labels | None
     ) -> NDArray[np.float64]:
         leaves = self.model_.leaves
-        if not (leaves.says.max(axis=0) == 1).all():
+        if not (leaves.label_mass.max(axis=0) == 1).all():
             raise ValueError("a function as event needs training rows without missing labels.")
-        vectors = leaves.says[1].astype(np.int8)
+        vectors = leaves.label_mass[1].astype(np.int8)
         is_true = np.asarray(event(vectors))
         if is_true.dtype != bool or is_true.shape != (len(vectors),):
             raise ValueError(

@@ -1,8 +1,8 @@
 """The arrays of a fitted joint model, as its kernels take them.
 
-``says[y, u, j]`` is the mass that label vector u surely gives to label j being y. An observed label
-has 1 for its value and 0 for the other, a missing one its probability and the complement, or 0
-and 0 where it may be either. The lower probability of a set of answers is then a sum over vectors
+``label_mass[y, u, j]`` is the mass that label vector u surely gives to label j being y. An observed
+label has 1 for its value and 0 for the other, a missing one its probability and the complement, or
+0 and 0 where it may be either. The lower probability of a set of answers is then a sum over vectors
 of products, whatever is missing.
 """
 
@@ -26,27 +26,27 @@ class Trees(NamedTuple):
 class Leaves(NamedTuple):
     """What the leaves hold, and how much of it counts.
 
-    The training rows of node k stand at ``first[k]:first[k + 1]``; the bootstrap has drawn each
-    ``times`` times. ``vector_of`` is the label vector of a training row; ``says`` is (2, K, m).
-    ``joint`` is the share of the vectors, ``product`` that of the products of each leaf's single
-    labels.
+    The training rows of node k stand at ``indptr[k]:indptr[k + 1]``; the bootstrap has drawn each
+    ``times`` times. ``vector_of`` is the label vector of a training row; ``label_mass`` is
+    (2, K, m). ``joint`` is the share of the vectors, ``product`` that of the products of each
+    leaf's single labels.
     """
 
-    first: NDArray[np.int64]
+    indptr: NDArray[np.int64]
     row: NDArray[np.int32]
     times: NDArray[np.uint16]
     vector_of: NDArray[np.int32]
-    says: NDArray[np.float64]
+    label_mass: NDArray[np.float64]
     joint: float
     product: float
 
 
 class OtherWeights(NamedTuple):
-    """Weights of other models on the vectors: those of row i are at ``first[i]:first[i + 1]``.
+    """Weights of other models on the vectors: in CSR form, rows by vectors.
 
     They are multiplied by the shares of their models.
     """
 
-    first: NDArray[np.int64]
-    vector: NDArray[np.int32]
-    weight: NDArray[np.float64]
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    data: NDArray[np.float64]

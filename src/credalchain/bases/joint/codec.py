@@ -50,7 +50,7 @@ _TREES = {
     "roots": ("i", np.int32),
 }
 _LEAVES = {
-    "first": ("iu", np.int64),
+    "indptr": ("iu", np.int64),
     "row": ("i", np.int32),
     "times": ("u", (np.uint16, np.uint32)),
     "vector_of": ("i", np.int32),
@@ -64,7 +64,7 @@ def describe(
     """Of the unfitted forest and members, and the model that was learned."""
     arrays: dict[str, Any] = {name: getattr(model.trees, name) for name in _TREES}
     arrays |= {name: getattr(model.leaves, name) for name in _LEAVES}
-    arrays["says"] = model.leaves.says
+    arrays["label_mass"] = model.leaves.label_mass
     arrays["gaps"] = model.gaps
     if model.row_numbers is not None:
         arrays["row_numbers"] = model.row_numbers
@@ -132,20 +132,22 @@ def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointMo
     encoder, _ = TableEncoder.restore(description["numbers"], one_hot=False)
     trees = Trees(**{name: _typed(arrays, name, *kind) for name, kind in _TREES.items()})
     joint, product = (_share(description[name], name) for name in ("joint", "product"))
-    says = np.ascontiguousarray(checked_array(arrays, "says", "f", ndim=3), dtype=np.float64)
+    label_mass = np.ascontiguousarray(
+        checked_array(arrays, "label_mass", "f", ndim=3), dtype=np.float64
+    )
     flat = {name: _typed(arrays, name, *kind) for name, kind in _LEAVES.items()}
-    leaves = Leaves(**flat, says=says, joint=joint, product=product)
+    leaves = Leaves(**flat, label_mass=label_mass, joint=joint, product=product)
     if any(len(getattr(trees, name)) != len(trees.feature) for name in list(_TREES)[:5]):
         raise ModelFileError("the nodes of the trees must be as many in every array")
     check_nodes(trees, encoder.n_columns)
     _check_leaves(trees, leaves)
     n_columns = encoder.indicators(np.zeros((1, encoder.n_columns), np.float32)).shape[1]
-    fitted, shares, used = [], [], {*_TREES, *_LEAVES, "says", "gaps", "row_numbers"}
+    fitted, shares, used = [], [], {*_TREES, *_LEAVES, "label_mass", "gaps", "row_numbers"}
     for at, one in enumerate(description["fitted_members"]):
         prefix = f"{at}."
         own = arrays_with_prefix(arrays, prefix)
         used |= {prefix + name for name in own}
-        fitted.append(_restore_member(one, own, n_columns, says.shape[1]))
+        fitted.append(_restore_member(one, own, n_columns, label_mass.shape[1]))
         shares.append(_share(one["share"], "share"))
     if abs(joint + product + sum(shares) - 1) > 1e-9:
         raise ModelFileError("the shares of the members must add up to 1")
@@ -193,11 +195,11 @@ def _share(value: Any, name: str) -> float:
 def _check_leaves(trees: Trees, leaves: Leaves) -> None:
     """That every leaf holds training rows, which have label vectors."""
     n_nodes = len(trees.feature)
-    n_entries, (two, n_vectors, n_labels) = len(leaves.row), leaves.says.shape
-    inside = ((leaves.first >= 0) & (leaves.first <= n_entries)).all()
-    if len(leaves.first) != n_nodes + 1 or not inside or leaves.first[-1] != n_entries:
+    n_entries, (two, n_vectors, n_labels) = len(leaves.row), leaves.label_mass.shape
+    inside = ((leaves.indptr >= 0) & (leaves.indptr <= n_entries)).all()
+    if len(leaves.indptr) != n_nodes + 1 or not inside or leaves.indptr[-1] != n_entries:
         raise ModelFileError("the leaves must hold all rows that are there")
-    sizes = np.diff(leaves.first)
+    sizes = np.diff(leaves.indptr)
     if (sizes < 0).any() or (sizes[trees.feature == LEAF] == 0).any():
         raise ModelFileError("a leaf must hold training rows")
     if len(leaves.times) != n_entries or not (leaves.times > 0).all():
@@ -206,8 +208,8 @@ def _check_leaves(trees: Trees, leaves: Leaves) -> None:
         raise ModelFileError("the rows of a leaf must be training rows")
     if not ((leaves.vector_of >= 0) & (leaves.vector_of < n_vectors)).all():
         raise ModelFileError("a training row must have a label vector")
-    inside = ((leaves.says >= 0) & (leaves.says <= 1)).all()
-    if two != 2 or n_labels == 0 or not inside or (leaves.says.sum(axis=0) > 1 + 1e-9).any():
+    inside = ((leaves.label_mass >= 0) & (leaves.label_mass <= 1)).all()
+    if two != 2 or n_labels == 0 or not inside or (leaves.label_mass.sum(axis=0) > 1 + 1e-9).any():
         raise ModelFileError("what label vectors say must be probabilities")
 
 

@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.joint.arrays import Leaves, Trees
-from credalchain.bases.joint.growing import LEAST_DOUBT, find_leaves, no_weights
+from credalchain.bases.joint.growing import MIN_PROBABILITY, empty_weights, find_leaves
 from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING
 
 BUDGET = 2**24  # entries: some hundred megabytes
 _ENTRIES_AT_ONCE = 2**19
 _ROWS_AT_ONCE = 2**14
-_N_RANKS = 48
+_MOST_ZERO_BITS = 48
 
 
 class Entries(NamedTuple):
-    """How often rows of a rank, with a label vector, came to a leaf: one number each."""
+    """How often rows came to a leaf, by label vector and zero bits at the end of their hashes."""
 
     node: NDArray[np.int32]
     vector: NDArray[np.int32]
-    rank: NDArray[np.uint8]
+    zero_bits: NDArray[np.uint8]
     times: NDArray[np.uint32]
 
     def take(self, which: Any) -> "Entries":
@@ -38,9 +38,11 @@ class Entries(NamedTuple):
         return Entries(*(np.concatenate(columns) for columns in zip(*parts, strict=True)))
 
     def summed(self) -> "Entries":
-        """Sorted by leaf, vector and rank, equal ones added up."""
+        """Sorted by leaf, vector and zero bits, equal ones added up."""
         n_vectors = int(self.vector.max(initial=0)) + 1
-        keys = (self.node.astype(np.int64) * n_vectors + self.vector) * _N_RANKS + self.rank
+        keys = (
+            self.node.astype(np.int64) * n_vectors + self.vector
+        ) * _MOST_ZERO_BITS + self.zero_bits
         order = np.argsort(keys, kind="stable")  # sums of parts are two sorted runs: a merge
         starts = _first_of_equal(keys[order])
         if len(starts) == len(order):
@@ -58,15 +60,15 @@ class LeafCounts:
 
     With many labels nearly every row has a vector of its own, and entries would grow with the
     rows. So there are at most ``budget`` of them, and of cells of ``vectors``: half of the rows
-    have a rank of 1 or more, a quarter of 2 or more, and so on, and only rows of rank ``level`` or
-    more are counted, the least level that keeps to the budget. It depends on the rows alone, not
-    on how they are cut into parts (P. B. Gibbons, Distinct sampling for highly-accurate answers to
-    distinct values queries, VLDB 2001).
+    have a hash that ends with one zero bit or more, a quarter with two or more, and so on, and only
+    rows with ``min_zero_bits`` or more are counted, the least number that keeps to the budget. It
+    depends on the rows alone, not on how they are cut into chunks (P. B. Gibbons, Distinct sampling
+    for highly-accurate answers to distinct values queries, VLDB 2001).
     """
 
     vectors: Labels
     entries: Entries
-    level: int = 0
+    min_zero_bits: int = 0
     budget: int = BUDGET
 
     @classmethod
@@ -74,21 +76,22 @@ class LeafCounts:
         cls,
         nodes: NDArray[np.int32],
         labels: Labels,
-        ranks: NDArray[np.uint8],
+        zero_bits: NDArray[np.uint8],
         *,
         budget: int = BUDGET,
     ) -> "LeafCounts":
-        """From the leaves of rows (n, trees), their labels (n, m) and ranks (n,)."""
+        """From the leaves of rows (n, trees), their labels (n, m) and zero_bits (n,)."""
         vectors, place = np.unique(labels, axis=0, return_inverse=True)
         vector, once = place.reshape(-1).astype(np.int32), np.ones(len(place), dtype=np.uint32)
         by_tree = [  # the nodes of a tree come after those of the tree before
-            Entries(nodes[:, tree], vector, ranks, once).summed() for tree in range(nodes.shape[1])
+            Entries(nodes[:, tree], vector, zero_bits, once).summed()
+            for tree in range(nodes.shape[1])
         ]
         return cls(vectors, Entries.concatenated(by_tree), 0, budget)._within_budget()
 
     def __add__(self, other: "LeafCounts") -> "LeafCounts":
-        level = max(self.level, other.level)
-        one, two = self.from_level(level), other.from_level(level)
+        min_zero_bits = max(self.min_zero_bits, other.min_zero_bits)
+        one, two = self.with_zero_bits(min_zero_bits), other.with_zero_bits(min_zero_bits)
         vectors, place = np.unique(
             np.concatenate([one.vectors, two.vectors]), axis=0, return_inverse=True
         )
@@ -99,17 +102,19 @@ class LeafCounts:
         ]
         summed = [Entries.concatenated(pair).summed() for pair in _by_nodes(*parts)]
         return LeafCounts(
-            vectors, Entries.concatenated(summed), level, self.budget
+            vectors, Entries.concatenated(summed), min_zero_bits, self.budget
         )._within_budget()
 
-    def from_level(self, level: int) -> "LeafCounts":
-        """The same of the rows of rank ``level`` or more."""
-        if level == self.level:
+    def with_zero_bits(self, min_zero_bits: int) -> "LeafCounts":
+        """The same of the rows whose hashes end with so many zero bits, or more."""
+        if min_zero_bits == self.min_zero_bits:
             return self
-        entries = self.entries.take(self.entries.rank >= level)
+        entries = self.entries.take(self.entries.zero_bits >= min_zero_bits)
         used, vector = np.unique(entries.vector, return_inverse=True)
         entries = entries._replace(vector=vector.reshape(-1).astype(np.int32))
-        return replace(self, vectors=self.vectors[used], entries=entries, level=level)
+        return replace(
+            self, vectors=self.vectors[used], entries=entries, min_zero_bits=min_zero_bits
+        )
 
     @property
     def size(self) -> int:
@@ -119,17 +124,17 @@ class LeafCounts:
     def _within_budget(self) -> "LeafCounts":
         found = self
         while max(found.size, found.vectors.size) > found.budget:
-            if found.level == _N_RANKS - 1:
+            if found.min_zero_bits == _MOST_ZERO_BITS - 1:
                 break
-            found = found.from_level(found.level + 1)
+            found = found.with_zero_bits(found.min_zero_bits + 1)
         return found
 
-    def of_all_ranks(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]:
-        """Leaf, vector and how many rows: each that was counted stands for 2**level."""
+    def of_all_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]:
+        """Leaf, vector and how many rows: each that was counted stands for 2**min_zero_bits."""
         node, vector, _, times = self.entries
         starts = _first_of_equal(node, vector)
         total = np.add.reduceat(times, starts, dtype=np.int64) if len(starts) else times
-        return node[starts], vector[starts], _as_times(total << self.level)
+        return node[starts], vector[starts], _as_times(total << self.min_zero_bits)
 
 
 def _by_nodes(one: Entries, two: Entries) -> Iterator[tuple[Entries, Entries]]:
@@ -157,11 +162,13 @@ def _as_times(times: NDArray[Any]) -> NDArray[np.uint32]:
     return times.astype(np.uint32)
 
 
-def ranks_of(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
+def trailing_zero_bits(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """How many of the last bits of a hash are 0: half of the rows have none, a quarter one, ..."""
     last_bit = hashes & (~hashes + np.uint64(1))
-    ranks = np.log2(np.maximum(last_bit, 1).astype(np.float64))  # powers of 2: exact
-    return np.minimum(np.where(last_bit == 0, np.inf, ranks), _N_RANKS - 1).astype(np.uint8)
+    zero_bits = np.log2(np.maximum(last_bit, 1).astype(np.float64))  # powers of 2: exact
+    return np.minimum(np.where(last_bit == 0, np.inf, zero_bits), _MOST_ZERO_BITS - 1).astype(
+        np.uint8
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -185,32 +192,32 @@ class LeafCounter:
         uniform: NDArray[np.float64],
     ) -> LeafCounts:
         """Of encoded rows; ``uniform`` (n, m) are the numbers from 0 to 1 that draws use."""
-        ranks, level = ranks_of(hashes), 0
-        waiting = [self._count(X[:0], labels[:0], ranks[:0], uniform[:0])]
+        zero_bits, min_zero_bits = trailing_zero_bits(hashes), 0
+        waiting = [self._count(X[:0], labels[:0], zero_bits[:0], uniform[:0])]
         for first in range(0, len(X), _ROWS_AT_ONCE):
-            # of a lower rank, rows would only be left out again
-            rows = first + np.flatnonzero(ranks[first : first + _ROWS_AT_ONCE] >= level)
-            waiting.append(self._count(X[rows], labels[rows], ranks[rows], uniform[rows]))
+            # rows with fewer zero bits would only be left out again
+            rows = first + np.flatnonzero(zero_bits[first : first + _ROWS_AT_ONCE] >= min_zero_bits)
+            waiting.append(self._count(X[rows], labels[rows], zero_bits[rows], uniform[rows]))
             # small sums wait for others of their size: fewer passes over the large ones
             while len(waiting) > 1 and waiting[-2].size <= 2 * waiting[-1].size:
                 waiting[-2:] = [waiting[-2] + waiting[-1]]
-            level = max(one.level for one in waiting)
+            min_zero_bits = max(one.min_zero_bits for one in waiting)
         return reduce(add, reversed(waiting))
 
     def _count(
         self,
         X: NDArray[np.float32],
         labels: Labels,
-        ranks: NDArray[np.uint8],
+        zero_bits: NDArray[np.uint8],
         uniform: NDArray[np.float64],
     ) -> LeafCounts:
         nodes = find_leaves(X, self.trees)
         if self.leaves is not None:
-            labels = _drawn(self.leaves, nodes, labels, uniform)
-        return LeafCounts.of_rows(nodes, labels, ranks, budget=self.budget)
+            labels = _draw_missing(self.leaves, nodes, labels, uniform)
+        return LeafCounts.of_rows(nodes, labels, zero_bits, budget=self.budget)
 
 
-def _drawn(
+def _draw_missing(
     leaves: Leaves, nodes: NDArray[np.int32], labels: Labels, uniform: NDArray[np.float64]
 ) -> Labels:
     """Label by label, each given those before: so a draw of all that are missing together."""
@@ -233,14 +240,14 @@ def _probability(
     for given in (known, np.full_like(known, MISSING)):
         rows = np.flatnonzero(np.isnan(p))
         lower = np.empty((len(rows), known.shape[1], 2))
-        kernels.bound_labels(nodes[rows], given[rows], no_weights(len(rows)), leaves, 0.0, lower)
+        kernels.bound_labels(nodes[rows], given[rows], empty_weights(len(rows)), leaves, 0.0, lower)
         zero, one = lower[:, j, 0], lower[:, j, 1]
         total = zero + one
         p[rows] = np.where(total > 0, one / np.where(total > 0, total, 1.0), np.nan)
     return p
 
 
-def fill_from_all(
+def fill_missing_from_counts(
     leaves: Leaves, observed: Leaves, nodes: NDArray[np.int32], labels: Labels
 ) -> Leaves:
     """Leaves in which missing labels of the training rows have the probability by all rows.
@@ -248,13 +255,16 @@ def fill_from_all(
     ``observed`` hold all rows, and nothing but what was observed; ``nodes`` (n, trees) are those
     that the training rows come to.
     """
-    says = leaves.says.copy()
+    label_mass = leaves.label_mass.copy()
     for j in np.flatnonzero((labels == MISSING).any(axis=0)).tolist():
         rows = np.flatnonzero(labels[:, j] == MISSING)
         p = _probability(observed, nodes[rows], labels[rows], j)
-        rows, p = rows[~np.isnan(p)], np.clip(p[~np.isnan(p)], LEAST_DOUBT, 1 - LEAST_DOUBT)
-        says[0, leaves.vector_of[rows], j], says[1, leaves.vector_of[rows], j] = 1 - p, p
-    return leaves._replace(says=says)
+        rows, p = rows[~np.isnan(p)], np.clip(p[~np.isnan(p)], MIN_PROBABILITY, 1 - MIN_PROBABILITY)
+        label_mass[0, leaves.vector_of[rows], j], label_mass[1, leaves.vector_of[rows], j] = (
+            1 - p,
+            p,
+        )
+    return leaves._replace(label_mass=label_mass)
 
 
 def with_counts(leaves: Leaves, more: LeafCounts) -> Leaves:
@@ -263,30 +273,30 @@ def with_counts(leaves: Leaves, more: LeafCounts) -> Leaves:
     They are no single rows any more: after the training rows, a row for each of their label
     vectors stands for all that have it.
     """
-    vector_of, says = _extended(leaves.says, more.vectors)
-    n_rows, n_nodes = len(leaves.vector_of), len(leaves.first) - 1
-    more_nodes, more_vectors, more_times = more.of_all_ranks()
-    node = np.concatenate([np.repeat(np.arange(n_nodes), np.diff(leaves.first)), more_nodes])
+    vector_of, label_mass = _extended(leaves.label_mass, more.vectors)
+    n_rows, n_nodes = len(leaves.vector_of), len(leaves.indptr) - 1
+    more_nodes, more_vectors, more_times = more.of_all_rows()
+    node = np.concatenate([np.repeat(np.arange(n_nodes), np.diff(leaves.indptr)), more_nodes])
     order = np.argsort(node, kind="stable")
     sizes = np.bincount(node, minlength=n_nodes)
     return leaves._replace(
-        first=np.append(0, np.cumsum(sizes)).astype(np.int64),
+        indptr=np.append(0, np.cumsum(sizes)).astype(np.int64),
         row=np.concatenate([leaves.row, n_rows + more_vectors])[order].astype(np.int32),
         times=np.concatenate([leaves.times.astype(np.uint32), more_times])[order],
         vector_of=np.concatenate([leaves.vector_of, vector_of]).astype(np.int32),
-        says=says,
+        label_mass=label_mass,
     )
 
 
 def _extended(
-    says: NDArray[np.float64], vectors: Labels
+    label_mass: NDArray[np.float64], vectors: Labels
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The places of ``vectors`` in ``says`` (2, K, m), to which those not there are added."""
-    complete = np.flatnonzero((says.max(axis=0) == 1).all(axis=1))
-    places = {says[1, at].astype(np.int8).tobytes(): at for at in complete.tolist()}
+    """The places of ``vectors`` in ``label_mass`` (2, K, m), to which those not there are added."""
+    complete = np.flatnonzero((label_mass.max(axis=0) == 1).all(axis=1))
+    places = {label_mass[1, at].astype(np.int8).tobytes(): at for at in complete.tolist()}
     found = [places.get(vector.tobytes(), -1) for vector in np.ascontiguousarray(vectors)]
     place = np.array(found, dtype=np.int32).reshape(-1)
     new = np.flatnonzero(place < 0)
-    place[new] = says.shape[1] + np.arange(len(new))
-    new_says = np.stack([vectors[new] == 0, vectors[new] == 1]).astype(np.float64)
-    return place, np.concatenate([says, new_says], axis=1)
+    place[new] = label_mass.shape[1] + np.arange(len(new))
+    new_mass = np.stack([vectors[new] == 0, vectors[new] == 1]).astype(np.float64)
+    return place, np.concatenate([label_mass, new_mass], axis=1)

@@ -35,7 +35,7 @@ def exact_lower(
     rest, products = Fraction(0), []
     mass: dict[int, Fraction] = {}
     for node in trees:
-        rows = range(int(leaves.first[node]), int(leaves.first[node + 1]))
+        rows = range(int(leaves.indptr[node]), int(leaves.indptr[node + 1]))
         n_rows = Fraction(sum(int(leaves.times[at]) for at in rows))
         rest += imprecision / (n_rows + imprecision) / len(trees)
         of_tree: dict[int, Fraction] = {}
@@ -66,14 +66,14 @@ def exact_lower(
 def _lower(u: int, event: Event, leaves: Leaves) -> Fraction:
     p = Fraction(1)
     for j, value in event.items():
-        p *= Fraction(float(leaves.says[value, u, j]))
+        p *= Fraction(float(leaves.label_mass[value, u, j]))
     return p
 
 
 def _upper(u: int, event: Event, leaves: Leaves) -> Fraction:
     p = Fraction(1)
     for j, value in event.items():
-        p *= 1 - Fraction(float(leaves.says[1 - value, u, j]))
+        p *= 1 - Fraction(float(leaves.label_mass[1 - value, u, j]))
     return p
 
 
@@ -83,8 +83,8 @@ def _tree(
     """In one leaf, labels independent: lower P(asked), lower and upper P(given)."""
 
     def lower(j: int, value: int) -> Fraction:
-        says = leaves.says[value, :, j]
-        return sum((w * Fraction(float(says[u])) for u, w in weights.items()), Fraction(0))
+        label_mass = leaves.label_mass[value, :, j]
+        return sum((w * Fraction(float(label_mass[u])) for u, w in weights.items()), Fraction(0))
 
     p, low, high = Fraction(1), Fraction(1), Fraction(1)
     for j, value in asked.items():

@@ -20,11 +20,11 @@ _TREES_AT_ONCE = 20  # between two reports of progress, and two chances to be in
 _MOST_OUTPUTS = 64
 _MOST_BYTES = 2**28  # of scikit-learn's trees that are grown together
 _ROWS_AT_ONCE = 512
-LEAST_DOUBT = 1e-3
+MIN_PROBABILITY = 1e-3
 _ROUNDS = 3  # of filling labels that are missing
 
 
-class Grown(NamedTuple):
+class GrownForest(NamedTuple):
     """Trees, their leaves, and the leaf of every training row in every tree.
 
     ``out_of_bag`` (n, trees) is -1 where the tree was grown on the row.
@@ -50,7 +50,7 @@ def grow(
     *,
     n_jobs: int,
     seed: int,
-) -> Grown:
+) -> GrownForest:
     """Grow scikit-learn's forest on ``targets`` (n, m) in [0, 1], and sort the rows into leaves.
 
     The squared error of labels 0 and 1 is half their Gini impurity, so the trees are those of a
@@ -83,8 +83,8 @@ def grow(
             progress(grown + some.n_estimators)
     trees = Trees(*packed_nodes(packed))
     nodes = find_leaves(X, trees, n_jobs)
-    leaves = _filled(nodes, times, len(trees.feature), *label_vectors(labels, targets))
-    return Grown(trees, leaves, np.where(times > 0, np.int32(-1), nodes))
+    leaves = _leaves_from_nodes(nodes, times, len(trees.feature), *label_vectors(labels, targets))
+    return GrownForest(trees, leaves, np.where(times > 0, np.int32(-1), nodes))
 
 
 def _trees_at_once(n_rows: int, n_labels: int) -> int:
@@ -117,12 +117,12 @@ def find_leaves(X: NDArray[np.float32], trees: Trees, n_jobs: int = 1) -> NDArra
     return nodes
 
 
-def _filled(
+def _leaves_from_nodes(
     nodes: NDArray[np.int32],
     times: NDArray[np.uint16],
     n_nodes: int,
     vector_of: NDArray[np.int32],
-    says: FloatArray,
+    label_mass: FloatArray,
 ) -> Leaves:
     from credalchain.bases.joint import kernels  # imports numba
 
@@ -130,7 +130,7 @@ def _filled(
     begins = np.cumsum(sizes) - sizes
     row, row_times = np.empty(sizes.sum(), np.int32), np.empty(sizes.sum(), np.uint16)
     kernels.fill_leaves(nodes, times, begins.copy(), row, row_times)
-    return Leaves(np.append(begins, sizes.sum()), row, row_times, vector_of, says, 1.0, 0.0)
+    return Leaves(np.append(begins, sizes.sum()), row, row_times, vector_of, label_mass, 1.0, 0.0)
 
 
 def label_vectors(labels: Labels, targets: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
@@ -146,36 +146,38 @@ def label_vectors(labels: Labels, targets: FloatArray) -> tuple[NDArray[np.int32
     vector_of[~gaps] = which.reshape(-1)
     vector_of[gaps] = len(distinct) + np.arange(gaps.sum())
     one = np.vstack([distinct, targets[gaps]]).astype(np.float64)
-    says = np.stack([1.0 - one, one])
-    says[:, :, np.flatnonzero(missing.all(axis=0))] = 0.0
-    return vector_of, says
+    label_mass = np.stack([1.0 - one, one])
+    label_mass[:, :, np.flatnonzero(missing.all(axis=0))] = 0.0
+    return vector_of, label_mass
 
 
 def merged_by_vector(leaves: Leaves) -> Leaves:
     """Leaves that hold label vectors in place of rows, each with how often it is there."""
-    _, n_vectors, _ = leaves.says.shape
-    node = np.repeat(np.arange(len(leaves.first) - 1), np.diff(leaves.first))
+    _, n_vectors, _ = leaves.label_mass.shape
+    node = np.repeat(np.arange(len(leaves.indptr) - 1), np.diff(leaves.indptr))
     keys = node * n_vectors + leaves.vector_of[leaves.row]
     distinct, place = np.unique(keys, return_inverse=True)
     times = np.bincount(place.reshape(-1), leaves.times, minlength=len(distinct))
     few = times.max(initial=0) < 2**16
     return leaves._replace(
-        first=np.searchsorted(distinct, np.arange(len(leaves.first)) * n_vectors).astype(np.int64),
+        indptr=np.searchsorted(distinct, np.arange(len(leaves.indptr)) * n_vectors).astype(
+            np.int64
+        ),
         row=(distinct % n_vectors).astype(np.int32),
         times=times.astype(np.uint16 if few else np.uint32),
         vector_of=np.arange(n_vectors, dtype=np.int32),
     )
 
 
-def may_be_either(leaves: Leaves, labels: Labels) -> Leaves:
+def with_vacuous_missing(leaves: Leaves, labels: Labels) -> Leaves:
     """The same leaves, where a missing label gives nothing to either value."""
     rows, columns = np.nonzero(labels == MISSING)
-    says = leaves.says.copy()
-    says[:, leaves.vector_of[rows], columns] = 0.0
-    return leaves._replace(says=says)
+    label_mass = leaves.label_mass.copy()
+    label_mass[:, leaves.vector_of[rows], columns] = 0.0
+    return leaves._replace(label_mass=label_mass)
 
 
-def no_weights(n_rows: int) -> OtherWeights:
+def empty_weights(n_rows: int) -> OtherWeights:
     """Of other models, where there are none."""
     return OtherWeights(np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
 
@@ -191,7 +193,7 @@ def fill_missing(
     missing = labels == MISSING
     observed = np.maximum((~missing).sum(axis=0), 1)
     means = np.where(missing, 0, labels).sum(axis=0) / observed
-    means = np.clip(means, LEAST_DOUBT, 1 - LEAST_DOUBT)
+    means = np.clip(means, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
     targets: FloatArray = np.where(missing, means, labels).astype(np.float64)
     if not missing.any():
         return targets
@@ -206,12 +208,12 @@ def fill_missing(
             seed=(seed + round_number + 1) % 2**31,
         )
         p = out_of_bag_labels(grown, labels, n_jobs)
-        p = np.clip(p, LEAST_DOUBT, 1 - LEAST_DOUBT)  # only what was observed is certain
+        p = np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY)  # only what was observed is certain
         targets = np.where(missing & np.isfinite(p), p, targets)
     return targets
 
 
-def out_of_bag_labels(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
+def out_of_bag_labels(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatArray:
     """P(Y_j = 1) of every training row given its observed labels, (n, m).
 
     From the trees that were not grown on it; NaN where they say nothing.
@@ -222,7 +224,7 @@ def out_of_bag_labels(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
 
     def run(first: int, stop: int) -> None:
         rows = slice(first, stop)
-        others = no_weights(stop - first)
+        others = empty_weights(stop - first)
         kernels.bound_labels(grown.out_of_bag[rows], labels[rows], others, leaves, 0.0, lower[rows])
 
     for_each_range(len(labels), _ROWS_AT_ONCE, n_jobs, run)
@@ -230,7 +232,7 @@ def out_of_bag_labels(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
     return np.where(total > 0, lower[..., 1] / np.where(total > 0, total, 1.0), np.nan)
 
 
-def out_of_bag_scores(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
+def out_of_bag_scores(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatArray:
     """Probability of each training row's labels by vectors, and by products, (n, 2).
 
     NaN for a row that all trees were grown on.
@@ -244,7 +246,7 @@ def out_of_bag_scores(grown: Grown, labels: Labels, n_jobs: int) -> FloatArray:
         kernels.score_vectors(
             grown.out_of_bag[rows],
             labels[rows],
-            no_weights(stop - first),
+            empty_weights(stop - first),
             leaves,
             scores[rows],
         )

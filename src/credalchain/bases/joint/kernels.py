@@ -99,7 +99,7 @@ def fill_leaves(
 
 @kernel_helper
 def _make_workspace(n_trees: int, leaves: Leaves) -> Workspace:
-    _, n_vectors, n_labels = leaves.says.shape
+    _, n_vectors, n_labels = leaves.label_mass.shape
     return Workspace(
         np.zeros(n_vectors),
         np.zeros(n_vectors),
@@ -136,13 +136,13 @@ def _gather(
         if node < 0:
             continue
         n_rows = 0.0
-        for at in range(leaves.first[node], leaves.first[node + 1]):
+        for at in range(leaves.indptr[node], leaves.indptr[node + 1]):
             n_rows += leaves.times[at]
         total = n_rows + s
         weight, inverse = 1.0 / (total * n_asked), 1.0 / total
         if products:
             workspace.leaf[:] = 0.0
-        for at in range(leaves.first[node], leaves.first[node + 1]):
+        for at in range(leaves.indptr[node], leaves.indptr[node + 1]):
             u = leaves.vector_of[leaves.row[at]]
             if workspace.mass[u] == 0.0:
                 workspace.touched[n_touched] = u
@@ -151,7 +151,9 @@ def _gather(
             if products:
                 for value in range(2):
                     for j in range(known.shape[0]):
-                        workspace.leaf[value, j] += leaves.times[at] * leaves.says[value, u, j]
+                        workspace.leaf[value, j] += (
+                            leaves.times[at] * leaves.label_mass[value, u, j]
+                        )
         if products:  # whole numbers until here, so that what is certain is exactly 1
             for value in range(2):
                 for j in range(known.shape[0]):
@@ -159,14 +161,12 @@ def _gather(
                     workspace.tree[value, j, tree] = 1.0 if counted == total else counted * inverse
         rest += s * weight
         tree += 1
-    for at in range(others.first[i], others.first[i + 1]):
-        u = others.vector[at]
+    for at in range(others.indptr[i], others.indptr[i + 1]):
+        u = others.indices[at]
         if workspace.mass[u] == 0.0 and workspace.other[u] == 0.0:
             workspace.touched[n_touched] = u
             n_touched += 1
-        workspace.other[u] += others.weight[at] * (
-            1.0 - rest
-        )  # they leave as much open as leaves do
+        workspace.other[u] += others.data[at] * (1.0 - rest)  # they leave as much open as leaves do
     possible = rest * (1.0 - leaves.product) > 0.0
     any_known = bool((known >= 0).any())
     if any_known:
@@ -188,8 +188,8 @@ def _bounds_in_vector(event: NDArray[np.int8], u: int, leaves: Leaves) -> tuple[
     low, high = 1.0, 1.0
     for j in range(event.shape[0]):
         if event[j] >= 0:
-            low *= leaves.says[event[j], u, j]
-            high *= 1.0 - leaves.says[1 - event[j], u, j]
+            low *= leaves.label_mass[event[j], u, j]
+            high *= 1.0 - leaves.label_mass[1 - event[j], u, j]
     return low, high
 
 
@@ -264,8 +264,8 @@ def _bound_labels(
             u = workspace.touched[k]
             weight = (leaves.joint + leaves.product) * workspace.mass[u] + workspace.other[u]
             for j in range(n_labels):
-                lower[j, 0] += weight * leaves.says[0, u, j]
-                lower[j, 1] += weight * leaves.says[1, u, j]
+                lower[j, 0] += weight * leaves.label_mass[0, u, j]
+                lower[j, 1] += weight * leaves.label_mass[1, u, j]
         return
     share = leaves.product / max(row.n_trees, 1)
     for j in range(n_labels):
@@ -277,7 +277,7 @@ def _bound_labels(
             for k in range(row.n_touched):
                 u = workspace.touched[k]
                 weight = leaves.joint * workspace.mass[u] + workspace.other[u]
-                p = leaves.says[value, u, j]
+                p = leaves.label_mass[value, u, j]
                 both += weight * workspace.low_known[k] * p
                 only_known += weight * workspace.high_known[k] * (1.0 - p)
             workspace.tree_product[: row.n_trees] = workspace.tree[value, j, : row.n_trees]
@@ -393,7 +393,7 @@ def _prefixes_right(
         u, product = workspace.touched[k], 1.0
         weight = leaves.joint * workspace.mass[u] + workspace.other[u]
         for place in range(first, stop):
-            product *= leaves.says[answers[order[place]], u, order[place]]
+            product *= leaves.label_mass[answers[order[place]], u, order[place]]
             if row.any_known:
                 workspace.both[place + 1] += weight * workspace.low_known[k] * product
                 workspace.only_known[place + 1] += (
@@ -452,8 +452,8 @@ def _propose(
     for j in range(known.shape[0]):
         if known[j] >= 0:
             answers[j] = known[j]
-        elif leaves.says[0, u, j] == 1.0 or leaves.says[1, u, j] == 1.0:
-            answers[j] = leaves.says[1, u, j] == 1.0
+        elif leaves.label_mass[0, u, j] == 1.0 or leaves.label_mass[1, u, j] == 1.0:
+            answers[j] = leaves.label_mass[1, u, j] == 1.0
         else:
             answers[j] = likelier[j]
 
@@ -478,7 +478,7 @@ def _vector_is_right(
         for place in range(stop - 1, first - 1, -1):
             if product == 0.0:
                 break
-            product *= leaves.says[answers[order[place]], u, order[place]]
+            product *= leaves.label_mass[answers[order[place]], u, order[place]]
         total += product
     if row.n_trees == 0:
         return total

@@ -17,7 +17,7 @@ _AT_ONCE = 2**16
 _LEAST = 1e-3  # a smaller share is none
 
 
-def background(labels: Labels) -> FloatArray:
+def independent_likelihood(labels: Labels) -> FloatArray:
     """The probability of each row's observed labels if labels were independent of all, (n,)."""
     observed = labels != MISSING
     ones = (labels == 1).sum(axis=0)
@@ -26,7 +26,7 @@ def background(labels: Labels) -> FloatArray:
     return np.asarray(np.where(observed, factors, 1.0).prod(axis=1))
 
 
-def score_weights(weights: Any, says: FloatArray, labels: Labels) -> FloatArray:
+def score_weights(weights: Any, label_mass: FloatArray, labels: Labels) -> FloatArray:
     """Probability of each row's observed labels (n, 1) by sparse weights on vectors, (n, K)."""
     weights = weights.tocoo()
     row, vector = weights.row, weights.col
@@ -34,13 +34,13 @@ def score_weights(weights: Any, says: FloatArray, labels: Labels) -> FloatArray:
     for first in range(0, len(row), _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
         truth = labels[row[part]]
-        p = np.where(truth == 1, says[1, vector[part]], says[0, vector[part]])
+        p = np.where(truth == 1, label_mass[1, vector[part]], label_mass[0, vector[part]])
         p = np.where(truth == MISSING, 1.0, p).prod(axis=1) * weights.data[part]
         np.add.at(scores[:, 0], row[part], p)
     return scores
 
 
-def learn_shares(scores: FloatArray, labels: Labels, n_forest: int) -> FloatArray:
+def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> FloatArray:
     """Shares (C,) with the greatest mean logarithm of the mixed probability.
 
     Parameters
@@ -57,7 +57,7 @@ def learn_shares(scores: FloatArray, labels: Labels, n_forest: int) -> FloatArra
     shares = _forest_only(scores.shape[1], n_forest)
     if not usable.any():
         return shares
-    floor = _BACKGROUND * background(labels[usable])[:, None]
+    floor = _BACKGROUND * independent_likelihood(labels[usable])[:, None]
     mixed = (1 - _BACKGROUND) * scores[usable] + np.maximum(floor, np.finfo(float).tiny)
     mixed /= mixed.max(axis=1, keepdims=True)
 

@@ -11,7 +11,7 @@ from scipy import sparse
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
 from credalchain.bases.joint.exact import exact_lower
-from credalchain.bases.joint.growing import find_leaves, merged_by_vector, no_weights
+from credalchain.bases.joint.growing import empty_weights, find_leaves, merged_by_vector
 from credalchain.bases.joint.members import FittedMember, checked_weights
 from credalchain.bases.protocol import (
     Answer,
@@ -80,7 +80,7 @@ class JointModel:
 
     @property
     def n_labels(self) -> int:
-        return int(self.leaves.says.shape[2])
+        return int(self.leaves.label_mass.shape[2])
 
     @property
     def n_training_rows(self) -> int:
@@ -101,7 +101,7 @@ class JointModel:
         return self.encoder.words
 
     def never_observed(self) -> NDArray[np.bool_]:
-        return np.asarray(~self.leaves.says.any(axis=(0, 1)))
+        return np.asarray(~self.leaves.label_mass.any(axis=(0, 1)))
 
     def contributions(self, *_: Any, **__: Any) -> None:
         """None: bounds are not a sum over observations; training rows explain them."""
@@ -200,7 +200,7 @@ class JointModel:
         """Weights of the leaves on their rows, sparse (n, rows), and the rest (n,)."""
         nodes, leaves = self.leaves_of(encoded), self.leaves
         n, n_trees = nodes.shape
-        first, stop = leaves.first[nodes].ravel(), leaves.first[nodes + 1].ravel()
+        first, stop = leaves.indptr[nodes].ravel(), leaves.indptr[nodes + 1].ravel()
         sizes = stop - first
         starts = np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
         entries = starts + np.arange(sizes.sum())
@@ -217,10 +217,10 @@ class JointModel:
         by_row, rest = self.row_weights(encoded, s=s)
         leaves, n_rows = self.leaves, len(self.leaves.vector_of)
         ones = (np.ones(n_rows), (np.arange(n_rows), leaves.vector_of))
-        shape = (n_rows, leaves.says.shape[1])
+        shape = (n_rows, leaves.label_mass.shape[1])
         weights = (leaves.joint + leaves.product) * (by_row @ sparse.csr_array(ones, shape))
         others = self.other_weights(encoded)
-        more = sparse.csr_array((others.weight, others.vector, others.first), weights.shape)
+        more = sparse.csr_array((others.data, others.indices, others.indptr), weights.shape)
         return sparse.csr_array(weights + sparse.diags_array(1 - rest) @ more), rest
 
     def _merged_leaves(self) -> Leaves:
@@ -244,10 +244,10 @@ class JointModel:
         """What the other members say about these rows."""
         n = len(encoded)
         if not self.members:
-            return no_weights(n)
+            return empty_weights(n)
         first = np.flatnonzero(np.append(True, (encoded[1:] != encoded[:-1]).any(axis=1)))
         numbers = self.encoder.indicators(encoded[first])  # rows that come again are asked once
-        n_vectors = self.leaves.says.shape[1]
+        n_vectors = self.leaves.label_mass.shape[1]
         parts = [
             share * checked_weights(member.weights(numbers), len(first), n_vectors, member)
             for share, member in zip(self.shares, self.members, strict=True)
@@ -283,7 +283,7 @@ class JointModel:
         self, row: NDArray[np.float32], j: int, known: Labels, request: Request, at: int
     ) -> tuple[Any, Any]:
         nodes, others = self.leaves_of(row)[0], self.other_weights(row)
-        weights = dict(zip(others.vector.tolist(), others.weight.tolist(), strict=True))
+        weights = dict(zip(others.indices.tolist(), others.data.tolist(), strict=True))
         zero, one = (
             exact_lower(
                 nodes, weights, self.leaves, s=request.values[at], event={j: value}, known=known

@@ -39,7 +39,7 @@ def similar_rows(
     weights, _ = model.row_weights(x, s=0.0)
     leaves = model.leaves
     numbers, shares = weights.indices, weights.data
-    vectors = leaves.says[:, leaves.vector_of[numbers]]  # (2, rows, m)
+    vectors = leaves.label_mass[:, leaves.vector_of[numbers]]  # (2, rows, m)
     for j in np.flatnonzero(known != MISSING).tolist():
         shares = shares * vectors[known[j], :, j]
     total = shares.sum()
@@ -57,7 +57,7 @@ def similar_rows(
         shared = [
             tree
             for tree, node in enumerate(nodes.tolist())
-            if number in leaves.row[leaves.first[node] : leaves.first[node + 1]]
+            if number in leaves.row[leaves.indptr[node] : leaves.indptr[node + 1]]
         ]
         first, stop = np.searchsorted(model.gaps[0], [number, number + 1])
         was_missing = set(model.gaps[1, first:stop].tolist())
