@@ -2,13 +2,12 @@
 
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import BaseCrossValidator, KFold
 from sklearn.utils import indexable
 
 from credalchain.bases.protocol import Labels
@@ -16,6 +15,9 @@ from credalchain.estimators.folds import fitted_folds
 from credalchain.labels import MISSING, as_labels
 from credalchain.metrics import MEASURES, Measure, tally
 from credalchain.typing import LabelsLike, MatrixLike, VectorLike
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator  # slow to import
 
 Rows = NDArray[np.int64]
 
@@ -86,7 +88,7 @@ def cross_val_partial(
     Y: LabelsLike,
     *,
     groups: VectorLike | None = None,
-    cv: int | BaseCrossValidator | Iterable[tuple[VectorLike, VectorLike]] = 5,
+    cv: "int | BaseCrossValidator | Iterable[tuple[VectorLike, VectorLike]]" = 5,
     n_jobs: int | None = None,
 ) -> Labels:
     """Out-of-fold partial predictions: every row is predicted by a model that has not seen it.
@@ -142,6 +144,8 @@ def _check_takes_missing(estimator: Any) -> None:
 
 def _splits(cv: Any, X: Any, labels: Labels, groups: Any) -> Any:
     if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
+        from sklearn.model_selection import KFold  # slow to import
+
         cv = KFold(int(cv))
     if hasattr(cv, "split"):
         return cv.split(X, labels, groups)

@@ -1,6 +1,7 @@
 """What a label left open tells the labels after it.
 
-A strategy is a value: a new one needs no change anywhere else, and runs on every base.
+A strategy is a value: a new one needs no change anywhere else. With ``merge`` it runs on every
+base; with ``from_tree`` alone, where few labels are open: trees are exponential in their number.
 """
 
 from collections.abc import Callable

@@ -7,7 +7,7 @@ import pytest
 from credalchain import CredalChainClassifier, load_model
 from credalchain.cli.evaluate import evaluate
 from credalchain.cli.fit import fit
-from credalchain.cli.options import ClassifierOptions
+from credalchain.cli.options import ClassifierOptions, build_classifier
 from shell import credalchain
 
 
@@ -55,3 +55,17 @@ def test_a_default_that_is_given_counts_as_given(tmp_path):
     given = ["songs.csv", "--labels", "y", "--out", "m"]
     credalchain("fit", *given, "--base", "naive", cwd=tmp_path)
     assert isinstance(load_model(tmp_path / "m"), CredalChainClassifier)
+
+
+@pytest.mark.parametrize("trees", [100, 300, 7])
+def test_trees_that_are_given_are_grown(trees):
+    """Also those that another method would have grown by itself."""
+    recommended = build_classifier(ClassifierOptions("recommended", trees=trees))
+    assert recommended.estimator.unfitted_forest().n_estimators == trees
+    chain = build_classifier(ClassifierOptions("chain", base="forest", trees=trees))
+    assert chain.base.forest.n_estimators == trees
+
+
+def test_trees_that_are_not_given():
+    recommended = build_classifier(ClassifierOptions("recommended"))
+    assert recommended.estimator.unfitted_forest().n_estimators == 300

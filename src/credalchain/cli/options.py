@@ -9,8 +9,8 @@ from typing import Annotated, Any
 
 import typer
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import ExtraTreesClassifier
 
+from credalchain.bases.forest.estimator import default_classifiers
 from credalchain.bases.joint.growing import default_forest
 from credalchain.bases.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
 from credalchain.bases.registry import BASES
@@ -20,7 +20,6 @@ from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.estimators.joint_forest import CredalJointForest
-from credalchain.experiments.study import import_class
 from credalchain.preprocessing import Discretizer
 from credalchain.strategies import STRATEGIES, branching
 
@@ -99,9 +98,9 @@ class ClassifierOptions:
         "A classifier for --base wrapper, such as sklearn.naive_bayes.GaussianNB.",
         {"base": ("wrapper",)},
     )
-    trees: int = _option(
-        100,
-        "Trees of each forest (recommended: 300).",
+    trees: int | None = _option(
+        None,
+        "Trees of each forest; if not given, 100, and 300 for the recommended method.",
         {"base": ("forest",), "method": ("recommended",)},
         min=1,
     )
@@ -286,14 +285,8 @@ def build_classifier(options: ClassifierOptions) -> Any:
 
 
 def _build_recommended(options: ClassifierOptions) -> Any:
-    forest = None
-    if options.trees != ClassifierOptions.trees:
-        forest = default_forest().set_params(n_estimators=options.trees)
-    estimator = CredalJointForest(
-        forest,
-        n_jobs=options.jobs,
-        random_state=options.seed,
-    )
+    forest = None if options.trees is None else default_forest(options.trees)
+    estimator = CredalJointForest(forest, n_jobs=options.jobs, random_state=options.seed)
     return JointDecision(estimator, **options.caution, random_state=options.seed)
 
 
@@ -315,9 +308,7 @@ def _naive_parameters(options: ClassifierOptions) -> dict[str, Any]:
 
 
 def _forest_parameters(options: ClassifierOptions) -> dict[str, Any]:
-    if options.trees == ClassifierOptions.trees:
-        return {}
-    return {"forest": ExtraTreesClassifier(n_estimators=options.trees, min_samples_leaf=2)}
+    return {} if options.trees is None else {"forest": default_classifiers(options.trees)}
 
 
 def _wrapper_parameters(options: ClassifierOptions) -> dict[str, Any]:
@@ -336,6 +327,8 @@ def wrapped_estimator(path: str) -> Any:
     """A classifier by the name of its class; None for the default."""
     if not path:
         return None
+    from credalchain.experiments.study import import_class
+
     found = import_class(path)
     if not (isinstance(found, type) and issubclass(found, BaseEstimator)):
         raise ValueError(f"--estimator: there is no class {path!r} of scikit-learn's kind.")

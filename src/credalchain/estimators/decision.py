@@ -10,7 +10,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import KFold
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.joint.model import JointModel
@@ -193,6 +192,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     def _learn_exponent(self, X: Any, labels: Labels, n_folds: int) -> float:
         """From predictions for rows that were not trained on."""
+        from sklearn.model_selection import KFold  # slow to import
+
         n = len(labels)
         if n < 2:
             return 1.0

@@ -8,7 +8,6 @@ import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 from sklearn.utils import check_random_state
 
 from credalchain.bases.inputs import TableEncoder
@@ -154,11 +153,14 @@ class CredalJointForest(CredalClassifier):
     def check_parameters(self) -> None:
         super().check_parameters()
         check_choice("missing", self.missing, _READINGS)
-        self.unfitted_forest()
+        if self.forest is not None:
+            self.unfitted_forest()
         self._unfitted_members()
 
     def unfitted_forest(self) -> Any:
         """The forest to be fitted, the default one if there is none."""
+        from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor  # slow to import
+
         forest = default_forest() if self.forest is None else self.forest
         if not isinstance(forest, (ExtraTreesRegressor, RandomForestRegressor)):
             raise ValueError(

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import KFold
 
 from credalchain.bases.joint.members import on_vectors
 from credalchain.bases.protocol import Labels
@@ -56,6 +55,8 @@ class SampledChains(BaseEstimator):
         rng: np.random.RandomState,
     ) -> tuple["DrawnVectors", Any] | None:
         """None where there are too few rows to hold some out."""
+        from sklearn.model_selection import KFold  # slow to import
+
         if len(X) < 2 * self.n_folds:
             return None
         seed = rng.randint(2**31 - 1)

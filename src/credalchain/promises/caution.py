@@ -7,7 +7,6 @@ from typing import Any, overload
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.model_selection import train_test_split
 from sklearn.utils import _safe_indexing as take_rows
 
 from credalchain.labels import ABSTAIN, as_indexable_labels
@@ -114,6 +113,8 @@ def choose_caution(
     >>> 0.6 < chosen.completeness <= 0.8
     True
     """
+    from sklearn.model_selection import train_test_split  # slow to import
+
     check_estimator(estimator)
     shares = completeness if isinstance(completeness, Sequence) else [completeness]
     shares = [_check_share(share) for share in shares]

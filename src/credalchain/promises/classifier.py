@@ -2,12 +2,11 @@
 
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
@@ -34,6 +33,9 @@ from credalchain.promises.risks import Labels, evaluable_rows
 from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import evidence_against
 from credalchain.typing import LabelsLike, MatrixLike, PromiseLike, RandomStateLike, VectorLike
+
+if TYPE_CHECKING:
+    from sklearn.model_selection import BaseCrossValidator  # slow to import
 
 FloatArray = NDArray[np.float64]
 
@@ -115,7 +117,7 @@ default="auto"
         *,
         confidence: float | None = None,
         method: str = "auto",
-        calibration: float | str | BaseCrossValidator = 0.3,
+        calibration: "float | str | BaseCrossValidator" = 0.3,
         values: VectorLike | None = None,
         random_state: RandomStateLike = None,
     ) -> None:

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import BaseCrossValidator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
@@ -23,6 +22,7 @@ from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, RowLoss,
 
 if TYPE_CHECKING:
     import pandas as pd
+    from sklearn.model_selection import BaseCrossValidator  # slow to import
 
 FloatArray = NDArray[np.float64]
 
@@ -84,7 +84,7 @@ def promise_curve(
     levels: Sequence[float] = LEVELS,
     *,
     confidence: float | None = None,
-    calibration: float | str | BaseCrossValidator = 0.3,
+    calibration: "float | str | BaseCrossValidator" = 0.3,
     values: VectorLike | None = None,
     random_state: RandomStateLike = None,
 ) -> PromiseCurve:

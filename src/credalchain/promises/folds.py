@@ -7,7 +7,6 @@ from numbers import Integral
 from typing import Any
 
 import numpy as np
-from sklearn.model_selection import KFold
 from sklearn.utils import _safe_indexing as take_rows
 
 from credalchain.estimators.folds import fitted_folds
@@ -109,6 +108,8 @@ def _splits(
     calibration: Any, truth: Labels, rng: np.random.RandomState, *, same_size: bool
 ) -> Splits:
     """Folds that hold every row once."""
+    from sklearn.model_selection import KFold  # slow to import
+
     splitter = calibration
     if isinstance(calibration, Integral):
         seed = rng.randint(2**31 - 1)

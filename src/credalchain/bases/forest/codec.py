@@ -1,12 +1,11 @@
 """Forests in files: the nodes of all trees of all labels, one after the other."""
 
-from collections.abc import Mapping
+from collections.abc import Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from credalchain.bases.forest import CredalForest, ForestChainModel
 from credalchain.bases.forest.packed import LEAF, PackedForest
@@ -20,7 +19,7 @@ from credalchain.persistence.checks import (
     checked_slices,
 )
 
-_FORESTS = {cls.__name__: cls for cls in (ExtraTreesClassifier, RandomForestClassifier)}
+_FORESTS = ("ExtraTreesClassifier", "RandomForestClassifier")
 _NODES: dict[str, tuple[str, Any]] = {  # and the kind and type of each
     "feature": ("i", np.int32),
     "threshold": ("f", np.float64),
@@ -91,11 +90,13 @@ def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, For
     return CredalForest(learner), ForestChainModel(forests, encoder), encoder.n_columns
 
 
-def describe_forest(forest: Any, known: Mapping[str, type]) -> Description | None:
+def describe_forest(forest: Any, known: Sequence[str]) -> Description | None:
     """An unfitted forest of scikit-learn, one of ``known`` classes, by name and parameters."""
+    from sklearn import ensemble  # slow to import
+
     if forest is None:
         return None
-    if type(forest) not in known.values():
+    if type(forest) not in [getattr(ensemble, name) for name in known]:
         raise ValueError(f"a forest of a class of your own cannot be saved: {forest!r}.")
     params = forest.get_params()
     if not isinstance(params["random_state"], (Integral, type(None))):
@@ -104,13 +105,15 @@ def describe_forest(forest: Any, known: Mapping[str, type]) -> Description | Non
     return {"class": type(forest).__name__, "parameters": params}
 
 
-def restore_forest(description: Any, known: Mapping[str, type]) -> Any:
+def restore_forest(description: Any, known: Sequence[str]) -> Any:
     """The forest that :func:`describe_forest` described."""
     if description is None:
         return None
+    from sklearn import ensemble  # slow to import
+
     if description["class"] not in known:
         raise ModelFileError(f"unknown class of forests {description['class']!r}")
-    forest: Any = known[description["class"]](**description["parameters"])
+    forest: Any = getattr(ensemble, description["class"])(**description["parameters"])
     forest._validate_params()  # as scikit-learn does in fit
     return forest
 

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from credalchain.bases.forest.model import ForestChainModel
 from credalchain.bases.forest.packed import PackedForest
@@ -80,10 +79,19 @@ class CredalForest(BaseEstimator):
 
     def _unfitted(self) -> Any:
         if self.forest is None:
-            return ExtraTreesClassifier(n_estimators=100, min_samples_leaf=2)
+            return default_classifiers()
+        from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
+
         if not isinstance(self.forest, (ExtraTreesClassifier, RandomForestClassifier)):
             raise ValueError(
                 "forest must be None, an ExtraTreesClassifier or a RandomForestClassifier, got "
                 f"{self.forest!r}."
             )
         return self.forest
+
+
+def default_classifiers(n_estimators: int = 100) -> Any:
+    """The trees that ``forest=None`` means."""
+    from sklearn.ensemble import ExtraTreesClassifier  # slow to import
+
+    return ExtraTreesClassifier(n_estimators=n_estimators, min_samples_leaf=2)

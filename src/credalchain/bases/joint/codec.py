@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from credalchain.bases.forest.codec import check_nodes, describe_forest, restore_forest
 from credalchain.bases.forest.packed import LEAF
@@ -40,7 +39,7 @@ PARTS = (
     KernelPowerset,
     LabelPowerset,
 )
-_FORESTS = {cls.__name__: cls for cls in (ExtraTreesRegressor, RandomForestRegressor)}
+_FORESTS = ("ExtraTreesRegressor", "RandomForestRegressor")
 _TREES = {
     "feature": ("i", np.int32),
     "threshold": ("f", np.float64),

@@ -5,7 +5,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesRegressor
 
 from credalchain.bases.forest.packed import nodes_of, packed_nodes
 from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
@@ -35,10 +34,12 @@ class GrownForest(NamedTuple):
     out_of_bag: NDArray[np.int32]
 
 
-def default_forest() -> ExtraTreesRegressor:
+def default_forest(n_estimators: int = 300) -> Any:
     """What was found best on data that no study of ours uses."""
+    from sklearn.ensemble import ExtraTreesRegressor  # slow to import
+
     return ExtraTreesRegressor(
-        n_estimators=300, min_samples_leaf=2, max_features=0.5, bootstrap=True
+        n_estimators=n_estimators, min_samples_leaf=2, max_features=0.5, bootstrap=True
     )
 
 

@@ -84,7 +84,7 @@ def fill_leaves(
 ) -> None:
     """Training rows by leaf, from their ``nodes`` and bootstrap ``times``, both (n, trees).
 
-    ``first`` (nodes + 1,) holds where each leaf begins, and is moved on to where it ends.
+    ``first`` (nodes,) holds where each leaf begins, and is moved on to where it ends.
     """
     for i in range(nodes.shape[0]):
         for tree in range(nodes.shape[1]):

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator, clone
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import KFold
 from sklearn.utils import get_tags
 
 from credalchain.bases.protocol import Labels
@@ -353,6 +351,8 @@ class LabelPowerset(BaseEstimator):
         self, X: Matrix, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
     ) -> tuple["FittedPowerset", Any] | None:
         """None where hardly any label vector occurs twice."""
+        from sklearn.model_selection import KFold  # slow to import
+
         n_vectors = len(vectors)
         classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
         rows = np.flatnonzero(place >= 0)
@@ -377,10 +377,11 @@ class LabelPowerset(BaseEstimator):
         return fitted, on_vectors(held_out, classes, n_vectors)
 
     def _fit(self, X: Matrix, y: NDArray[np.int64], seed: int) -> Any:
-        learner = LogisticRegression(max_iter=200)
         if self.estimator is not None:
-            learner = clone(self.estimator)
-        return seeded(learner, seed).fit(X, y)
+            return seeded(clone(self.estimator), seed).fit(X, y)
+        from sklearn.linear_model import LogisticRegression  # slow to import
+
+        return seeded(LogisticRegression(max_iter=200), seed).fit(X, y)
 
 
 class FittedPowerset:

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
-from sklearn.linear_model import LogisticRegression
 
 from credalchain.bases.inputs import TableEncoder, earlier_labels, fit_each_label, indicators
 from credalchain.bases.logistic.model import CoefficientSet, LogisticChainModel, without_missing
@@ -93,6 +92,8 @@ class CredalLogistic(BaseEstimator):
         return np.vstack([fit, *(self._fit(inputs[rows], y[rows]) for rows in draws)])
 
     def _fit(self, inputs: FloatArray, y: Labels) -> FloatArray:
+        from sklearn.linear_model import LogisticRegression  # slow to import
+
         classes = np.unique(y)
         if len(classes) == 1:  # nothing to tell apart: as if one more row of each class were there
             odds = (np.sum(y == 1) + 1) / (np.sum(y == 0) + 1)

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.linear_model import LogisticRegression
 
 from credalchain.bases.inputs import (
     TableEncoder,
@@ -142,7 +141,11 @@ class CredalWrapper(BaseEstimator):
         def fit(rows: NDArray[np.int64]) -> Any:
             return fit_one(unfitted, inputs[rows], y[rows], rng.randint(2**31 - 1))
 
-        unfitted = LogisticRegression(max_iter=1000) if self.estimator is None else self.estimator
+        unfitted = self.estimator
+        if unfitted is None:
+            from sklearn.linear_model import LogisticRegression  # slow to import
+
+            unfitted = LogisticRegression(max_iter=1000)
         everything = np.arange(len(y))
         if self.source == "contamination":
             return Contaminated(fit(everything))
