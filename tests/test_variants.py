@@ -1,4 +1,4 @@
-"""A strategy, a prior, a denominator and a measure from outside: one value each, nothing else."""
+"""A strategy, prior, denominator, measure or data set from outside: one value, nothing else."""
 
 import itertools
 
@@ -19,7 +19,11 @@ from credalchain import (
     partial_scorer,
 )
 from credalchain.bases.naive.formulas import DENOMINATORS, PRIORS, Denominator, Prior
+from credalchain.datasets import MultilabelDataset
+from credalchain.datasets.registry import DATASETS, NamedDataset
+from credalchain.experiments import Store, load_study, run_study
 from credalchain.metrics import Measure
+from shell import credalchain
 
 BASES = {
     "naive": NaiveCredal(),
@@ -139,3 +143,30 @@ def test_a_measure_from_outside(base):
     scorer = partial_scorer(Measure(_answered_yes, greater_is_better=True))
     chain = CredalChainClassifier(base, random_state=0).fit(X, Y)
     assert scorer(chain, X, Y) == np.mean(chain.predict_partial(X) == 1)
+
+
+STUDY = """
+name = "elsewhere"
+data = ["lab:songs"]
+[cross_validation]
+folds = 2
+[[method]]
+name = "chain"
+kind = "chain"
+s = [1.0]
+"""
+
+
+def test_a_data_set_from_outside(monkeypatch, tmp_path):
+    """Commands and studies know it by its name."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(40, 2))
+    songs = MultilabelDataset("lab:songs", X, (X > 0).astype(np.int8), ["a", "b"], ["up", "loud"])
+    monkeypatch.setitem(DATASETS, "lab:songs", NamedDataset(lambda: songs, "music"))
+    done = credalchain("fit", "lab:songs", "--s", "1", "--out", "m", cwd=tmp_path)
+    assert "40 rows, 2 features, 2 labels -> m" in done.stderr
+    (tmp_path / "study.toml").write_text(STUDY)
+    study, store = load_study(tmp_path / "study.toml"), Store(tmp_path / "results")
+    assert run_study(study, store, n_jobs=1) == 0
+    assert set(store.results(study)["dataset"]) == {"lab:songs"}
+    assert [facts["domain"] for facts in store.facts()] == ["music"]

@@ -12,10 +12,9 @@ import pandas as pd
 from credalchain.cli.console import note
 from credalchain.column_notes import describe_features, describe_labels
 from credalchain.datasets import load, read_file, read_mulan
-from credalchain.datasets.embedded import EMBEDDED
 from credalchain.datasets.files import attribute_names, check_frame, read_csv, read_frame
 from credalchain.datasets.label_words import read_label_words
-from credalchain.datasets.registry import MULAN_PREFIX
+from credalchain.datasets.registry import is_dataset_name
 from credalchain.files import replacing
 from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv, visible
 
@@ -36,7 +35,7 @@ def load_table(
         raise ValueError(
             f"{source} is a folder: fit, predict and evaluate read those; this needs one file."
         )
-    if source == EMBEDDED or source.startswith(MULAN_PREFIX):
+    if is_dataset_name(source):
         data = load(source)
         return data.to_frame(), data.label_names
     if source.lower().endswith(".arff"):

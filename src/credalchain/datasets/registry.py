@@ -1,8 +1,9 @@
 """Data sets by name, and files of one's own: what studies and commands load."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 from credalchain.datasets.dataset import MultilabelDataset
@@ -11,8 +12,27 @@ from credalchain.datasets.files import read_file
 from credalchain.datasets.mulan import MULAN, load_mulan
 
 MULAN_PREFIX = "mulan:"
-DOMAINS = {**{name: about.domain for name, about in MULAN.items()}, EMBEDDED: "biology"}
-"""What the data sets with a name are about."""
+
+
+@dataclass(frozen=True)
+class NamedDataset:
+    """A data set that studies and commands know by name: how it is loaded, what it is about."""
+
+    load: Callable[[], MultilabelDataset]
+    domain: str
+
+
+def _load_embedded() -> MultilabelDataset:
+    return MultilabelDataset(EMBEDDED, *load_embedded_yeast())
+
+
+DATASETS = {
+    **{
+        name: NamedDataset(partial(load_mulan, name), about.domain) for name, about in MULAN.items()
+    },
+    EMBEDDED: NamedDataset(_load_embedded, "biology"),
+}
+"""All of them. A name with a colon, such as "embedded:yeast", is no file for commands either."""
 
 
 @dataclass(frozen=True)
@@ -73,14 +93,19 @@ def load(source: DataSource) -> MultilabelDataset:
     Parameters
     ----------
     source : str or DataFile
-        "embedded:yeast", a name of the MULAN collection ("emotions" or "mulan:emotions"), or a
-        file.
+        A name in ``DATASETS``: "embedded:yeast", or one of the MULAN collection ("emotions" or
+        "mulan:emotions"). Or a file.
     """
     if isinstance(source, DataFile):
         return source.load()
-    if source == EMBEDDED:
-        return MultilabelDataset(EMBEDDED, *load_embedded_yeast())
+    if source in DATASETS:
+        return DATASETS[source].load()
     return load_mulan(source.removeprefix(MULAN_PREFIX))
+
+
+def is_dataset_name(source: str) -> bool:
+    """Whether commands take it for the name of a data set, and not for that of a file."""
+    return source.startswith(MULAN_PREFIX) or (":" in source and source in DATASETS)
 
 
 def _sha256(path: Path) -> str:

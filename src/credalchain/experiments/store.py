@@ -14,7 +14,7 @@ import pandas as pd
 from pyarrow import parquet
 
 from credalchain.datasets import DataFile, MultilabelDataset
-from credalchain.datasets.registry import DOMAINS
+from credalchain.datasets.registry import DATASETS
 from credalchain.experiments.study import Method, Study
 from credalchain.experiments.tasks import Task, expand
 from credalchain.files import replacing
@@ -149,7 +149,7 @@ def dataset_facts(data: MultilabelDataset) -> dict[str, Any]:
     """What the paper's Table 2 says of a data set."""
     return {
         "dataset": data.name,
-        "domain": DOMAINS.get(data.name, ""),
+        "domain": DATASETS[data.name].domain if data.name in DATASETS else "",
         "features": data.X.shape[1],
         "labels": data.labels.shape[1],
         "rows": data.labels.shape[0],

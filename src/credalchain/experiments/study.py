@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 from sklearn.base import BaseEstimator
 
 from credalchain.datasets.corruption import CORRUPTIONS
-from credalchain.datasets.registry import DOMAINS, DataFile, DataSource
+from credalchain.datasets.registry import DATASETS, DataFile, DataSource
 from credalchain.metrics import MEASURES
 from credalchain.strategies import STRATEGIES
 from credalchain.validation import check_s
@@ -157,7 +157,7 @@ class _Reader:
         ]
         files = {source.name: source for source in sources if isinstance(source, DataFile)}
         names = {"data": [getattr(source, "name", source) for source in sources]}
-        chosen = self._choices(names, "data", (*DOMAINS, *files), "")
+        chosen = self._choices(names, "data", (*DATASETS, *files), "")
         return tuple(files.get(name, name) for name in chosen)
 
     def _data_file(self, table: dict[str, Any], turn: int) -> DataFile:
@@ -174,7 +174,7 @@ class _Reader:
         except (OSError, ValueError) as error:
             key = "file" if isinstance(error, OSError) else "labels"
             self._fail("data", key, f"{key}: {str(error).removesuffix('.')}", turn)
-        if data.name in DOMAINS:
+        if data.name in DATASETS:
             self._fail("data", "name", f"name: {data.name!r} is the name of another data set", turn)
         return data
 
