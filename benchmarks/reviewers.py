@@ -86,7 +86,7 @@ def compare(name: str, seed: int = 0) -> dict[str, Any]:
     test = test[:ROWS]
     models = {
         "naive chain": CredalChainClassifier(random_state=0),
-        "recommended": JointDecision(random_state=0),
+        "recommended": JointDecision(reward=0.5, random_state=0),
     }
     found: dict[str, Any] = {}
     for kind, model in models.items():

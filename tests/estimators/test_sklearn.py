@@ -364,3 +364,15 @@ def test_numpy_after_a_frame_warns_once(data):
     with pytest.warns(UserWarning, match="valid feature names") as caught:
         chain.predict_partial(X)
     assert len(caught) == 1
+
+
+def test_a_prediction_says_how_much_is_answered():
+    """And what to do where that is nearly nothing, or everything."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(60, 3)), rng.integers(0, 2, (60, 2))
+    chain = CredalChainClassifier(order="given").fit(X, Y)
+    for s, words in ((1000.0, "(0% answered); choose_caution"), (0.0, "(100% answered); choose_")):
+        prediction = chain.infer(X, s=s)
+        assert words in repr(prediction).splitlines()[0]
+        assert words in prediction._repr_html_()
+    assert "answered)" not in repr(chain.infer(X[:5]))  # a share of ten cells says little

@@ -20,6 +20,7 @@ from credalchain.cli.console import note, stdout
 from credalchain.cli.stream import LabelledChunks, is_chunked, reads_chunked
 from credalchain.cli.tables import read_labelled, usable_features
 from credalchain.estimators.folds import fitted_folds
+from credalchain.estimators.prediction import NEARLY_NOTHING
 from credalchain.labels import as_labels
 from credalchain.metrics import (
     DEFAULT_MEASURES,
@@ -127,7 +128,7 @@ def _note_what_is_odd(parameter: str, found: "_Evaluation") -> None:
     wrong = {value: summary["selective_error", value]["mean"] for value in found.cells}
     boldest = max(answered, key=lambda value: answered[value])
     for value, share in answered.items():
-        if share < o.NEARLY_NOTHING:
+        if share < NEARLY_NOTHING:
             note(f"note: {parameter} = {value:g} answers {share:.1%} of the labels.")
         elif wrong[value] > wrong[boldest] + _CLEARLY_MORE:
             note(

@@ -27,8 +27,6 @@ _DATA_HELP = (
     "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; mulan:NAME. "
     "fit, predict and evaluate read a folder, a glob, a compressed or very large file in chunks."
 )
-NEARLY_NOTHING = 0.05  # a share of labels answered that people are told of
-
 Data = Annotated[str, typer.Argument(help=_DATA_HELP)]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]
 Labels = Annotated[

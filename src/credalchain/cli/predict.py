@@ -24,7 +24,7 @@ from credalchain.cli.tables import (
     shorten_names,
     write_table,
 )
-from credalchain.estimators.prediction import CredalPrediction
+from credalchain.estimators.prediction import NEARLY_NOTHING, CredalPrediction
 from credalchain.model_files import load_model
 from credalchain.promises.classifier import PromisedClassifier
 
@@ -100,7 +100,7 @@ def _advise(share: float, classifier: Any) -> None:
     less = "smaller" if classifier.larger_is_more_cautious else "larger"
     more = "larger" if less == "smaller" else "smaller"
     parameter = classifier.caution_parameter
-    if share < o.NEARLY_NOTHING:
+    if share < NEARLY_NOTHING:
         note(
             f"note: nearly nothing is answered. Try a {less} --{parameter}, or fit with --answered "
             "0.8, which finds it; credalchain tune shows what each caution would buy."

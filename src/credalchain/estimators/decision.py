@@ -53,9 +53,11 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     ----------
     estimator : classifier of this package, default=None
         None is what we recommend: ``CredalJointForest()``.
-    reward : float, default=0.5
+    reward : float, default=0.9
         What answering every label is worth, in certainty that all is right. 0 answers only what
-        costs nothing; a large reward answers everything. Read when predicting.
+        costs nothing; a large reward answers everything. How much a value answers depends on the
+        data: :func:`choose_caution` finds the one that answers a certain share of the labels, and
+        :class:`PromisedClassifier` the one that keeps a promise. Read when predicting.
     calibration_folds : int or None, default=3
         Not used by a joint forest, whose shares are learned out of bag. For other
         classifiers all odds are raised to one power, learned by cross-validation with so many
@@ -109,7 +111,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
-        reward: float = 0.5,
+        reward: float = 0.9,
         *,
         calibration_folds: int | None = 3,
         bounds: str = "precise",

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 ABSTAIN_TEXT = "*"
 _EXACTNESS = list(Exactness)
 _MOST_ROWS, _MOST_LABELS = 10, 20  # in a notebook
+NEARLY_NOTHING = 0.05  # a share of labels answered that people are told of
+_FEW_CELLS = 50  # of which a share would say little
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -137,7 +139,7 @@ class CredalPrediction:
         n, m = self.labels.shape
         rows = range(min(n, _MOST_ROWS))
         shown = select_labels(self.labels[rows], self.interval[rows], _MOST_LABELS).tolist()
-        head = f"{n} rows, {m} labels, {int(self.abstained.sum())} left open"
+        head = self._in_short()
         for n_shown, n_all, what in ((len(shown), m, "labels"), (len(rows), n, "rows")):
             if n_all > n_shown:
                 head += f"; {n_shown} {what} shown, {and_more(n_shown, n_all)}"
@@ -147,6 +149,21 @@ class CredalPrediction:
             cells.append([name, *(self._cell_as_html(i, j) for j in shown)])
         names = ["", *(self.label_names[j] for j in shown)]
         return notebook.page(notebook.words(head), notebook.table(names, cells))
+
+    def _in_short(self) -> str:
+        """How much is answered, and what to do if that is nearly nothing, or everything."""
+        n, m = self.labels.shape
+        n_open = int(self.abstained.sum())
+        head = f"{n} rows, {m} labels, {n_open} left open"
+        if n * m < _FEW_CELLS:
+            return head
+        answered = 1 - n_open / (n * m)
+        head += f" ({answered:.0%} answered)"
+        if answered < NEARLY_NOTHING:
+            return head + "; choose_caution finds how cautious to be to answer more"
+        if n_open == 0:
+            return head + "; choose_caution finds how cautious to be to leave doubtful labels open"
+        return head
 
     def _cell_as_html(self, i: int, j: int) -> str:
         y = int(self.labels[i, j])
@@ -159,7 +176,7 @@ class CredalPrediction:
 
     def __repr__(self) -> str:
         n, m = self.labels.shape
-        head = f"CredalPrediction: {n} rows, {m} labels, {int(self.abstained.sum())} left open"
+        head = f"CredalPrediction: {self._in_short()}"
         shown = self.to_strings()[:10]
         names = [visible(name) for name in self.label_names]
         widths = [max(len(name), 1) for name in names]
