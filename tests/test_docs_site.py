@@ -1,6 +1,5 @@
 """The documentation site builds without a warning, and everything that it points at is there."""
 
-import inspect
 import shutil
 import subprocess
 import sys
@@ -137,15 +136,9 @@ def check_pages_by_themselves(pages: dict[Path, Page]) -> None:
 def public_names() -> Iterator[str]:
     """Everything that has to be in the reference."""
     yield from (f"credalchain.{name}" for name in credalchain.__all__)
-    for module in (datasets, experiments, model_files):
-        known = {f"credalchain.{name}" for name in credalchain.__all__}
+    for module in (datasets, experiments, metrics, model_files, plotting):
         for name in module.__all__:
-            if f"credalchain.{name}" not in known:
-                yield f"{module.__name__}.{name}"
-    for module in (metrics, plotting):
-        for name, value in vars(module).items():
-            is_object = inspect.isfunction(value) or inspect.isclass(value)
-            if is_object and value.__module__ == module.__name__ and not name.startswith("_"):
+            if name not in credalchain.__all__ and callable(getattr(module, name)):
                 yield f"{module.__name__}.{name}"
 
 

@@ -365,4 +365,4 @@ def test_long_lists_are_cut_in_words():
     (line,) = explanation.questions_in_words()
     assert line.endswith("tag 11 is no, and 18 more")
     row = SimilarRow(0, 0.5, tuple((f"tag {j}", 1) for j in range(13)), ())
-    assert row.labels_in_words.endswith("tag 11, and 1 more")
+    assert row.labels_as_text.endswith("tag 11, and 1 more")

@@ -6,7 +6,13 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from credalchain import CredalChainClassifier, CredalPrediction, Exactness, explain
+from credalchain import (
+    CredalChainClassifier,
+    CredalPrediction,
+    Exactness,
+    JointDecision,
+    explain,
+)
 from credalchain.metrics import completeness, interval_calibration_error, set_accuracy
 from credalchain.odds import log_odds
 from credalchain.plotting import (
@@ -228,3 +234,19 @@ def test_calibration_display_without_a_single_cell():
     assert [len(bars.get_segments()) for bars in display.bars_] == [0, 0]
     assert display.ax_.get_title() == "none: calibration error nan"
     plt.close("all")
+
+
+def test_a_joint_decision_is_no_chain():
+    """Its answers are not linked, and training rows stand where a sum has reasons."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 3))
+    Y = (X[:, :2] > 0).astype(int)
+    explanation = explain(JointDecision(random_state=0).fit(X, Y), X[0])
+    assert not explanation.is_chain
+    chain, _, rows = plot_explanation(explanation).axes
+    assert not chain.lines
+    assert "training rows" in rows.get_title()
+    words = [text.get_text() for text in rows.texts]
+    assert words == [f"row {one.row}: {one.labels_as_text}" for one in explanation.similar[:5]]
+    chained = explain(CredalChainClassifier(order="given").fit(X, Y), X[0])
+    assert plot_explanation(chained).axes[0].lines

@@ -129,7 +129,7 @@ def _similar_rows(explanation: Explanation, top: int) -> Table:
     for similar in explanation.similar[:top]:
         shared = [visible(words) for words in similar.in_common[:3]]
         table.add_row(
-            str(similar.row), f"{similar.weight:.3f}", similar.labels_in_words, "\n".join(shared)
+            str(similar.row), f"{similar.weight:.3f}", similar.labels_as_text, "\n".join(shared)
         )
     return table
 

@@ -36,7 +36,7 @@ def info(
     content = about["models"][0] if "models" in about else about
     decision = about.get("decision", {})
     lines = [
-        ("classifier", about["classifier"]),
+        ("classifier", " over ".join([*_around(promised, decision), about["classifier"]])),
         *((f"decision: {name}", value) for name, value in decision.items() if name != chosen),
         ("written by", f"credalchain {about['package']}, schema {about['schema']}"),
         *([("training rows", content["n_rows"])] if "n_rows" in content else []),
@@ -52,6 +52,12 @@ def info(
         console.print(visible(f"{name:>22}  {value}"), soft_wrap=True)
     for line in promised.splitlines():
         console.print(visible(line), soft_wrap=True)
+
+
+def _around(promised: str, decision: dict[str, Any]) -> list[str]:
+    """The classes around the one that was fitted, the outermost first."""
+    around = {"PromisedClassifier": bool(promised), "JointDecision": bool(decision)}
+    return [name for name, is_there in around.items() if is_there]
 
 
 def _learned(classifier: Any, content: dict[str, Any]) -> list[tuple[str, Any]]:

@@ -149,9 +149,8 @@ def _explain_bounds(
     questions: tuple[Question, ...] = ()
     if selection.asks and request.chained:  # else no answer says anything about another label
         questions = questions_about(names, table, given, labels, after, chosen)
-    setting = f"s = {value:g}"
-    if request.order is not None or answer.visited is not None:
-        setting += f", {used.name}"
+    has_order = request.order is not None or answer.visited is not None
+    setting = f"s = {value:.4g}" + (f", {used.name}" if has_order else "")
     return Explanation(
         tuple(steps),
         questions,
@@ -159,6 +158,7 @@ def _explain_bounds(
         similar_training_rows(classifier, encoded, given),
         "" if any(step.reasons for step in steps) else classifier.model_.why_no_reasons,
         len(names) - len(chosen),
+        is_chain=has_order and request.chained,
     )
 
 
@@ -197,10 +197,11 @@ def _explain_decision(
     return Explanation(
         tuple(steps),
         questions,
-        f"decided jointly, reward = {value:g}",
+        f"decided jointly, reward = {value:.4g}",
         similar,
         _TOGETHER,
         len(names) - len(chosen),
+        is_chain=False,
     )
 
 

@@ -101,14 +101,14 @@ class SimilarRow:
     unknown: tuple[str, ...] = ()
 
     @property
-    def labels_in_words(self) -> str:
+    def labels_as_text(self) -> str:
         """The labels that are yes, and those that nobody knows; of many the first."""
         words = [visible(name) for name, y in self.labels if y == 1]
         words += [f"{visible(name)} unknown" for name in self.unknown]
         return _first_of(words, _MOST_LABELS) or "none"
 
     def __str__(self) -> str:
-        words = f"training row {self.row}, weight {self.weight:.3f}: {self.labels_in_words}"
+        words = f"training row {self.row}, weight {self.weight:.3f}: {self.labels_as_text}"
         shared = ", ".join(map(visible, self.in_common[:3]))
         return f"{words} (both: {shared})" if shared else words
 
@@ -119,7 +119,8 @@ class Explanation:
 
     Attributes
     ----------
-    steps : tuple of Step, in the order of the chain
+    steps : tuple of Step
+        In the order of the chain, or as they are taken into the answer, the surest first.
     questions : tuple of Question
         For every open label and both answers, the other labels that this answer would settle.
     setting : str
@@ -130,6 +131,8 @@ class Explanation:
         Why no step has reasons, in words; empty if they have.
     n_left_out : int
         Labels that were not explained, because not all were asked for.
+    is_chain : bool
+        Whether each label was told to those after it.
     """
 
     steps: tuple[Step, ...]
@@ -138,6 +141,7 @@ class Explanation:
     similar: tuple[SimilarRow, ...] = ()
     no_reasons: str = ""
     n_left_out: int = 0
+    is_chain: bool = True
 
     @property
     def about_reasons(self) -> str:

@@ -1,11 +1,12 @@
 """An explanation as a picture."""
 
 import textwrap
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
-from credalchain.explanation import Explanation, Step
+from credalchain.explanation.result import Explanation, SimilarRow, Step
 from credalchain.label_selection import and_more, select_labels
 from credalchain.labels import ABSTAIN
 from credalchain.plotting.canvas import (
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
 def plot_explanation(
     explanation: Explanation, *, top: int = 3, max_labels: int | None = 20
 ) -> "Figure":
-    """An explanation as a picture: the chain, the intervals, and the largest contributions.
+    """An explanation as a picture: the answers, the intervals, and what they rest on.
 
-    From left to right: the chain with its answers, forking where a label was left open (dotted
-    where labels between were left out); each label's interval against its threshold; and, for
-    models that are sums, what moved its bounds most, as signed bars: full colour as far as both
-    bounds move, pale from the one to the other.
+    From left to right: the answers, linked to a chain if the model is one, which forks where a
+    label was left open (dotted where labels between were left out); each label's interval against
+    its threshold; and, for models that are sums, what moved its bounds most, as signed bars: full
+    colour as far as both bounds move, pale from the one to the other. For a joint forest, the
+    training rows that weigh most and their labels.
 
     Parameters
     ----------
@@ -51,14 +53,18 @@ def plot_explanation(
     has_reasons = top > 0 and any(step.reasons for step in steps)
     tall = 1.6 + len(steps) * (0.34 + 0.2 * height)
     scale = min(1.0, MOST_INCHES / tall)
-    first = new_axes(11.0 if has_reasons else 6.5, tall * scale)
+    has_rows = bool(explanation.similar) and not has_reasons
+    first = new_axes(11.0 if has_reasons or has_rows else 6.5, tall * scale)
     figure = cast("Figure", first.figure)
     first.remove()
-    widths = [0.5, 1.0, 1.5] if has_reasons else [0.5, 1.0]
-    chain, bars, *reasons = figure.subplots(1, len(widths), sharey=True, width_ratios=widths)
+    widths = [0.5, 1.0, 1.5] if has_reasons or has_rows else [0.5, 1.0]
+    chain, bars, *others = figure.subplots(1, len(widths), sharey=has_reasons, width_ratios=widths)
+    reasons = others if has_reasons else []
+    if has_rows:
+        _draw_rows(others[0], explanation.similar[:_MOST_ROWS], scale)
     for at, step in enumerate(steps):
         _draw_node(chain, at, step, scale)
-        if at + 1 < len(steps):
+        if explanation.is_chain and at + 1 < len(steps):
             is_next = shown[at + 1] == shown[at] + 1 and not explanation.n_left_out
             _draw_link(chain, at, step, "-" if is_next else ":")
         _draw_interval(bars, at, step)
@@ -128,12 +134,25 @@ def _draw_reasons(ax: Any, at: int, step: Step, top: int, height: int, scale: fl
 
 
 _CAP = 12.0  # log-odds beyond which a bar is cut; odds of more than 160,000 to 1
+_MOST_ROWS = 5
+
+
+def _draw_rows(ax: Any, rows: Sequence[SimilarRow], scale: float) -> None:
+    """Training rows as bars of their weights, with their labels."""
+    for at, row in enumerate(rows):
+        ax.barh(at, row.weight, height=0.4, color="#6E6E6E")
+        words = for_figure(f"row {row.row}: {row.labels_as_text}", 44)
+        ax.text(0, at - 0.28, words, va="bottom", fontsize=8 * scale)
+    ax.set(ylim=(len(rows) - 0.4, -0.9), yticks=[], title="training rows that weigh most\n(weight)")
+    ax.locator_params(axis="x", nbins=4)
+    for side in ("top", "right", "left"):
+        ax.spines[side].set_visible(False)
 
 
 def _dress_explanation(chain: Any, bars: Any, reasons: list[Any], n: int) -> None:
     chain.set(xlim=(-2.2, 0.8), ylim=(n - 0.4, -0.6))
     chain.axis("off")
-    bars.set(xlim=(0, 1), title="lower to upper\nprobability", yticks=[])
+    bars.set(xlim=(0, 1), ylim=(n - 0.4, -0.6), title="lower to upper\nprobability", yticks=[])
     for panel in reasons:
         panel.axvline(0, color="black", lw=0.8)
         panel.set_title("what moved the bounds most\n(log-odds)")

@@ -525,7 +525,7 @@ class ReviewSession:
                 for one in reasons[:6]
             ],
             "similar": [
-                {"row": one.row, "weight": one.weight, "labels": one.labels_in_words,
+                {"row": one.row, "weight": one.weight, "labels": one.labels_as_text,
                  "in_common": list(one.in_common[:3])}
                 for one in found.similar[:5]
             ],
