@@ -675,7 +675,7 @@ def test_warnings_are_notes(tmp_path):
 
 @pytest.mark.slow
 def test_a_reader_that_leaves_early_is_no_error(tmp_path):
-    fit_odd(tmp_path, "a,b,y\n" + ROWS * 3000)
+    fit_odd(tmp_path, "a,b,y\n" + ROWS * 3000, "--s", "1")
     program = f"'{sys.executable}' -m credalchain"
     command = f"set -o pipefail; {program} -q predict m odd.csv --out - | head -n 1"
     done = subprocess.run(

@@ -743,12 +743,12 @@ def test_data_commands(tmp_path):
     assert "Turnbull" in described
     files = credalchain("data", "get", "flags", cwd=tmp_path).stdout.splitlines()
     assert files[0].endswith("flags.arff")
-    credalchain("fit", files[0], "--labels", "xml", "--out", "m", cwd=tmp_path)
+    credalchain("fit", files[0], "--labels", "xml", "--s", "1", "--out", "m", cwd=tmp_path)
     credalchain("predict", "m", files[0], "--out", "a.csv", cwd=tmp_path)
     assert pd.read_csv(tmp_path / "a.csv").shape == (194, 7)
-    by_name = credalchain("fit", "mulan:flags", "--out", "n", cwd=tmp_path)
+    by_name = credalchain("fit", "mulan:flags", "--s", "1", "--out", "n", cwd=tmp_path)
     assert "7 labels" in by_name.stderr
-    credalchain("fit", files[0], "--labels", "last:7", "--out", "l", cwd=tmp_path)
+    credalchain("fit", files[0], "--labels", "last:7", "--s", "1", "--out", "l", cwd=tmp_path)
     models = [(tmp_path / name).read_bytes() for name in ("m", "l")]
     assert len(set(map(len, models))) == 1
     wrong = credalchain("data", "get", "flag", cwd=tmp_path, status=1)

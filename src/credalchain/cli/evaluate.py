@@ -84,6 +84,7 @@ def evaluate(
     if reads_chunked(data, classifier, needs_all=bool(tag_separator)):
         chunks = LabelledChunks(data, labels or [], ignore)
         X, Y = chunks.sample(use)
+        _check_folds(folds, chunks.n_rows, options.seed)
         values = values or _values_from(classifier, X, Y, chunks.n_rows, folds, options.seed)
         found = _cross_validate_chunks(
             classifier, chunks, list(dict.fromkeys(values)), folds, options.seed
@@ -222,8 +223,6 @@ def _cross_validate_chunks(
                 ):
                     before = [tallies[kind, value]] if (kind, value) in tallies else []
                     tallies[kind, value] = pooled([*before, tally(truth, np.asarray(labels))])
-        if not tallies:
-            raise ValueError(f"--folds {folds}: fold {fold} has no rows; the data has too few.")
         for name, measure in DEFAULT_MEASURES.items():
             assert measure.of_tally is not None  # as a test holds for all that are shown
             found = [float(measure.of_tally(tallies[measure.needs, value])) for value in values]
@@ -232,13 +231,25 @@ def _cross_validate_chunks(
     return _Evaluation(_table(scores), cells, reliability, names)
 
 
+def _check_folds(folds: int, n_rows: int, seed: int) -> None:
+    """Every fold must have rows; with many rows for each there is no doubt."""
+    if n_rows < 100 * folds and len(np.unique(_fold_of_rows(0, n_rows, folds, seed))) < folds:
+        raise ValueError(f"--folds {folds}: a fold would have no rows; the data has {n_rows}.")
+
+
+def _fold_of_rows(first: int, n: int, folds: int, seed: int) -> Any:
+    """The fold in which each of the rows first, first + 1, ... is tested."""
+    offset = seed % 2**20 * 2**40  # other numbers for another seed
+    return row_hashes(offset + first, n) % np.uint64(folds)
+
+
 def _rows_of_fold(
     chunks: LabelledChunks, fold: int, folds: int, seed: int, *, tested: bool
 ) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
     """The rows of each chunk that are tested in a fold, or all others."""
-    first = seed % 2**20 * 2**40  # other numbers for another seed
+    first = 0
     for X, Y, name in chunks():
-        is_tested = row_hashes(first, len(X)) % np.uint64(folds) == fold
+        is_tested = _fold_of_rows(first, len(X), folds, seed) == fold
         first += len(X)
         rows = is_tested if tested else ~is_tested
         if rows.any():
