@@ -201,7 +201,7 @@ WHY_NOT = {
     "logistic": "several regressions, each with reasons of its own",
     "wrapper": "a wrapped classifier does not say",
     "ensemble": "the mean of several chains is not a sum",
-    "joint": "labels are decided together",
+    "joint": "the labels of a row are decided together",
 }
 
 

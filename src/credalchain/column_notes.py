@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from credalchain.labels import MISSING, as_labels, column_names
+from credalchain.labels import LABEL_WORDS, MISSING, as_labels, column_names
 from credalchain.preprocessing import (
     FEW_ROWS,
     looks_like_identifiers,
@@ -14,7 +14,7 @@ from credalchain.preprocessing import (
 )
 
 _MANY_CATEGORIES = 100
-_RARE = 5  # rows with a label, below which little can be learned
+RARE = 10  # rows with an answer, below which little can be learned
 
 
 @dataclass(frozen=True)
@@ -53,6 +53,11 @@ class Label:
     n_missing: int
     note: str
 
+    @property
+    def is_rare(self) -> bool:
+        """Whether both answers occur, and one of them hardly ever."""
+        return 0 < min(self.n_yes, self.n_no) < RARE
+
 
 def describe_features(X: Any) -> list[Feature]:
     """Of each column of a data frame or array."""
@@ -68,16 +73,27 @@ def _feature(name: str, column: Any) -> Feature:
         return Feature(name, "nothing", share, 0, "no values", is_used=False)
     n_distinct = len(np.unique(present))
     if keys.dtype.kind == "f":
-        counts_rows = n >= FEW_ROWS and n_distinct == len(present) == n and _is_even(present)
+        all_differ = n >= FEW_ROWS and n_distinct == len(present) == n
+        counts_rows = all_differ and _is_even(present)
         note = "counts the rows, like an index" if counts_rows else _constant_note(n_distinct)
+        if all_differ and not note and (present == np.floor(present)).all():
+            note = "whole numbers that all differ, like those of customers or orders"
         return Feature(name, "numbers", share, n_distinct, note, is_used=not counts_rows)
     like_names = looks_like_identifiers(n_distinct, len(present))
     note = _constant_note(n_distinct)
     if like_names:
         note = "more than half as many different texts as rows, like names, dates or free text"
+    elif _are_answers(present):
+        note = "yes and no: a label, perhaps, that --labels does not name"
     elif n_distinct > _MANY_CATEGORIES:
         note = f"{n_distinct} categories, most of them rare"
     return Feature(name, "categories", share, n_distinct, note, is_used=not like_names)
+
+
+def _are_answers(texts: Any) -> bool:
+    """Whether cells hold yes and no, true and false or the like."""
+    words = {str(text).strip().lower() for text in np.unique(texts)}
+    return words <= set(LABEL_WORDS) and {LABEL_WORDS[word] for word in words} >= {0, 1}
 
 
 def _is_even(numbers: Any) -> bool:
@@ -104,8 +120,8 @@ def _label(name: str, values: Any) -> Label:
         note = "never observed: it will be left open in every row"
     elif n_yes == 0 or n_no == 0:
         word = "no" if n_yes == 0 else "yes"
-        note = f"always {word}: the other answer cannot be learned, and a chain leaves it open"
-    elif min(n_yes, n_no) < _RARE:
+        note = f"always {word}: the other answer cannot be learned (a chain leaves it open)"
+    elif min(n_yes, n_no) < RARE:
         rare, word = min(n_yes, n_no), "yes" if n_yes < n_no else "no"
         note = f"only 1 row is {word}" if rare == 1 else f"only {rare} rows are {word}"
     return Label(name, n_yes, n_no, n_missing, note)

@@ -187,6 +187,12 @@ class PathPrediction:
     precise: Labels | None = None
 
 
+def caution_in_use(estimator: Any) -> float:
+    """The value of the caution parameter with which a fitted estimator answers; NaN: none."""
+    name = "caution_" if hasattr(estimator, "caution_") else estimator.caution_parameter
+    return float(getattr(estimator, name, np.nan))
+
+
 def predict_along(
     estimator: Any, X: Any, values: Sequence[float], measures: Collection[str]
 ) -> PathPrediction:

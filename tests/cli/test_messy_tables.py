@@ -186,12 +186,82 @@ def test_labels_in_words_everywhere(songs, tmp_path):
     assert answers.rock.tolist() == (songs.rock == "yes").astype(int).tolist()
 
 
-def test_describe_without_labels_and_folders_where_they_are_not_read(songs, tmp_path):
+def test_describe_without_labels_folders_and_compressed_files(songs, tmp_path):
     songs.to_csv(tmp_path / "songs.csv", index=False)
-    assert "4 features, 0 labels" in credalchain("describe", "songs.csv", cwd=tmp_path).stdout
+    shown = credalchain("describe", "songs.csv", cwd=tmp_path).stdout
+    assert "4 features, 0 labels" in shown
+    songs.to_csv(tmp_path / "songs.csv.gz", index=False)
+    assert credalchain("describe", "songs.csv.gz", cwd=tmp_path).stdout == shown
     (tmp_path / "parts").mkdir()
     done = credalchain("describe", "parts", cwd=tmp_path, status=1)
-    assert "parts is a folder" in done.stderr
+    assert "parts has no .csv, .tsv or .parquet files" in done.stderr
+    for at in (0, len(songs) // 2):
+        songs[at : at + len(songs) // 2].to_csv(tmp_path / "parts" / f"{at}.csv", index=False)
+    assert credalchain("describe", "parts", cwd=tmp_path).stdout == shown
+
+
+def test_what_is_read_is_not_replaced(songs, tmp_path):
+    """Nor is a file of answers put where it would be read the next time."""
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    (tmp_path / "parts").mkdir()
+    songs.to_csv(tmp_path / "parts" / "a.csv", index=False)
+    before = (tmp_path / "songs.csv").read_bytes()
+    chain = ("--labels", "rock", "--s", "1")
+    done = credalchain("fit", "songs.csv", *chain, "--out", "songs.csv", cwd=tmp_path, status=1)
+    assert "--out songs.csv: a model is no table" in done.stderr
+    credalchain("fit", "songs.csv", *chain, "--out", "m", cwd=tmp_path)
+    for data, out, words in (
+        ("songs.csv", "songs.csv", "is a file that is read"),
+        ("songs.csv", "./parts/../songs.csv", "is a file that is read"),
+        ("songs.csv", "m", "is a file that is read"),
+        ("parts", "parts/answers.csv", "is in the folder that is read"),
+        ("parts/*.csv", "parts/a.csv", "is a file that is read"),
+    ):
+        done = credalchain("predict", "m", data, "--out", out, cwd=tmp_path, status=1)
+        assert words in done.stderr
+    assert (tmp_path / "songs.csv").read_bytes() == before
+    assert [file.name for file in (tmp_path / "parts").iterdir()] == ["a.csv"]
+
+
+def test_dates_of_parquet_are_those_of_csv(songs, tmp_path):
+    dated = songs.assign(day=pd.date_range("2024-01-01", periods=len(songs)))
+    dated.to_parquet(tmp_path / "songs.parquet")
+    dated.to_csv(tmp_path / "songs.csv", index=False)
+    shown = [
+        credalchain("describe", f"songs.{one}", cwd=tmp_path).stdout for one in ("csv", "parquet")
+    ]
+    assert shown[0] == shown[1]
+    assert "leaves it out" in shown[0]
+
+
+def test_labels_that_were_forgotten_and_columns_that_number_rows(songs, tmp_path):
+    rng = np.random.default_rng(0)
+    table = songs.assign(
+        loud=np.where(rng.random(len(songs)) < 0.5, "yes", "no"),
+        customer=rng.permutation(np.arange(len(songs)) * 7 + rng.integers(0, 6, len(songs))),
+    )
+    table.to_csv(tmp_path / "songs.csv", index=False)
+    done = credalchain(
+        "fit", "songs.csv", "--labels", "rock", "--s", "1", "--out", "m", cwd=tmp_path
+    )
+    assert "column 'loud': yes and no: a label, perhaps, that --labels does not name" in done.stderr
+    assert "column 'customer': whole numbers that all differ" in done.stderr
+    done = credalchain("predict", "m", "songs.csv", "--out", "a.csv", cwd=tmp_path)
+    assert done.returncode == 0
+
+
+def test_a_wrong_separator_of_tags_is_told(tmp_path):
+    rng = np.random.default_rng(0)
+    tags = ["; ".join(rng.choice(list("abcdefgh"), 3, replace=False)) for _ in range(60)]
+    pd.DataFrame({"x": rng.normal(size=60), "tags": tags}).to_csv(tmp_path / "t.csv", index=False)
+    given = ("t.csv", "--labels", "tags", "--s", "1", "--out", "m")
+    done = credalchain("fit", *given, "--tag-separator", ",", cwd=tmp_path)
+    assert "tags occur once: does ',' stand between tags?" in done.stderr
+    done = credalchain("fit", *given, cwd=tmp_path, status=1)
+    assert "For a column of tags: --tag-separator." in done.stderr
+    assert (
+        "occur once" not in credalchain("fit", *given, "--tag-separator", ";", cwd=tmp_path).stderr
+    )
 
 
 def test_names_and_row_numbers_are_left_out_unless_they_are_asked_for(songs, tmp_path):

@@ -17,8 +17,9 @@ from sklearn.model_selection import KFold
 from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
-from credalchain.cli.stream import LabelledChunks, is_chunked, reads_chunked
+from credalchain.cli.stream import LabelledChunks, fits_memory, is_chunked, reads_chunked
 from credalchain.cli.tables import read_labelled, usable_features
+from credalchain.estimators.decision import default_reward
 from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.prediction import NEARLY_NOTHING
 from credalchain.labels import as_labels
@@ -79,8 +80,8 @@ def evaluate(
     parameter, text = ("reward", reward) if options.is_joint else ("s", s)
     values = np.atleast_1d(o.parse_numbers(text, f"--{parameter}")).tolist() if text else []
     classifier = o.build_classifier(options)
-    if tag_separator and is_chunked(data):
-        raise ValueError("--tag-separator is for data that is read whole.")
+    if tag_separator and is_chunked(data) and not fits_memory(data):
+        raise ValueError(f"--tag-separator is for data that is read whole, and {data} is large.")
     if reads_chunked(data, classifier, needs_all=bool(tag_separator)):
         chunks = LabelledChunks(data, labels or [], ignore)
         X, Y = chunks.sample(use)
@@ -110,7 +111,8 @@ def _values_from(
 ) -> list[float]:
     """Values of caution that answer certain shares of the labels of rows held out."""
     if len(X) < LEAST_ROWS:
-        return [float(classifier.get_params()[classifier.caution_parameter])]
+        value = classifier.get_params()[classifier.caution_parameter]
+        return [default_reward(Y.shape[1]) if value is None else float(value)]
     chosen = choose_caution(
         classifier,
         X,

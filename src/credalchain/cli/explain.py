@@ -10,7 +10,7 @@ from rich.text import Text
 
 from credalchain.cli import options as o
 from credalchain.cli.console import stdout
-from credalchain.cli.predict import features_for, infer_overrides, text_columns
+from credalchain.cli.predict import UnseenValues, features_for, infer_overrides, text_columns
 from credalchain.cli.promise import check_picture, save_picture
 from credalchain.cli.tables import load_table, shorten_names
 from credalchain.explanation import Explanation, Step
@@ -56,6 +56,9 @@ def explain(
     if not 0 <= row < len(frame):
         raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")
     features = features_for(classifier, frame, data)
+    unseen = UnseenValues(classifier)
+    unseen.count(features.iloc[[row]])
+    unseen.report()
     chosen = infer_overrides(classifier, s=s, strategy=strategy, reward=reward)
     which = _which(labels, classifier.label_names_.tolist())
     explanation = explain_row(classifier, features.iloc[[row]], **chosen, **which)
@@ -113,6 +116,8 @@ def _print(explanation: Explanation, top: int, *, is_chosen: bool) -> None:
     console.print(table)
     if is_cut:
         console.print(f"and {explanation.n_left_out} more: --labels all")
+    for remark in explanation.remarks():
+        console.print(remark)
     if explanation.similar and top:
         console.print(_similar_rows(explanation, top))
     questions = explanation.questions_in_words()

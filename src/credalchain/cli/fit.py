@@ -12,8 +12,14 @@ from credalchain.chunks import counting, trees
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import check_calibration, read_promise
-from credalchain.cli.stream import LabelledChunks, is_chunked, reads_chunked
-from credalchain.cli.tables import load_table, read_labelled, usable_features
+from credalchain.cli.stream import LabelledChunks, fits_memory, is_chunked, reads_chunked
+from credalchain.cli.tables import (
+    load_table,
+    read_labelled,
+    refuse_to_replace,
+    usable_features,
+)
+from credalchain.estimators.decision import default_reward
 from credalchain.files import check_folder
 from credalchain.model_files import save_model
 from credalchain.progress import Progress
@@ -25,6 +31,7 @@ from credalchain.review.store import AnswerStore
 
 ANSWERED = 0.8  # of the labels, where nobody says how cautious to be
 _CALIBRATION = 0.3
+_TABLES = (".csv", ".tsv", ".parquet", ".pq", ".arff")
 
 
 @o.with_table_options
@@ -101,6 +108,9 @@ def fit(
         _check_answered(answered, options, promise)
     if out == "-":
         raise ValueError("--out -: a model goes to a file, not to stdout.")
+    if Path(out).suffix.lower() in _TABLES:
+        raise ValueError(f"--out {out}: a model is no table; give it another ending, or none.")
+    refuse_to_replace(out, data, *filter(None, [answers]))
     check_folder(Path(out))
     if answers and promise:
         raise ValueError(
@@ -111,8 +121,8 @@ def fit(
         raise ValueError("--answers is for data in a file, not from stdin.")
     whole = {"--answers": answers, "--tag-separator": tag_separator, "--promise": promise}
     needs_all = [name for name, is_given in whole.items() if is_given]
-    if needs_all and is_chunked(data):
-        raise ValueError(f"{needs_all[0]} is for data that is read whole.")
+    if needs_all and is_chunked(data) and not fits_memory(data):
+        raise ValueError(f"{needs_all[0]} is for data that is read whole, and {data} is large.")
     caution = None if promise or options.caution else Caution(answered, options.seed)
     if reads_chunked(data, classifier, needs_all=bool(needs_all)):
         chunks = LabelledChunks(data, labels or [], ignore)
@@ -149,7 +159,8 @@ class Caution:
         if len(X) < LEAST_ROWS and self.answered is None:
             parameter = classifier.caution_parameter
             value = classifier.get_params()[parameter]
-            return f"note: too few rows to choose caution by: {parameter} = {value:g}"
+            value = default_reward(Y.shape[1]) if value is None else value
+            return f"note: too few rows to choose caution by: {parameter} = {value:.4g}"
         with warnings.catch_warnings():  # they come again when all rows are fitted
             warnings.simplefilter("ignore", UserWarning)
             chosen = self._chosen(classifier, X, Y, n_rows)

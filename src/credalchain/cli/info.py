@@ -35,9 +35,10 @@ def info(
     names = classifier.label_names_
     content = about["models"][0] if "models" in about else about
     decision = about.get("decision", {})
+    told = {chosen, "n_jobs", "random_state", "verbose"}  # those of the classifier inside are shown
     lines = [
         ("classifier", " over ".join([*_around(promised, decision), about["classifier"]])),
-        *((f"decision: {name}", value) for name, value in decision.items() if name != chosen),
+        *((f"decision: {name}", value) for name, value in decision.items() if name not in told),
         ("written by", f"credalchain {about['package']}, schema {about['schema']}"),
         *([("training rows", content["n_rows"])] if "n_rows" in content else []),
         ("features", _few(about["feature_names"], about["n_features"])),
@@ -48,8 +49,9 @@ def info(
         *([("models that must agree", agreeing)] if agreeing else []),
     ]
     console = stdout()
+    width = max(len(name) for name, _ in lines)
     for name, value in lines:
-        console.print(visible(f"{name:>22}  {value}"), soft_wrap=True)
+        console.print(visible(f"{name:>{width}}  {value}"), soft_wrap=True)
     for line in promised.splitlines():
         console.print(visible(line), soft_wrap=True)
 

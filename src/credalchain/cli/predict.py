@@ -21,12 +21,15 @@ from credalchain.cli.tables import (
     pick_columns,
     pick_features,
     read_known,
+    refuse_to_replace,
     shorten_names,
     write_table,
 )
 from credalchain.estimators.prediction import NEARLY_NOTHING, CredalPrediction
 from credalchain.model_files import load_model
 from credalchain.promises.classifier import PromisedClassifier
+
+_ENOUGH_ROWS, _CLEARLY_OTHER = 50, 0.15  # to notice that rows are of another kind
 
 
 @o.with_table_options
@@ -49,6 +52,7 @@ def predict(
 
     Example: `credalchain predict songs.model new.csv --out answers.csv --intervals`
     """
+    refuse_to_replace(out, model, data)
     classifier = load_model(model)
     for one in inner_classifiers(classifier):
         one.set_params(n_jobs=jobs)
@@ -89,14 +93,20 @@ def predict(
         write_table(answer(frame, data), out)
     share = n_answered / max(n_rows * len(labels), 1)
     unseen.report()
-    _advise(share, classifier)
+    _advise(share, n_rows, classifier)
     note(f"{n_rows} rows, {share:.1%} of {len(labels)} labels answered -> {out}")
 
 
-def _advise(share: float, classifier: Any) -> None:
+def _advise(share: float, n_rows: int, classifier: Any) -> None:
     """What to do if nearly nothing, or everything, is answered."""
     if isinstance(classifier, PromisedClassifier):
-        return  # its report has said so
+        seen = classifier.report_.completeness
+        if n_rows >= _ENOUGH_ROWS and abs(share - seen) > _CLEARLY_OTHER:
+            note(
+                f"note: {share:.0%} of the labels are answered, {seen:.0%} were in calibration. A "
+                "promise holds for rows like those in calibration; check says whether it does here."
+            )
+        return
     less = "smaller" if classifier.larger_is_more_cautious else "larger"
     more = "larger" if less == "smaller" else "smaller"
     parameter = classifier.caution_parameter

@@ -11,7 +11,6 @@ from rich.table import Table
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
 from credalchain.cli.predict import features_for, text_columns
-from credalchain.cli.stream import is_chunked
 from credalchain.cli.tables import (
     load_table,
     pick_columns,
@@ -47,8 +46,9 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
                 f"--promise must be RISK=LEVEL or RISK:LABEL=LEVEL, with a risk out of {_RISKS}, "
                 f"such as row-error=0.1, got {text!r}."
             )
+        percent = level.strip().endswith("%")
         try:
-            value = float(level)
+            value = float(level.strip().rstrip("%")) / (100 if percent else 1)
         except ValueError:
             raise ValueError(f"--promise: the level must be a number, got {text!r}.") from None
         if not colon:
@@ -64,12 +64,6 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
     return promise
 
 
-def check_one_file(data: str) -> None:
-    """Folders and the like are for fit and predict."""
-    if is_chunked(data):
-        raise ValueError(f"{data}: this command takes one table, not one in chunks.")
-
-
 def check_calibration(share: float) -> None:
     """The share of the rows that is kept apart."""
     if not 0 < share < 1:
@@ -83,6 +77,7 @@ def tune(
     labels: o.Labels = None,
     ignore: o.Ignore = "",
     use: o.Use = "",
+    tag_separator: o.TagSeparator = "",
     risk: Annotated[str, typer.Option(help=f"What is promised: {_RISKS}.")] = "row-error",
     levels: Annotated[
         str, typer.Option(help="What it may be at most, with commas between.")
@@ -107,9 +102,8 @@ def tune(
     if picture:
         check_picture(picture)
     check_calibration(calibration)
-    check_one_file(data)
     classifier = o.build_classifier(options)
-    X, Y = read_labelled(data, labels or [], ignore)
+    X, Y = read_labelled(data, labels or [], ignore, tag_separator)
     X = usable_features(X, Y, use)
     note(f"fitting {options.method} to {1 - calibration:.0%} of {len(X)} rows")
     curve = promise_curve(
@@ -192,7 +186,6 @@ def check(
     Example: `credalchain check songs.model answered.csv`
     """
     classifier = load_model(model)
-    check_one_file(data)
     frame, _ = load_table(data, text_columns=text_columns(classifier))
     names = classifier.label_names_.tolist()
     if tags:
@@ -201,7 +194,8 @@ def check(
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise ValueError(
-            f"{data} lacks the labels {shorten_names(absent)}, without which nothing is known."
+            f"{data} lacks the labels {shorten_names(absent)}, without which nothing is known (if "
+            "they stand in a column of tags: --tags COLUMN)."
         )
     X = features_for(classifier, frame.drop(columns=names), data)
     Y = read_label_words(frame[names])

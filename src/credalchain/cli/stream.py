@@ -40,6 +40,7 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _HEAD = 2**18  # bytes that tell the dialect of a file
 _SHOWN_NOTES: set[str] = set()
 _LARGE = 512 * 2**20  # bytes of a file that is read in chunks without being asked
+_PACKED = 8  # how many times as large a compressed file may become
 
 
 def is_chunked(source: str) -> bool:
@@ -48,6 +49,27 @@ def is_chunked(source: str) -> bool:
     if path.is_dir() or (not path.exists() and glob.has_magic(source)):
         return True
     return path.is_file() and path.suffix.lower() in _COMPRESSED and _ending(path) in _TEXT
+
+
+def fits_memory(source: str) -> bool:
+    """Whether a folder, a glob or a compressed file is small enough to be read whole."""
+    files = table_files(source)
+    packed = _PACKED if any(file.suffix.lower() in _COMPRESSED for file in files) else 1
+    return packed * sum(file.stat().st_size for file in files) <= _LARGE
+
+
+def read_whole(source: str, text_columns: Sequence[str] = ()) -> pd.DataFrame:
+    """All chunks of a source as one table, if it is small."""
+    if not fits_memory(source):
+        raise ValueError(
+            f"{source} is large: fit, predict and evaluate read it in chunks; this needs all rows."
+        )
+    frames = [frame for _, frame in read_chunks(source, text_columns)]
+    table = pd.concat(frames, ignore_index=True)
+    mixed = [name for name in table.columns if _is_mixed(table[name])]
+    if mixed and not set(mixed) <= set(text_columns):
+        return read_whole(source, [*text_columns, *mixed])
+    return table
 
 
 def is_large(source: str) -> bool:
@@ -60,7 +82,9 @@ def is_large(source: str) -> bool:
 def reads_chunked(source: str, classifier: Any, *, needs_all: bool) -> bool:
     """Whether a classifier is to learn from a source in chunks: if it must, or had better."""
     can = classifier.can_fit_chunks if hasattr(classifier, "can_fit_chunks") else False
-    return is_chunked(source) or (is_large(source) and can and not needs_all)
+    if is_chunked(source):
+        return not (fits_memory(source) and (needs_all or not can))
+    return is_large(source) and can and not needs_all
 
 
 def table_files(source: str) -> list[Path]:

@@ -4,13 +4,14 @@ import difflib
 import io
 import sys
 from collections.abc import Sequence
+from glob import glob
 from pathlib import Path
 
 import numpy as np
 import pandas as pd
 
 from credalchain.cli.console import note
-from credalchain.column_notes import describe_features, describe_labels
+from credalchain.column_notes import RARE, describe_features, describe_labels
 from credalchain.datasets import load, read_file, read_mulan
 from credalchain.datasets.files import attribute_names, check_frame, read_csv, read_frame
 from credalchain.datasets.label_words import read_label_words
@@ -20,6 +21,7 @@ from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv
 
 _PARQUET = (".parquet", ".pq")
 _MOST_NOTES = 5
+_MANY_TAGS = 20
 _ARFF_LABELS = (["xml"], ["meka"])  # labels that the file, or the file beside it, names
 
 
@@ -31,21 +33,42 @@ def load_table(
     Also the names of its labels where the source knows them: the data sets do, and so does an
     ARFF file with ``--labels xml``.
     """
-    if Path(source).is_dir():
-        raise ValueError(
-            f"{source} is a folder: fit, predict and evaluate read those; this needs one file."
-        )
     if is_dataset_name(source):
         data = load(source)
         return data.to_frame(), data.label_names
+    from credalchain.cli.stream import is_chunked, read_whole
+
+    if is_chunked(source):
+        return read_whole(source, text_columns), []
     if source.lower().endswith(".arff"):
         return _read_arff(Path(source), labels)
     if Path(source).suffix.lower() in _PARQUET:
-        return read_frame(source), []
+        return dates_as_text(read_frame(source)), []
     as_written = [*text_columns, *map(for_spreadsheet, text_columns)]
     frame = _read_stdin(as_written) if source == "-" else read_frame(source, as_written)
     plain = in_table(frame, from_spreadsheet)
     return check_frame(plain, "stdin" if source == "-" else source), []
+
+
+def refuse_to_replace(out: str, *read: str) -> None:
+    """Nothing that a command reads is replaced by what it writes, nor read the next time."""
+    path = Path(out)
+    for source in read:
+        folder = Path(source)
+        if folder.is_dir() and path.resolve().parent == folder.resolve():
+            raise ValueError(f"--out {out} is in the folder that is read: give another place.")
+        if path.exists() and any(
+            path.samefile(one) for one in ([folder] if folder.exists() else map(Path, glob(source)))
+        ):
+            raise ValueError(f"--out {out} is a file that is read: give another name.")
+
+
+def dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
+    """Columns of dates as CSV has them: the same whatever the file."""
+    dates = [name for name in frame.columns if frame[name].dtype.kind in "mM"]
+    return frame.assign(
+        **{name: frame[name].astype(str).where(frame[name].notna()) for name in dates}
+    )
 
 
 def read_labelled(
@@ -65,7 +88,16 @@ def read_labelled(
                 f"--tag-separator is for one column of tags, got {shorten_names(names)}."
             )
         return X, split_tags(frame[names[0]], tag_separator)
-    return X, read_label_words(frame[names])
+    try:
+        return X, read_label_words(frame[names])
+    except ValueError as error:
+        if len(names) == 1 and _look_like_tags(frame[names[0]]):
+            raise ValueError(f"{error} For a column of tags: --tag-separator.") from None
+        raise
+
+
+def _look_like_tags(column: pd.Series) -> bool:
+    return bool(column.dropna().astype(str).str.contains(r"[;|,]").any())
 
 
 def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
@@ -85,9 +117,16 @@ def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
     for feature in noted[:_MOST_NOTES]:
         done = f"; it is left out (--use {feature.name!r} takes it)" if not feature.is_used else ""
         note(f"note: column {feature.name!r}: {feature.note}{done}")
-    constant = [one for one in describe_labels(Y) if (one.n_yes == 0) != (one.n_no == 0)]
+    labels = describe_labels(Y)
+    constant = [one for one in labels if (one.n_yes == 0) != (one.n_no == 0)]
     for label in constant[:_MOST_NOTES]:
         note(f"note: label {label.name!r}: {label.note}")
+    rare = [one.name for one in labels if one.is_rare]
+    if rare and len(Y) >= 10 * RARE:
+        note(
+            f"note: fewer than {RARE} rows are yes, or no, from which little can be learned: "
+            f"{shorten_names(rare)}"
+        )
     left = max(len(noted) - _MOST_NOTES, 0) + max(len(constant) - _MOST_NOTES, 0)
     if left:
         note(f"note: and {left} more; see credalchain describe")
@@ -118,6 +157,8 @@ def split_tags(column: pd.Series, separator: str) -> pd.DataFrame:
         note(
             f"note: tags that differ in capitals only are different labels: {shorten_names(alike)}"
         )
+    if len(names) > _MANY_TAGS and np.median(found.sum(axis=0)) <= 1:
+        note(f"note: most of {len(names)} tags occur once: does {separator!r} stand between tags?")
     labels = pd.DataFrame(found, columns=names, index=column.index)
     nobody_knows = np.broadcast_to(unknown[:, None], labels.shape)
     return labels.astype("Int8").mask(nobody_knows) if unknown.any() else labels
@@ -195,14 +236,17 @@ def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
     missing = [name for name in names if name not in frame.columns]
     if missing:
         columns = list(frame.columns)
-        lower = {name.lower(): name for name in columns}
-        near = difflib.get_close_matches(missing[0].lower(), list(lower), n=1)
-        hint = f" (did you mean {lower[near[0]]!r}?)" if near else ""
         raise ValueError(
-            f"{option}: there is no column {missing[0]!r}{hint}; the columns are "
-            f"{shorten_names(columns)}."
+            f"{option}: there is no column {missing[0]!r}{_did_you_mean(missing[0], columns)}; the "
+            f"columns are {shorten_names(columns)}."
         )
     return names
+
+
+def _did_you_mean(name: str, columns: Sequence[str]) -> str:
+    lower = {column.lower(): column for column in columns}
+    near = difflib.get_close_matches(name.lower(), list(lower), n=1)
+    return f" (did you mean {lower[near[0]]!r}?)" if near else ""
 
 
 def shorten_names(names: Sequence[str], most: int = 12) -> str:
@@ -217,7 +261,7 @@ def pick_features(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.
     if missing:
         raise ValueError(
             f"{source} lacks {len(missing)} of the model's {len(names)} columns: "
-            f"{shorten_names(missing)}."
+            f"{shorten_names(missing)}{_did_you_mean(missing[0], list(frame.columns))}."
         )
     return frame[list(names)]
 

@@ -25,7 +25,7 @@ def read_label_words(labels: Any) -> Any:
             shown = repr(cell) if isinstance(cell, str) else str(cell)
             raise ValueError(
                 f"label column {name!r}: cells must be 0 or 1 (or yes, no, true, false), and empty "
-                f"or ? where they are missing; got {shown} in row {strange[0]}."
+                f"or ? where they are missing; got {shown} in row {strange[0]}, counted from 0."
             )
         if column.dtype.kind not in "biuf":
             found[name] = words.map(LABEL_WORDS).astype("Float64")

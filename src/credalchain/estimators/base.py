@@ -254,6 +254,11 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         return self.targets_.n_labels
 
     @property
+    def caution_(self) -> float:
+        """The value of s in use."""
+        return check_s(self.s)
+
+    @property
     def nested_(self) -> bool:
         """Whether a label answered at a larger s was answered alike at every smaller one."""
         check_is_fitted(self, "model_")

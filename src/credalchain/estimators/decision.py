@@ -33,6 +33,7 @@ from credalchain.validation import check_choice, check_s, check_whole
 FloatArray = NDArray[np.float64]
 
 _MOST_SAMPLES = 100_000
+_SHARE_OF_CHANCE = 0.9  # of the reward from which on coin tosses are answered
 
 
 class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -53,9 +54,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     ----------
     estimator : classifier of this package, default=None
         None is what we recommend: ``CredalJointForest()``.
-    reward : float, default=0.9
+    reward : float, default=None
         What answering every label is worth, in certainty that all is right. 0 answers only what
-        costs nothing; a large reward answers everything. How much a value answers depends on the
+        costs nothing; a large reward answers everything, coin tosses too: those of m labels from
+        ``1 - 2**-m`` on. None means nine tenths of that. How much a value answers depends on the
         data: :func:`choose_caution` finds the one that answers a certain share of the labels, and
         :class:`PromisedClassifier` the one that keeps a promise. Read when predicting.
     calibration_folds : int or None, default=3
@@ -111,7 +113,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def __init__(
         self,
         estimator: BaseEstimator | None = None,
-        reward: float = 0.9,
+        reward: float | None = None,
         *,
         calibration_folds: int | None = 3,
         bounds: str = "precise",
@@ -248,6 +250,13 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return np.asarray(self.estimator_.label_names_)
 
     @property
+    def caution_(self) -> float:
+        """The reward in use."""
+        if self.reward is None:
+            return default_reward(len(self.label_names_))
+        return _check_reward(self.reward)
+
+    @property
     def targets_(self) -> Targets:
         """How labels are read: the estimator's own."""
         found: Targets = self.estimator_.targets_
@@ -309,7 +318,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
                 )
             return LazyPrediction(self, X, {"reward": reward})
         decided = self.decide(X, known=known)
-        labels = decided.labels([self.reward if reward is None else reward])
+        labels = decided.labels([self.caution_ if reward is None else reward])
         shape = (1, 1, *decided.answers.shape)
         bounds = np.stack([log_odds(decided.lower[..., 1]), -log_odds(decided.lower[..., 0])], -1)
         exactness = np.broadcast_to(decided.exactness, shape)
@@ -326,7 +335,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             check_is_fitted(self, "estimator_")
             lazy: Labels = predict_lazily(self, "predict_partial", X, np.int8)
             return lazy
-        return np.asarray(self.predict_path(X, [self.reward], known=known)[0])
+        return np.asarray(self.predict_path(X, [self.caution_], known=known)[0])
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:
         """Lower and upper probability of each label: (n, m, 2). Equal with ``bounds="precise"``."""
@@ -434,7 +443,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         """Refuse parameters that fit or predictions would refuse."""
         check_choice("bounds", self.bounds, ("precise", "credal"))
         check_choice("joint", self.joint, ("auto", "independent", "sampled"))
-        _check_reward(self.reward)
+        if self.reward is not None:
+            _check_reward(self.reward)
         if self.calibration_folds is not None:
             check_whole("calibration_folds", self.calibration_folds, at_least=2)
         if self.joint == "sampled" and self.bounds == "credal":
@@ -496,6 +506,11 @@ def _likeliest(draws: Labels) -> Labels:
             logs = np.log(np.where(vectors == 1, ones[row], 1 - ones[row])).sum(axis=1)
         likeliest[row] = vectors[np.lexsort((-logs, -times))[0]]
     return likeliest
+
+
+def default_reward(n_labels: int) -> float:
+    """Below the reward from which on labels that are coin tosses would be answered."""
+    return _SHARE_OF_CHANCE * (1 - 0.5**n_labels)
 
 
 def _check_reward(value: Any) -> float:

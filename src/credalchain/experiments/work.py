@@ -27,6 +27,7 @@ from credalchain.experiments.tasks import Task, seed_of
 from credalchain.metrics import MEASURES
 from credalchain.model_selection import (
     PathPrediction,
+    caution_in_use,
     partial_labels,
     predict_along,
     score_path,
@@ -286,7 +287,7 @@ class _EstimatorMethod:
         """Along the caution parameter, if there is one; at its value if the study names none."""
         measures = self._task.study.measures
         if hasattr(estimator, "predict_path"):
-            value = float(getattr(estimator, estimator.caution_parameter))
+            value = caution_in_use(estimator)
             return predict_along(estimator, X, self._task.method.s or (value,), measures)
         needs_precise = any(MEASURES[name].needs == "precise" for name in measures)
         precise = estimator.predict(X) if needs_precise else None

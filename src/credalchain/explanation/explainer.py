@@ -27,7 +27,7 @@ from credalchain.strategies import Strategy
 from credalchain.text import visible
 from credalchain.typing import LabelsLike, MatrixLike
 
-_TOGETHER = "labels are decided together, not by a sum for each of them"
+_TOGETHER = "the labels of a row are decided together, by training rows that are like it"
 
 
 def explain(
@@ -166,7 +166,7 @@ def _explain_decision(
     decision: JointDecision, table: Any, known: Any, selection: _Selection, reward: float | None
 ) -> Explanation:
     """Labels in the order in which they are taken into the answer: the surest answer first."""
-    names, value = decision.label_names_, decision.reward if reward is None else reward
+    names, value = decision.label_names_, decision.caution_ if reward is None else reward
     given = one_known(known, decision.targets_)
     prediction = decision.infer(table, reward=value, known=given)
     labels = prediction.labels[0]

@@ -21,6 +21,8 @@ def one_row(x: Any) -> Any:
     """A table with one row, from a vector or a table."""
     if hasattr(x, "columns") or getattr(x, "ndim", 0) == 2:
         table = x
+    elif hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a pandas data frame
+        table = x.to_frame().T.infer_objects()
     else:
         mixed = isinstance(x, (list, tuple))
         table = np.asarray(x, dtype=object) if mixed else np.asarray(x)
@@ -155,24 +157,34 @@ def similar_training_rows(classifier: Any, encoded: Any, known: Any) -> tuple[Si
             found.number,
             found.weight,
             tuple((name, int(y)) for name, y in zip(labels, found.labels, strict=True) if y >= 0),
-            tuple(_condition_in_words(classifier, one) for one in found.in_common),
+            tuple(_condition_as_text(classifier, one, encoded[0]) for one in found.in_common),
             tuple(name for name, y in zip(labels, found.labels, strict=True) if y < 0),
         )
         for found in similar_rows(model, encoded, known=known[0], at_most=_MOST_SIMILAR)
     )
 
 
-def _condition_in_words(classifier: Any, condition: Condition) -> str:
+def _condition_as_text(classifier: Any, condition: Condition, x: Any) -> str:
     name = _feature_name(classifier, condition.feature)
-    words = classifier.model_.encoder.words.get(condition.feature)
+    categories = classifier.model_.encoder.words.get(condition.feature)
     if condition.is_missing:
-        return f"{name} is missing"
-    if words is not None:
-        keys = words.keys.tolist()
+        return f"{name} is missing{'' if categories is None else ', or new'}"
+    if categories is not None:
+        keys = categories.keys.tolist()
         fitting = [
             key for code, key in enumerate(keys) if condition.lower < code <= condition.upper
         ]
         return f"{name} is {' or '.join(map(str, fitting))}"
-    low = "" if condition.lower == -np.inf else f"{condition.lower:.4g} < "
-    high = "" if condition.upper == np.inf else f" <= {condition.upper:.4g}"
+    value = float(x[condition.feature])
+    low = "" if condition.lower == -np.inf else f"{_rounded(condition.lower, value)} < "
+    high = "" if condition.upper == np.inf else f" <= {_rounded(condition.upper, value)}"
     return f"{low}{name}{high}"
+
+
+def _rounded(bound: float, value: float) -> str:
+    """A bound with so many digits that the value is on the same side of it."""
+    for digits in range(5, 17):
+        text = f"{bound:.{digits}g}"
+        if (value <= float(text)) == (value <= bound):
+            return text
+    return repr(bound)

@@ -144,6 +144,31 @@ class Explanation:
     is_chain: bool = True
 
     @property
+    def against_probability(self) -> tuple[str, ...]:
+        """Labels whose answer is the less likely one, were they alone.
+
+        A joint decision answers with the likeliest combination of labels.
+        """
+        return tuple(
+            step.label
+            for step in self.steps
+            if not step.known
+            and (
+                (step.answer == 1 and step.upper < step.threshold)
+                or (step.answer == 0 and step.lower > step.threshold)
+            )
+        )
+
+    def remarks(self) -> list[str]:
+        """What has to be said besides, a sentence each."""
+        names = ", ".join(map(visible, self.against_probability))
+        if not names:
+            return []
+        return [
+            f"less likely by themselves, but in the likeliest combination of all labels: {names}"
+        ]
+
+    @property
     def about_reasons(self) -> str:
         """What stands in the place of reasons, or in which unit they are."""
         if not self.no_reasons:
@@ -217,7 +242,8 @@ class Explanation:
                 lines.append(f"    {reason.lower:+.2f} to {reason.upper:+.2f}  {visible(words)}")
         if self.n_left_out:
             lines.append(and_more(0, self.n_left_out))
-        return "\n".join([*lines, *map(str, self.similar[:5]), *self.questions_in_words()])
+        others = [*self.remarks(), *map(str, self.similar[:5]), *self.questions_in_words()]
+        return "\n".join([*lines, *others])
 
     def _repr_html_(self) -> str:
         """As the pictures show it, for notebooks: what is open first, then the chain's order."""
@@ -225,7 +251,11 @@ class Explanation:
         head = ["label", "answer", "0 to 1", *([] if self.no_reasons else ["reasons, in log-odds"])]
         table = notebook.table(head, [self._row_as_html(step) for step in steps])
         more = and_more(len(steps), len(self.steps) + self.n_left_out)
-        others = [*map(str, self.similar[:5]), *self.questions_in_words()[:10]]
+        others = [
+            *self.remarks(),
+            *map(str, self.similar[:5]),
+            *self.questions_in_words()[:10],
+        ]
         above = f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting
         below = [f"{more} labels"] if more else []
         return notebook.page(notebook.words(above), table, *map(notebook.words, [*below, *others]))

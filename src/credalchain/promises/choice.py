@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.labels import MISSING
-from credalchain.model_selection import unwrap
+from credalchain.model_selection import caution_in_use, unwrap
 from credalchain.promises.calibration import CalibrationResult, caution_values, columns_of
 from credalchain.promises.reading import PILOT
 from credalchain.promises.report import PromiseReport, PromiseResult
@@ -29,7 +29,7 @@ def choose(
     """The value for each label (NaN: it is never answered), and the report."""
     final, _ = unwrap(estimator)
     grid, names = caution_values(estimator, values), final.label_names_.tolist()
-    own = float(getattr(final, final.caution_parameter, np.nan))
+    own = caution_in_use(final)
     places = np.full(len(names), np.nan_to_num(np.abs(grid - own), nan=0.0).argmin())
     chosen = np.full(len(names), own)  # where nothing is promised
     for label, kept in judged.kept.items():

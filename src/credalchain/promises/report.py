@@ -214,6 +214,8 @@ class PromiseTest:
 
     def __str__(self) -> str:
         after = "" if self.broken_at is None else f" (seen after row {self.broken_at})"
+        if self.verdict == "holds so far" and self.estimate > self.promise.level:
+            after = ", though above the level in these rows"
         words = promise_words(self.promise.risk, self.promise.label)
         level, tested = self.promise.level, self.promise.level_to_check
         line = (
