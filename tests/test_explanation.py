@@ -366,3 +366,39 @@ def test_long_lists_are_cut_in_words():
     assert line.endswith("tag 11 is no, and 18 more")
     row = SimilarRow(0, 0.5, tuple((f"tag {j}", 1) for j in range(13)), ())
     assert row.labels_as_text.endswith("tag 11, and 1 more")
+
+
+def test_answers_against_their_own_probability_are_named():
+    """Either both labels or none: each alone is unlikely, the pair is the likeliest vector."""
+    Y = [[1, 1, 1, 0]] * 40 + [[0, 0, 1, 0]] * 11 + [[0, 1, 0, 1]] * 25 + [[0, 0, 0, 1]] * 24
+    X = np.zeros((100, 1))
+    explanation = explain(JointDecision(random_state=0).fit(X, Y), X[0], reward=2.0)
+    answers = {step.label: (step.answer, step.upper) for step in explanation.steps}
+    against = [name for name, (y, p) in answers.items() if (p < 0.5) == (y == 1) and p != 0.5]
+    assert list(explanation.against_probability) == against
+    assert "label0" in against
+    assert "less likely by themselves" in str(explanation)
+    assert "less likely by themselves" in explanation._repr_html_()
+
+
+def test_bounds_have_digits_enough_to_be_true():
+    rng = np.random.default_rng(0)
+    X = 1.78 + rng.integers(0, 40, (300, 2)) * 1e-5
+    Y = (X > 1.7802).astype(int)
+    forest = CredalJointForest(random_state=0).fit(X, Y)
+    for row in X[:20]:
+        for similar in explain(forest, row).similar:
+            for text in similar.in_common:
+                parts = text.replace("<=", "<").split(" < ")
+                name = next(part for part in parts if part.startswith("feature"))
+                value = float(np.float32(row[int(name.removeprefix("feature"))]))
+                at = parts.index(name)
+                assert at == 0 or float(parts[at - 1]) < value
+                assert at + 1 == len(parts) or value <= float(parts[at + 1])
+
+
+def test_a_row_of_a_data_frame():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"a": rng.normal(size=40), "b": rng.choice(["x", "y"], 40)})
+    chain = CredalChainClassifier(order="given").fit(X, (X[["a"]] > 0).astype(int))
+    assert str(explain(chain, X.iloc[3])) == str(explain(chain, X.iloc[[3]]))

@@ -25,6 +25,7 @@ from credalchain import (
     partial_labels,
     sample_labels,
 )
+from credalchain.estimators.decision import default_reward
 from credalchain.estimators.targets import Targets
 from credalchain.estimators.temperature import fit_exponent, scale_log_odds
 
@@ -427,3 +428,24 @@ def test_samples_have_a_limit():
     for n_samples in (100_001, 20_000_000_000):
         with pytest.raises(ValueError, match=f"n_samples .* at most 100000, got {n_samples}"):
             JointDecision(joint="sampled", n_samples=n_samples).fit([[0], [1]], [[0], [1]])
+
+
+@pytest.mark.parametrize("n_labels", [1, 2, 3, 6, 14])
+def test_the_default_reward_leaves_coin_tosses_open(n_labels):
+    """Answering k tosses is worth 2**-k + reward k / m: most at one of the ends."""
+    m, right = n_labels, 0.5 ** np.arange(n_labels + 1)
+    worth = right + default_reward(m) * np.arange(m + 1) / m
+    assert worth.argmax() == 0
+    assert (right + (1 - 0.5**m) * np.arange(m + 1) / m).max() == pytest.approx(1.0)
+
+
+def test_the_default_reward_is_that_of_the_number_of_labels():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 2))
+    decision = JointDecision(CredalChainClassifier()).fit(X, (X > 0).astype(int))
+    assert decision.reward is None
+    assert decision.caution_ == default_reward(2) == pytest.approx(0.675)
+    expected = decision.predict_path(X, [default_reward(2)])[0]
+    np.testing.assert_array_equal(decision.predict_partial(X), expected)
+    np.testing.assert_array_equal(decision.infer(X).labels, expected)
+    assert decision.set_params(reward=0.1).caution_ == 0.1
