@@ -59,12 +59,22 @@ def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> N
     if labels.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (rows, labels), got {labels.ndim}.")
     if require_zero and given_minus_one and (labels == 1).any() and not (labels == 0).any():
-        raise ValueError(
-            f"{name} holds -1 and +1 but no 0. Here -1 means 'missing', not 'no': "
-            f"pass ({name} > 0).astype(int) if -1 stands for 'no', "
-            "or NaN in place of -1 if those labels really are missing."
-        )
+        raise ValueError(minus_one_message(name))
     return np.ascontiguousarray(labels)
+
+
+def holds_minus_one(Y: LabelsLike) -> bool:
+    """Whether missing labels are written as -1, which may mean "no" where there is no 0."""
+    return _read(Y, "Y")[0]
+
+
+def minus_one_message(name: str = "Y") -> str:
+    """Why a matrix with -1 and +1 but no 0 is refused."""
+    return (
+        f"{name} holds -1 and +1 but no 0. Here -1 means 'missing', not 'no': "
+        f"pass ({name} > 0).astype(int) if -1 stands for 'no', "
+        "or NaN in place of -1 if those labels really are missing."
+    )
 
 
 def are_label_sets(Y: Any) -> bool:

@@ -15,6 +15,7 @@ from credalchain import (
     CredalBinaryRelevanceClassifier,
     CredalChainClassifier,
     CredalChainEnsemble,
+    CredalJointForest,
     Discretizer,
     NaiveCredal,
     PromisedClassifier,
@@ -447,3 +448,57 @@ def test_small_parquet_files_that_dask_would_read_together(tmp_path):
         table[["size", "count"]], (table[["x", "y"]] > 0.5).astype(int)
     )
     assert found.model_.counts == whole.model_.counts
+
+
+@pytest.mark.parametrize("classifier", [CredalChainClassifier(), CredalJointForest(random_state=0)])
+@pytest.mark.parametrize("cut", [25, 50])
+def test_labels_of_minus_one_and_one_are_refused_however_they_are_cut(classifier, cut):
+    """Also where no chunk has both."""
+    X = np.array([[1.0, 2.0]] * 50 + [[3.0, 1.0]] * 50)
+    Y = np.array([[1]] * 50 + [[-1]] * 50)
+    chunks = [(X[:cut], Y[:cut]), (X[cut:], Y[cut:])]
+    with pytest.raises(ValueError, match=r"holds -1 and \+1 but no 0"):
+        clone(classifier).fit_chunks(chunks)
+
+
+def test_a_lazy_prediction_keeps_the_parameters_it_was_asked_with():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(60, 2)), columns=["a", "b"])
+    chain = CredalChainClassifier(s=0.5, order="given").fit(X, (X > 0).astype(int))
+    lazy, partial = (ask(dd.from_pandas(X, 3)) for ask in (chain.infer, chain.predict_partial))
+    expected = chain.infer(X).to_frame()
+    chain.set_params(s=500.0)
+    pd.testing.assert_frame_equal(lazy.to_frame().compute(), expected, check_names=False)
+    np.testing.assert_array_equal(partial.compute(), expected.fillna(-1).to_numpy())
+
+
+def test_chunks_without_rows_have_columns_of_any_type():
+    X = pd.DataFrame({"a": [0.5, 1.5, 2.5, 0.1], "c": ["x", "y", "x", "y"]})
+    Y = np.array([[0], [1], [1], [0]])
+    empty = X[:0].astype({"c": "category", "a": bool})
+    found = CredalChainClassifier(order="given").fit_chunks(
+        [(X[:2], Y[:2]), (empty, Y[:0]), (X[2:], Y[2:])]
+    )
+    assert found.model_.counts == CredalChainClassifier(order="given").fit(X, Y).model_.counts
+
+
+@pytest.mark.parametrize(
+    ("chunks", "kind", "words"),
+    [
+        ([()], TypeError, "chunks must be pairs"),
+        ([([[10**400, 1]], [[1]])], ValueError, "chunk 0: int too large"),
+    ],
+)
+def test_chunks_that_make_no_sense(chunks, kind, words):
+    with pytest.raises(kind, match=words):
+        CredalChainClassifier().fit_chunks(chunks)
+
+
+def test_one_column_of_labels_keeps_its_name():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(40, 2)), columns=["a", "b"])
+    y = (X.a > 0).astype(int).rename("loud")
+    found = CredalChainClassifier().fit(dd.from_pandas(X, 2), dd.from_pandas(y, 2))
+    assert found.label_names_.tolist() == ["loud"]
+    with pytest.raises(ValueError, match="X must have two dimensions"):
+        CredalChainClassifier().fit(dd.from_pandas(X.a, 2), dd.from_pandas(y, 2))

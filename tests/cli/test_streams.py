@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import lzma
 import resource
 import subprocess
 import sys
@@ -275,3 +276,38 @@ def test_a_file_without_a_label_is_named(folder, songs):
     done = credalchain("fit", "parts", "--labels", "rock,calm", "--out", "x", cwd=folder, status=1)
     assert "0250.csv" in done.stderr
     assert "there is no column 'rock'" in done.stderr
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lzma.compress], ids=["gz", "xz"])
+def test_a_compressed_file_that_is_damaged_is_named(folder, pack):
+    content = bytearray(pack((folder / "songs.csv").read_bytes()))
+    at = 12 if pack is gzip.compress else len(content) // 2
+    for place in range(at, at + 28):
+        content[place] ^= 0x5A
+    (folder / "hurt").mkdir()
+    name = f"a.csv.{'gz' if pack is gzip.compress else 'xz'}"
+    (folder / "hurt" / name).write_bytes(content)
+    given = ("--labels", "last:2", *CHAIN, "--out", "x")
+    done = credalchain("fit", "hurt", *given, cwd=folder, status=1)
+    assert f"{name} cannot be read as a table" in done.stderr
+    assert not (folder / "x").exists()
+
+
+def test_what_does_not_fit_is_named_with_its_file(folder, songs):
+    given = ("--labels", "last:2", *CHAIN, "--out", "x")
+    (folder / "inf").mkdir()
+    songs[:50].to_csv(folder / "inf" / "a.csv", index=False)
+    songs[50:].assign(tempo=np.inf).to_csv(folder / "inf" / "b.csv", index=False)
+    done = credalchain("fit", "inf", *given, cwd=folder, status=1)
+    assert "b.csv, rows 0 to" in done.stderr
+    assert "infinity in column 'tempo'" in done.stderr
+    (folder / "types").mkdir()
+    songs[:50].to_parquet(folder / "types" / "a.parquet")
+    songs[50:].assign(tempo="slow").to_parquet(folder / "types" / "b.parquet")
+    done = credalchain("fit", "types", *given, cwd=folder, status=1)
+    assert "b.parquet, rows 0 to" in done.stderr
+    assert "column 'tempo' has another type than before" in done.stderr
+    (folder / "types" / "more").mkdir()
+    songs.to_parquet(folder / "types" / "more" / "c.parquet")
+    done = credalchain("fit", "types", *given, cwd=folder, status=1)
+    assert "types has tables in folders inside it (more)" in done.stderr

@@ -164,14 +164,14 @@ def _kind_of_numbers(chunk: str, values: NDArray[Any], name: str) -> Column:
 
 
 def _kind(chunk: str, name: str, column: Any) -> Column:
+    values = np.asarray(column)
+    if len(values) == 0:
+        return Column("nothing", np.empty(0), chunk, values.dtype == object)
     declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
     if declared.ndim == 1:
         return Column("categories", values_and_missing(declared, name)[0], chunk)
-    values = np.asarray(column)
     if values.dtype == bool:
         return Column("booleans", np.empty(0), chunk)
-    if len(values) == 0:
-        return Column("nothing", np.empty(0), chunk, values.dtype == object)
     if values.dtype.kind in "iuf":
         return _kind_of_numbers(chunk, values, name)
     keys, missing = values_and_missing(values, name)

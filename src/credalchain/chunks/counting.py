@@ -9,8 +9,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.naive.counts import ChainCounts
 from credalchain.chunks.columns import Summary, learn_bins, summarize
-from credalchain.chunks.sources import Chunks, label_error, label_names
-from credalchain.labels import as_labels
+from credalchain.chunks.sources import Chunks, label_names
+from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import Discretizer, as_indexable
 
 SAMPLE_SIZE = 100_000
@@ -20,13 +20,13 @@ SAMPLE_SIZE = 100_000
 class ChunkCounts:
     """Counts of some chunks, and the names of their labels.
 
-    ``error_if_no_zero`` says what would be wrong with labels if no chunk had a 0.
+    ``holds_minus_one``: whether missing labels are written as -1.
     """
 
     names: tuple[str, ...] | None
     counts: ChainCounts
     chunk: str
-    error_if_no_zero: str = ""
+    holds_minus_one: bool = False
 
     def __add__(self, other: "ChunkCounts") -> "ChunkCounts":
         if self.names != other.names or self.counts.n_labels != other.counts.n_labels:
@@ -38,7 +38,7 @@ class ChunkCounts:
         wide = np.maximum(self.counts.n_categories, other.counts.n_categories)
         total = self.counts.widened(wide) + other.counts.widened(wide)
         return ChunkCounts(
-            self.names, total, self.chunk, self.error_if_no_zero or other.error_if_no_zero
+            self.names, total, self.chunk, self.holds_minus_one or other.holds_minus_one
         )
 
 
@@ -87,8 +87,9 @@ def count_chunks(chunks: Chunks, discretizer: Any, sample_size: int = SAMPLE_SIZ
     found: ChunkCounts = chunks.reduce(_counts, discretizer, numbered=False)
     if found.counts.n_rows == 0:
         raise ValueError("X must have at least one row, got none in all chunks.")
-    if found.error_if_no_zero and not found.counts.label[:, 0].any():
-        raise ValueError(found.error_if_no_zero)
+    any_no, any_yes = (bool(column.any()) for column in found.counts.label.T)
+    if found.holds_minus_one and any_yes and not any_no:
+        raise ValueError(minus_one_message())
     return CountResult(found.counts, found.names, discretizer, bins)
 
 
@@ -101,7 +102,7 @@ def _counts(chunk: str, X: Any, Y: Any, first: int, discretizer: Any) -> ChunkCo
     X, labels = as_indexable(X), as_labels(Y, require_zero=False)
     if X.shape[0] > 0:
         counts = ChainCounts.from_rows(X, labels, discretizer)
-        return ChunkCounts(label_names(Y), counts, chunk, label_error(Y))
+        return ChunkCounts(label_names(Y), counts, chunk, holds_minus_one(Y))
     m = labels.shape[1]
     k = np.ones(X.shape[1], np.int64) if discretizer is None else discretizer.n_categories_
     empty = [np.zeros(shape, np.int64) for shape in ((m, 2), (int(k.sum()), m, 2), (m, 2, m, 2))]

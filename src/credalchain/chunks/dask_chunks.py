@@ -39,6 +39,8 @@ class DaskChunks:
                 "Y must be a dask collection with the same partitions as X, got "
                 f"{type(Y).__name__}."
             )
+        if getattr(X, "ndim", 2) != 2:
+            raise ValueError(f"X must have two dimensions, got {X.ndim}: a table of one column?")
         self.X, self.Y = delayed_partitions(X, "X"), delayed_partitions(_like(X, Y), "Y")
         if len(self.X) != len(self.Y):
             raise ValueError(
@@ -140,8 +142,10 @@ def _computed(total: Any, partitions: Sequence[Any]) -> Any:
             raise ConnectionError(
                 f"the scheduler was lost, or gave the work up: {error}"
             ) from error
-        if "partition " in str(error):
+        if isinstance(error, (ValueError, TypeError)) and "partition " in str(error):
             raise
+        if type(error).__name__ == "KilledWorker":  # reading once more would end more of them
+            raise ValueError(f"a partition ends the workers that read it: {error}") from error
         number = _unreadable(partitions)
         if number is None:
             raise

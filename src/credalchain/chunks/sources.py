@@ -6,7 +6,7 @@ from typing import Any, Protocol, TypeVar
 
 from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import MAX_HASH
-from credalchain.labels import as_labels, column_names
+from credalchain.labels import column_names
 from credalchain.preprocessing import as_indexable
 
 Total = TypeVar("Total")
@@ -47,7 +47,7 @@ def naming(chunk: str) -> Iterator[None]:
     """Errors about data that are raised inside say which chunk they are about."""
     try:
         yield
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, OverflowError) as error:
         if chunk in str(error) or isinstance(error, ColumnConflictError):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
@@ -106,10 +106,10 @@ class IterableChunks:
             )
         self.used = not callable(self.chunks)
         for number, chunk in enumerate(source):
-            is_pair = isinstance(chunk, tuple) and len(chunk) == 2
-            if not is_pair and not (isinstance(chunk, tuple) and isinstance(chunk[-1], str)):
+            size = len(chunk) if isinstance(chunk, tuple) else 0
+            if size != 2 and not (size == 3 and isinstance(chunk[2], str)):
                 raise TypeError(f"chunks must be pairs (X, Y), got {chunk!r}.")
-            name = f"chunk {number}" if is_pair else chunk[2]  # readers of files name their chunks
+            name = f"chunk {number}" if size == 2 else chunk[2]  # readers of files name theirs
             with naming(name):
                 table = _as_table(chunk[0])
             yield name, table, chunk[1]
@@ -127,13 +127,6 @@ def _as_table(X: Any) -> Any:
 def label_names(Y: Any) -> tuple[str, ...] | None:
     """Names of label columns, if there are any."""
     names = column_names(Y)
+    if names is None and getattr(Y, "name", None) is not None:
+        return (str(Y.name),)  # one column
     return None if names is None else tuple(names)
-
-
-def label_error(Y: Any) -> str:
-    """Why these labels would be refused by themselves, though each is legal; "" if not."""
-    try:
-        as_labels(Y)
-    except ValueError as error:
-        return str(error)
-    return ""

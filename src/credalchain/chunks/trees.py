@@ -11,8 +11,8 @@ from credalchain.bases.inputs import EncodedRows, TableEncoder
 from credalchain.bases.protocol import Labels
 from credalchain.chunks.columns import Summary, learn_encoder, summarize
 from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms
-from credalchain.chunks.sources import Chunks, label_error, label_names
-from credalchain.labels import as_labels
+from credalchain.chunks.sources import Chunks, label_names
+from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import as_indexable
 
 SAMPLE_SIZE = 20_000
@@ -23,8 +23,8 @@ _MIN_HASH = np.uint64(0)  # a hash below all but one
 class SampledRows:
     """Rows chosen from some chunks by their hashes (k,): numbers (k, p) and labels (k, m).
 
-    ``row`` (k,) are their numbers among all rows. ``error_if_no_zero`` says what would be wrong
-    with labels if no chunk had a 0, ``any_zero`` whether one has.
+    ``row`` (k,) are their numbers among all rows. ``holds_minus_one``: whether missing labels are
+    written as -1; ``any_no``, ``any_yes``: whether there is a 0, and a 1, in any row.
     """
 
     n_rows: int
@@ -33,8 +33,9 @@ class SampledRows:
     numbers: NDArray[np.float32]
     labels: Labels
     names: tuple[str, ...] | None
-    error_if_no_zero: str
-    any_zero: bool
+    holds_minus_one: bool
+    any_no: bool
+    any_yes: bool
     chunk: str
 
     def __add__(self, other: "SampledRows") -> "SampledRows":
@@ -51,8 +52,9 @@ class SampledRows:
             np.concatenate([self.numbers, other.numbers]),
             np.concatenate([self.labels, other.labels]),
             self.names,
-            self.error_if_no_zero or other.error_if_no_zero,
-            self.any_zero or other.any_zero,
+            self.holds_minus_one or other.holds_minus_one,
+            self.any_no or other.any_no,
+            self.any_yes or other.any_yes,
             self.chunk,
         )
 
@@ -119,8 +121,8 @@ def sample_chunks(chunks: Chunks, size: int) -> TrainingSample:
     found: SampledRows = chunks.reduce(
         _sample, encoder, limit, trim=partial(SampledRows.trimmed, size=size)
     )
-    if found.error_if_no_zero and not found.any_zero:
-        raise ValueError(found.error_if_no_zero)
+    if found.holds_minus_one and found.any_yes and not found.any_no:
+        raise ValueError(minus_one_message())
     everything = len(found.hashes) == found.n_rows
     return TrainingSample(
         EncodedRows(encoder, found.numbers),
@@ -201,8 +203,9 @@ def _sample(
         _encoded(encoder, X)[chosen],
         labels[chosen],
         label_names(Y),
-        label_error(Y),
+        holds_minus_one(Y),
         bool((labels == 0).any()),
+        bool((labels == 1).any()),
         chunk,
     )
 

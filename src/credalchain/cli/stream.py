@@ -9,6 +9,7 @@ import lzma
 import re
 import sys
 import warnings
+import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,14 @@ _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _HEAD = 2**18  # bytes that tell the dialect of a file
 _SHOWN_NOTES: set[str] = set()
 _LARGE = 512 * 2**20  # bytes of a file that is read in chunks without being asked
+_UNREADABLE = (
+    UnicodeDecodeError,
+    pd.errors.ParserError,
+    EOFError,
+    OSError,
+    lzma.LZMAError,
+    zlib.error,
+)
 _PACKED = 8  # how many times as large a compressed file may become
 
 
@@ -91,8 +100,14 @@ def table_files(source: str) -> list[Path]:
     """The files of a folder or glob in the order of their names, or the file itself."""
     path = Path(source)
     if path.is_dir():
-        known = [one for one in path.iterdir() if _ending(one) in (*_TEXT, *_PARQUET)]
-        files = sorted(known, key=_natural)
+        known = [one for one in path.rglob("*") if _ending(one) in (*_TEXT, *_PARQUET)]
+        files = sorted((one for one in known if _is_shown(one, path)), key=_natural)
+        inside = sorted({one.parent for one in files} - {path})
+        if inside:
+            raise ValueError(
+                f"{source} has tables in folders inside it ({inside[0].name}): name them, as in "
+                f"'{path}/*/*{files[-1].suffix}'."
+            )
         if not files:
             raise ValueError(f"{source} has no .csv, .tsv or .parquet files.")
         return files
@@ -102,6 +117,12 @@ def table_files(source: str) -> list[Path]:
     if not files:
         raise FileNotFoundError(f"there is no file {source}.")
     return files
+
+
+def _is_shown(file: Path, folder: Path) -> bool:
+    """A file that is not hidden, nor in a hidden folder."""
+    names = file.relative_to(folder).parts
+    return file.is_file() and not any(name.startswith(".") for name in names)
 
 
 def _natural(path: Path) -> list[tuple[int, int, str]]:
@@ -129,7 +150,7 @@ def read_chunks(
                 first += len(frame)
         except pd.errors.EmptyDataError:
             raise ValueError(f"{path} is empty.") from None
-        except (UnicodeDecodeError, pd.errors.ParserError, EOFError, OSError) as error:
+        except _UNREADABLE as error:
             first_line = (str(error).splitlines() or [type(error).__name__])[0]
             raise ValueError(f"{path} cannot be read as a table: {first_line}") from error
 
@@ -236,12 +257,16 @@ class LabelledChunks:
         Y: list[Any] = []
         hashes: list[Any] = []
         limit, n_kept = np.uint64(2**64 - 1), 0
+        in_parquet = any(_ending(file) in _PARQUET for file in table_files(self.source))
         for columns, labels, name in self():
             if X and list(columns.columns) != list(X[0].columns):
                 seen, before = (shorten_names(list(one.columns)) for one in (columns, X[0]))
                 raise ValueError(
                     f"{name}: it has the columns {seen}, and those before have {before}."
                 )
+            if X and in_parquet:
+                for column in _other_types(columns, X[0]):
+                    raise ValueError(f"{name}: column {column!r} has another type than before.")
             found = row_hashes(self.n_rows - len(labels), len(labels))
             chosen = np.flatnonzero(found <= limit)
             X.append(columns.iloc[chosen])
@@ -281,8 +306,26 @@ class LabelledChunks:
                 names = pick_labels(frame, self.labels, [])
                 ignored = pick_columns(frame, self.ignore, "--ignore")
                 labels = pd.DataFrame(read_label_words(frame[names]))
+                _refuse_infinity(frame)
             self.n_rows += len(frame)
             yield frame.drop(columns=[*names, *ignored, *self.left_out]), labels, name
+
+
+def _other_types(frame: pd.DataFrame, before: pd.DataFrame) -> list[str]:
+    """Columns that hold texts where others hold numbers; columns without values may be either."""
+    return [
+        name
+        for name in frame.columns
+        if frame[name].notna().any()
+        and before[name].notna().any()
+        and (frame[name].dtype.kind in "iufb") != (before[name].dtype.kind in "iufb")
+    ]
+
+
+def _refuse_infinity(frame: pd.DataFrame) -> None:
+    for name in frame.columns:
+        if frame[name].dtype.kind == "f" and np.isinf(frame[name]).any():
+            raise ValueError(f"Input X contains infinity in column {name!r}.")
 
 
 def _is_mixed(column: pd.Series) -> bool:

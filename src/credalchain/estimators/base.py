@@ -175,7 +175,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     def _fit_in_memory(
         self, X: Any, Y: Any, *, classes: Any = None, sample_weight: Any = None
     ) -> None:
-        if is_dask(Y):
+        if is_dask(Y) and not is_dask(X):
             raise TypeError("Y is a dask collection and X is not: give both, or Y.compute().")
         X = validate_table(self, X, reset=True)
         if Y is None:

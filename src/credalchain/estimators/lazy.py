@@ -1,5 +1,6 @@
 """Predictions for dask collections: computed partition by partition, when they are asked for."""
 
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -16,12 +17,16 @@ class LazyPrediction:
     """What ``infer`` gives for a dask array or data frame.
 
     Nothing is computed before ``compute()``, ``to_parquet()`` or the like is called on what these
-    give. Data frames keep the index and the divisions of X.
+    give, with the parameters that the classifier has now. Data frames keep the index and the
+    divisions of X.
     """
 
     classifier: Any
     X: Any
     options: dict[str, Any]
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "classifier", copy(self.classifier))
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -72,4 +77,5 @@ def predict_lazily(classifier: Any, method: str, X: Any, dtype: Any) -> Any:
             "was fitted on a vector."
         )
     columns = classifier.label_names_.tolist()
-    return map_partitions(classifier, partial(call_method, method=method), X, columns, dtype, {})
+    function = partial(call_method, method=method)
+    return map_partitions(copy(classifier), function, X, columns, dtype, {})
