@@ -730,8 +730,10 @@ def test_learning_fills_the_very_row(folder, tmp_path):
     done = credalchain("fit", "-", *given[2:], cwd=tmp_path, status=1)
     assert "not from stdin" in done.stderr
     (tmp_path / "parts").mkdir()
-    done = credalchain("fit", "parts", *given[2:], cwd=tmp_path, status=1)
-    assert "--answers is for data that is read whole" in done.stderr
+    for at in (0, 2):
+        table[at : at + 2].to_csv(tmp_path / "parts" / f"{at}.csv", index=False)
+    done = credalchain("fit", "parts", *given[2:], cwd=tmp_path)
+    assert "1 missing labels of rows in parts filled, 0 others replaced" in done.stderr
 
 
 # -- in a process of its own -----------------------------------------------------------------------
