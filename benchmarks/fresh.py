@@ -12,7 +12,7 @@ from splits import Split
 from timing import fastest
 
 from credalchain import CredalChainClassifier, NaiveCredal
-from credalchain.preprocessing import read_table
+from credalchain.preprocessing import validate_table
 
 _FIRST_CALLS = """
 import json, sys, time
@@ -69,5 +69,5 @@ def one_row(split: Split) -> dict[str, float]:
     row = split.test[:1]
     return {
         "call": fastest(lambda: chain.infer(row)),
-        "checks": fastest(lambda: read_table(chain, row, reset=False)),
+        "checks": fastest(lambda: validate_table(chain, row, reset=False)),
     }
