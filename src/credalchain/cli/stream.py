@@ -105,8 +105,8 @@ def table_files(source: str) -> list[Path]:
         inside = sorted({one.parent for one in files} - {path})
         if inside:
             raise ValueError(
-                f"{source} has tables in folders inside it ({inside[0].name}): name them, as in "
-                f"'{path}/*/*{files[-1].suffix}'."
+                f"{source} has tables in folders inside it ({inside[0].name}): say which, as in "
+                f"'{path}/*{files[-1].suffix}' or '{path}/*/*{files[-1].suffix}'."
             )
         if not files:
             raise ValueError(f"{source} has no .csv, .tsv or .parquet files.")
