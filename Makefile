@@ -11,6 +11,8 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 LOWEST := .venv-lowest/bin/python
+# One worker more than there are cores: many tests wait for processes that they have started.
+PYTEST = -m pytest -n $$($(PY) -c "import os; print((os.cpu_count() or 1) + 1)") --dist worksteal
 
 .PHONY: help demo check test docs static test-lowest release-check bench format clean
 
@@ -39,10 +41,10 @@ demo: .venv/.demo
 	@$(PY) -m credalchain.demo --out demo
 
 check: static
-	$(PY) -m pytest -n auto -m "not slow" --hypothesis-profile=quick tests src README.md
+	$(PY) $(PYTEST) -m "not slow" --hypothesis-profile=quick tests src README.md
 
 test: static
-	$(PY) -m pytest -n auto --dist worksteal --durations=15
+	$(PY) $(PYTEST) --durations=15
 
 # Names that are gone must leave no pages behind. Examples are run again only if they have changed.
 docs: .venv/.dev
@@ -58,7 +60,7 @@ static: .venv/.dev
 
 # What these old versions use of newer packages may be deprecated there: that is not ours to mend.
 test-lowest: .venv-lowest/.made
-	$(LOWEST) -m pytest -n auto -W ignore::DeprecationWarning
+	$(LOWEST) $(PYTEST) -W ignore::DeprecationWarning
 
 # RELEASE=--skip-lowest leaves out the longest step.
 release-check: .venv/.dev .venv/.release
