@@ -336,6 +336,7 @@ def test_names_in_tables_of_a_report(report):
     assert {from_spreadsheet(name) for name in methods} == set(NAMES)
 
 
+@pytest.mark.slow
 def test_figures_of_a_report_have_files_and_places_of_their_own(tmp_path):
     names = ["a/b", "a_b", "A_B", "a_b_2", "../../x", "ж" * 300, "ж" * 300 + "!"]
     plan = study("<script>", *names, levels=(0.0, 0.5))
@@ -350,6 +351,7 @@ def test_figures_of_a_report_have_files_and_places_of_their_own(tmp_path):
         assert shown in page.labels
 
 
+@pytest.mark.slow
 def test_pictures_of_one_title_are_all_there(tmp_path):
     plan = study(["a", "a: b"], "b: c", "c", levels=(0.0, 0.5))
     files = write_report(plan, finished(plan, tmp_path / "r"), tmp_path / "report")
@@ -380,6 +382,7 @@ def as_drawn(names, most):
     return {words if len(words) <= most else words[: most - 1] + "…" for words in shown}
 
 
+@pytest.mark.slow
 def test_names_in_pictures_of_predictions(fitted):
     chain, X, _ = fitted
     shown = X.iloc[: len(NAMES)].set_axis(NAMES, axis=0)
@@ -391,6 +394,7 @@ def test_names_in_pictures_of_predictions(fitted):
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_names_in_pictures_of_explanations(fitted):
     chain, X, _ = fitted
     for row in range(3):
@@ -408,6 +412,7 @@ def test_names_in_legends():
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_names_in_figures_of_a_report(report):
     plan = study(["../../x", "$x$ \x1b[31m"], *NAMES)
     summary = summarize(Store(report.parent).results(plan))

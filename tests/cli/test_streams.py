@@ -255,6 +255,7 @@ def test_files_are_read_in_the_order_of_their_numbers(tmp_path):
     assert names == ["part.1.csv", "part.2.csv", "part.10.csv"]
 
 
+@pytest.mark.slow
 def test_nothing_but_one_sentence_when_parquet_cannot_be_written(folder, songs):
     (folder / "mixed").mkdir()
     songs[:50].assign(id=1).to_csv(folder / "mixed" / "0.csv", index=False)

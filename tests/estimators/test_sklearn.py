@@ -219,6 +219,7 @@ def test_cross_val_partial_takes_missing_labels(data, missing):
     )
 
 
+@pytest.mark.slow
 def test_cross_val_partial_with_frames_sparse_and_workers(data):
     from scipy import sparse
 

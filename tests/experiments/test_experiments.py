@@ -693,6 +693,7 @@ def test_a_data_set_that_cannot_be_had_stops_only_its_own_tasks(tmp_path, monkey
     assert "1 tasks of this study have no result yet" in files[-1].read_text()
 
 
+@pytest.mark.slow
 def test_the_same_report_for_the_same_results(tmp_path):
     study = load_study(small(tmp_path))
     store, _ = run(study, tmp_path / "r")

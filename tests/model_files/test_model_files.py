@@ -543,6 +543,7 @@ def test_edited_contents_are_refused_or_harmless(name, signed, tmp_path):
     assert loaded / turns < 250 / 600
 
 
+@pytest.mark.slow
 def test_files_are_written_whole_or_not_at_all(tmp_path):
     """A full disk, made by a limit on the size of files: the old file stays, no litter."""
     save_model(MODELS["codes"](), tmp_path / "m")

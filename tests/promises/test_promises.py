@@ -740,6 +740,7 @@ def test_a_curve_is_drawn_with_its_promise():
     [CredalChainClassifier(random_state=0), JointDecision(CredalJointForest(random_state=0))],
     ids=["chain", "decision"],
 )
+@pytest.mark.slow
 def test_explanations_and_files_of_promised_answers(options, estimator, tmp_path):
     X, Y = real_data(200)
     promised = PromisedClassifier(estimator, random_state=0, **options).fit(X, Y)

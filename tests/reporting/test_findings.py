@@ -113,6 +113,7 @@ def test_no_difference_is_a_finding(tmp_path):
     assert "better" not in " ".join(lines)
 
 
+@pytest.mark.slow
 def test_chance_is_seldom_taken_for_a_difference(tmp_path):
     """Of 40 studies of equal methods, a test at 0.05 may err in few."""
     wrong = 0

@@ -135,6 +135,7 @@ def test_caution_parameters_have_their_names(plain):
 
 
 @pytest.mark.parametrize("name", ["reward", "s", "temperature", "method"])
+@pytest.mark.slow
 def test_one_caution_parameter_is_a_column(tmp_path, name):
     study = a_study(["x"], ["a", "b"], levels=(0.0, 0.5))
     about = {"caution_parameter": name, "larger_is_more_cautious": name != "reward"}
@@ -267,6 +268,7 @@ class = "sklearn.tree.DecisionTreeClassifier"
 """
 
 
+@pytest.mark.slow
 def test_a_study_for_real(tmp_path):
     """A file of one's own, a chain, a joint decision and a method without caution."""
     table = "tempo,year,rock,pop\n" + "".join(
