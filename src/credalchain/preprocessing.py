@@ -310,9 +310,9 @@ def cut_points(values: FloatArray, n_bins: int) -> FloatArray:
 
 
 def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
-    declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
-    if declared.ndim == 1:
-        return Categories(values_and_missing(declared, name)[0])
+    declared = declared_categories(column, name)
+    if declared is not None:
+        return Categories(declared)
     values = np.asarray(column)
     if values.dtype == bool:
         return Categories(np.array([0.0, 1.0]))
@@ -324,6 +324,12 @@ def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
             return Categories(np.array([0.0, 1.0]))
         return NumericBins(cut_points(np.where(missing, np.nan, keys), n_bins))
     return learn_categories(keys[~missing], name)
+
+
+def declared_categories(column: Any, name: str) -> NDArray[Any] | None:
+    """The categories of a categorical column, in their order; None if it is of another type."""
+    declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
+    return values_and_missing(declared, name)[0] if declared.ndim == 1 else None
 
 
 def learn_categories(texts: NDArray[Any], name: str) -> Categories:

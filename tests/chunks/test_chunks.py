@@ -356,6 +356,47 @@ def test_dask_names_the_partition_that_cannot_be_answered():
             answers.compute()
 
 
+def read(number):
+    """Half of a table; the third half is lost."""
+    if number == 2:
+        raise OSError("the disk is gone")
+    return frame(0, 40)[0][number * 20 : number * 20 + 20]
+
+
+def refuse(table, fails):
+    if fails:
+        raise KeyError("colour")
+    return table
+
+
+@pytest.mark.parametrize("slicing", [slice(None), slice(1, None), slice(2, 3)])
+def test_dask_names_the_partition_that_cannot_be_read_for_an_answer(slicing):
+    X, Y = frame(0, 40)
+    chain = CredalChainClassifier(random_state=0).fit(X, Y)
+    lazy = dd.from_map(read, range(3), meta=X[:0])
+    words = "partition 2 cannot be read: OSError: the disk is gone"
+    for answers in (chain.predict_partial(lazy), chain.infer(lazy).to_frame()):
+        with pytest.raises(ValueError, match=words):
+            answers.partitions[slicing].compute()
+        assert len(answers.partitions[1].compute()) == 20
+    parts = [lazy.partitions[at].map_partitions(refuse, at == 1, meta=X[:0]) for at in range(2)]
+    with pytest.raises(ValueError, match="partition 1 cannot be read: KeyError: 'colour'"):
+        chain.infer(dd.concat(parts)).labels.compute()
+    blocks = [_delayed(read)(number) for number in range(3)]
+    arrays = [da.from_delayed(block, (20, 5), object) for block in blocks]
+    with pytest.raises(ValueError, match=words):
+        chain.predict_partial(da.concatenate(arrays)).compute()
+
+
+def test_tasks_that_several_partitions_need():
+    """Such as those that move rows between them: nobody can say whose error theirs is."""
+    X, Y = frame(0, 40)
+    chain = CredalChainClassifier(random_state=0).fit(X, Y)
+    lazy = dd.from_pandas(X, npartitions=4).repartition(npartitions=3).shuffle("count")
+    table = chain.infer(lazy).to_frame().compute()
+    pd.testing.assert_frame_equal(table.sort_index(), chain.infer(X).to_frame())
+
+
 def test_other_sizes_of_a_sample_for_dask():
     X, Y = frame(0, 40)
     lazy = dd.from_pandas(X, npartitions=3), dd.from_pandas(Y, npartitions=3)

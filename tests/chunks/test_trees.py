@@ -116,6 +116,25 @@ def test_the_same_however_rows_are_cut(kind, seed, cuts):
     same(found, whole, X)
 
 
+@pytest.mark.parametrize("kind", ["joint", "chain"])
+@settings(max_examples=5, deadline=None)
+@given(seed=st.integers(0, 10**6), cuts=cuts, data=st.data())
+def test_categories_declared_in_another_order_in_each_chunk(kind, seed, cuts, data):
+    """As dictionaries of Parquet files are: they are sorted. An order that all declare is kept."""
+    X, Y = frame(seed)
+    grades = ["poor", "fair", "good"]
+    X["grade"] = pd.Categorical(np.random.default_rng(seed).choice(grades, N), categories=grades)
+    cities = ["Bern", "Oslo", "Rome", "Zürich"]
+    chunks = [
+        (x.astype({"city": pd.CategoricalDtype(data.draw(st.permutations(cities)))}), y)
+        for x, y in in_chunks(X, Y, cuts)
+    ]
+    orders = {tuple(x["city"].cat.categories) for x, _ in chunks if len(x)}
+    expected = orders.pop() if len(orders) == 1 else cities
+    whole = clone(CLASSIFIERS[kind]).fit(X.astype({"city": pd.CategoricalDtype(expected)}), Y)
+    same(clone(CLASSIFIERS[kind]).fit_chunks(chunks), whole, X)
+
+
 @pytest.mark.parametrize("kind", ["joint", "decision", "chain"])
 @pytest.mark.parametrize("size", [SIZE, N])
 def test_dask(kind, size, monkeypatch):

@@ -13,6 +13,7 @@ from credalchain.labels import MISSING
 from credalchain.persistence.checks import Description, ModelFileError, checked_int, checked_names
 from credalchain.preprocessing import (
     Categories,
+    declared_categories,
     learn_categories,
     named_columns,
     values_and_missing,
@@ -155,11 +156,14 @@ def _is_plain(X: Any) -> bool:
 
 def _words_of(name: str, column: Any) -> Categories | None:
     """The categories of a column of text; None for numbers."""
-    declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
-    keys, missing = values_and_missing(declared if declared.ndim == 1 else np.asarray(column), name)
+    declared = declared_categories(column, name)
+    if declared is not None:
+        is_text = len(declared) > 0 and declared.dtype.kind != "f"
+        return Categories(declared) if is_text else None
+    keys, missing = values_and_missing(np.asarray(column), name)
     if keys.dtype.kind == "f" or missing.all():
         return None
-    return Categories(keys) if declared.ndim == 1 else learn_categories(keys[~missing], name)
+    return learn_categories(keys[~missing], name)
 
 
 def side_by_side(X: Any, more: NDArray[np.float64]) -> Any:

@@ -16,6 +16,7 @@ from credalchain.preprocessing import (
     NumericBins,
     ZeroAndBins,
     cut_points,
+    declared_categories,
     named_columns,
     values_and_missing,
 )
@@ -45,7 +46,7 @@ class Column:
     kind : {"numbers", "booleans", "texts", "categories", "nothing"}
         "nothing": all values are missing.
     keys : ndarray
-        The categories, if there are any: sorted, or in the order that was declared.
+        The categories, if there are any: sorted, or in the order that all chunks declare.
     chunk : str
         Where that was seen first.
     was_object : bool
@@ -167,9 +168,9 @@ def _kind(chunk: str, name: str, column: Any) -> Column:
     values = np.asarray(column)
     if len(values) == 0:
         return Column("nothing", np.empty(0), chunk, values.dtype == object)
-    declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
-    if declared.ndim == 1:
-        return Column("categories", values_and_missing(declared, name)[0], chunk)
+    declared = declared_categories(column, name)
+    if declared is not None:
+        return Column("categories", declared, chunk)
     if values.dtype == bool:
         return Column("booleans", np.empty(0), chunk)
     if values.dtype.kind in "iuf":

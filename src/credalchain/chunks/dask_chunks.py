@@ -1,12 +1,13 @@
 """Dask collections: partitions to learn from, and lazy predictions."""
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from credalchain.chunks.partition_names import name_errors
 from credalchain.chunks.sampling import hash_limit
 from credalchain.chunks.sources import Chunks, IterableChunks, Total, Work, naming, unchanged
 from credalchain.preprocessing import is_dask
@@ -75,7 +76,7 @@ class DaskChunks:
         while len(sums) > 1:
             sums = [add(sums[at : at + _AT_ONCE], trim) for at in range(0, len(sums), _AT_ONCE)]
         (total,) = sums
-        found: Total = _computed(total, [*zip(self.X, self.Y, strict=True)])
+        found: Total = _computed(total)
         return found
 
     def hash_limit(self, size: int) -> Any:
@@ -105,17 +106,17 @@ def _like(X: Any, Y: Any) -> Any:
 
 
 def delayed_partitions(X: Any, name: str) -> list[Any]:
-    """One delayed table for each partition."""
+    """One delayed table for each partition; an error in reading it names the partition."""
     if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
         if X.ndim == 2 and X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
         if X.ndim not in (1, 2):
             raise ValueError(f"{name} must have two dimensions, got {X.ndim}.")
-        return list(X.to_delayed().ravel())
+        return name_errors(list(X.to_delayed().ravel()))
     if hasattr(X, "to_delayed"):
         # optimized as a whole, small files might come together in one of X and Y and not in the
         # other; simplified, only the columns that are needed are read
-        return list(X.simplify().to_delayed(optimize_graph=False))
+        return name_errors(X.simplify().to_delayed(optimize_graph=False))
     raise TypeError(
         f"{name} must be a dask array or data frame, got {type(X).__module__}.{type(X).__name__}."
     )
@@ -128,11 +129,11 @@ def partition_lengths(X: Any, partitions: list[Any]) -> list[int]:
     from dask.delayed import delayed
 
     count = delayed(_n_rows, pure=False)
-    return list(_computed(delayed([count(one) for one in partitions]), partitions))
+    return list(_computed(delayed([count(one) for one in partitions])))
 
 
-def _computed(total: Any, partitions: Sequence[Any]) -> Any:
-    """The value of something made of ``partitions``; one that cannot be read is named."""
+def _computed(total: Any) -> Any:
+    """The value, or an error that says what was lost."""
     try:
         with warnings.catch_warnings():  # what is shared is large, and there once
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
@@ -142,36 +143,15 @@ def _computed(total: Any, partitions: Sequence[Any]) -> Any:
             raise ConnectionError(
                 f"the scheduler was lost, or gave the work up: {error}"
             ) from error
-        if isinstance(error, (ValueError, TypeError)) and "partition " in str(error):
-            raise
-        if type(error).__name__ == "KilledWorker":  # reading once more would end more of them
+        if type(error).__name__ == "KilledWorker":
             raise ValueError(f"a partition ends the workers that read it: {error}") from error
-        number = _unreadable(partitions)
-        if number is None:
-            raise
-        raise ValueError(f"partition {number} cannot be read: {error}") from error
+        raise
 
 
 def _is_of_the_cluster(error: Exception) -> bool:
     """Whether it was not the work that failed."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"CancelledError", "FutureCancelledError", "CommClosedError"})
-
-
-def _unreadable(partitions: Sequence[Any]) -> int | None:
-    """The first partition that fails by itself."""
-    from dask.delayed import delayed
-
-    for number, partition in enumerate(partitions):
-        try:
-            delayed(_nothing, pure=False)(partition).compute()
-        except Exception:
-            return number
-    return None
-
-
-def _nothing(partition: Any) -> None:
-    """Does nothing; computing it shows whether the partition can be read."""
 
 
 def _n_rows(X: Any) -> int:
@@ -193,16 +173,21 @@ def map_partitions(
     """
     from dask.delayed import delayed
 
-    model = delayed(classifier, traverse=False)
+    model, partitions = delayed(classifier, traverse=False), delayed_partitions(X, "X")
     if not hasattr(X, "chunks"):
         import pandas as pd
 
         index = X._meta.index[:0]
         meta = pd.DataFrame(np.empty((0, len(columns)), dtype), columns=columns, index=index)
-        return X.map_partitions(_frame_of, model, function, columns, dtype, options, meta=meta)
+        one = delayed(_frame_of, pure=False)
+        tables = [
+            one(partition, model, function, columns, dtype, options, number)
+            for number, partition in enumerate(partitions)
+        ]
+        return _frame_like(X, tables, meta)
     import dask.array as da
 
-    partitions, one = delayed_partitions(X, "X"), delayed(_array_of, pure=False)
+    one = delayed(_array_of, pure=False)
     blocks = [
         da.from_delayed(  # type: ignore[no-untyped-call]
             one(partition, model, function, dtype, len(columns), options, number),
@@ -224,25 +209,38 @@ def map_frame_partitions(
     """``function(classifier, X, options)``, a data frame like ``meta``, of every partition."""
     from dask.delayed import delayed
 
-    model = delayed(classifier, traverse=False)
+    model, one = delayed(classifier, traverse=False), delayed(_table_of, pure=False)
     nothing = meta.iloc[:0].set_axis(X._meta.index[:0])
-    return X.map_partitions(_table_of, model, function, options, nothing, meta=nothing)
+    tables = [
+        one(partition, model, function, options, nothing, number)
+        for number, partition in enumerate(delayed_partitions(X, "X"))
+    ]
+    return _frame_like(X, tables, nothing)
+
+
+def _frame_like(X: Any, tables: list[Any], meta: Any) -> Any:
+    """A data frame with the index and divisions of X."""
+    import dask.dataframe as dd
+
+    return dd.from_delayed(tables, meta=meta, divisions=X.divisions, verify_meta=False)
 
 
 def _table_of(
-    X: Any, classifier: Any, function: Any, options: Any, nothing: Any, partition_info: Any = None
+    X: Any, classifier: Any, function: Any, options: Any, nothing: Any, number: int
 ) -> Any:
     if len(X) == 0:
         return nothing.set_axis(X.index)
-    return _asked(function, classifier, X, options, _number(partition_info))
+    with naming(f"partition {number}"):
+        return function(classifier, X, options)
 
 
 def _array_of(
-    X: Any, classifier: Any, function: Any, dtype: Any, m: int, options: Any, number: Any = None
+    X: Any, classifier: Any, function: Any, dtype: Any, m: int, options: Any, number: int
 ) -> Any:
     if X.shape[0] == 0:
         return np.empty((0, m), dtype=dtype)
-    found = _asked(function, classifier, X, options, number)
+    with naming(f"partition {number}"):
+        found = function(classifier, X, options)
     return np.asarray(found, dtype=dtype).reshape(X.shape[0], m)
 
 
@@ -253,22 +251,9 @@ def _frame_of(
     columns: list[str],
     dtype: Any,
     options: Any,
-    partition_info: Any = None,
+    number: int,
 ) -> Any:
     import pandas as pd
 
-    number = _number(partition_info)
     found = _array_of(X, classifier, function, dtype, len(columns), options, number)
     return pd.DataFrame(found, columns=columns, index=X.index)
-
-
-def _number(partition_info: Any) -> Any:
-    return None if not partition_info else partition_info.get("number")
-
-
-def _asked(function: Any, classifier: Any, X: Any, options: Any, number: Any) -> Any:
-    """What the classifier says; an error names the partition, where its number is known."""
-    if number is None:
-        return function(classifier, X, options)
-    with naming(f"partition {number}"):
-        return function(classifier, X, options)
