@@ -6,6 +6,7 @@ star. Everything fast is compared with this.
 
 from dataclasses import dataclass, field
 from fractions import Fraction
+from functools import wraps
 from itertools import product
 
 STAR = "*"
@@ -26,6 +27,7 @@ class Problem:
     strategy: str = "branching"
     thresholds: list = field(default_factory=list)
     chained: bool = True
+    found: dict = field(default_factory=dict, repr=False)  # by `once`
 
     @property
     def m(self):
@@ -33,6 +35,19 @@ class Problem:
 
     def observed(self, j):
         return any(row[j] is not None for row in self.Y)
+
+
+def once(function):
+    """Worked out once for each problem, which never changes, and the same arguments."""
+
+    @wraps(function)
+    def looked_up(problem, *arguments):
+        key = function.__name__, *arguments
+        if key not in problem.found:
+            problem.found[key] = function(problem, *arguments)
+        return problem.found[key]
+
+    return looked_up
 
 
 def idm(problem, n, total, denominator, k):
@@ -45,12 +60,14 @@ def idm(problem, n, total, denominator, k):
     return (1 - e) * lower + e / k, (1 - e) * upper + e / k
 
 
+@once
 def feature_bounds(problem, i, v, j, a):
     rows = [x[i] for x, y in zip(problem.X, problem.Y, strict=True) if y[j] == a]
     seen = [code for code in rows if code is not None]
     return idm(problem, seen.count(v), len(seen), len(seen), problem.K[i])
 
 
+@once
 def label_bounds(problem, k, b, j, a):
     rows = [y[k] for y in problem.Y if y[j] == a]
     seen = [value for value in rows if value is not None]
@@ -58,6 +75,7 @@ def label_bounds(problem, k, b, j, a):
     return idm(problem, seen.count(b), len(seen), denominator, 2)
 
 
+@once
 def prior_bounds(problem, j):
     """Odds factors: class 1 at least, class 0 at most, class 1 at most, class 0 at least."""
     n1 = sum(y[j] == 1 for y in problem.Y)

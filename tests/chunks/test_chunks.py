@@ -23,6 +23,7 @@ from credalchain import (
 from credalchain.chunks.columns import learn_bins, summarize
 from credalchain.chunks.sampling import MAX_HASH, hash_limit, row_hashes
 from problems import sampled_rows
+from profiles import examples
 
 dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
 da = pytest.importorskip("dask.array")
@@ -87,6 +88,7 @@ def test_chunks_of_sparse_rows(seed, cuts):
     same(found, chain.fit(X, Y), X)
 
 
+@examples(40)
 @given(seed=st.integers(0, 10**6), cuts=st.lists(st.integers(1, 39), max_size=5, unique=True))
 def test_dask_frames(seed, cuts):
     """Unsorted and repeated index, categories only in the last partition."""
@@ -104,6 +106,7 @@ def test_dask_frames(seed, cuts):
     pd.testing.assert_frame_equal(table, whole.infer(X).to_frame(intervals=True))
 
 
+@examples(40)
 @given(seed=st.integers(0, 10**6), rows=st.integers(1, 40), columns=st.integers(1, 3))
 def test_dask_arrays(seed, rows, columns):
     rng = np.random.default_rng(seed)
