@@ -76,6 +76,7 @@ Modules
     chunks: data that does not fit into memory, or on a cluster
     experiments: studies, run from a file
     tree: imprecise probability trees, exact and small
+    exceptions: DataWarning, about data from which less can be learned
     typing: names for what functions take: MatrixLike, LabelsLike and others
     explanation, labels, model_files, model_selection, preprocessing, promises, questions,
     report, strategies: where names above come from, and some more of their kind
@@ -193,6 +194,7 @@ _MODULE_OF = {
 _MODULES = (
     "chunks",
     "datasets",
+    "exceptions",
     "experiments",
     "explanation",
     "labels",

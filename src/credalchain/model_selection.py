@@ -12,6 +12,7 @@ from sklearn.utils import indexable
 
 from credalchain.bases.protocol import Labels
 from credalchain.estimators.folds import fitted_folds
+from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import MISSING, as_labels
 from credalchain.metrics import MEASURES, Measure, tally
 from credalchain.typing import LabelsLike, MatrixLike, VectorLike
@@ -161,7 +162,8 @@ def _as_indices(rows: Any) -> Any:
 
 def _fit_and_predict(estimator: Any, X: Any, targets: Any, split: tuple[Rows, Rows]) -> Labels:
     (fold,) = fitted_folds([estimator], X, targets, [split])
-    return partial_labels(fold.estimator, fold.X)
+    with data_warnings_ignored():
+        return partial_labels(fold.estimator, fold.X)
 
 
 def training_targets(labels: Labels) -> Any:

@@ -10,7 +10,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from credalchain.exceptions import DataWarning
 from credalchain.labels import is_missing
+from credalchain.text import visible
 from credalchain.typing import LabelsLike, MatrixLike
 from credalchain.validation import check_whole
 
@@ -356,12 +358,29 @@ def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:
         if len(binning.keys) and not missing.all() and keys.dtype.kind != binning.keys.dtype.kind:
             was, now = ("numbers", "strings")[:: 1 if binning.keys.dtype.kind == "f" else -1]
             raise ValueError(f"column {name!r} of X held {was} in fit and holds {now} now.")
-        return binning.encode(keys, missing)
+        return encode_categories(name, binning, keys, missing)
     if keys.dtype.kind != "f":
         if not missing.all():
             raise ValueError(f"column {name!r} of X held numbers in fit and holds strings now.")
         keys = np.full(len(keys), np.nan)
     return binning.encode(np.where(missing, np.nan, keys))
+
+
+def encode_categories(
+    name: str, categories: Categories, keys: NDArray[Any], missing: NDArray[np.bool_]
+) -> IntArray:
+    """Codes of a column of categories, with a warning of values that were never seen."""
+    codes = categories.encode(keys, missing)
+    unseen = codes == categories.n_categories
+    if unseen.any():
+        warnings.warn(
+            f"column {visible(name)!r} of X holds values that were never seen in fit, such as "
+            f"{visible(str(keys[unseen][0]))!r}: the model knows nothing about them, and may leave "
+            "more open.",
+            DataWarning,
+            stacklevel=2,
+        )
+    return codes
 
 
 def values_and_missing(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:

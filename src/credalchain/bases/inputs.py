@@ -14,6 +14,7 @@ from credalchain.persistence.checks import Description, ModelFileError, checked_
 from credalchain.preprocessing import (
     Categories,
     declared_categories,
+    encode_categories,
     learn_categories,
     named_columns,
     values_and_missing,
@@ -131,7 +132,7 @@ class TableEncoder:
         if i not in self.words:
             return [np.where(missing, np.nan, keys if keys.dtype.kind == "f" else 0.0)]
         categories = self.words[i]
-        codes = categories.encode(keys.astype(str), missing)
+        codes = encode_categories(name, categories, keys.astype(str), missing)
         if self.one_hot:
             return [(codes == v).astype(np.float64) for v in range(categories.n_categories)]
         seen = (codes >= 0) & (codes < categories.n_categories)

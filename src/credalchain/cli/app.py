@@ -11,6 +11,7 @@ import typer.core
 
 from credalchain._version import __version__
 from credalchain.cli import console
+from credalchain.exceptions import DataWarning
 from credalchain.progress import show_progress
 from credalchain.text import visible
 
@@ -129,6 +130,7 @@ def common(
 def run() -> None:
     """Run the application; errors of the user's making become one sentence, not a traceback."""
     warnings.showwarning = _as_note
+    warnings.simplefilter("ignore", DataWarning)  # commands count rows, and say it once
     try:
         app()
         sys.stdout.flush()  # a full disk behind a pipe shows only now

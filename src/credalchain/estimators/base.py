@@ -25,6 +25,7 @@ from credalchain.chunks.trees import SAMPLE_SIZE, TrainingSample, sample_chunks
 from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
+from credalchain.exceptions import DataWarning
 from credalchain.labels import MISSING
 from credalchain.metrics import utility_65
 from credalchain.preprocessing import is_dask, validate_table
@@ -88,8 +89,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         """
         if is_dask(X):
             return self._fit_from(DaskChunks(X, Y))
-        self._fit_in_memory(X, Y)
+        labels = self._fit_in_memory(X, Y)
         self._warn_of_never_observed()
+        self._warn_of_constant_labels(labels)
         return self
 
     def fit_chunks(self, chunks: ChunksLike, *, sample_size: int | None = None) -> Self:
@@ -172,9 +174,27 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
                 stacklevel=3,
             )
 
+    def _warn_of_constant_labels(self, labels: Labels) -> None:
+        """Not of a vector with a single class, about which scikit-learn says nothing either."""
+        if self.targets_.is_vector:
+            return
+        any_yes, any_no = (labels == 1).any(axis=0), (labels == 0).any(axis=0)
+        constant = np.flatnonzero(any_yes ^ any_no)
+        if len(constant):
+            words = [
+                f"{visible(self.label_names_[j])} (always {int(any_yes[j])})" for j in constant
+            ]
+            warnings.warn(
+                "labels that are the same in all training rows, of which the other answer cannot "
+                f"be learned: {', '.join(words)}",
+                DataWarning,
+                stacklevel=3,
+            )
+
     def _fit_in_memory(
         self, X: Any, Y: Any, *, classes: Any = None, sample_weight: Any = None
-    ) -> None:
+    ) -> Labels:
+        """Fit, and the labels that were learned from."""
         if is_dask(Y) and not is_dask(X):
             raise TypeError("Y is a dask collection and X is not: give both, or Y.compute().")
         X = validate_table(self, X, reset=True)
@@ -190,6 +210,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             X, labels = repeat_rows(X, labels, sample_weight)
         with show_progress(self.verbose):
             self.model_ = self._learn(X, labels)
+        return labels
 
     @abstractmethod
     def _learn(self, X: Any, labels: Labels) -> Any:

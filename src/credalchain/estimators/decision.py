@@ -22,6 +22,7 @@ from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.sampling import sample_labels
 from credalchain.estimators.targets import Targets
 from credalchain.estimators.temperature import fit_exponent, scale_log_odds
+from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.metrics import utility_65
 from credalchain.odds import log_odds, probabilities
@@ -205,7 +206,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         targets = np.where(missing, np.nan, labels) if missing.any() else labels
         p, usable = np.empty(labels.shape), labels.copy()
         folds = KFold(min(n, n_folds), shuffle=True, random_state=0)
-        with warnings.catch_warnings():  # of labels that no row of a fold has
+        with data_warnings_ignored():
             warnings.filterwarnings("ignore", "never observed", UserWarning)
             splits = folds.split(targets)
             for test, new, fitted in fitted_folds(repeat(self._unfitted()), X, targets, splits):

@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing as take_rows
 
 from credalchain.bases.protocol import Rows
+from credalchain.exceptions import data_warnings_ignored
 from credalchain.progress import track
 
 
@@ -24,5 +25,6 @@ def fitted_folds(
     """Cross-validation, fold by fold: a clone of the next estimator for each (train, test)."""
     pairs = list(zip(splits, estimators, strict=False))
     for (train, test), estimator in track(pairs, "folds", len(pairs)):
-        fitted = clone(estimator).fit(take_rows(X, train), take_rows(Y, train))
+        with data_warnings_ignored():
+            fitted = clone(estimator).fit(take_rows(X, train), take_rows(Y, train))
         yield FittedFold(test, take_rows(X, test), fitted)

@@ -11,6 +11,7 @@ from credalchain.bases.protocol import Labels
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.estimators.sampling import sample_labels
+from credalchain.exceptions import data_warnings_ignored
 from credalchain.validation import check_whole
 
 
@@ -62,9 +63,10 @@ class SampledChains(BaseEstimator):
         seed = rng.randint(2**31 - 1)
         labels = vectors[vector_of]
         held_out = np.zeros((len(X), len(vectors)))
-        for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(X):
-            fold = self._fit(X[train], labels[train], vectors, seed)
-            held_out[test] = fold.probabilities(X[test])
+        with data_warnings_ignored():
+            for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(X):
+                fold = self._fit(X[train], labels[train], vectors, seed)
+                held_out[test] = fold.probabilities(X[test])
         every = np.arange(len(vectors))
         return self._fit(X, labels, vectors, seed), on_vectors(held_out, every, len(vectors))
 

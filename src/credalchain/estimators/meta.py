@@ -51,8 +51,9 @@ class CredalMetaClassifier(CredalClassifier):
             self._check_weights_allowed(X)
         if is_dask(X):
             return self._fit_from(DaskChunks(X, Y))
-        self._fit_in_memory(X, Y, sample_weight=sample_weight)
+        labels = self._fit_in_memory(X, Y, sample_weight=sample_weight)
         self._warn_of_never_observed()
+        self._warn_of_constant_labels(labels)
         return self
 
     def _check_weights_allowed(self, X: Any) -> None:

@@ -9,6 +9,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.joint.model import JointModel
+from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN
 from credalchain.model_selection import unwrap
 from credalchain.promises.reading import PILOT, check_rows
@@ -195,7 +196,8 @@ def loss_sums_along(
     at_once = max(1, _MOST_CELLS // (n_values * m))
     for first in range(0, len(chosen), at_once):
         rows = chosen[first : first + at_once]
-        path = answers_along(held.estimator, take_rows(held.X, rows), held.values)
+        with data_warnings_ignored():
+            path = answers_along(held.estimator, take_rows(held.X, rows), held.values)
         for at, promise in enumerate(promises):
             found[at] += sum_losses(promise, held.truth[rows], path, nested)
         answered += (path != ABSTAIN).sum(axis=1)

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing as take_rows
 
+from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN, as_indexable_labels
 from credalchain.metrics import completeness_curve, selective_error
 from credalchain.model_selection import unwrap
@@ -124,12 +125,13 @@ def choose_caution(
         raise ValueError(f"X must have at least {LEAST_ROWS} rows to hold some out, got {n}.")
     n_held_out = min(n // 4, _MOST_HELD_OUT)
     train, test = train_test_split(np.arange(n), test_size=n_held_out, random_state=random_state)
-    fitted = clone(estimator).fit(
-        take_rows(table, np.sort(train)), take_rows(labels, np.sort(train))
-    )
-    final, _ = unwrap(fitted)
-    truth, values = final.read_labels(take_rows(labels, test)), caution_values(fitted, None)
-    path = answers_along(fitted, take_rows(table, test), values)
+    with data_warnings_ignored():
+        fitted = clone(estimator).fit(
+            take_rows(table, np.sort(train)), take_rows(labels, np.sort(train))
+        )
+        final, _ = unwrap(fitted)
+        truth, values = final.read_labels(take_rows(labels, test)), caution_values(fitted, None)
+        path = answers_along(fitted, take_rows(table, test), values)
     _, right = completeness_curve(truth, path)
     learned = _both_answers_seen(final.read_labels(take_rows(labels, train)))
     answered = (path[:, :, learned] != ABSTAIN).mean(axis=(1, 2))
