@@ -4,7 +4,6 @@ import argparse
 import shlex
 import sys
 import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,7 +15,6 @@ from credalchain.datasets import EmbeddedData, load_embedded_yeast
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.folds import fitted_folds
-from credalchain.estimators.prediction import CredalPrediction
 from credalchain.metrics import completeness, completeness_curve, incorrectness, set_accuracy
 from credalchain.model_files import save_model
 from credalchain.plotting import CompletenessCurveDisplay, plot_predictions
@@ -27,35 +25,29 @@ from credalchain.text import visible
 S_VALUES = (0, 0.5, 1.5, 2.5, 3.5, 4.5, 5.5)
 STRATEGIES = ("branching", "marginalization")
 N_FOLDS = 10
-SHOWN_ROWS = 8
-SHOWN_S = 1.5
 N_TRAINING = 2000
+SHOWN_ROWS = slice(N_TRAINING, 2400, 50)
 SHOWN_COMPLETENESS = (1.0, 0.9, 0.8, 0.6)
 RECOMMENDED, CHAIN = "JointDecision(), recommended", "CredalChainClassifier(), the paper's"
 
 
 class CrossValidation(NamedTuple):
-    """Out-of-fold labels (strategy, s, row, label), and bounds of some rows."""
+    """Out-of-fold labels (strategy, s, row, label), and the rows of each fold."""
 
     paths: NDArray[np.int8]
     folds: list[NDArray[np.int64]]
-    shown: CredalPrediction
 
 
 def cross_validate(data: EmbeddedData) -> CrossValidation:
     """Every row predicted by a chain that has not seen it, for all s and both strategies."""
     paths = np.empty((len(STRATEGIES), len(S_VALUES), *data.Y.shape), dtype=np.int8)
-    folds, shown = [], None
+    folds = []
     splits = KFold(N_FOLDS, shuffle=True, random_state=0).split(data.X)
     chains = (CredalChainClassifier(random_state=fold) for fold in range(N_FOLDS))
     for rows, X, chain in fitted_folds(chains, data.X, data.Y, splits):
         paths[:, :, rows] = chain.predict_path(X, S_VALUES, strategy=STRATEGIES)
-        if shown is None:
-            shown = chain.infer(X[:SHOWN_ROWS], s=SHOWN_S)
         folds.append(rows)
-    assert shown is not None
-    named = replace(shown, label_names=tuple(data.label_names))
-    return CrossValidation(paths, folds, named)
+    return CrossValidation(paths, folds)
 
 
 def measures(result: CrossValidation, Y: Any) -> list[tuple[str, float, float, float, float]]:
@@ -104,7 +96,9 @@ def accuracy_at(curve: tuple[NDArray[np.float64], NDArray[np.float64]], answered
     return float(curve[1][np.argmin(np.abs(curve[0] - answered))])
 
 
-def draw(result: CrossValidation, comparison: Comparison, Y: Any, folder: Path) -> list[Path]:
+def draw(
+    result: CrossValidation, comparison: Comparison, X: Any, Y: Any, folder: Path
+) -> list[Path]:
     """The figures, as PNG and SVG."""
     import matplotlib
 
@@ -129,11 +123,9 @@ def draw(result: CrossValidation, comparison: Comparison, Y: Any, folder: Path) 
         )
     ax.set_title(f"yeast, {N_FOLDS}-fold cross-validation: one point for each s")
     ax.grid(alpha=0.25)
-    picture: Any = plot_predictions(result.shown, Y_true=Y[result.folds[0][:SHOWN_ROWS]])
-    picture.set_title(
-        f"yes, no or * (left open), bars from lower to upper probability; s = {SHOWN_S}; x = wrong",
-        pad=10,
-    )
+    shown = comparison.recommended.infer(X[SHOWN_ROWS])
+    picture: Any = plot_predictions(shown, Y_true=Y[SHOWN_ROWS])
+    picture.set_title("yes, no or * (left open), and the probability of yes; x = wrong", pad=10)
     files = []
     for name, fig in (
         ("recommended_and_chain", models),
@@ -163,7 +155,7 @@ def run(folder: Path, console: Any) -> None:
     start = time.perf_counter()
     result = cross_validate(data)
     _print_chain(result, data.Y, time.perf_counter() - start, console)
-    files = draw(result, comparison, data.Y, folder)
+    files = draw(result, comparison, X, data.Y, folder)
     files += [folder / "yeast.model", folder / "yeast-new.csv"]
     save_model(comparison.recommended, files[-2])
     X[N_TRAINING:].to_csv(files[-1], index=False)
