@@ -123,6 +123,12 @@ MISTAKES = {
     "huge": ("s = [0.0, 2.0]", f"s = [{10**400}]", r"line 18: "),
     "params": ("s = [0.0, 2.0]", "params = {d = 2020-01-01}", r"line 18: .*params must be"),
     "table": ("[[method]]", "method = [1]\n[x]", r"no key 'x'|at least one table"),
+    "reward": ("s = [0.0, 2.0]", "reward = [0.5]", r"line 18: .*parameter of this method is s"),
+    "s and reward": (
+        'name = "chain"',
+        'kind = "estimator"\nclass = "credalchain.JointDecision"\nreward = [0.5]',
+        r"\[method\] s and reward are the same",
+    ),
     "empty": ("s = [0.0, 2.0]", "s = []", r"line 18: .*one or more numbers"),
 }
 
@@ -133,6 +139,16 @@ def test_mistakes_are_named_with_their_place(old, new, message, tmp_path):
     path.write_text(path.read_text().replace(old, new))
     with pytest.raises(StudyError, match=message):
         load_study(path)
+
+
+def test_values_of_caution_have_the_name_that_the_class_gives_them(tmp_path):
+    method = TOP.format(path="credalchain.JointDecision", params="")
+    by_name, by_s = (
+        load_study(small(tmp_path, extra=f"{method}{name} = [0.5, 1.0]\n"))
+        for name in ("reward", "s")
+    )
+    assert by_name == by_s
+    assert by_name.methods[-1].s == (0.5, 1.0)
 
 
 def test_the_second_method_is_found_on_its_own_line(tmp_path):

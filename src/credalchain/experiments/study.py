@@ -48,7 +48,10 @@ SETTINGS = {
 
 @dataclass(frozen=True)
 class Method:
-    """A classifier with the grid of its parameters that are read when predicting."""
+    """A classifier with the grid of its parameters that are read when predicting.
+
+    ``s`` are the values of its caution parameter, also if that is called otherwise.
+    """
 
     name: str
     kind: str = "chain"
@@ -191,7 +194,7 @@ class _Reader:
         return methods
 
     def _method(self, table: dict[str, Any], turn: int) -> Method:
-        known = ("name", "kind", "strategies", "s", "order", "n_bins", "class", "params")
+        known = ("name", "kind", "strategies", "s", "reward", "order", "n_bins", "class", "params")
         self._only(table, known, "method", turn)
         kind = self._choice(table, "kind", KINDS, "method", "chain", turn)
         class_path = self._typed(table, "class", str, "method", "", turn)
@@ -216,6 +219,7 @@ class _Reader:
                 "pickles run code when they are read",
                 turn,
             )
+        caution = self._caution_key(table, class_path, turn)
         return Method(
             name=self._typed(table, "name", str, "method", kind, turn),
             kind=kind,
@@ -223,8 +227,8 @@ class _Reader:
                 table, "strategies", STRATEGIES, "method", ("branching",), turn
             ),
             s=()  # an estimator's parameters hold its value
-            if kind == "estimator" and "s" not in table
-            else self._numbers(table, "s", "method", (2.0,), _is_s, "0 or positive", turn),
+            if kind == "estimator" and caution not in table
+            else self._numbers(table, caution, "method", (2.0,), _is_s, "0 or positive", turn),
             order=self._choice(
                 table, "order", ("random", "given", "dynamic"), "method", "random", turn
             ),
@@ -232,6 +236,19 @@ class _Reader:
             class_path=class_path,
             params=params,
         )
+
+    def _caution_key(self, table: Mapping[str, Any], class_path: str, turn: int) -> str:
+        """Values of caution may be called by the name that they have in the class."""
+        if "reward" not in table:
+            return "s"
+        found = estimator_class(class_path, self._allow) if class_path else None
+        if getattr(found, "caution_parameter", "s") != "reward":
+            self._fail(
+                "method", "reward", "reward: the caution parameter of this method is s", turn
+            )
+        if "s" in table:
+            self._fail("method", "s", "s and reward are the same for this method: give one", turn)
+        return "reward"
 
     def _check_class(self, path: Any, key: str, turn: int) -> None:
         try:
