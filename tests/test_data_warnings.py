@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor
+from sklearn.pipeline import make_pipeline
 
 from credalchain import (
     CredalChainClassifier,
@@ -37,7 +38,7 @@ def data():
 def test_labels_that_are_the_same_in_all_rows_are_named(classifier, data):
     X, Y = data[0][["x"]], data[1]
     constant = Y.assign(yes=1, no=[np.nan, *[0] * (N - 1)])
-    with pytest.warns(DataWarning, match=r"be learned: yes \(always 1\), no \(always 0\)$"):
+    with pytest.warns(DataWarning, match=r"leave them out: yes \(always 1\), no \(always 0\)$"):
         clone(classifier).fit(X, constant)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)
@@ -57,7 +58,14 @@ def test_values_that_were_never_seen_are_told_with_their_column(base, data):
         chain.infer(X.assign(city=["Oslo", None, "Wien", "Oslo"] * (N // 4)))
 
 
-@pytest.mark.filterwarnings("ignore:column 'city' of X. more than half")
+def test_the_line_that_is_shown_is_the_users(data):
+    X, Y = data[0].assign(city="Oslo"), data[1]
+    model = make_pipeline(DECISION).fit(X, Y)
+    with pytest.warns(DataWarning) as told:
+        model.predict(X.assign(city="Wien"))
+    assert {warning.filename for warning in told} == {__file__}
+
+
 def test_rows_that_are_held_out_are_not_warned_of(data):
     """By us, in folds that users do not see."""
     X, Y = data

@@ -5,8 +5,9 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 
-from credalchain import CredalChainClassifier, PromisedClassifier, as_labels
+from credalchain import CredalChainClassifier, PromisedClassifier, as_labels, choose_caution
 
 EXPECTED = [[1, 0], [-1, 1], [0, -1]]
 FLOATS = [[1, 0], [np.nan, 1], [0, np.nan]]
@@ -115,10 +116,31 @@ def test_rows_of_label_names():
         chain.score(X[:2], [["rock"], ["punk"]])
 
 
+def test_lists_of_label_names_in_promises_and_in_the_choice_of_caution():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    Y = [[name for name, x in zip(("pop", "rock"), row, strict=True) if x > 0] for row in X]
+    frame = pd.DataFrame({name: [int(name in row) for row in Y] for name in ("pop", "rock")})
+    chain = CredalChainClassifier(order="given")
+    promised = PromisedClassifier(chain, {"row_error": 0.2}, random_state=0)
+    found, expected = (clone(promised).fit(X, given) for given in (Y, frame))
+    assert found.label_names_.tolist() == ["pop", "rock"]
+    assert str(found.report_) == str(expected.report_)
+    only_rock = [["rock"]] * len(X)
+    table = frame.assign(pop=0, rock=1)
+    assert str(found.check(X, only_rock)) == str(expected.check(X, table))
+    with pytest.raises(ValueError, match="names a label 'jazz' in row 0 that was not there"):
+        found.check(X[:1], [["jazz"]])
+    chosen = [choose_caution(chain, X, given, random_state=0) for given in (Y, frame)]
+    assert chosen[0] == chosen[1]
+
+
+def test_a_row_of_which_nobody_knows_the_labels():
+    with pytest.raises(ValueError, match=r"got None in row 1. A row without labels is \[\]"):
+        CredalChainClassifier().fit([[0], [1], [2]], [["rock"], None, ["pop"]])
+
+
 def test_label_names_where_a_matrix_is_needed():
     X = np.arange(40.0)[:, None]
-    with pytest.raises(ValueError, match="lists of label names; scikit-learn's Multi"):
-        PromisedClassifier(promise={"row_error": 0.5}).fit(X, [["rock"], ["pop"]] * 20)
     with pytest.raises(ValueError, match="equally many labels in every row. Names of labels are"):
         as_labels(SETS)
     for cells in ([["0", "1"], ["1", "1"]], [["rock", 1], ["pop", 0]], [["yes"], ["No"]]):

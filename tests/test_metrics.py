@@ -181,9 +181,9 @@ def test_report():
         "answered": 3,
         "abstained": 1,
         "precision": 0.5,
-        "recall": 1.0,
+        "selective_recall": 1.0,
     }
-    assert report["pop"]["recall"] == 0
+    assert report["pop"]["selective_recall"] == 0
     assert report["all labels"]["answered"] == 7
     text = partial_report(frame, GUESS)
     assert "rock" in text

@@ -1,16 +1,28 @@
 """Warnings of this package."""
 
+import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+_OUR_OWN = ("credalchain", "sklearn", "joblib", "contextlib")
 
 
 class DataWarning(UserWarning):
     """Something about the data because of which less can be learned or answered.
 
-    Such as a label that is the same in all training rows, or a category in new rows that was
-    never seen in training. To silence them: ``warnings.simplefilter("ignore", DataWarning)``.
+    Such as a label that is the same in all training rows or missing in all of them, a column of
+    names, or a category in new rows that was never seen in training. To silence them:
+    ``warnings.simplefilter("ignore", DataWarning)``.
     """
+
+
+def warn_of_data(message: str) -> None:
+    """A warning that shows the line of the user's own code."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _OUR_OWN:
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, DataWarning, stacklevel=level)
 
 
 @contextmanager

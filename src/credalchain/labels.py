@@ -84,12 +84,21 @@ def are_label_sets(Y: Any) -> bool:
     if isinstance(Y, np.ndarray) and (Y.dtype != object or Y.ndim != 1):
         return False
     rows = list(Y) if hasattr(Y, "__iter__") else []
-    if not all(isinstance(row, (list, tuple, set, frozenset)) for row in rows):
-        return False
-    names = [name for row in rows for name in row]
+    sets = [row for row in rows if isinstance(row, (list, tuple, set, frozenset))]
+    names = [name for row in sets for name in row]
     if not all(isinstance(name, str) for name in names):
         return False
-    return any(name.strip().lower() not in LABEL_WORDS for name in names)
+    if not any(name.strip().lower() not in LABEL_WORDS for name in names):
+        return False
+    if len(sets) < len(rows):
+        kinds = (list, tuple, set, frozenset)
+        strange = next(i for i, row in enumerate(rows) if not isinstance(row, kinds))
+        raise ValueError(
+            f"Y must hold a list of label names in every row, got {rows[strange]!r} in row "
+            f"{strange}. A row without labels is []; labels that are not known are NaN in a data "
+            "frame with a column for each label."
+        )
+    return True
 
 
 def labels_of_sets(Y: Any, names: Sequence[str]) -> NDArray[np.int8]:
@@ -107,13 +116,21 @@ def labels_of_sets(Y: Any, names: Sequence[str]) -> NDArray[np.int8]:
     return labels
 
 
-def as_indexable_labels(Y: Any) -> Any:
-    """Labels out of which rows can be taken, all with the same columns."""
+def as_indexable_labels(Y: Any, names: Sequence[str] | None = None) -> Any:
+    """Labels out of which rows can be taken, all with the same columns.
+
+    ``names`` of the labels are those that occur, unless they are known.
+    """
     if are_label_sets(Y):
-        raise ValueError(
-            "Y must be a matrix of 0 and 1 here, where rows are kept apart for testing, got "
-            "lists of label names; scikit-learn's MultiLabelBinarizer makes one of them."
-        )
+        try:
+            import pandas as pd
+        except ImportError as error:
+            raise ImportError(
+                "lists of label names need pandas where rows are kept apart for testing: pip "
+                "install pandas, or give a matrix of 0 and 1."
+            ) from error
+        found = sorted({name for row in Y for name in row}) if names is None else list(names)
+        return pd.DataFrame(labels_of_sets(Y, found), columns=found)
     if sparse.issparse(Y):
         return Y.tocsr()
     return Y if hasattr(Y, "__getitem__") else np.asarray(Y)

@@ -1,6 +1,5 @@
 """From columns of any kind to category codes."""
 
-import warnings
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -10,7 +9,7 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from credalchain.exceptions import DataWarning
+from credalchain.exceptions import warn_of_data
 from credalchain.labels import is_missing
 from credalchain.text import visible
 from credalchain.typing import LabelsLike, MatrixLike
@@ -338,11 +337,9 @@ def learn_categories(texts: NDArray[Any], name: str) -> Categories:
     """Those that occur, with a warning if they look like names."""
     found = np.unique(texts)
     if looks_like_identifiers(len(found), len(texts)):
-        warnings.warn(
+        warn_of_data(
             f"column {name!r} of X: more than half as many different texts as rows, like names or "
-            "dates, from which nothing can be learned. Leave it out.",
-            UserWarning,
-            stacklevel=2,
+            "dates, from which nothing can be learned. Leave it out."
         )
     return Categories(found)
 
@@ -373,12 +370,10 @@ def encode_categories(
     codes = categories.encode(keys, missing)
     unseen = codes == categories.n_categories
     if unseen.any():
-        warnings.warn(
+        warn_of_data(
             f"column {visible(name)!r} of X holds values that were never seen in fit, such as "
             f"{visible(str(keys[unseen][0]))!r}: the model knows nothing about them, and may leave "
-            "more open.",
-            DataWarning,
-            stacklevel=2,
+            "more open."
         )
     return codes
 

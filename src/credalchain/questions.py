@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.protocol import Labels
 from credalchain.labels import ABSTAIN, MISSING, as_labels
@@ -86,6 +87,7 @@ def next_questions(
     check_whole("budget", budget)
     check_choice("order", order, ORDERS)
     classifier, X = unwrap(classifier, X)
+    check_is_fitted(classifier)
     X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
     names = classifier.label_names_.tolist()
     given = read_known(classifier, known, X.shape[0])

@@ -11,7 +11,7 @@ from credalchain.metrics.tally import is_prediction, read_pair
 from credalchain.text import visible
 from credalchain.typing import LabelsLike, PredictionLike
 
-_COLUMNS = ("support", "answered", "abstained", "precision", "recall")
+_COLUMNS = ("support", "answered", "abstained", "precision", "selective_recall")
 
 
 @overload
@@ -59,16 +59,17 @@ def partial_report(
     str or dict
         Per label: ``support``, the rows where its truth is observed; ``answered`` and
         ``abstained``, how many of these were answered and left open; ``precision`` and
-        ``recall`` among the answered (NaN where undefined). ``all labels`` pools the cells.
+        ``selective_recall`` among the answered (NaN where undefined). ``all labels`` pools the
+        cells.
 
     Examples
     --------
     >>> print(partial_report([[1, 0], [0, 1], [1, 1]], [[1, -1], [1, 1], [-1, 1]]))
-                support  answered  abstained  precision  recall
-        label0        3         2          1       0.50    1.00
-        label1        3         2          1       1.00    1.00
+                support  answered  abstained  precision  selective_recall
+        label0        3         2          1       0.50              1.00
+        label1        3         2          1       1.00              1.00
     <BLANKLINE>
-    all labels        6         4          2       0.75    1.00
+    all labels        6         4          2       0.75              1.00
     """
     truth, labels = read_pair(Y_true, prediction)
     default = prediction.label_names if is_prediction(prediction) else column_names(Y_true)
@@ -117,7 +118,7 @@ def _row(observed: int, answered: int, said_yes: int, is_yes: int, right: int) -
         "answered": answered,
         "abstained": observed - answered,
         "precision": right / said_yes if said_yes else float("nan"),
-        "recall": right / is_yes if is_yes else float("nan"),
+        "selective_recall": right / is_yes if is_yes else float("nan"),
     }
 
 
@@ -128,9 +129,9 @@ def _as_text(report: dict[str, dict[str, float]], digits: int) -> str:
         if name == "all labels":
             lines.append("")
         cells = [
-            _cell(row[column], digits if column in ("precision", "recall") else None).rjust(
-                len(column) + 1
-            )
+            _cell(
+                row[column], digits if column in ("precision", "selective_recall") else None
+            ).rjust(len(column) + 1)
             for column in _COLUMNS
         ]
         lines.append(" ".join([visible(name).rjust(width), *cells]))

@@ -801,7 +801,7 @@ def test_promises_for_labels_at_the_command_line(many_songs):
         (["fit", "--promise", "row-error=2", "--out", "x"], "between 0 and 1, got 2"),
         (["fit", "--promise", "row-error:jazz=0.1", "--out", "x"], "'jazz' is not one of"),
         (["fit", "--promise", "row-error=0.001", "--out", "x"], "needs at least 999 rows"),
-        (["fit", "--promise", "selective-error=0.1", "--out", "x"], "pass a confidence"),
+        (["fit", "--promise", "selective-error=0.1", "--out", "x"], "give a confidence"),
         (["fit", "--confidence", "0.9", "--out", "x"], "--confidence is for --promise"),
         (["fit", "--calibration", "0.5", "--out", "x"], "--calibration is for --promise"),
         (["fit", "--s", "7", "--promise", "row-error=0.1", "--out", "x"], "--s is chosen by"),

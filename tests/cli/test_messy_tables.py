@@ -382,6 +382,13 @@ def test_tags_that_nobody_knows_and_capitals(tmp_path):
     credalchain("fit", *given, "--reward", "1", "--out", "m", cwd=tmp_path)
     done = credalchain("check", "m", "songs.csv", "--tags", "tags", cwd=tmp_path)
     assert "of the labels answered in 30 rows" in done.stdout
+    assert "does not know" not in done.stderr
+    frame.replace("ROCK", "punk").to_csv(tmp_path / "new.csv", index=False)
+    done = credalchain("check", "m", "new.csv", "--tags", "tags", cwd=tmp_path)
+    assert "6 of 18 rows with tags have some that the model does not know" in done.stderr
+    given = ["check", "m", "songs.csv", "--tags", "tags", "--tag-separator", "o"]
+    done = credalchain(*given, cwd=tmp_path, status=1)
+    assert "does 'o' stand between tags (--tag-separator)?" in done.stderr
 
 
 def test_check_scores_a_model_without_a_promise(songs, tmp_path):

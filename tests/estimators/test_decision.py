@@ -22,6 +22,7 @@ from credalchain import (
     JointDecision,
     LocalChainModel,
     NaiveCredal,
+    next_questions,
     partial_labels,
     sample_labels,
 )
@@ -356,6 +357,10 @@ def test_what_is_no_classifier_of_ours():
     for wrong in (ExtraTreesClassifier(), JointDecision(), 3):
         with pytest.raises(TypeError, match="estimator must be None or a classifier of this"):
             JointDecision(wrong).fit(X, Y)
+    with pytest.raises(NotFittedError):
+        JointDecision().predict_partial([[0.0]])
+    with pytest.raises(NotFittedError):
+        next_questions(JointDecision(), [[0.0]])
     with pytest.raises(NotFittedError):
         JointDecision().read_labels(Y)
     with pytest.raises(ValueError, match="values must be several rewards, got 0.3"):

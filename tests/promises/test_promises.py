@@ -401,7 +401,7 @@ def test_rows_with_missing_labels_do_not_calibrate():
         ({"confidence": 90}, "confidence must be None or between 0 and 1, got 90"),
         ({"calibration": 0}, "calibration must be a share of the rows"),
         ({"calibration": "cv"}, "calibration must be a share of the rows"),
-        ({"promise": {"selective_error": 0.1}}, "pass a confidence"),
+        ({"promise": {"selective_error": 0.1}}, "give a confidence"),
     ],
 )
 def test_wrong_parameters(params, message):
@@ -706,7 +706,7 @@ def test_a_curve_buys_what_promises_buy():
     assert again.n_rows == Y[200:].any(axis=1).sum()
     with pytest.raises(ValueError, match="levels must be a list"):
         promise_curve(chain, X, Y, levels=[])
-    with pytest.raises(ValueError, match="pass a confidence"):
+    with pytest.raises(ValueError, match="give a confidence"):
         promise_curve(chain, X, Y, "selective_error")
 
 

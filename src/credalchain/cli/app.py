@@ -130,7 +130,8 @@ def common(
 def run() -> None:
     """Run the application; errors of the user's making become one sentence, not a traceback."""
     warnings.showwarning = _as_note
-    warnings.simplefilter("ignore", DataWarning)  # commands count rows, and say it once
+    for told in ("labels that are the same", "column .* never seen"):  # by commands, in notes
+        warnings.filterwarnings("ignore", told, DataWarning)
     try:
         app()
         sys.stdout.flush()  # a full disk behind a pipe shows only now

@@ -47,7 +47,7 @@ def fit(
         list[str] | None,
         typer.Option(
             help="What errors may be at most, such as row-error=0.1 (one row in ten has a wrong "
-            "answer), or selective-error:toxic=0.01 for one label; caution is chosen to keep it. "
+            "answer), or row-error:toxic=0.01 for one label; caution is chosen to keep it. "
             "May be repeated; see tune."
         ),
     ] = None,

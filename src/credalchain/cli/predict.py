@@ -61,11 +61,11 @@ def predict(
         inner_classifier(classifier).set_params(threshold=o.parse_numbers(threshold, "--threshold"))
     words = text_columns(classifier)
     labels = classifier.label_names_.tolist()
-    n_rows, n_answered = 0, 0
+    n_rows, n_answered, n_yes = 0, 0, 0
     unseen = UnseenValues(classifier)
 
     def answer(frame: pd.DataFrame, source: str) -> pd.DataFrame:
-        nonlocal n_rows, n_answered
+        nonlocal n_rows, n_answered, n_yes
         features = features_for(classifier, frame, source)
         told = _known_columns(frame, known, labels)
         kept = pick_columns(frame, keep, "--keep")
@@ -78,6 +78,7 @@ def predict(
         prediction = classifier.infer(features, known=given, **chosen)
         n_rows += len(frame)
         n_answered += int((~prediction.abstained).sum())
+        n_yes += int((prediction.labels == 1).sum())
         return _as_table(prediction, frame[kept], intervals)
 
     if is_chunked(data) or is_large(data):
@@ -94,7 +95,8 @@ def predict(
     share = n_answered / max(n_rows * len(labels), 1)
     unseen.report()
     _advise(share, n_rows, classifier)
-    note(f"{n_rows} rows, {share:.1%} of {len(labels)} labels answered -> {out}")
+    answers = f"{n_yes} yes, {n_answered - n_yes} no"
+    note(f"{n_rows} rows, {share:.1%} of {len(labels)} labels answered ({answers}) -> {out}")
 
 
 def _advise(share: float, n_rows: int, classifier: Any) -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
+import pandas as pd
 import typer
 from rich.table import Table
 
@@ -35,7 +36,7 @@ _LEVELS = ",".join(map(str, LEVELS))
 
 
 def read_promise(texts: list[str]) -> dict[str, Any]:
-    """``row-error=0.1``, or ``selective-error:toxic=0.01`` for one label, as a dict."""
+    """``row-error=0.1``, or ``row-error:toxic=0.01`` for one label, as a dict."""
     promise: dict[str, Any] = {}
     for text in texts:
         about, equals, level = text.rpartition("=")
@@ -190,6 +191,7 @@ def check(
     names = classifier.label_names_.tolist()
     if tags:
         found_tags = split_tags(frame[pick_columns(frame, tags, "--tags")[0]], tag_separator)
+        _tell_of_other_tags(found_tags, names, tag_separator)
         frame = frame.drop(columns=tags).join(found_tags.reindex(columns=names, fill_value=0))
     absent = [name for name in names if name not in frame.columns]
     if absent:
@@ -209,6 +211,21 @@ def check(
         stdout().print(str(found), soft_wrap=True)
     if found.verdict == "broken":
         raise typer.Exit(3)
+
+
+def _tell_of_other_tags(tags: pd.DataFrame, names: list[str], separator: str) -> None:
+    """Tags that the model does not know count as nothing; if most are such, something is wrong."""
+    other = [tag for tag in tags.columns if tag not in names]
+    n_other, n_rows = (int((tags[some] == 1).any(axis=1).sum()) for some in (other, tags.columns))
+    if not other:
+        return
+    found = f"{n_other} of {n_rows} rows with tags have some that the model does not know"
+    if 2 * n_other > n_rows:
+        raise ValueError(
+            f"--tags: {found}, such as {other[0]!r}: does {separator!r} stand between tags "
+            "(--tag-separator)?"
+        )
+    note(f"note: {found}, which count as nothing: {shorten_names(other)}")
 
 
 def _print_scores(truth: Any, prediction: Any, *, as_json: bool) -> None:

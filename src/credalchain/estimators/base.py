@@ -1,6 +1,5 @@
 """What every cautious multi-label classifier here has in common: the scikit-learn side."""
 
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any, Self, overload
@@ -25,7 +24,7 @@ from credalchain.chunks.trees import SAMPLE_SIZE, TrainingSample, sample_chunks
 from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
-from credalchain.exceptions import DataWarning
+from credalchain.exceptions import warn_of_data
 from credalchain.labels import MISSING
 from credalchain.metrics import utility_65
 from credalchain.preprocessing import is_dask, validate_table
@@ -143,11 +142,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         unseen = (sampled.labels == MISSING).all(axis=0)
         if unseen.any() and not sampled.is_everything:
             words = ", ".join(map(visible, self.label_names_[unseen]))
-            warnings.warn(
+            warn_of_data(
                 f"in the {len(sampled.labels)} rows that trees are grown on nobody observed "
-                f"{words}: no tree looks for it. A larger sample_size helps.",
-                UserWarning,
-                stacklevel=4,
+                f"{words}: no tree looks for it. A larger sample_size helps."
             )
         return sampled
 
@@ -168,11 +165,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         never = self.model_.never_observed()
         if never.any():
             names = ", ".join(map(visible, self.label_names_[never]))
-            warnings.warn(
-                f"never observed in training, so left open in every prediction: {names}",
-                UserWarning,
-                stacklevel=3,
-            )
+            warn_of_data(f"never observed in training, so left open in every prediction: {names}")
 
     def _warn_of_constant_labels(self, labels: Labels) -> None:
         """Not of a vector with a single class, about which scikit-learn says nothing either."""
@@ -184,11 +177,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             words = [
                 f"{visible(self.label_names_[j])} (always {int(any_yes[j])})" for j in constant
             ]
-            warnings.warn(
+            warn_of_data(
                 "labels that are the same in all training rows, of which the other answer cannot "
-                f"be learned: {', '.join(words)}",
-                DataWarning,
-                stacklevel=3,
+                f"be learned; they change how much is answered, leave them out: {', '.join(words)}"
             )
 
     def _fit_in_memory(

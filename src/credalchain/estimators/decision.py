@@ -1,6 +1,5 @@
 """Deciding what to answer: all labels of a row together."""
 
-import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import repeat
@@ -207,7 +206,6 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         p, usable = np.empty(labels.shape), labels.copy()
         folds = KFold(min(n, n_folds), shuffle=True, random_state=0)
         with data_warnings_ignored():
-            warnings.filterwarnings("ignore", "never observed", UserWarning)
             splits = folds.split(targets)
             for test, new, fitted in fitted_folds(repeat(self._unfitted()), X, targets, splits):
                 p[test] = fitted.label_proba(new)
@@ -332,8 +330,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
         ``known`` (n, m) holds labels that were answered already, -1 elsewhere.
         """
+        check_is_fitted(self, "estimator_")
         if is_dask(X) and known is None:
-            check_is_fitted(self, "estimator_")
             lazy: Labels = predict_lazily(self, "predict_partial", X, np.int8)
             return lazy
         return np.asarray(self.predict_path(X, [self.caution_], known=known)[0])

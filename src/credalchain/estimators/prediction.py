@@ -154,7 +154,8 @@ class CredalPrediction:
         """How much is answered, and what to do if that is nearly nothing, or everything."""
         n, m = self.labels.shape
         n_open = int(self.abstained.sum())
-        head = f"{n} rows, {m} labels, {n_open} left open"
+        n_yes = int((self.labels == 1).sum())
+        head = f"{n} rows, {m} labels: {n_yes} yes, {n * m - n_yes - n_open} no, {n_open} left open"
         if n * m < _FEW_CELLS:
             return head
         answered = 1 - n_open / (n * m)

@@ -282,7 +282,7 @@ default="auto"
         check_is_fitted(self, "report_")
         if not is_share(confidence):
             raise ValueError(f"confidence must be between 0 and 1, got {confidence!r}.")
-        X, Y = as_indexable(X), as_indexable_labels(Y)
+        X, Y = as_indexable(X), as_indexable_labels(Y, self.label_names_.tolist())
         truth = self.read_labels(Y)
         check_consistent_length(X, truth)
         answers = np.empty(truth.shape, np.int8) if len(truth) == 0 else self.predict_partial(X)

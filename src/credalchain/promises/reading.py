@@ -91,7 +91,7 @@ def read_method(method: Any, calibration: Any, confidence: Any, promises: list[P
         if confidence is None and promise.is_ratio:
             raise ValueError(
                 f"{promise.risk.name} may rise with caution, so nothing is known of it on "
-                "average: pass a confidence, such as 0.9."
+                "average: give a confidence, such as 0.9 (--confidence 0.9)."
             )
         if chosen == "cross_conformal" and (promise.label, promise.risk.name) != (
             None,
@@ -121,10 +121,13 @@ def check_rows(truth: Labels, promises: list[Promise]) -> None:
             if promise.confidence is not None:
                 how = f" with confidence {promise.confidence:g}"
             which = " that count" if n < len(truth) else ""
+            hint = ""
+            if promise.label is None and (truth == MISSING).any():
+                hint = " A row counts if all its labels are known: leave out those that are not."
             raise ValueError(
                 f"the promise {risk.name} at most {promise.level:g}{how} needs at least {needed} "
                 f"rows for calibration{which}, got {n}: even if all were right, fewer could not "
-                "show it."
+                f"show it.{hint}"
             )
 
 
