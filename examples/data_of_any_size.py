@@ -50,8 +50,8 @@ def learn_and_answer(client: Client, folder: Path) -> None:
     print(f"forest: {decision.learned_from_}")
 
     for name, model in (("chain", chain), ("forest", decision)):
-        answers = model.infer(machines[FEATURES]).to_frame(intervals=True)  # nothing computed yet
-        answers.to_parquet(folder / name)
+        answers = model.infer(machines[FEATURES])  # nothing computed yet
+        answers.to_parquet(folder / name, intervals=True)
         answered = ~dd.read_parquet(folder / name)[LABELS].isna()
         print(f"{name}: {answered.to_dask_array().mean().compute():.0%} of the labels answered")
 

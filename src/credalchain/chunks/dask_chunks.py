@@ -1,13 +1,13 @@
 """Dask collections: partitions to learn from, and lazy predictions."""
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from credalchain.chunks.partition_names import name_errors
 from credalchain.chunks.sampling import hash_limit
 from credalchain.chunks.sources import Chunks, IterableChunks, Total, Work, naming, unchanged
 from credalchain.preprocessing import is_dask
@@ -76,7 +76,8 @@ class DaskChunks:
         while len(sums) > 1:
             sums = [add(sums[at : at + _AT_ONCE], trim) for at in range(0, len(sums), _AT_ONCE)]
         (total,) = sums
-        found: Total = _computed(total)
+        with naming_unreadable([*zip(self.X, self.Y, strict=True)]):
+            found: Total = total.compute()
         return found
 
     def hash_limit(self, size: int) -> Any:
@@ -84,9 +85,23 @@ class DaskChunks:
         return hash_limit(sum(self.lengths), size)
 
 
-def _do(work: Work[Total], name: str, *arguments: Any) -> Total:
+def _do(work: Work[Total], name: str, X: Any, Y: Any, *arguments: Any) -> Total:
     with naming(name):
-        return work(name, *arguments)
+        _check_same_rows(X, Y)
+        return work(name, X, Y, *arguments)
+
+
+def _check_same_rows(X: Any, Y: Any) -> None:
+    """Refuse rows of the same names in different orders, as shuffles of X and Y leave them."""
+    if not hasattr(X, "columns") or not hasattr(Y, "index") or len(X) != len(Y):
+        return
+    left, right = X.index, Y.index
+    if not left.equals(right) and left.sort_values().equals(right.sort_values()):
+        raise ValueError(
+            "X and Y have the same index in different orders, so their rows do not belong "
+            "together. Shuffles order rows by chance: write the table down (to_parquet) before "
+            "its columns are divided."
+        )
 
 
 def _sum(sums: list[Any], trim: Callable[[Any], Any]) -> Any:
@@ -106,17 +121,17 @@ def _like(X: Any, Y: Any) -> Any:
 
 
 def delayed_partitions(X: Any, name: str) -> list[Any]:
-    """One delayed table for each partition; an error in reading it names the partition."""
+    """One delayed table for each partition."""
     if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
         if X.ndim == 2 and X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
         if X.ndim not in (1, 2):
             raise ValueError(f"{name} must have two dimensions, got {X.ndim}.")
-        return name_errors(list(X.to_delayed().ravel()))
+        return list(X.to_delayed().ravel())
     if hasattr(X, "to_delayed"):
         # optimized as a whole, small files might come together in one of X and Y and not in the
         # other; simplified, only the columns that are needed are read
-        return name_errors(X.simplify().to_delayed(optimize_graph=False))
+        return list(X.simplify().to_delayed(optimize_graph=False))
     raise TypeError(
         f"{name} must be a dask array or data frame, got {type(X).__module__}.{type(X).__name__}."
     )
@@ -129,29 +144,56 @@ def partition_lengths(X: Any, partitions: list[Any]) -> list[int]:
     from dask.delayed import delayed
 
     count = delayed(_n_rows, pure=False)
-    return list(_computed(delayed([count(one) for one in partitions])))
+    with naming_unreadable(partitions):
+        return list(delayed([count(one) for one in partitions]).compute())
 
 
-def _computed(total: Any) -> Any:
-    """The value, or an error that says what was lost."""
+@contextmanager
+def naming_unreadable(partitions: Sequence[Any]) -> Iterator[None]:
+    """Something made of ``partitions`` is computed inside; one that cannot be read is named.
+
+    Dask reads in tasks of its own, before any of ours, so partitions are read once more to find
+    the first that fails.
+    """
     try:
         with warnings.catch_warnings():  # what is shared is large, and there once
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
-            return total.compute()
+            yield
     except Exception as error:
         if _is_of_the_cluster(error):
             raise ConnectionError(
                 f"the scheduler was lost, or gave the work up: {error}"
             ) from error
-        if type(error).__name__ == "KilledWorker":
+        if isinstance(error, (ValueError, TypeError)) and "partition " in str(error):
+            raise
+        if type(error).__name__ == "KilledWorker":  # reading once more would end more of them
             raise ValueError(f"a partition ends the workers that read it: {error}") from error
-        raise
+        number = _unreadable(partitions)
+        if number is None:
+            raise
+        raise ValueError(f"partition {number} cannot be read: {error}") from error
 
 
 def _is_of_the_cluster(error: Exception) -> bool:
     """Whether it was not the work that failed."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"CancelledError", "FutureCancelledError", "CommClosedError"})
+
+
+def _unreadable(partitions: Sequence[Any]) -> int | None:
+    """The first partition that fails by itself."""
+    from dask.delayed import delayed
+
+    for number, partition in enumerate(partitions):
+        try:
+            delayed(_nothing, pure=False)(partition).compute()
+        except Exception:
+            return number
+    return None
+
+
+def _nothing(partition: Any) -> None:
+    """Does nothing; computing it shows whether the partition can be read."""
 
 
 def _n_rows(X: Any) -> int:
@@ -173,21 +215,16 @@ def map_partitions(
     """
     from dask.delayed import delayed
 
-    model, partitions = delayed(classifier, traverse=False), delayed_partitions(X, "X")
+    model = delayed(classifier, traverse=False)
     if not hasattr(X, "chunks"):
         import pandas as pd
 
         index = X._meta.index[:0]
         meta = pd.DataFrame(np.empty((0, len(columns)), dtype), columns=columns, index=index)
-        one = delayed(_frame_of, pure=False)
-        tables = [
-            one(partition, model, function, columns, dtype, options, number)
-            for number, partition in enumerate(partitions)
-        ]
-        return _frame_like(X, tables, meta)
+        return X.map_partitions(_frame_of, model, function, columns, dtype, options, meta=meta)
     import dask.array as da
 
-    one = delayed(_array_of, pure=False)
+    partitions, one = delayed_partitions(X, "X"), delayed(_array_of, pure=False)
     blocks = [
         da.from_delayed(  # type: ignore[no-untyped-call]
             one(partition, model, function, dtype, len(columns), options, number),
@@ -209,38 +246,25 @@ def map_frame_partitions(
     """``function(classifier, X, options)``, a data frame like ``meta``, of every partition."""
     from dask.delayed import delayed
 
-    model, one = delayed(classifier, traverse=False), delayed(_table_of, pure=False)
+    model = delayed(classifier, traverse=False)
     nothing = meta.iloc[:0].set_axis(X._meta.index[:0])
-    tables = [
-        one(partition, model, function, options, nothing, number)
-        for number, partition in enumerate(delayed_partitions(X, "X"))
-    ]
-    return _frame_like(X, tables, nothing)
-
-
-def _frame_like(X: Any, tables: list[Any], meta: Any) -> Any:
-    """A data frame with the index and divisions of X."""
-    import dask.dataframe as dd
-
-    return dd.from_delayed(tables, meta=meta, divisions=X.divisions, verify_meta=False)
+    return X.map_partitions(_table_of, model, function, options, nothing, meta=nothing)
 
 
 def _table_of(
-    X: Any, classifier: Any, function: Any, options: Any, nothing: Any, number: int
+    X: Any, classifier: Any, function: Any, options: Any, nothing: Any, partition_info: Any = None
 ) -> Any:
     if len(X) == 0:
         return nothing.set_axis(X.index)
-    with naming(f"partition {number}"):
-        return function(classifier, X, options)
+    return _asked(function, classifier, X, options, _number(partition_info))
 
 
 def _array_of(
-    X: Any, classifier: Any, function: Any, dtype: Any, m: int, options: Any, number: int
+    X: Any, classifier: Any, function: Any, dtype: Any, m: int, options: Any, number: Any = None
 ) -> Any:
     if X.shape[0] == 0:
         return np.empty((0, m), dtype=dtype)
-    with naming(f"partition {number}"):
-        found = function(classifier, X, options)
+    found = _asked(function, classifier, X, options, number)
     return np.asarray(found, dtype=dtype).reshape(X.shape[0], m)
 
 
@@ -251,9 +275,22 @@ def _frame_of(
     columns: list[str],
     dtype: Any,
     options: Any,
-    number: int,
+    partition_info: Any = None,
 ) -> Any:
     import pandas as pd
 
+    number = _number(partition_info)
     found = _array_of(X, classifier, function, dtype, len(columns), options, number)
     return pd.DataFrame(found, columns=columns, index=X.index)
+
+
+def _number(partition_info: Any) -> Any:
+    return None if not partition_info else partition_info.get("number")
+
+
+def _asked(function: Any, classifier: Any, X: Any, options: Any, number: Any) -> Any:
+    """What the classifier says; an error names the partition, where its number is known."""
+    if number is None:
+        return function(classifier, X, options)
+    with naming(f"partition {number}"):
+        return function(classifier, X, options)

@@ -3,12 +3,18 @@
 from copy import copy
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from credalchain.bases.protocol import Exactness
-from credalchain.chunks.dask_chunks import map_frame_partitions, map_partitions
+from credalchain.chunks.dask_chunks import (
+    delayed_partitions,
+    map_frame_partitions,
+    map_partitions,
+    naming_unreadable,
+)
 from credalchain.estimators.prediction import CredalPrediction
 
 
@@ -16,9 +22,9 @@ from credalchain.estimators.prediction import CredalPrediction
 class LazyPrediction:
     """What ``infer`` gives for a dask array or data frame.
 
-    Nothing is computed before ``compute()``, ``to_parquet()`` or the like is called on what these
-    give, with the parameters that the classifier has now. Data frames keep the index and the
-    divisions of X.
+    Nothing is computed before ``compute()`` or ``to_parquet()`` is called, here or on what
+    ``labels`` and ``to_frame`` give, with the parameters that the classifier has now. Data frames
+    keep the index and the divisions of X.
     """
 
     classifier: Any
@@ -52,6 +58,41 @@ class LazyPrediction:
         function = partial(infer_frame, intervals=intervals)
         like = empty.to_frame(intervals=intervals)
         return map_frame_partitions(self.classifier, function, self.X, self.options, like)
+
+    def compute(self, *, intervals: bool = False) -> Any:
+        """All answers in memory: a pandas data frame, or an array of labels if X is one.
+
+        A partition that cannot be read is named in the error, by its number.
+        """
+        with naming_unreadable(delayed_partitions(self.X, "X")):
+            if hasattr(self.X, "chunks"):
+                return self.labels.compute()
+            return self.to_frame(intervals=intervals).compute()
+
+    def to_parquet(self, folder: str | Path, *, intervals: bool = False, **options: Any) -> None:
+        """Write what :meth:`to_frame` gives into a new folder, whole or not at all.
+
+        A partition that cannot be read is named in the error, by its number; ``folder`` is not
+        there then, and what was written stays in ``<folder>.unfinished``. An address such as
+        ``s3://...`` is written to at once.
+
+        Parameters
+        ----------
+        folder : str or Path
+            If it is on this machine it must not exist.
+        intervals : bool, default=False
+        **options
+            For ``to_parquet`` of dask.
+        """
+        table = self.to_frame(intervals=intervals)
+        is_address = "://" in str(folder)
+        if not is_address and Path(folder).exists():
+            raise FileExistsError(f"folder must be new, and {folder} exists.")
+        place = str(folder) if is_address else f"{folder}.unfinished"
+        with naming_unreadable(delayed_partitions(self.X, "X")):
+            table.to_parquet(place, overwrite=not is_address, **options)
+        if not is_address:
+            Path(place).rename(folder)
 
 
 def infer_labels(classifier: Any, X: Any, options: dict[str, Any]) -> Any:
