@@ -1,5 +1,6 @@
 """What columns of a table hold, in words, and what to think about before learning from them."""
 
+import re
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +15,8 @@ from credalchain.preprocessing import (
 )
 
 _MANY_CATEGORIES = 100
+_NUMBER = re.compile(r"[^\w\d]{0,2}\d{1,3}([.,' ]?\d{3})*([.,]\d+)?\s*([%‰°€$£]|[A-Za-z]{2,3})?")
+_MOSTLY = 0.9
 RARE = 10  # rows with an answer, below which little can be learned
 
 
@@ -81,13 +84,22 @@ def _feature(name: str, column: Any) -> Feature:
         return Feature(name, "numbers", share, n_distinct, note, is_used=not counts_rows)
     like_names = looks_like_identifiers(n_distinct, len(present))
     note = _constant_note(n_distinct)
-    if like_names:
+    if _look_like_numbers(present):
+        note = "numbers with %, units or thousands separators, perhaps: they are taken as texts"
+    elif like_names:
         note = "more than half as many different texts as rows, like names, dates or free text"
     elif _are_answers(present):
         note = "yes and no: a label, perhaps, that --labels does not name"
     elif n_distinct > _MANY_CATEGORIES:
         note = f"{n_distinct} categories, most of them rare"
     return Feature(name, "categories", share, n_distinct, note, is_used=not like_names)
+
+
+def _look_like_numbers(texts: Any) -> bool:
+    """Whether most cells are digits with marks around and between them; dates are not."""
+    some = np.unique(texts)[:1000]
+    found = sum(_NUMBER.fullmatch(str(text)) is not None for text in some)
+    return found > _MOSTLY * len(some)
 
 
 def _are_answers(texts: Any) -> bool:

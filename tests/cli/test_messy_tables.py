@@ -432,3 +432,28 @@ def test_two_columns_of_a_name_are_refused_in_pieces_too(tmp_path):
     done = credalchain("fit", *given, cwd=tmp_path, status=1)
     assert "two columns called 'a'" in done.stderr
     assert "1.csv" in done.stderr
+
+
+def test_numbers_with_marks_are_noted(tmp_path):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "cost": [f"{1000 + i:,}" for i in range(50)],
+            "share": [f"{i} %" for i in rng.integers(0, 9, 50)],
+            "day": [f"2026-01-{1 + i % 28:02}" for i in range(50)],
+            "rock": rng.integers(0, 2, 50),
+        }
+    )
+    notes = {one.name: one.note for one in describe_features(frame)}
+    assert "thousands separators" in notes["cost"]
+    assert "thousands separators" in notes["share"]
+    assert "thousands" not in notes["day"]
+
+
+def test_intervals_of_single_probabilities_are_noted(songs, tmp_path):
+    songs.to_csv(tmp_path / "songs.csv", index=False)
+    for method, noted in ((CHAIN, False), (["--reward", "1", "--trees", "5"], True)):
+        credalchain("fit", "songs.csv", "--labels", "last:2", *method, "--out", "m", cwd=tmp_path)
+        given = ["predict", "m", "songs.csv", "--out", "-", "--intervals"]
+        done = credalchain(*given, cwd=tmp_path)
+        assert ("lower and upper are the same" in done.stderr) == noted

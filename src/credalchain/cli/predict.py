@@ -29,6 +29,7 @@ from credalchain.estimators.prediction import NEARLY_NOTHING, CredalPrediction
 from credalchain.model_files import load_model
 from credalchain.promises.classifier import PromisedClassifier
 
+_SINGLE = 1e-9  # as wide as rounding makes an interval
 _ENOUGH_ROWS, _CLEARLY_OTHER = 50, 0.15  # to notice that rows are of another kind
 
 
@@ -61,11 +62,11 @@ def predict(
         inner_classifier(classifier).set_params(threshold=o.parse_numbers(threshold, "--threshold"))
     words = text_columns(classifier)
     labels = classifier.label_names_.tolist()
-    n_rows, n_answered, n_yes = 0, 0, 0
+    n_rows, n_answered, n_yes, single = 0, 0, 0, True
     unseen = UnseenValues(classifier)
 
     def answer(frame: pd.DataFrame, source: str) -> pd.DataFrame:
-        nonlocal n_rows, n_answered, n_yes
+        nonlocal n_rows, n_answered, n_yes, single
         features = features_for(classifier, frame, source)
         told = _known_columns(frame, known, labels)
         kept = pick_columns(frame, keep, "--keep")
@@ -79,6 +80,7 @@ def predict(
         n_rows += len(frame)
         n_answered += int((~prediction.abstained).sum())
         n_yes += int((prediction.labels == 1).sum())
+        single &= bool(np.ptp(prediction.interval, axis=-1).max(initial=0.0) < _SINGLE)
         return _as_table(prediction, frame[kept], intervals)
 
     if is_chunked(data) or is_large(data):
@@ -95,6 +97,11 @@ def predict(
     share = n_answered / max(n_rows * len(labels), 1)
     unseen.report()
     _advise(share, n_rows, classifier)
+    if intervals and single:
+        note(
+            "note: lower and upper are the same: this model gives single probabilities (with "
+            "intervals: fit --method chain, or JointDecision(bounds='credal') in Python)"
+        )
     answers = f"{n_yes} yes, {n_answered - n_yes} no"
     note(f"{n_rows} rows, {share:.1%} of {len(labels)} labels answered ({answers}) -> {out}")
 

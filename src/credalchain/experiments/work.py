@@ -21,6 +21,7 @@ from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.registry import DataSource
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
+from credalchain.exceptions import data_warnings_ignored
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
 from credalchain.experiments.study import SETTINGS, Study, build_estimator
 from credalchain.experiments.tasks import Task, seed_of
@@ -75,8 +76,9 @@ def run_task(task: Task) -> list[Record]:
     data = load_dataset(task.data)
     method = _EstimatorMethod if task.method.kind == "estimator" else _NaiveMethod
     records: list[Record] = []
-    for trial in method(task, data).trials():
-        records += _records(task, data, trial)
+    with data_warnings_ignored():  # of rows that are held out
+        for trial in method(task, data).trials():
+            records += _records(task, data, trial)
     return records
 
 
