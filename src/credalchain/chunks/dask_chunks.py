@@ -1,6 +1,7 @@
 """Dask collections: partitions to learn from, and lazy predictions."""
 
 import warnings
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -96,7 +97,7 @@ def _check_same_rows(X: Any, Y: Any) -> None:
     if not hasattr(X, "columns") or not hasattr(Y, "index") or len(X) != len(Y):
         return
     left, right = X.index, Y.index
-    if not left.equals(right) and left.sort_values().equals(right.sort_values()):
+    if not left.equals(right) and Counter(left) == Counter(right):
         raise ValueError(
             "X and Y have the same index in different orders, so their rows do not belong "
             "together. Shuffles order rows by chance: write the table down (to_parquet) before "

@@ -103,7 +103,7 @@ def find_dialect(text: str, usual: str, source: str) -> Dialect:
     header = next(csv.reader(io.StringIO(text), delimiter=separator), [])
     twice = [name for name in header if header.count(name) > 1]
     if twice:
-        raise ValueError(f"there are two columns called {twice[0]!r}")
+        raise ValueError(f"there are two columns called {twice[0]!r}; rename one")
     return Dialect(separator, decimal)
 
 

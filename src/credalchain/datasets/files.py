@@ -188,7 +188,7 @@ def check_frame(frame: Any, source: Any) -> Any:
     """Refuse a table without rows or with two columns of a name; make names text."""
     if frame.columns.duplicated().any():
         twice = frame.columns[frame.columns.duplicated()][0]
-        raise ValueError(f"{source} has two columns called {twice!r}.")
+        raise ValueError(f"{source} has two columns called {twice!r}; rename one.")
     if len(frame) == 0 or len(frame.columns) == 0:
         raise ValueError(f"{source} has no rows.")
     return frame.set_axis([str(name) for name in frame.columns], axis=1)

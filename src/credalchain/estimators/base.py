@@ -25,6 +25,7 @@ from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
 from credalchain.exceptions import warn_of_data
+from credalchain.label_selection import and_more
 from credalchain.labels import MISSING
 from credalchain.metrics import utility_65
 from credalchain.preprocessing import is_dask, validate_table
@@ -33,6 +34,8 @@ from credalchain.strategies import Strategy, get_strategy
 from credalchain.text import visible
 from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike
 from credalchain.validation import check_n_jobs, check_s, check_thresholds, check_whole
+
+_MOST_NAMES = 10  # in a warning
 
 
 class CautiousTagsMixin:
@@ -174,9 +177,10 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         any_yes, any_no = (labels == 1).any(axis=0), (labels == 0).any(axis=0)
         constant = np.flatnonzero(any_yes ^ any_no)
         if len(constant):
-            words = [
-                f"{visible(self.label_names_[j])} (always {int(any_yes[j])})" for j in constant
-            ]
+            shown = constant[:_MOST_NAMES]
+            words = [f"{visible(self.label_names_[j])} (always {int(any_yes[j])})" for j in shown]
+            if len(constant) > len(shown):
+                words.append(and_more(len(shown), len(constant)))
             warn_of_data(
                 "labels that are the same in all training rows, of which the other answer cannot "
                 f"be learned; they change how much is answered, leave them out: {', '.join(words)}"
