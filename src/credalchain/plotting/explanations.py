@@ -61,7 +61,7 @@ def plot_explanation(
     chain, bars, *others = figure.subplots(1, len(widths), sharey=has_reasons, width_ratios=widths)
     reasons = others if has_reasons else []
     if has_rows:
-        _draw_rows(others[0], explanation.similar[:_MOST_ROWS], scale)
+        _draw_rows(others[0], explanation.similar[:_MOST_ROWS], len(steps), scale)
     for at, step in enumerate(steps):
         _draw_node(chain, at, step, scale)
         if explanation.is_chain and at + 1 < len(steps):
@@ -137,14 +137,16 @@ _CAP = 12.0  # log-odds beyond which a bar is cut; odds of more than 160,000 to 
 _MOST_ROWS = 5
 
 
-def _draw_rows(ax: Any, rows: Sequence[SimilarRow], scale: float) -> None:
-    """Training rows as bars of their weights, with their labels."""
+def _draw_rows(ax: Any, rows: Sequence[SimilarRow], n_steps: int, scale: float) -> None:
+    """Training rows as bars of their weights, with their labels, beside ``n_steps`` labels."""
     for at, row in enumerate(rows):
         ax.barh(at, row.weight, height=0.4, color="#6E6E6E")
-        words = for_figure(f"row {row.row}: {row.labels_as_text}", 44)
+        words = for_figure(f"row {row.row}: {row.labels_as_text}", 66)
         ax.text(0, at - 0.28, words, va="bottom", fontsize=8 * scale)
-    ax.set(ylim=(len(rows) - 0.4, -0.9), yticks=[], title="training rows that weigh most\n(weight)")
-    ax.locator_params(axis="x", nbins=4)
+    room = max(len(rows), n_steps)  # bars are no thicker beside many labels than beside few
+    ax.set(ylim=(room - 0.4, -0.9), yticks=[], title="training rows that weigh most\n(weight)")
+    ax.spines["bottom"].set_position(("data", len(rows) - 0.4))
+    ax.locator_params(axis="x", nbins=4, prune="lower")
     for side in ("top", "right", "left"):
         ax.spines[side].set_visible(False)
 
