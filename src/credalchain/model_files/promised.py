@@ -162,7 +162,7 @@ def _restore_report(report: Any, names: list[str]) -> PromiseReport:
         results.append(PromiseResult(**{**one, "interval": tuple(one["interval"])}))
     sound = report["method"] in GUARANTEES and isinstance(report["parameter"], str)
     sound &= report["confidence"] is None or _is_number(report["confidence"])
-    sound &= _is_number(report["completeness"])
+    sound &= _is_number(report["completeness"]) and _is_number(report["yes"])
     if not sound or not all(name in names for name in report["not_promised"]):
         raise ModelFileError("the report of a promise is not sound")
     for name in ("n_rows", "n_incomplete"):

@@ -65,12 +65,14 @@ class CalibrationResult(NamedTuple):
     """What rows held out say.
 
     ``kept`` says for each label (None: whole rows) at which values its promises are kept, (V,);
-    ``answered`` (V, m) which share of each label is answered.
+    ``answered`` (V, m) is the share of rows in which each label is answered, ``yes`` (V, m) in
+    which it is answered yes.
     """
 
     tested: list[EvaluatedPromise]
     kept: dict[int | None, NDArray[np.bool_]]
     answered: FloatArray
+    yes: FloatArray
 
 
 def hold_out(
@@ -119,8 +121,8 @@ def evaluate_promises(
 
     Or each by itself; then ``kept`` has their places as keys.
     """
-    pilot, pilot_answered = loss_sums_along(held, np.flatnonzero(held.is_pilot), promises)
-    rest, rest_answered = loss_sums_along(held, np.flatnonzero(~held.is_pilot), promises)
+    pilot, in_pilot = loss_sums_along(held, np.flatnonzero(held.is_pilot), promises)
+    rest, in_rest = loss_sums_along(held, np.flatnonzero(~held.is_pilot), promises)
     n_rest = int((~held.is_pilot).sum())
     plans = [plan_test(one, few, n_rest) for one, few in zip(promises, pilot, strict=True)]
     groups = by_label(promises) if together else {at: [at] for at in range(len(promises))}
@@ -129,14 +131,14 @@ def evaluate_promises(
     for key, places in groups.items():
         few = [EvaluatedPromise(promises[at], pilot[at], plans[at]) for at in places]
         columns = columns_of(promises[places[0]].label)
-        start = first_tested_value(few, pilot_answered[:, columns].sum(axis=1))
+        start = first_tested_value(few, in_pilot[0][:, columns].sum(axis=1))
         has_pilot = any(promises[at].needs_pilot for at in places)
         for at in places:
             found = rest[at] if has_pilot else pilot[at] + rest[at]
             tested[at] = EvaluatedPromise(promises[at], found, plans[at])
         kept[key] = kept_values([tested[at] for at in places], start)
-    share = (pilot_answered + rest_answered) / max(len(held.truth), 1)
-    return CalibrationResult([tested[at] for at in range(len(promises))], kept, share)
+    shares = (in_pilot + in_rest) / max(len(held.truth), 1)
+    return CalibrationResult([tested[at] for at in range(len(promises))], kept, *shares)
 
 
 def by_label(promises: list[Promise]) -> dict[int | None, list[int]]:
@@ -188,11 +190,11 @@ def answers_along(estimator: Any, X: Any, values: Any) -> Labels:
 def loss_sums_along(
     held: CalibrationRows, chosen: NDArray[np.int64], promises: list[Promise]
 ) -> tuple[list[LossSums], FloatArray]:
-    """Losses of chosen rows at every value, and how many answer each label, (V, m)."""
+    """Losses of chosen rows at every value; how many answer each label, and yes: (2, V, m)."""
     n_values, m = len(held.values), held.truth.shape[1]
     nested = bool(unwrap(held.estimator)[0].nested_)
     found = [empty_loss_sums(promise, n_values) for promise in promises]
-    answered = np.zeros((n_values, m))
+    answers = np.zeros((2, n_values, m))
     at_once = max(1, _MOST_CELLS // (n_values * m))
     for first in range(0, len(chosen), at_once):
         rows = chosen[first : first + at_once]
@@ -200,5 +202,5 @@ def loss_sums_along(
             path = answers_along(held.estimator, take_rows(held.X, rows), held.values)
         for at, promise in enumerate(promises):
             found[at] += sum_losses(promise, held.truth[rows], path, nested)
-        answered += (path != ABSTAIN).sum(axis=1)
-    return found, answered
+        answers += [(path != ABSTAIN).sum(axis=1), (path == 1).sum(axis=1)]
+    return found, answers

@@ -51,14 +51,18 @@ def choose(
             _broken(evaluated, name, grid, completeness, final.caution_parameter, method)
         )
     about = {result.label for result in results}
-    bought = np.where(places < 0, 0.0, judged.answered[places, np.arange(len(names))])
+    answered, yes = (
+        np.where(places < 0, 0.0, shares[places, np.arange(len(names))]).mean()
+        for shares in (judged.answered, judged.yes)
+    )
     return chosen, PromiseReport(
         method,
         confidence,
         final.caution_parameter,
         len(truth),
         int((truth == MISSING).any(axis=1).sum()),
-        float(bought.mean()),
+        float(answered),
+        float(yes / answered) if answered else 0.0,
         tuple(results),
         () if None in about else tuple(name for name in names if name not in about),
     )

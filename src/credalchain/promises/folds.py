@@ -60,16 +60,16 @@ def evaluate_promises_by_folds(
     check_rows(labels[rows], promises)
     X, Y, truth = take_rows(X, rows), take_rows(Y, rows), labels[rows]
     splits = _splits(calibration, truth, rng, same_size=agree)
-    fitted, by_fold, answered = [], [], []
+    fitted, by_fold, answers = [], [], []
     for fold in fitted_folds(repeat(unfitted), X, Y, splits):
         everyone = np.arange(len(fold.rows))
         chosen = caution_values(fold.estimator, values)
         held = CalibrationRows(fold.estimator, fold.X, truth[fold.rows], chosen, everyone < 0)
-        found, its_answered = loss_sums_along(held, everyone, promises)
+        found, its_answers = loss_sums_along(held, everyone, promises)
         fitted.append(fold.estimator)
         by_fold.append(found)
-        answered.append(its_answered)
-    share = np.sum(answered, axis=0) / len(truth)
+        answers.append(its_answers)
+    answered, yes = np.sum(answers, axis=0) / len(truth)
     tested = []
     for at, promise in enumerate(promises):
         total = reduce(operator.add, [found[at] for found in by_fold])
@@ -81,10 +81,10 @@ def evaluate_promises_by_folds(
             kept[label] = np.logical_and.reduce(passed)
             continue
         its = [tested[at] for at in places]
-        start = first_tested_value(its, share[:, columns_of(label)].sum(axis=1))
+        start = first_tested_value(its, answered[:, columns_of(label)].sum(axis=1))
         kept[label] = kept_values(its, start)
     estimator = AgreeingClassifiers(fitted) if agree else unfitted.fit(X, Y)
-    return estimator, CalibrationResult(tested, kept, share), truth
+    return estimator, CalibrationResult(tested, kept, answered, yes), truth
 
 
 def _n_folds(calibration: Any, n: int, promises: list[Promise]) -> int:

@@ -118,6 +118,8 @@ class PromiseReport:
         Calibration rows with missing labels, which say nothing about promises on whole rows.
     completeness : float
         Share of labels answered in the calibration rows.
+    yes : float
+        Share of these answers that are yes.
     promises : tuple of PromiseResult
     not_promised : tuple of str
         Labels about which nothing is promised, where promises are about single labels. They are
@@ -130,6 +132,7 @@ class PromiseReport:
     n_rows: int
     n_incomplete: int
     completeness: float
+    yes: float
     promises: tuple[PromiseResult, ...]
     not_promised: tuple[str, ...] = ()
 
@@ -159,7 +162,7 @@ class PromiseReport:
         whose = " by one fold model, and fewer where all must agree" if agree else ""
         lines.append(
             f"together: {self.completeness:.1%} of the labels answered in {self.n_rows} "
-            f"calibration rows{whose}"
+            f"calibration rows{whose}; {self.yes:.1%} of these answers are yes"
         )
         return "\n".join(lines)
 
