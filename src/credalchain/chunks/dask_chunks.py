@@ -53,7 +53,7 @@ class DaskChunks:
     @cached_property
     def lengths(self) -> list[int]:
         """Rows of each partition."""
-        return partition_lengths(self._table, self.Y)
+        return partition_lengths(self._table)
 
     def reduce(
         self,
@@ -138,13 +138,17 @@ def delayed_partitions(X: Any, name: str) -> list[Any]:
     )
 
 
-def partition_lengths(X: Any, partitions: list[Any]) -> list[int]:
-    """Rows of each partition of X; counted in ``partitions`` where Dask does not know."""
+def partition_lengths(X: Any) -> list[int]:
+    """Rows of each partition of X, counted where Dask does not know them.
+
+    One column is enough for that, so no other is read from Parquet files.
+    """
     if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
         return list(X.chunks[0])
     from dask.delayed import delayed
 
     count = delayed(_n_rows, pure=False)
+    partitions = delayed_partitions(X[list(X.columns[:1])] if hasattr(X, "columns") else X, "X")
     with naming_unreadable(partitions):
         return list(delayed([count(one) for one in partitions]).compute())
 
