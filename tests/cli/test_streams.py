@@ -183,7 +183,7 @@ def test_a_file_ten_times_as_large_as_the_memory_it_may_take(tmp_path, monkeypat
     block["a"], block["b"] = (rng.random((2, 50_000)) < 0.5).astype(int)
     header, _, body = block.to_csv(index=False).partition("\n")
     start, again = gzip.compress(f"{header}\n".encode()), gzip.compress(body.encode())
-    blocks = 90
+    blocks = 45
     (tmp_path / "small.csv.gz").write_bytes(start + again)  # one chunk
     (tmp_path / "large.csv.gz").write_bytes(start + blocks * again)  # members of one file
     given = ["--labels", "a,b", "--sample", "20000", *CHAIN, "--out", "m"]

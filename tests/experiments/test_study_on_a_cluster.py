@@ -23,7 +23,7 @@ measures = ["set_accuracy", "completeness"]
 
 [cross_validation]
 folds = 3
-repeats = 4
+repeats = 2
 
 [[method]]
 name = "chain"
