@@ -205,7 +205,7 @@ def _print_chain(result: CrossValidation, Y: Any, seconds: float, console: Any) 
             strategy, f"{s:g}", *(f"{value:.3f}" for value in values), end_section=s == S_VALUES[-1]
         )
     console.print(table)
-    console.print(f"{result.paths.size:,} answers in {seconds:.1f} s, compilation included")
+    console.print(f"{result.paths.size:,} answers in {seconds:.1f} s")
 
 
 def main(arguments: list[str] | None = None) -> int:

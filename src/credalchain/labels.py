@@ -77,6 +77,9 @@ def minus_one_message(name: str = "Y") -> str:
     )
 
 
+_SETS = (list, tuple, set, frozenset)
+
+
 def are_label_sets(Y: Any) -> bool:
     """Whether rows are lists (or sets) of the names of their labels, such as ["rock", "pop"]."""
     if sparse.issparse(Y) or hasattr(Y, "columns") or isinstance(Y, (str, bytes)):
@@ -84,15 +87,14 @@ def are_label_sets(Y: Any) -> bool:
     if isinstance(Y, np.ndarray) and (Y.dtype != object or Y.ndim != 1):
         return False
     rows = list(Y) if hasattr(Y, "__iter__") else []
-    sets = [row for row in rows if isinstance(row, (list, tuple, set, frozenset))]
+    sets = [row for row in rows if isinstance(row, _SETS)]
     names = [name for row in sets for name in row]
     if not all(isinstance(name, str) for name in names):
         return False
     if not any(name.strip().lower() not in LABEL_WORDS for name in names):
         return False
     if len(sets) < len(rows):
-        kinds = (list, tuple, set, frozenset)
-        strange = next(i for i, row in enumerate(rows) if not isinstance(row, kinds))
+        strange = next(i for i, row in enumerate(rows) if not isinstance(row, _SETS))
         raise ValueError(
             f"Y must hold a list of label names in every row, got {rows[strange]!r} in row "
             f"{strange}. A row without labels is []; labels that are not known are NaN in a data "

@@ -137,6 +137,7 @@ def test_describe(songs, tmp_path):
     done = credalchain("fit", *given, "--out", "m", cwd=tmp_path)
     for words in ("'title': more than half", "'id': counts the rows", "'never': always no"):
         assert words in done.stderr
+    assert "labels that are the same" not in done.stderr  # the note is enough
 
 
 def test_descriptions_of_arrays_and_gaps():
@@ -156,6 +157,7 @@ def test_values_that_were_never_seen_are_told(songs, tmp_path):
         credalchain("fit", "songs.csv", *options, cwd=tmp_path)
         done = credalchain("predict", "m", "new.csv", "--out", "o.csv", cwd=tmp_path)
         assert "column 'city': 3 rows hold values never seen in fit, such as 'Bern'" in done.stderr
+        assert done.stderr.count("never seen") == 1  # not the warning besides
         done = credalchain("predict", "m", "songs.csv", "--out", "o.csv", cwd=tmp_path)
         assert "never seen" not in done.stderr
 

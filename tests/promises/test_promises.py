@@ -990,3 +990,15 @@ def test_curves_with_wrong_arguments():
     assert curve.bought[0] is None  # at s = 1e6 nothing is wrong, and nothing answered
     with pytest.raises(ValueError, match="level must be one of the curve's"):
         plot_promise_curve(curve, level=0.2)
+
+
+@pytest.mark.parametrize("promise", [{"row_error": 0.3}, {"row_error": {0: 0.3, 1: 0.01}}])
+def test_the_report_says_how_much_is_answered_and_how_much_of_that_is_yes(promise):
+    X, Y = draw(np.random.default_rng(0), 400)
+    promised = PromisedClassifier(Score(), promise, calibration="prefit").fit(X, Y)
+    answers = promised.predict_partial(X)
+    answered = answers != -1
+    assert promised.report_.completeness == pytest.approx(answered.mean())
+    assert promised.report_.yes == pytest.approx((answers[answered] == 1).mean())
+    assert 0 < promised.report_.yes < 1
+    assert f"; {promised.report_.yes:.1%} of these answers are yes" in str(promised.report_)

@@ -216,9 +216,9 @@ def check(
 def _tell_of_other_tags(tags: pd.DataFrame, names: list[str], separator: str) -> None:
     """Tags that the model does not know count as nothing; if most are such, something is wrong."""
     other = [tag for tag in tags.columns if tag not in names]
-    n_other, n_rows = (int((tags[some] == 1).any(axis=1).sum()) for some in (other, tags.columns))
     if not other:
         return
+    n_other, n_rows = (int((tags[some] == 1).any(axis=1).sum()) for some in (other, tags.columns))
     found = f"{n_other} of {n_rows} rows with tags have some that the model does not know"
     if 2 * n_other > n_rows:
         raise ValueError(
