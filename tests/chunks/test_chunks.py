@@ -367,19 +367,57 @@ def read(number):
     return frame(0, 40)[0][number * 20 : number * 20 + 20]
 
 
-def test_dask_names_the_partition_that_cannot_be_read_for_an_answer(tmp_path):
+COMPUTING = {
+    "compute": lambda answers, folder: answers.compute(),
+    "persist": lambda answers, folder: answers.persist(),
+    "as an array": lambda answers, folder: np.asarray(answers),
+    "len": lambda answers, folder: len(answers),
+    "tail": lambda answers, folder: answers.tail(),
+    "head": lambda answers, folder: answers.head(60, npartitions=-1),
+    "to_parquet": lambda answers, folder: answers.to_parquet(folder / "answers"),
+    "to_csv": lambda answers, folder: answers.to_csv(folder / "answers.csv", single_file=True),
+}
+ANSWERING = {
+    "infer": lambda model, X: model.infer(X),
+    "labels": lambda model, X: model.infer(X).labels,
+    "to_frame": lambda model, X: model.infer(X).to_frame(intervals=True),
+    "predict": lambda model, X: model.predict(X),
+    "predict_partial": lambda model, X: model.predict_partial(X),
+    "predict_proba": lambda model, X: model.predict_proba(X),
+}
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of dask
+@pytest.mark.parametrize("how", ["compute", "to_parquet"])
+@pytest.mark.parametrize("what", ANSWERING)
+def test_dask_names_the_partition_that_cannot_be_read_for_an_answer(tmp_path, what, how):
     X, Y = frame(0, 40)
     chain = CredalChainClassifier(random_state=0).fit(X, Y)
-    answers = chain.infer(dd.from_map(read, range(3), meta=X[:0]))
-    words = "partition 2 cannot be read: the disk is gone"
-    with pytest.raises(ValueError, match=words):
-        answers.compute()
-    with pytest.raises(ValueError, match=words):
-        answers.to_parquet(tmp_path / "answers")
+    answers = ANSWERING[what](chain, dd.from_map(read, range(3), meta=X[:0]))
+    with pytest.raises(ValueError, match="partition 2 cannot be read: the disk is gone"):
+        COMPUTING[how](answers, tmp_path)
     assert not (tmp_path / "answers").exists()
-    arrays = [da.from_delayed(_delayed(read)(at), (20, 5), object) for at in range(3)]
-    with pytest.raises(ValueError, match=words):
-        chain.infer(da.concatenate(arrays)).compute()
+
+
+@pytest.mark.parametrize("how", COMPUTING)
+def test_whatever_is_computed_names_the_partition_that_cannot_be_read(tmp_path, how):
+    X, Y = frame(0, 40)
+    chain = CredalChainClassifier(random_state=0).fit(X, Y)
+    answers = chain.predict_partial(dd.from_map(read, range(3), meta=X[:0]))
+    with pytest.raises(ValueError, match="partition 2 cannot be read: the disk is gone"):
+        COMPUTING[how](answers, tmp_path)
+
+
+@pytest.mark.parametrize("how", ["compute", "persist", "as an array"])
+@pytest.mark.parametrize("what", ["labels", "predict", "predict_partial", "predict_proba"])
+def test_blocks_of_arrays_that_cannot_be_read_are_named(tmp_path, what, how):
+    X, Y = frame(0, 40)
+    chain = CredalChainClassifier(random_state=0).fit(X, Y)
+    blocks = [da.from_delayed(_delayed(read)(at), (20, 5), object) for at in range(3)]
+    lazy = da.concatenate(blocks)
+    for answers, way in ((ANSWERING[what](chain, lazy), how), (chain.infer(lazy), "compute")):
+        with pytest.raises(ValueError, match="partition 2 cannot be read: the disk is gone"):
+            COMPUTING[way](answers, tmp_path)
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of dask
@@ -394,8 +432,11 @@ def test_answers_are_written_whole(tmp_path):
         answers.to_parquet(tmp_path / "answers", intervals=True)
         found = dd.read_parquet(tmp_path / "answers").compute()
         pd.testing.assert_frame_equal(found, expected, check_dtype=False)
-        with pytest.raises(FileExistsError, match="folder must be new"):
+        with pytest.raises(FileExistsError, match="answers exists; its folder must be new"):
             answers.to_parquet(tmp_path / "answers")
+        answers.to_parquet(tmp_path / "answers", intervals=True, overwrite=True)
+        again = dd.read_parquet(tmp_path / "answers").compute()
+        pd.testing.assert_frame_equal(again, found)
         (tmp_path / "answers").rename(tmp_path / "earlier")
         shutil.rmtree(tmp_path / "earlier")
 

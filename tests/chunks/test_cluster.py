@@ -152,12 +152,16 @@ def test_a_partition_that_cannot_be_read_is_named(client, data, tmp_path):
     for file in sorted(folder.iterdir())[:4]:
         shutil.copy(file, tmp_path)
     frame = dd.read_parquet(tmp_path)
-    answers = CredalChainClassifier().fit(X, Y).infer(frame[list(X)])
+    chain = CredalChainClassifier().fit(X, Y)
+    answers = chain.infer(frame[list(X)])
     sorted(tmp_path.iterdir())[2].write_bytes(b"PAR1 no more than that PAR1")
     with pytest.raises(ValueError, match="partition 2 cannot be read"):
         CredalChainClassifier().fit(frame[list(X)], frame[list(Y)])
     with pytest.raises(ValueError, match="partition 2 cannot be read"):
         answers.to_parquet(tmp_path / "answers")
+    assert not (tmp_path / "answers").exists()
+    with pytest.raises(ValueError, match="partition 2 cannot be read"):
+        chain.predict_partial(frame[list(X)]).compute()
 
 
 def test_the_example_runs():

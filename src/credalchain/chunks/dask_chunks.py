@@ -1,4 +1,4 @@
-"""Dask collections: partitions to learn from, and lazy predictions."""
+"""Dask collections to learn from: their partitions, and sums over them."""
 
 import warnings
 from collections import Counter
@@ -77,7 +77,7 @@ class DaskChunks:
         while len(sums) > 1:
             sums = [add(sums[at : at + _AT_ONCE], trim) for at in range(0, len(sums), _AT_ONCE)]
         (total,) = sums
-        with naming_unreadable([*zip(self.X, self.Y, strict=True)]):
+        with naming_unreadable(lambda: [*zip(self.X, self.Y, strict=True)]):
             found: Total = total.compute()
         return found
 
@@ -149,13 +149,13 @@ def partition_lengths(X: Any) -> list[int]:
 
     count = delayed(_n_rows, pure=False)
     partitions = delayed_partitions(X[list(X.columns[:1])] if hasattr(X, "columns") else X, "X")
-    with naming_unreadable(partitions):
+    with naming_unreadable(lambda: partitions):
         return list(delayed([count(one) for one in partitions]).compute())
 
 
 @contextmanager
-def naming_unreadable(partitions: Sequence[Any]) -> Iterator[None]:
-    """Something made of ``partitions`` is computed inside; one that cannot be read is named.
+def naming_unreadable(partitions: Callable[[], Sequence[Any]]) -> Iterator[None]:
+    """Something made of ``partitions()`` is computed inside; one that cannot be read is named.
 
     Dask reads in tasks of its own, before any of ours, so partitions are read once more to find
     the first that fails.
@@ -173,7 +173,7 @@ def naming_unreadable(partitions: Sequence[Any]) -> Iterator[None]:
             raise
         if type(error).__name__ == "KilledWorker":  # reading once more would end more of them
             raise ValueError(f"a partition ends the workers that read it: {error}") from error
-        number = _unreadable(partitions)
+        number = _unreadable(partitions())
         if number is None:
             raise
         raise ValueError(f"partition {number} cannot be read: {error}") from error
@@ -203,99 +203,3 @@ def _nothing(partition: Any) -> None:
 
 def _n_rows(X: Any) -> int:
     return int(X.shape[0])
-
-
-def map_partitions(
-    classifier: Any,
-    function: Callable[[Any, Any, Any], Any],
-    X: Any,
-    columns: list[str],
-    dtype: Any,
-    options: dict[str, Any],
-) -> Any:
-    """``function(classifier, X, options)`` of every partition, lazily.
-
-    Of a data frame: a data frame with the same index and divisions. Of an array: an array. The
-    classifier is sent once to a worker.
-    """
-    from dask.delayed import delayed
-
-    model = delayed(classifier, traverse=False)
-    if not hasattr(X, "chunks"):
-        import pandas as pd
-
-        index = X._meta.index[:0]
-        meta = pd.DataFrame(np.empty((0, len(columns)), dtype), columns=columns, index=index)
-        return X.map_partitions(_frame_of, model, function, columns, dtype, options, meta=meta)
-    import dask.array as da
-
-    partitions, one = delayed_partitions(X, "X"), delayed(_array_of, pure=False)
-    blocks = [
-        da.from_delayed(  # type: ignore[no-untyped-call]
-            one(partition, model, function, dtype, len(columns), options, number),
-            (n, len(columns)),
-            dtype,
-        )
-        for number, (partition, n) in enumerate(zip(partitions, X.chunks[0], strict=True))
-    ]
-    return da.concatenate(blocks, allow_unknown_chunksizes=True)  # type: ignore[no-untyped-call]
-
-
-def map_frame_partitions(
-    classifier: Any,
-    function: Callable[[Any, Any, Any], Any],
-    X: Any,
-    options: dict[str, Any],
-    meta: Any,
-) -> Any:
-    """``function(classifier, X, options)``, a data frame like ``meta``, of every partition."""
-    from dask.delayed import delayed
-
-    model = delayed(classifier, traverse=False)
-    nothing = meta.iloc[:0].set_axis(X._meta.index[:0])
-    return X.map_partitions(_table_of, model, function, options, nothing, meta=nothing)
-
-
-def _table_of(
-    X: Any, classifier: Any, function: Any, options: Any, nothing: Any, partition_info: Any = None
-) -> Any:
-    if len(X) == 0:
-        return nothing.set_axis(X.index)
-    return _asked(function, classifier, X, options, _number(partition_info))
-
-
-def _array_of(
-    X: Any, classifier: Any, function: Any, dtype: Any, m: int, options: Any, number: Any = None
-) -> Any:
-    if X.shape[0] == 0:
-        return np.empty((0, m), dtype=dtype)
-    found = _asked(function, classifier, X, options, number)
-    return np.asarray(found, dtype=dtype).reshape(X.shape[0], m)
-
-
-def _frame_of(
-    X: Any,
-    classifier: Any,
-    function: Any,
-    columns: list[str],
-    dtype: Any,
-    options: Any,
-    partition_info: Any = None,
-) -> Any:
-    import pandas as pd
-
-    number = _number(partition_info)
-    found = _array_of(X, classifier, function, dtype, len(columns), options, number)
-    return pd.DataFrame(found, columns=columns, index=X.index)
-
-
-def _number(partition_info: Any) -> Any:
-    return None if not partition_info else partition_info.get("number")
-
-
-def _asked(function: Any, classifier: Any, X: Any, options: Any, number: Any) -> Any:
-    """What the classifier says; an error names the partition, where its number is known."""
-    if number is None:
-        return function(classifier, X, options)
-    with naming(f"partition {number}"):
-        return function(classifier, X, options)

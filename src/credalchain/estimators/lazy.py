@@ -9,12 +9,6 @@ from typing import Any
 import numpy as np
 
 from credalchain.bases.protocol import Exactness
-from credalchain.chunks.dask_chunks import (
-    delayed_partitions,
-    map_frame_partitions,
-    map_partitions,
-    naming_unreadable,
-)
 from credalchain.estimators.prediction import CredalPrediction
 
 
@@ -24,7 +18,8 @@ class LazyPrediction:
 
     Nothing is computed before ``compute()`` or ``to_parquet()`` is called, here or on what
     ``labels`` and ``to_frame`` give, with the parameters that the classifier has now. Data frames
-    keep the index and the divisions of X.
+    keep the index and the divisions of X. A partition that cannot be read, or that does not fit,
+    is named in the error by its number.
     """
 
     classifier: Any
@@ -41,6 +36,8 @@ class LazyPrediction:
     @property
     def labels(self) -> Any:
         """1, 0, or -1 for what is left open: a data frame, or an int8 array (n, m)."""
+        from credalchain.chunks.dask_answers import map_partitions
+
         names = list(self.label_names)
         return map_partitions(self.classifier, infer_labels, self.X, names, np.int8, self.options)
 
@@ -48,6 +45,8 @@ class LazyPrediction:
         """A dask data frame like that of :meth:`credalchain.CredalPrediction.to_frame`."""
         if hasattr(self.X, "chunks"):
             raise TypeError("to_frame is for data frames; for an array ask for labels.")
+        from credalchain.chunks.dask_answers import map_frame_partitions
+
         m = len(self.label_names)
         empty = CredalPrediction(
             np.zeros((0, m), np.int8),
@@ -60,39 +59,25 @@ class LazyPrediction:
         return map_frame_partitions(self.classifier, function, self.X, self.options, like)
 
     def compute(self, *, intervals: bool = False) -> Any:
-        """All answers in memory: a pandas data frame, or an array of labels if X is one.
-
-        A partition that cannot be read is named in the error, by its number.
-        """
-        with naming_unreadable(delayed_partitions(self.X, "X")):
-            if hasattr(self.X, "chunks"):
-                return self.labels.compute()
-            return self.to_frame(intervals=intervals).compute()
+        """All answers in memory: a pandas data frame, or an array of labels if X is one."""
+        lazy = self.labels if hasattr(self.X, "chunks") else self.to_frame(intervals=intervals)
+        return lazy.compute()
 
     def to_parquet(self, folder: str | Path, *, intervals: bool = False, **options: Any) -> None:
         """Write what :meth:`to_frame` gives into a new folder, whole or not at all.
 
-        A partition that cannot be read is named in the error, by its number; ``folder`` is not
-        there then, and what was written stays in ``<folder>.unfinished``. An address such as
-        ``s3://...`` is written to at once.
+        What was written before an error stays in ``<folder>.unfinished``. An address such as
+        ``s3://...`` is written to at once, and so is a folder with ``append=True``,
+        ``overwrite=True`` or ``compute=False``.
 
         Parameters
         ----------
         folder : str or Path
-            If it is on this machine it must not exist.
         intervals : bool, default=False
         **options
             For ``to_parquet`` of dask.
         """
-        table = self.to_frame(intervals=intervals)
-        is_address = "://" in str(folder)
-        if not is_address and Path(folder).exists():
-            raise FileExistsError(f"folder must be new, and {folder} exists.")
-        place = str(folder) if is_address else f"{folder}.unfinished"
-        with naming_unreadable(delayed_partitions(self.X, "X")):
-            table.to_parquet(place, overwrite=not is_address, **options)
-        if not is_address:
-            Path(place).rename(folder)
+        self.to_frame(intervals=intervals).to_parquet(folder, **options)
 
 
 def infer_labels(classifier: Any, X: Any, options: dict[str, Any]) -> Any:
@@ -117,6 +102,8 @@ def predict_lazily(classifier: Any, method: str, X: Any, dtype: Any) -> Any:
             f"{method} of a dask collection is for labels that came as a table; this classifier "
             "was fitted on a vector."
         )
+    from credalchain.chunks.dask_answers import map_partitions
+
     columns = classifier.label_names_.tolist()
     function = partial(call_method, method=method)
     return map_partitions(copy(classifier), function, X, columns, dtype, {})
