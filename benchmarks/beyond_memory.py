@@ -105,7 +105,9 @@ def measure(n: int, place: str | None = None) -> dict[str, Any]:
         found["bytes"] = sum(file.stat().st_size for file in folder.iterdir())
         found["in memory"] = on_one_core(folder)
         for n_workers in (1, 2):
-            found[f"{n_workers} workers"] = with_workers(folder, n_workers, Path(own) / "out")
+            found[f"{n_workers} workers"] = with_workers(
+                folder, n_workers, Path(own) / f"out{n_workers}"
+            )
     found["ratio"] = {
         work: found["in memory"][work] / found["1 workers"][work] for work in ("fit", "predict")
     }
