@@ -55,7 +55,7 @@ docs: .venv/.dev
 static: .venv/.dev
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
-	$(PY) -m mypy
+	MYPY_NUM_WORKERS=2 $(PY) -m mypy
 	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()"
 
 # What these old versions use of newer packages may be deprecated there: that is not ours to mend.
