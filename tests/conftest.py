@@ -15,11 +15,6 @@ import profiles  # noqa: E402, F401  (registers them)
 settings.load_profile("thorough")  # unless an option of pytest names another
 
 
-def pytest_collection_modifyitems(items):
-    """Slow tests first, so that no worker is left alone with one at the end."""
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
-
-
 @pytest.fixture(scope="session")
 def yeast():
     """The real yeast data that the package river ships."""
