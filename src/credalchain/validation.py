@@ -4,7 +4,7 @@ The limits on ``s`` and ``epsilon`` keep every ratio of probabilities within the
 which the rounding bound of the fixed-point sums is proved (see ``bases/naive/engine/layout.py``).
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from numbers import Integral, Real
 from typing import Any
 
@@ -17,13 +17,20 @@ _MOST_JOBS = 1000
 
 def check_s(value: Any, name: str = "s") -> float:
     """0, or a number between 1e-60 and 1e60."""
-    is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if is_number and (value == 0 or _SMALLEST <= value <= _LARGEST):
-        return float(value)
-    raise ValueError(
-        f"{name} must be a number, 0 or positive (between {_SMALLEST:g} and {_LARGEST:g}), "
-        f"got {value!r}."
-    )
+    return check_s_values((value,), name)[0]
+
+
+def check_s_values(values: Iterable[Any], name: str = "s") -> tuple[float, ...]:
+    """Each of them 0, or a number between 1e-60 and 1e60."""
+    values = tuple(values)
+    for value in values:
+        is_number = isinstance(value, Real) and not isinstance(value, bool)
+        if not is_number or not (value == 0 or _SMALLEST <= value <= _LARGEST):
+            raise ValueError(
+                f"{name} must be a number, 0 or positive (between {_SMALLEST:g} and "
+                f"{_LARGEST:g}), got {value!r}."
+            )
+    return tuple(map(float, values))
 
 
 def check_epsilon(value: Any) -> float:

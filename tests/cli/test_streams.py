@@ -182,7 +182,10 @@ def test_a_file_ten_times_as_large_as_the_memory_it_may_take(tmp_path, monkeypat
     block = pd.DataFrame(rng.normal(size=(50_000, 20)), columns=columns)
     block["a"], block["b"] = (rng.random((2, 50_000)) < 0.5).astype(int)
     header, _, body = block.to_csv(index=False).partition("\n")
-    start, again = gzip.compress(f"{header}\n".encode()), gzip.compress(body.encode(), compresslevel=1)
+    start, again = (
+        gzip.compress(f"{header}\n".encode()),
+        gzip.compress(body.encode(), compresslevel=1),
+    )
     blocks = 30  # 20 MB of text each
     (tmp_path / "small.csv.gz").write_bytes(start + again)  # one chunk
     (tmp_path / "large.csv.gz").write_bytes(start + blocks * again)  # members of one file

@@ -2,6 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from contextlib import nullcontext
 from typing import Any, Self, overload
 
 import numpy as np
@@ -33,7 +34,13 @@ from credalchain.progress import show_progress
 from credalchain.strategies import Strategy, get_strategy
 from credalchain.text import visible
 from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike
-from credalchain.validation import check_n_jobs, check_s, check_thresholds, check_whole
+from credalchain.validation import (
+    check_n_jobs,
+    check_s,
+    check_s_values,
+    check_thresholds,
+    check_whole,
+)
 
 _MOST_NAMES = 10  # in a warning
 
@@ -203,7 +210,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         self.check_parameters()
         if sample_weight is not None:
             X, labels = repeat_rows(X, labels, sample_weight)
-        with show_progress(self.verbose):
+        with show_progress() if self.verbose else nullcontext():
             self.model_ = self._learn(X, labels)
         return labels
 
@@ -312,7 +319,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         if not strategies:
             raise ValueError("strategy must name at least one strategy, got ().")
         return Request(
-            values=tuple(check_s(value) for value in values),
+            values=check_s_values(values),
             strategies=tuple(get_strategy(one) for one in strategies),
             order=self.order_,
             thresholds=check_thresholds(self.threshold, len(self.targets_.names)),

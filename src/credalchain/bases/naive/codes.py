@@ -4,6 +4,7 @@ Input codes are 0..K-1, -1 for missing, anything else for a category never seen.
 0..K-1, K for never seen, K + 1 for missing, so that a code is always a valid table row.
 """
 
+import math
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +18,21 @@ from credalchain.preprocessing import Discretizer
 IntArray = NDArray[np.int64]
 
 MISSING_CODE = -1
+_CACHE_LINE = 64  # bytes
+
+
+def aligned(shape: tuple[int, ...], dtype: Any = np.int64, *, zeros: bool = True) -> NDArray[Any]:
+    """Memory that starts at a cache line, all 0 or as it is found.
+
+    A table row that straddles lines costs one load in three.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    buffer = np.empty(size + _CACHE_LINE, dtype=np.uint8)
+    start = -buffer.ctypes.data % _CACHE_LINE
+    array: NDArray[Any] = buffer[start : start + size].view(dtype).reshape(shape)
+    if zeros:
+        array.fill(0)
+    return array
 
 
 def table_rows(n_categories: IntArray, has_unseen: bool) -> tuple[IntArray, IntArray]:

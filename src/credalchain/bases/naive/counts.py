@@ -11,12 +11,12 @@ from credalchain.bases.naive.codes import (
     Codes,
     DenseCodes,
     SparseCodes,
+    aligned,
     as_codes,
     categories_of_codes,
     given_codes,
     table_rows,
 )
-from credalchain.bases.naive.engine.layout import aligned
 from credalchain.labels import MISSING, as_labels
 from credalchain.preprocessing import Discretizer
 from credalchain.typing import MatrixLike

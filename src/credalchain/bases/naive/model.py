@@ -68,7 +68,6 @@ class NaiveChainModel(ChainModel):
         self.settings = settings
         self.discretizer = discretizer
         self.n_labels = len(counts.label)
-        self.scale = FixedPoint.for_terms(len(counts.n_categories), self.n_labels)
         self._reset_tables()
 
     def _reset_tables(self) -> None:
@@ -118,7 +117,7 @@ class NaiveChainModel(ChainModel):
 
     @property
     def log_odds_error(self) -> float:
-        return self.scale.error
+        return FixedPoint.for_terms(len(self.counts.n_categories), self.n_labels).error
 
     def exact_bounds(
         self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool
@@ -189,7 +188,7 @@ class NaiveChainModel(ChainModel):
         if isinstance(encoded, SparseCodes):
             encoded, rows = encoded.compacted(self.counts.n_categories, all_rows=False)
         source = TableSource(
-            self.counts, self.settings, self.scale, spec, rows, kept=False, n_jobs=request.n_jobs
+            self.counts, self.settings, spec, rows, kept=False, n_jobs=request.n_jobs
         )
         shape = (len(spec.strategies), len(request.values), encoded.shape[0], self.n_labels)
         labels = np.empty(shape, dtype=np.int8)
@@ -245,9 +244,7 @@ class NaiveChainModel(ChainModel):
                 self._tables.move_to_end(key)
                 return codes, self._tables[key]
         # outside the lock: two threads may build the same, none waits
-        source = TableSource(
-            self.counts, self.settings, self.scale, spec, rows, kept=True, n_jobs=n_jobs
-        )
+        source = TableSource(self.counts, self.settings, spec, rows, kept=True, n_jobs=n_jobs)
         made = source.tables((s,))
         with self._lock:
             self._tables[key] = made

@@ -7,12 +7,13 @@ are not kept: they are made a few labels at a time, added up while they are in t
 forgotten.
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.bases.naive.codes import aligned
 from credalchain.bases.naive.engine import term_kernels as kernels
 from credalchain.bases.naive.engine.layout import (
     LANES,
@@ -27,7 +28,6 @@ from credalchain.bases.naive.engine.layout import (
     Observations,
     SValues,
     TableSlice,
-    aligned,
 )
 from credalchain.bases.threads import for_each_range
 
@@ -111,17 +111,18 @@ class CompiledTerms:
         self._group_size = _UNIT * max(1, _CELLS_AT_ONCE // (_UNIT * cells_a_label))
         self._found: dict[tuple[int, int], Triples] = {}
 
-    def streamed(self, s_values: SValues) -> "StreamedTable":
+    def streamed(self, s_values: SValues, layout: Layout) -> "StreamedTable":
         """A table of features that is never whole."""
-        return StreamedTable(self, s_values, has_zeros=s_values.n_without_epsilon > 0)
+        return StreamedTable(self, s_values, layout, has_zeros=s_values.n_without_epsilon > 0)
 
     def whole(self, s_values: SValues, layout: Layout) -> KeptTable:
         """A table for values that are all with epsilon or all without."""
         values, zeros = TileRows(self.observations, layout), None
-        tables = [values.allocate(layout.n_tiles)]
+        shape = (layout.n_tiles, values.n_rows, layout.tile_lanes)
+        tables = [aligned(shape, zeros=False)]
         if s_values.n_without_epsilon:
             zeros = TileRows(self.observations, layout)
-            tables.append(zeros.allocate(layout.n_tiles))
+            tables.append(aligned(shape, zeros=False))
         for table in tables:  # lanes of padding may be computed with
             n_lanes = layout.n_labels * layout.run - (layout.n_tiles - 1) * layout.tile_lanes
             table[-1:, :, n_lanes:] = 0
@@ -135,8 +136,7 @@ class CompiledTerms:
                 any_zeros.append(factors is not None)
                 zeros.fill(found, factors, tables[1])
 
-        n_labels = len(self.observations.order)
-        for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
+        self._for_each_group(run)
         if zeros is None or not any(any_zeros):
             return KeptTable(FixedTable(values.start), FixedTable(tables[0]), has_zeros=False)
         start, rows = FixedTable(values.start, zeros.start), FixedTable(tables[0], tables[1])
@@ -162,13 +162,20 @@ class CompiledTerms:
                 kernels.fill_pairs(found.numbers, first, *factors, -1, zeros)
                 any_zeros.append(True)
 
-        n_labels = len(self.observations.order)
-        for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
+        self._for_each_group(run)
         if not any_zeros:
             return FixedTable(values)
         if widest >= 0:
             kernels.widest_with_zeros(values[: s_values.n_without_epsilon], zeros, widest)
         return FixedTable(values, zeros)
+
+    def _for_each_group(self, run: Callable[[int, int], None]) -> None:
+        """On threads, where there are several groups."""
+        n_labels = len(self.observations.order)
+        if n_labels <= _UNIT:
+            run(0, n_labels)
+        else:
+            for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
 
     def groups(self) -> Iterator[Triples]:
         """All labels, some at a time, in whole tiles of any layout."""
@@ -216,19 +223,19 @@ class StreamedTable(NamedTuple):
 
     terms: CompiledTerms
     s_values: SValues
+    layout: Layout
     has_zeros: bool
 
     def parts(self, *, zeros: bool) -> Iterator[TableSlice]:
         """Log-odds, or zero factors."""
-        observations, s_values = self.terms.observations, self.s_values
+        s_values, layout = self.s_values, self.layout
         if zeros and not self.has_zeros:
             return
-        layout = Layout.of(
-            s_values.n_without_epsilon if zeros else len(s_values.values), len(observations.order)
-        )
-        tiles = TileRows(observations, layout)
-        size = max(1, _NUMBERS_IN_CACHE // max(1, observations.n_rows * layout.tile_lanes))
-        room = tiles.allocate(min(size, layout.n_tiles))
+        if zeros:
+            layout = Layout.of(s_values.n_without_epsilon, layout.n_labels)
+        tiles = TileRows(self.terms.observations, layout)
+        size = max(1, _NUMBERS_IN_CACHE // max(1, tiles.n_rows * layout.tile_lanes))
+        room = aligned((min(size, layout.n_tiles), tiles.n_rows, layout.tile_lanes), zeros=False)
         for found in self.terms.groups():
             logs = (
                 found.zero_factors(s_values)
@@ -249,12 +256,8 @@ class TileRows:
 
     def __init__(self, observations: Observations, layout: Layout) -> None:
         self._observations, self._layout = observations, layout
+        self.n_rows = len(observations.sources) - observations.n_zero_codes
         self.start = aligned((layout.n_tiles, layout.tile_lanes))
-
-    def allocate(self, n_tiles: int) -> IntArray:
-        """Memory for the rows of so many tiles, not filled yet."""
-        shape = (n_tiles, self._observations.n_rows, self._layout.tile_lanes)
-        return aligned(shape, zeros=False)
 
     def fill(self, found: Triples, logs: LogBounds | None, table: IntArray) -> None:
         """All that is about the labels of ``found``, in a table of all tiles."""

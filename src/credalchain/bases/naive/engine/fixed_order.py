@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
-from credalchain.bases.naive.codes import Codes, DenseCodes
+from credalchain.bases.naive.codes import Codes, DenseCodes, aligned
 from credalchain.bases.naive.engine.layout import (
     INFINITE,
     LANES,
     STEP,
     IntArray,
-    aligned,
     resolve_zero_factors,
 )
 from credalchain.bases.naive.engine.tables import ChainTables
@@ -81,7 +81,7 @@ class FixedOrderPass:
         self._comparators: dict[tuple[int, int], ExactComparator] = {}
         self._make_comparator = make_comparator
         self._order, self._layout = tables.order, tables.layout
-        self._cuts = tables.scale.fixed_thresholds(request.thresholds)[tables.order]
+        self._cuts = tables.scale.fixed(logit(request.thresholds))[tables.order]
         strategies = request.strategies
         self._bands = np.array(
             [tables.scale.band if one.merge_exact else 0 for one in strategies], dtype=np.int64

@@ -38,7 +38,6 @@ STEP = 4  # lanes that a walk reads at a time
 NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted
 
 _UNITS_PER_TERM = 4
-_CACHE_LINE = 64  # bytes
 
 
 class FixedPoint(NamedTuple):
@@ -62,10 +61,6 @@ class FixedPoint(NamedTuple):
     def fixed(self, log_odds: FloatArray) -> IntArray:
         """Finite log-odds as integers."""
         return np.rint(log_odds * self.unit).astype(np.int64)
-
-    def fixed_thresholds(self, thresholds: FloatArray) -> IntArray:
-        """Thresholds of probabilities as integer log-odds."""
-        return self.fixed(np.log(thresholds) - np.log1p(-thresholds))
 
 
 def resolve_zero_factors(values: Any, zeros: Any, least: Any, greatest: Any) -> Any:
@@ -173,10 +168,6 @@ class Observations(NamedTuple):
     limits: IntArray
     n_zero_codes: int = 0
 
-    @property
-    def n_rows(self) -> int:
-        return len(self.sources) - self.n_zero_codes
-
 
 class SValues(NamedTuple):
     """Values of s, each with its epsilon; the first ``n_without_epsilon`` go without one."""
@@ -210,17 +201,3 @@ class KeptTable(NamedTuple):
             yield TableSlice(self.start.values, self.rows.values, 0)
         elif self.start.zeros is not None and self.rows.zeros is not None:
             yield TableSlice(self.start.zeros, self.rows.zeros, 0)
-
-
-def aligned(shape: tuple[int, ...], dtype: Any = np.int64, *, zeros: bool = True) -> NDArray[Any]:
-    """Memory that starts at a cache line, all 0 or as it is found.
-
-    A table row that straddles lines costs one load in three.
-    """
-    size = math.prod(shape) * np.dtype(dtype).itemsize
-    buffer = np.empty(size + _CACHE_LINE, dtype=np.uint8)
-    start = -buffer.ctypes.data % _CACHE_LINE
-    array: NDArray[Any] = buffer[start : start + size].view(dtype).reshape(shape)
-    if zeros:
-        array.fill(0)
-    return array

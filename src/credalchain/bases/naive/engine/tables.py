@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from credalchain.bases.naive.codes import table_rows
+from credalchain.bases.naive.codes import aligned, table_rows
 from credalchain.bases.naive.counts import ChainCounts
 from credalchain.bases.naive.engine.layout import (
     LARGEST_TERM,
@@ -30,7 +30,6 @@ from credalchain.bases.naive.engine.layout import (
     Layout,
     Observations,
     SValues,
-    aligned,
 )
 from credalchain.bases.naive.formulas import NaiveSettings, idm_bounds
 from credalchain.strategies import (
@@ -92,7 +91,6 @@ class TableSource:
         self,
         counts: ChainCounts,
         settings: NaiveSettings,
-        scale: FixedPoint,
         spec: TableSpec,
         rows: IntArray | None,
         *,
@@ -101,7 +99,7 @@ class TableSource:
     ) -> None:
         self._counts, self._settings, self._spec, self._rows = counts, settings, spec, rows
         self._order = np.array(spec.order, dtype=np.int64)
-        self._scale = scale
+        self._scale = FixedPoint.for_terms(len(counts.n_categories), len(spec.order))
         self._kept, self._n_jobs = kept, n_jobs
         self._worst = spec.has_unseen and spec.conservative
         self._open_columns = _open_columns(spec.strategies, forward=spec.forward)
@@ -224,7 +222,7 @@ class TableSource:
 
     def _feature_table(self, s_values: SValues, layout: Layout) -> Any:
         if not self._kept and not self._worst:
-            return self._features.streamed(s_values)
+            return self._features.streamed(s_values, layout)
         made = self._features.whole(s_values, layout)
         if not self._worst:
             return made
@@ -392,14 +390,13 @@ def _with_open_column(
     if_zero, if_one = ((one[..., 0::2].copy(), one[..., 1::2].copy()) for one in told)
     nothing = np.zeros_like(if_zero[0])
     merged = strategy.merge(if_zero, if_one, (nothing, nothing))
-    values, zeros = table.values, table.zeros
-    for bound, part in enumerate(_checked_merge(merged, strategy, nothing.shape)):
-        made = FixedTable.from_log_odds(part, scale)
-        place = (slice(None), slice(None), column, slice(bound, 2 * m, 2))
-        values[place] = made.values
-        if made.zeros is not None:
-            zeros = np.zeros_like(values) if zeros is None else zeros
-            zeros[place] = made.zeros
+    bounds = np.stack(_checked_merge(merged, strategy, nothing.shape), axis=-1)
+    made = FixedTable.from_log_odds(bounds.reshape(*nothing.shape[:-1], 2 * m), scale)
+    values, zeros = table
+    values[:, :, column, : 2 * m] = made.values
+    if made.zeros is not None:
+        zeros = np.zeros_like(values) if zeros is None else zeros
+        zeros[:, :, column, : 2 * m] = made.zeros
     return FixedTable(values, zeros)
 
 

@@ -2,6 +2,7 @@
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from credalchain.bases.naive.codes import Codes
 from credalchain.bases.naive.engine.fixed_order import start_sums
@@ -69,7 +70,7 @@ class NaiveWalk(Walk):
             self._sums.zeros[rows] += self._sums.pair_zeros[j, column]
 
     def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
-        cut = self._scale.fixed_thresholds(np.array([threshold]))[0]
+        cut = self._scale.fixed(logit(np.array([threshold])))[0]
         sums, zeros = self._sums.of(rows, j)
         distance = sums - cut
         signs = np.where(np.abs(distance) <= self._band, 0, np.sign(distance))
