@@ -429,7 +429,8 @@ def test_answers_are_written_whole(tmp_path):
     pd.testing.assert_frame_equal(answers.compute(intervals=True), expected)
     for _ in range(2):  # what an earlier try has left is no obstacle
         (tmp_path / "answers.unfinished").mkdir()
-        answers.to_parquet(tmp_path / "answers", intervals=True)
+        answers.to_parquet(f"{tmp_path}/answers/", intervals=True)
+        assert not (tmp_path / "answers.unfinished").exists()
         found = dd.read_parquet(tmp_path / "answers").compute()
         pd.testing.assert_frame_equal(found, expected, check_dtype=False)
         with pytest.raises(FileExistsError, match="answers exists; its folder must be new"):

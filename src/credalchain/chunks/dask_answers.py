@@ -56,10 +56,12 @@ class AnswerFrame(dd.DataFrame):
         """
         if "://" in str(path) or options.keys() & {"append", "overwrite", "compute"}:
             return _write(self, path, **options)
-        if Path(path).exists():
+        folder = Path(path)
+        if folder.exists():
             raise FileExistsError(f"{path} exists; its folder must be new, or overwrite=True.")
-        _write(self, f"{path}.unfinished", overwrite=True, **options)
-        Path(f"{path}.unfinished").rename(path)
+        unfinished = folder.with_name(f"{folder.name}.unfinished")
+        _write(self, unfinished, overwrite=True, **options)
+        unfinished.rename(folder)
 
 
 class AnswerArray(da.Array):
