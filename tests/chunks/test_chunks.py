@@ -2,6 +2,7 @@
 
 import itertools
 import shutil
+import threading
 
 import numpy as np
 import pandas as pd
@@ -440,6 +441,163 @@ def test_answers_are_written_whole(tmp_path):
         pd.testing.assert_frame_equal(again, found)
         (tmp_path / "answers").rename(tmp_path / "earlier")
         shutil.rmtree(tmp_path / "earlier")
+
+
+@pytest.fixture
+def chain():
+    X, Y = frame(0, 40)
+    return CredalChainClassifier(random_state=0).fit(X, Y)
+
+
+def counting(reads, bad=()):
+    """A lazy table in four partitions; which were read is noted, and some cannot be."""
+    X = frame(0, 40)[0]
+
+    def read_quarter(number):
+        reads.append(number)
+        if number in bad:
+            raise OSError(f"disk {number} is gone")
+        return X[number * 10 : number * 10 + 10]
+
+    return dd.from_map(read_quarter, range(4), meta=X[:0])
+
+
+def test_answers_are_for_the_table_as_it_was(chain):
+    """Dask changes tables in place."""
+    lazy = counting([])
+    answers = chain.infer(lazy)
+    lazy["size"] = -lazy["size"]
+    lazy["x"] = answers.labels["x"]
+    expected = chain.infer(frame(0, 40)[0]).labels
+    np.testing.assert_array_equal(answers.compute().fillna(-1), expected)
+    np.testing.assert_array_equal(lazy["x"].compute(), expected[:, 0])
+
+
+def test_files_that_dask_reads_as_one_are_told_apart(tmp_path):
+    """Of wide files a few columns are read, many files at once; one of them does not fit."""
+    X = pd.DataFrame(np.random.default_rng(0).normal(size=(10, 30))).add_prefix("f")
+    for number in range(20):
+        X.assign(f1=np.inf if number == 13 else X.f1).to_parquet(tmp_path / f"{number:02}.parquet")
+    lazy = dd.read_parquet(tmp_path)[["f0", "f1"]]
+    chain = CredalChainClassifier(random_state=0).fit(X[["f0", "f1"]], X[["f2"]] > 0)
+    assert chain.predict_partial(lazy).optimize().npartitions < lazy.npartitions == 20
+    for answers in (chain.predict_partial(lazy), chain.infer(lazy)):
+        with pytest.raises(ValueError, match="^partition 13: Input X contains infinity"):
+            answers.compute()
+    with pytest.raises(ValueError, match=r"^rows \d+ to \d+: Input X contains infinity"):
+        chain.predict_partial(lazy).sum().compute()  # Dask's own
+
+
+def test_the_end_of_a_table_is_not_its_beginning(chain):
+    X = frame(0, 40)[0]
+    lazy = lazy_of([X[:20], X[20:].assign(size=np.inf)], X[:0])
+    with pytest.raises(ValueError, match="^partition 1: Input X contains infinity"):
+        chain.predict_partial(lazy).tail()
+
+
+def test_what_has_nothing_to_do_with_reading_reads_nothing(chain, tmp_path):
+    reads = []
+    answers = chain.predict_partial(counting(reads, bad=[3]))
+    (tmp_path / "file").write_text("")
+    with pytest.raises(FileExistsError):
+        answers.to_parquet(tmp_path)
+    with pytest.raises(ValueError, match="engine"):
+        answers.to_parquet(tmp_path / "new", engine="bogus")
+    assert reads == []
+
+
+def test_a_shuffled_table_is_not_read_for_every_partition(chain):
+    reads = []
+    answers = chain.predict_partial(
+        counting(reads, bad=[3]).shuffle("size", shuffle_method="tasks")
+    )
+    with pytest.raises(OSError, match="disk 3 is gone") as raised:
+        answers.compute()
+    assert "as by a shuffle" in raised.value.__notes__[0]
+    assert len(reads) <= 4
+
+
+def test_the_number_and_the_error_are_of_the_same_partition(chain):
+    answers = chain.predict_partial(counting([], bad=[1, 3]))
+    with pytest.raises(ValueError, match="^partition 1 cannot be read: disk 1 is gone") as raised:
+        answers.compute()
+    assert isinstance(raised.value.__cause__, OSError)
+
+
+def test_partitions_are_read_again_where_they_were_read_first(chain):
+    X = frame(0, 40)[0]
+
+    def read_here(number):
+        if threading.current_thread() is not threading.main_thread():
+            raise OSError("only here")
+        return read(number)
+
+    answers = chain.predict_partial(dd.from_map(read_here, range(3), meta=X[:0]))
+    with pytest.raises(ValueError, match="partition 2 cannot be read: the disk is gone"):
+        answers.compute(scheduler="sync")
+
+
+@pytest.mark.parametrize("bad", [None, {"size": 1}])
+def test_partitions_that_are_no_tables_are_named(chain, bad):
+    X = frame(0, 40)[0]
+    lazy = dd.from_map(lambda n: bad if n else X[:20], range(2), meta=X[:0])
+    with pytest.raises(TypeError, match="partition 1: must be a table, got"):
+        chain.infer(lazy).compute()
+
+
+def test_an_error_without_words_still_says_what_it_was(chain):
+    X = frame(0, 40)[0]
+
+    def fail(number):
+        raise KeyError
+
+    with pytest.raises(ValueError, match="partition 0 cannot be read: KeyError"):
+        chain.infer(dd.from_map(fail, range(2), meta=X[:0])).compute()
+
+
+def test_a_feature_may_be_called_chunks():
+    X, Y = frame(0, 40)
+    X = X.rename(columns={"size": "chunks"})
+    lazy = lazy_of([X[:20], X[20:]], X[:0]), lazy_of([Y[:20], Y[20:]], Y[:0])
+    chain = CredalChainClassifier(random_state=0).fit(*lazy)
+    np.testing.assert_array_equal(chain.predict_partial(lazy[0]), chain.predict_partial(X))
+    assert len(chain.infer(lazy[0]).compute()) == 40
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of dask
+@pytest.mark.parametrize("options", [{"compute": True}, {"overwrite": False, "append": False}])
+def test_what_is_the_default_may_be_said(chain, tmp_path, options):
+    with pytest.raises(ValueError, match="partition 3 cannot be read"):
+        chain.infer(counting([], bad=[3])).to_parquet(tmp_path / "answers", **options)
+    assert not (tmp_path / "answers").exists()
+    chain.infer(counting([])).to_parquet(tmp_path / "answers", **options)
+    assert len(dd.read_parquet(tmp_path / "answers")) == 40
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")  # of dask
+def test_places_to_write_answers_to(chain, tmp_path, monkeypatch):
+    answers = chain.infer(counting([]))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    answers.to_parquet("~/at_home")
+    (tmp_path / "empty").mkdir()
+    answers.to_parquet(tmp_path / "empty")
+    later = answers.to_parquet(tmp_path / "later", compute=False)
+    later.compute()
+    for name in ("at_home", "empty", "later"):
+        assert len(dd.read_parquet(tmp_path / name)) == 40
+    answers.to_parquet("memory://answers")
+    assert len(dd.read_parquet("memory://answers")) == 40
+    (tmp_path / "nowhere").symlink_to(tmp_path / "gone")
+    with pytest.raises(FileExistsError, match="nowhere exists"):
+        answers.to_parquet(tmp_path / "nowhere")
+
+
+def test_files_of_others_are_not_removed(chain, tmp_path):
+    (tmp_path / "answers.unfinished").mkdir()
+    (tmp_path / "answers.unfinished" / "letter.txt").write_text("dear")
+    with pytest.raises(FileExistsError, match=r"letter.txt is in the way"):
+        chain.infer(counting([])).to_parquet(tmp_path / "answers")
+    assert (tmp_path / "answers.unfinished" / "letter.txt").read_text() == "dear"
 
 
 def test_answers_belong_to_the_rows_of_their_table():

@@ -162,6 +162,8 @@ def test_a_partition_that_cannot_be_read_is_named(client, data, tmp_path):
     assert not (tmp_path / "answers").exists()
     with pytest.raises(ValueError, match="partition 2 cannot be read"):
         chain.predict_partial(frame[list(X)]).compute()
+    with pytest.raises(ValueError, match="partition 2 cannot be read"):
+        chain.predict_partial(frame[list(X)]).persist().compute()
 
 
 def test_the_example_runs():

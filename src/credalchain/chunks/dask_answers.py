@@ -1,9 +1,10 @@
 """Dask collections of answers: computed partition by partition, when they are asked for."""
 
 from collections.abc import Callable
-from functools import partial, wraps
+from contextlib import AbstractContextManager
+from copy import copy
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask.array as da
 import dask.dataframe as dd
@@ -11,42 +12,68 @@ import numpy as np
 import pandas as pd
 from dask.delayed import delayed
 
-from credalchain.chunks.dask_chunks import delayed_partitions, naming_unreadable
+from credalchain.chunks.dask_chunks import delayed_partitions, is_dask_array, naming_partitions
 from credalchain.chunks.sources import naming
 
-_write: Callable[..., Any] = dd.DataFrame.to_parquet
+_FILES_OF_PARQUET = {"_metadata", "_common_metadata"}
 
 
-def _naming(method: Callable[..., Any]) -> Callable[..., Any]:
-    """The method of a collection of Dask; a partition that cannot be read is named."""
+class Work(NamedTuple):
+    """``function(classifier, partition, options)``, for every partition of X."""
 
-    @wraps(method)
-    def named(self: Any, *arguments: Any, **options: Any) -> Any:
-        with naming_unreadable(partial(delayed_partitions, self._table, "X")):
-            return method(self, *arguments, **options)
+    classifier: Any
+    function: Callable[[Any, Any, Any], Any]
+    X: Any
+    options: dict[str, Any]
 
-    return named
+    def one_by_one(self) -> list[Any]:
+        """Delayed answers, one for each partition of X; errors say which it was."""
+        answer, model = delayed(_answer, pure=False), delayed(self.classifier, traverse=False)
+        return [
+            answer(partition, model, self.function, self.options, f"partition {number}")
+            for number, partition in enumerate(delayed_partitions(self.X, "X"))
+        ]
+
+    def naming(self, scheduler: Any = None) -> AbstractContextManager[None]:
+        """Answers are computed inside; errors say which partition of X they are about."""
+        return naming_partitions(self.one_by_one, scheduler)
 
 
 class AnswerFrame(dd.DataFrame):
-    """A data frame of Dask with the answers for the rows of ``table``.
+    """A data frame of Dask with answers, as if each partition of X were asked by itself.
 
-    If a partition of the table cannot be read, the error names it; so it does for whatever is
-    computed here, not for collections made of this one, which are Dask's own.
+    Errors name the partition of X that cannot be read or does not fit. They do so in what is
+    computed here; collections made of this one are Dask's own.
     """
 
-    def __init__(self, answers: dd.DataFrame, table: Any) -> None:
-        super().__init__(answers.expr)  # type: ignore[no-untyped-call]
-        object.__setattr__(self, "_table", table)
+    def __init__(self, answers: dd.DataFrame, work: Work) -> None:
+        super().__init__(answers.expr)
+        object.__setattr__(self, "_work", work)
 
-    compute = _naming(dd.DataFrame.compute)
-    persist = _naming(dd.DataFrame.persist)
-    head = _naming(dd.DataFrame.head)
-    tail = _naming(dd.DataFrame.tail)
-    to_csv = _naming(dd.DataFrame.to_csv)
-    __len__ = _naming(dd.DataFrame.__len__)
+    def compute(self, **options: Any) -> Any:
+        with self._work.naming(options.get("scheduler")):
+            return super().compute(**options)
 
-    @_naming
+    def persist(self, fuse: bool = True, **options: Any) -> "AnswerFrame":
+        with self._work.naming(options.get("scheduler")):
+            return AnswerFrame(super().persist(fuse, **options), self._work)
+
+    def head(self, n: int = 5, npartitions: int = 1, compute: bool = True) -> Any:
+        lazy = AnswerFrame(super().head(n, npartitions, compute=False), self._work)
+        return lazy.compute() if compute else lazy
+
+    def tail(self, n: int = 5, compute: bool = True) -> Any:
+        lazy = AnswerFrame(super().tail(n, compute=False), self._work)
+        return lazy.compute() if compute else lazy
+
+    def __len__(self) -> int:
+        with self._work.naming():
+            return int(super().__len__())
+
+    def to_csv(self, filename: Any, **options: Any) -> Any:
+        with self._work.naming((options.get("compute_kwargs") or {}).get("scheduler")):
+            return super().to_csv(filename, **options)
+
     def to_parquet(self, path: str | Path, **options: Any) -> Any:
         """Write a new folder, whole or not at all.
 
@@ -54,31 +81,64 @@ class AnswerFrame(dd.DataFrame):
         ``s3://...`` is written to at once, and so is a folder with ``append=True``,
         ``overwrite=True`` or ``compute=False``, by ``to_parquet`` of Dask.
         """
-        if "://" in str(path) or options.keys() & {"append", "overwrite", "compute"}:
-            return _write(self, path, **options)
-        folder = Path(path)
-        if folder.exists():
+        compute, how = options.pop("compute", True), options.pop("compute_kwargs", None) or {}
+        elsewhere = "://" in str(path) or options.keys() & {"filesystem", "storage_options"}
+        if elsewhere or not compute or options.get("append") or options.get("overwrite"):
+            lazy = super().to_parquet(path, compute=False, **options)
+            return self._write(lazy, how) if compute else lazy
+        folder = Path(path).expanduser()
+        if folder.is_symlink() or (folder.exists() and not _is_empty(folder)):
             raise FileExistsError(f"{path} exists; its folder must be new, or overwrite=True.")
         unfinished = folder.with_name(f"{folder.name}.unfinished")
-        _write(self, unfinished, overwrite=True, **options)
+        _check_is_left_of_answers(unfinished)
+        options["overwrite"] = True
+        self._write(super().to_parquet(unfinished, compute=False, **options), how)
+        if folder.exists():
+            folder.rmdir()
         unfinished.rename(folder)
+        return None
+
+    def _write(self, lazy: Any, options: dict[str, Any]) -> Any:
+        with self._work.naming(options.get("scheduler")):
+            return lazy.compute(**options)
+
+
+def _is_empty(folder: Path) -> bool:
+    return folder.is_dir() and not any(folder.iterdir())
+
+
+def _check_is_left_of_answers(folder: Path) -> None:
+    """An earlier try may have left it; what is not of Parquet is somebody else's."""
+    files = [folder] if folder.is_file() else folder.rglob("*")
+    for file in files:
+        ours = file.suffix == ".parquet" or file.name in _FILES_OF_PARQUET
+        if not file.is_dir() and not ours:
+            raise FileExistsError(f"{file} is in the way: answers are written to {folder} first.")
 
 
 class AnswerArray(da.Array):
-    """An array of Dask with the answers for the rows of ``table``; see :class:`AnswerFrame`."""
+    """An array of Dask with answers; see :class:`AnswerFrame`."""
 
-    _table: Any
+    _work: Work
 
-    def __new__(cls, answers: da.Array, table: Any) -> "AnswerArray":
-        self: AnswerArray = super().__new__(  # type: ignore[no-untyped-call]
+    def __new__(cls, answers: da.Array, work: Work) -> "AnswerArray":
+        self: AnswerArray = super().__new__(
             cls, answers.dask, answers.name, answers.chunks, meta=answers._meta
         )
-        self._table = table
+        self._work = work
         return self
 
-    compute = _naming(da.Array.compute)
-    persist = _naming(da.Array.persist)
-    compute_chunk_sizes = _naming(da.Array.compute_chunk_sizes)
+    def compute(self, **options: Any) -> Any:
+        with self._work.naming(options.get("scheduler")):
+            return super().compute(**options)
+
+    def persist(self, **options: Any) -> "AnswerArray":
+        with self._work.naming(options.get("scheduler")):
+            return AnswerArray(super().persist(**options), self._work)
+
+    def compute_chunk_sizes(self) -> Any:
+        with self._work.naming():
+            return super().compute_chunk_sizes()
 
 
 def map_partitions(
@@ -94,23 +154,29 @@ def map_partitions(
     Of a data frame: a data frame with the same index and divisions. Of an array: an array. The
     classifier is sent once to a worker.
     """
+    work = Work(classifier, function, copy(X), options)
+    if is_dask_array(X):
+        return AnswerArray(_array(work, dtype, len(columns)), work)
+    index = X._meta.index[:0]
+    meta = pd.DataFrame(np.empty((0, len(columns)), dtype), columns=columns, index=index)
     model = delayed(classifier, traverse=False)
-    if not hasattr(X, "chunks"):
-        index = X._meta.index[:0]
-        meta = pd.DataFrame(np.empty((0, len(columns)), dtype), columns=columns, index=index)
-        found = X.map_partitions(_frame_of, model, function, columns, dtype, options, meta=meta)
-        return AnswerFrame(found, X)
-    partitions, one = delayed_partitions(X, "X"), delayed(_array_of, pure=False)
+    found = X.map_partitions(_frame_of, model, function, columns, dtype, options, meta=meta)
+    return AnswerFrame(found, work)
+
+
+def _array(work: Work, dtype: Any, m: int) -> da.Array:
+    one, model = delayed(_array_of, pure=False), delayed(work.classifier, traverse=False)
+    partitions, lengths = delayed_partitions(work.X, "X"), work.X.chunks[0]
     blocks = [
-        da.from_delayed(  # type: ignore[no-untyped-call]
-            one(partition, model, function, dtype, len(columns), options, number),
-            (n, len(columns)),
+        da.from_delayed(
+            one(partition, model, work.function, work.options, f"partition {number}", dtype, m),
+            (n, m),
             dtype,
         )
-        for number, (partition, n) in enumerate(zip(partitions, X.chunks[0], strict=True))
+        for number, (partition, n) in enumerate(zip(partitions, lengths, strict=True))
     ]
-    whole = da.concatenate(blocks, allow_unknown_chunksizes=True)  # type: ignore[no-untyped-call]
-    return AnswerArray(whole, X)
+    whole: da.Array = da.concatenate(blocks, allow_unknown_chunksizes=True)
+    return whole
 
 
 def map_frame_partitions(
@@ -124,47 +190,40 @@ def map_frame_partitions(
     model = delayed(classifier, traverse=False)
     nothing = meta.iloc[:0].set_axis(X._meta.index[:0])
     found = X.map_partitions(_table_of, model, function, options, nothing, meta=nothing)
-    return AnswerFrame(found, X)
+    return AnswerFrame(found, Work(classifier, function, copy(X), options))
 
 
-def _table_of(
-    X: Any, classifier: Any, function: Any, options: Any, nothing: Any, partition_info: Any = None
-) -> Any:
-    if len(X) == 0:
-        return nothing.set_axis(X.index)
-    return _asked(function, classifier, X, options, _number(partition_info))
-
-
-def _array_of(
-    X: Any, classifier: Any, function: Any, dtype: Any, m: int, options: Any, number: Any = None
-) -> Any:
-    if X.shape[0] == 0:
-        return np.empty((0, m), dtype=dtype)
-    found = _asked(function, classifier, X, options, number)
-    return np.asarray(found, dtype=dtype).reshape(X.shape[0], m)
+def _table_of(X: Any, classifier: Any, function: Any, options: Any, nothing: Any) -> Any:
+    found = _answer(X, classifier, function, options, _rows(X))
+    return nothing.set_axis(X.index) if found is None else found
 
 
 def _frame_of(
-    X: Any,
-    classifier: Any,
-    function: Any,
-    columns: list[str],
-    dtype: Any,
-    options: Any,
-    partition_info: Any = None,
+    X: Any, classifier: Any, function: Any, columns: list[str], dtype: Any, options: Any
 ) -> Any:
-    number = _number(partition_info)
-    found = _array_of(X, classifier, function, dtype, len(columns), options, number)
+    found = _array_of(X, classifier, function, options, _rows(X), dtype, len(columns))
     return pd.DataFrame(found, columns=columns, index=X.index)
 
 
-def _number(partition_info: Any) -> Any:
-    return None if not partition_info else partition_info.get("number")
+def _array_of(
+    X: Any, classifier: Any, function: Any, options: Any, name: str, dtype: Any, m: int
+) -> Any:
+    found = _answer(X, classifier, function, options, name)
+    if found is None:
+        return np.empty((0, m), dtype=dtype)
+    return np.asarray(found, dtype=dtype).reshape(X.shape[0], m)
 
 
-def _asked(function: Any, classifier: Any, X: Any, options: Any, number: Any) -> Any:
-    """What the classifier says; an error names the partition, where its number is known."""
-    if number is None:
-        return function(classifier, X, options)
-    with naming(f"partition {number}"):
-        return function(classifier, X, options)
+def _rows(X: Any) -> str:
+    """A name for rows of a data frame, since Dask may have put several partitions together."""
+    if not hasattr(X, "columns"):
+        raise TypeError(f"partitions must be data frames, got {type(X).__name__}.")
+    return f"rows {X.index[0]} to {X.index[-1]}" if len(X) else "no rows"
+
+
+def _answer(X: Any, classifier: Any, function: Any, options: Any, name: str) -> Any:
+    """What the classifier says, None of no rows; an error begins with the name."""
+    with naming(name):
+        if not hasattr(X, "shape"):
+            raise TypeError(f"must be a table, got {type(X).__name__}.")
+        return function(classifier, X, options) if X.shape[0] else None

@@ -1,5 +1,6 @@
 """Dask collections to learn from: their partitions, and sums over them."""
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
@@ -9,11 +10,18 @@ from typing import Any
 
 import numpy as np
 
+from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import hash_limit
 from credalchain.chunks.sources import Chunks, IterableChunks, Total, Work, naming, unchanged
 from credalchain.preprocessing import is_dask
 
+_NAMED = re.compile(r"partition \d+")  # how errors about a known partition begin
 _AT_ONCE = 8  # sums that are added together in one task
+
+
+def is_dask_array(X: Any) -> bool:
+    """Of the two kinds of dask collections; data frames have divisions."""
+    return is_dask(X) and not hasattr(X, "divisions")
 
 
 def as_chunks(chunks: Any) -> Chunks:
@@ -77,7 +85,8 @@ class DaskChunks:
         while len(sums) > 1:
             sums = [add(sums[at : at + _AT_ONCE], trim) for at in range(0, len(sums), _AT_ONCE)]
         (total,) = sums
-        with naming_unreadable(lambda: [*zip(self.X, self.Y, strict=True)]):
+        read = delayed(_nothing, pure=False)
+        with naming_partitions(lambda: [*map(read, self.X, self.Y)]):
             found: Total = total.compute()
         return found
 
@@ -114,8 +123,7 @@ def _sum(sums: list[Any], trim: Callable[[Any], Any]) -> Any:
 
 def _like(X: Any, Y: Any) -> Any:
     """Y cut into the same rows as X, where that is known."""
-    both = hasattr(X, "chunks") and hasattr(Y, "chunks")
-    if both and X.chunks[0] != Y.chunks[0]:
+    if is_dask_array(X) and is_dask_array(Y) and X.chunks[0] != Y.chunks[0]:
         known = not (np.isnan(X.chunks[0]).any() or np.isnan(Y.chunks[0]).any())
         return Y.rechunk({0: X.chunks[0]}) if known else Y
     return Y
@@ -123,7 +131,7 @@ def _like(X: Any, Y: Any) -> Any:
 
 def delayed_partitions(X: Any, name: str) -> list[Any]:
     """One delayed table for each partition."""
-    if hasattr(X, "to_delayed") and hasattr(X, "chunks"):
+    if hasattr(X, "to_delayed") and is_dask_array(X):
         if X.ndim == 2 and X.numblocks[1] > 1:
             X = X.rechunk({1: -1})
         if X.ndim not in (1, 2):
@@ -143,22 +151,25 @@ def partition_lengths(X: Any) -> list[int]:
 
     One column is enough for that, so no other is read from Parquet files.
     """
-    if hasattr(X, "chunks") and not np.isnan(X.chunks[0]).any():
+    if is_dask_array(X) and not np.isnan(X.chunks[0]).any():
         return list(X.chunks[0])
     from dask.delayed import delayed
 
     count = delayed(_n_rows, pure=False)
     partitions = delayed_partitions(X[list(X.columns[:1])] if hasattr(X, "columns") else X, "X")
-    with naming_unreadable(lambda: partitions):
+    with naming_partitions(lambda: partitions):
         return list(delayed([count(one) for one in partitions]).compute())
 
 
 @contextmanager
-def naming_unreadable(partitions: Callable[[], Sequence[Any]]) -> Iterator[None]:
-    """Something made of ``partitions()`` is computed inside; one that cannot be read is named.
+def naming_partitions(
+    one_by_one: Callable[[], Sequence[Any]], scheduler: Any = None
+) -> Iterator[None]:
+    """Errors of what is computed inside say which partition they are about.
 
-    Dask reads in tasks of its own, before any of ours, so partitions are read once more to find
-    the first that fails.
+    Dask reads in tasks of its own, before any of ours, and may read several partitions as one. So
+    after an error the delayed work ``one_by_one()`` is done again, a partition at a time, up to the
+    first that fails.
     """
     try:
         with warnings.catch_warnings():  # what is shared is large, and there once
@@ -169,14 +180,19 @@ def naming_unreadable(partitions: Callable[[], Sequence[Any]]) -> Iterator[None]
             raise ConnectionError(
                 f"the scheduler was lost, or gave the work up: {error}"
             ) from error
-        if isinstance(error, (ValueError, TypeError)) and "partition " in str(error):
+        if _NAMED.match(str(error)) or isinstance(error, ColumnConflictError):
             raise
         if type(error).__name__ == "KilledWorker":  # reading once more would end more of them
             raise ValueError(f"a partition ends the workers that read it: {error}") from error
-        number = _unreadable(partitions())
-        if number is None:
+        again = one_by_one()
+        if _share_work(again):
+            error.add_note(
+                "Which partition it was is not known, since each is made of many others, as by a "
+                "shuffle. Write the table down first (to_parquet)."
+            )
             raise
-        raise ValueError(f"partition {number} cannot be read: {error}") from error
+        _raise_first_error(again, scheduler)
+        raise
 
 
 def _is_of_the_cluster(error: Exception) -> bool:
@@ -185,20 +201,30 @@ def _is_of_the_cluster(error: Exception) -> bool:
     return bool(names & {"CancelledError", "FutureCancelledError", "CommClosedError"})
 
 
-def _unreadable(partitions: Sequence[Any]) -> int | None:
-    """The first partition that fails by itself."""
-    from dask.delayed import delayed
+def _share_work(partitions: Sequence[Any]) -> bool:
+    """Whether most of what a partition is made from is needed for another one, too."""
+    from dask.optimization import cull
 
+    if len(partitions) < 2:
+        return False
+    first, second = (set(cull(dict(one.dask), [one.key])[0]) for one in partitions[:2])
+    return len(first & second) > len(first) // 2
+
+
+def _raise_first_error(partitions: Sequence[Any], scheduler: Any) -> None:
+    """Of the first partition that fails by itself; one that is not ours came from reading."""
     for number, partition in enumerate(partitions):
         try:
-            delayed(_nothing, pure=False)(partition).compute()
-        except Exception:
-            return number
-    return None
+            partition.compute(scheduler=scheduler)
+        except Exception as error:
+            if _NAMED.match(str(error)):
+                raise
+            words = str(error) or type(error).__name__
+            raise ValueError(f"partition {number} cannot be read: {words}") from error
 
 
-def _nothing(partition: Any) -> None:
-    """Does nothing; computing it shows whether the partition can be read."""
+def _nothing(*partitions: Any) -> None:
+    """Does nothing; computing it shows whether the partitions can be read."""
 
 
 def _n_rows(X: Any) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from credalchain.bases.protocol import Exactness
+from credalchain.chunks.dask_chunks import is_dask_array
 from credalchain.estimators.prediction import CredalPrediction
 
 
@@ -28,6 +29,7 @@ class LazyPrediction:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "classifier", copy(self.classifier))
+        object.__setattr__(self, "X", copy(self.X))  # X["new"] = ... changes it in place
 
     @property
     def label_names(self) -> tuple[str, ...]:
@@ -43,7 +45,7 @@ class LazyPrediction:
 
     def to_frame(self, *, intervals: bool = False) -> Any:
         """A dask data frame like that of :meth:`credalchain.CredalPrediction.to_frame`."""
-        if hasattr(self.X, "chunks"):
+        if is_dask_array(self.X):
             raise TypeError("to_frame is for data frames; for an array ask for labels.")
         from credalchain.chunks.dask_answers import map_frame_partitions
 
@@ -60,10 +62,10 @@ class LazyPrediction:
 
     def compute(self, *, intervals: bool = False) -> Any:
         """All answers in memory: a pandas data frame, or an array of labels if X is one."""
-        lazy = self.labels if hasattr(self.X, "chunks") else self.to_frame(intervals=intervals)
+        lazy = self.labels if is_dask_array(self.X) else self.to_frame(intervals=intervals)
         return lazy.compute()
 
-    def to_parquet(self, folder: str | Path, *, intervals: bool = False, **options: Any) -> None:
+    def to_parquet(self, folder: str | Path, *, intervals: bool = False, **options: Any) -> Any:
         """Write what :meth:`to_frame` gives into a new folder, whole or not at all.
 
         What was written before an error stays in ``<folder>.unfinished``. An address such as
@@ -77,7 +79,7 @@ class LazyPrediction:
         **options
             For ``to_parquet`` of dask.
         """
-        self.to_frame(intervals=intervals).to_parquet(folder, **options)
+        return self.to_frame(intervals=intervals).to_parquet(folder, **options)
 
 
 def infer_labels(classifier: Any, X: Any, options: dict[str, Any]) -> Any:

@@ -36,7 +36,7 @@ class Cluster:
             ) from error
         self._cluster: Any = None
         if self.address is None:
-            self._cluster = LocalCluster(  # type: ignore[no-untyped-call]
+            self._cluster = LocalCluster(
                 n_workers=self.n_workers,
                 threads_per_worker=1,
                 processes=True,
@@ -44,9 +44,7 @@ class Cluster:
             )
         try:
             target = self._cluster or self.address
-            self._client: Any = Client(  # type: ignore[no-untyped-call]
-                target, timeout=_SECONDS_TO_CONNECT
-            )
+            self._client: Any = Client(target, timeout=_SECONDS_TO_CONNECT)
         except (OSError, ValueError, TimeoutError) as error:
             raise ConnectionError(
                 f"no scheduler of Dask answers at {self.address!r} within {_SECONDS_TO_CONNECT} s."
@@ -72,7 +70,7 @@ class Cluster:
             self._client.submit(function, item, pure=False, retries=_TRIES): item for item in items
         }
         try:
-            for future in as_completed(list(waiting)):  # type: ignore[no-untyped-call]
+            for future in as_completed(list(waiting)):
                 item = waiting.pop(future)
                 try:
                     yield item, future.result()
