@@ -14,6 +14,9 @@ LOWEST := .venv-lowest/bin/python
 # One worker more than there are cores: many tests wait for processes that they have started.
 PYTEST = -m pytest -n $$($(PY) -c "import os; print((os.cpu_count() or 1) + 1)") --dist worksteal
 
+# Compiled tests are kept, whatever the shell says: each worker would compile all of them again.
+export PYTHONDONTWRITEBYTECODE :=
+
 .PHONY: help demo check test docs static test-lowest release-check bench format clean
 
 # A Python that was asked for by name is used even if .venv was made with another.

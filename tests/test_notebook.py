@@ -49,7 +49,7 @@ def test_predictions_of_few_and_many_labels(m):
     assert "10 rows shown, and 50 more" in head
 
 
-@pytest.mark.parametrize("m", [2, 1000])
+@pytest.mark.parametrize("m", [2, pytest.param(1000, marks=pytest.mark.slow)])
 def test_explanations_of_few_and_many_labels(m):
     chain, X = fitted(m)
     for limit in (20, None):
