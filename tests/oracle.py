@@ -85,6 +85,7 @@ def prior_bounds(problem, j):
         if total == 0:
             return 0, 0, 0, 0
         return n1 / total, (n0 + problem.s) / total, (n1 + problem.s) / total, n0 / total
+    assert problem.prior in ("paper", "laplace"), problem.prior
     if problem.prior == "paper" and n0 and n1:
         one = Fraction(n1, n0 + n1)
     else:

@@ -10,13 +10,13 @@ import oracle
 from credalchain import CredalChainClassifier, NaiveCredal
 from credalchain.bases.naive.codes import as_codes
 from credalchain.bases.naive.counts import count
+from credalchain.bases.naive.formulas import PRIORS
 from credalchain.chunks.sampling import row_hashes
 
 ALMOST_ONE = float(np.nextafter(1.0, 2.0))  # a tie at s = 1 is a near-tie here
 S_VALUES = (0.0, 0.1, 0.5, 1.0, 1.0, ALMOST_ONE, 2.0, 1 / 3, 5.5, 1e-9, 40.0)
 EPSILONS = (0.0, 0.0, 0.001, 0.1, 0.25)
 THRESHOLDS = (0.5, 0.5, 0.25, 0.3, 2 / 3)
-PRIORS = ("laplace", "paper", "credal")
 
 
 @dataclass
@@ -104,7 +104,7 @@ def random_case(rng, *, n_rows=None, with_known=True, dynamic=True):
         float(rng.choice(S_VALUES)),
         {
             "epsilon": float(rng.choice(EPSILONS)),
-            "prior": str(rng.choice(PRIORS)),
+            "prior": str(rng.choice(list(PRIORS))),
             "denominator": str(rng.choice(["pairwise", "class"])),
             "missing_features": str(rng.choice(["ignore", "conservative"])),
         },

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from dask.delayed import delayed
 
-from credalchain.chunks.dask_chunks import delayed_partitions, is_dask_array, naming_partitions
+from credalchain.chunks.dask_chunks import delayed_partitions, errors_name_partition, is_dask_array
 from credalchain.chunks.sources import naming
 
 _FILES_OF_PARQUET = {"_metadata", "_common_metadata"}
@@ -26,7 +26,7 @@ class Work(NamedTuple):
     X: Any
     options: dict[str, Any]
 
-    def one_by_one(self) -> list[Any]:
+    def delayed_per_partition(self) -> list[Any]:
         """Delayed answers, one for each partition of X; errors say which it was."""
         answer, model = delayed(_answer, pure=False), delayed(self.classifier, traverse=False)
         return [
@@ -34,9 +34,9 @@ class Work(NamedTuple):
             for number, partition in enumerate(delayed_partitions(self.X, "X"))
         ]
 
-    def naming(self, scheduler: Any = None) -> AbstractContextManager[None]:
+    def errors_name_partition(self, scheduler: Any = None) -> AbstractContextManager[None]:
         """Answers are computed inside; errors say which partition of X they are about."""
-        return naming_partitions(self.one_by_one, scheduler)
+        return errors_name_partition(self.delayed_per_partition, scheduler)
 
 
 class AnswerFrame(dd.DataFrame):
@@ -51,11 +51,11 @@ class AnswerFrame(dd.DataFrame):
         object.__setattr__(self, "_work", work)
 
     def compute(self, **options: Any) -> Any:
-        with self._work.naming(options.get("scheduler")):
+        with self._work.errors_name_partition(options.get("scheduler")):
             return super().compute(**options)
 
     def persist(self, fuse: bool = True, **options: Any) -> "AnswerFrame":
-        with self._work.naming(options.get("scheduler")):
+        with self._work.errors_name_partition(options.get("scheduler")):
             return AnswerFrame(super().persist(fuse, **options), self._work)
 
     def head(self, n: int = 5, npartitions: int = 1, compute: bool = True) -> Any:
@@ -67,11 +67,13 @@ class AnswerFrame(dd.DataFrame):
         return lazy.compute() if compute else lazy
 
     def __len__(self) -> int:
-        with self._work.naming():
+        with self._work.errors_name_partition():
             return int(super().__len__())
 
     def to_csv(self, filename: Any, **options: Any) -> Any:
-        with self._work.naming((options.get("compute_kwargs") or {}).get("scheduler")):
+        with self._work.errors_name_partition(
+            (options.get("compute_kwargs") or {}).get("scheduler")
+        ):
             return super().to_csv(filename, **options)
 
     def to_parquet(self, path: str | Path, **options: Any) -> Any:
@@ -90,7 +92,7 @@ class AnswerFrame(dd.DataFrame):
         if folder.is_symlink() or (folder.exists() and not _is_empty(folder)):
             raise FileExistsError(f"{path} exists; its folder must be new, or overwrite=True.")
         unfinished = folder.with_name(f"{folder.name}.unfinished")
-        _check_is_left_of_answers(unfinished)
+        _check_safe_to_overwrite(unfinished)
         options["overwrite"] = True
         self._write(super().to_parquet(unfinished, compute=False, **options), how)
         if folder.exists():
@@ -99,7 +101,7 @@ class AnswerFrame(dd.DataFrame):
         return None
 
     def _write(self, lazy: Any, options: dict[str, Any]) -> Any:
-        with self._work.naming(options.get("scheduler")):
+        with self._work.errors_name_partition(options.get("scheduler")):
             return lazy.compute(**options)
 
 
@@ -107,8 +109,8 @@ def _is_empty(folder: Path) -> bool:
     return folder.is_dir() and not any(folder.iterdir())
 
 
-def _check_is_left_of_answers(folder: Path) -> None:
-    """An earlier try may have left it; what is not of Parquet is somebody else's."""
+def _check_safe_to_overwrite(folder: Path) -> None:
+    """Refuse a folder that holds more than Parquet files, which an interrupted try leaves there."""
     files = [folder] if folder.is_file() else folder.rglob("*")
     for file in files:
         ours = file.suffix == ".parquet" or file.name in _FILES_OF_PARQUET
@@ -129,15 +131,15 @@ class AnswerArray(da.Array):
         return self
 
     def compute(self, **options: Any) -> Any:
-        with self._work.naming(options.get("scheduler")):
+        with self._work.errors_name_partition(options.get("scheduler")):
             return super().compute(**options)
 
     def persist(self, **options: Any) -> "AnswerArray":
-        with self._work.naming(options.get("scheduler")):
+        with self._work.errors_name_partition(options.get("scheduler")):
             return AnswerArray(super().persist(**options), self._work)
 
     def compute_chunk_sizes(self) -> Any:
-        with self._work.naming():
+        with self._work.errors_name_partition():
             return super().compute_chunk_sizes()
 
 
@@ -188,14 +190,14 @@ def map_frame_partitions(
 ) -> AnswerFrame:
     """``function(classifier, X, options)``, a data frame like ``meta``, of every partition."""
     model = delayed(classifier, traverse=False)
-    nothing = meta.iloc[:0].set_axis(X._meta.index[:0])
-    found = X.map_partitions(_table_of, model, function, options, nothing, meta=nothing)
+    empty = meta.iloc[:0].set_axis(X._meta.index[:0])
+    found = X.map_partitions(_table_of, model, function, options, empty, meta=empty)
     return AnswerFrame(found, Work(classifier, function, copy(X), options))
 
 
-def _table_of(X: Any, classifier: Any, function: Any, options: Any, nothing: Any) -> Any:
+def _table_of(X: Any, classifier: Any, function: Any, options: Any, empty: Any) -> Any:
     found = _answer(X, classifier, function, options, _rows(X))
-    return nothing.set_axis(X.index) if found is None else found
+    return empty.set_axis(X.index) if found is None else found
 
 
 def _frame_of(

@@ -86,7 +86,7 @@ class DaskChunks:
             sums = [add(sums[at : at + _AT_ONCE], trim) for at in range(0, len(sums), _AT_ONCE)]
         (total,) = sums
         read = delayed(_nothing, pure=False)
-        with naming_partitions(lambda: [*map(read, self.X, self.Y)]):
+        with errors_name_partition(lambda: [*map(read, self.X, self.Y)]):
             found: Total = total.compute()
         return found
 
@@ -157,26 +157,26 @@ def partition_lengths(X: Any) -> list[int]:
 
     count = delayed(_n_rows, pure=False)
     partitions = delayed_partitions(X[list(X.columns[:1])] if hasattr(X, "columns") else X, "X")
-    with naming_partitions(lambda: partitions):
+    with errors_name_partition(lambda: partitions):
         return list(delayed([count(one) for one in partitions]).compute())
 
 
 @contextmanager
-def naming_partitions(
-    one_by_one: Callable[[], Sequence[Any]], scheduler: Any = None
+def errors_name_partition(
+    delayed_per_partition: Callable[[], Sequence[Any]], scheduler: Any = None
 ) -> Iterator[None]:
-    """Errors of what is computed inside say which partition they are about.
+    """Errors of what is computed inside are raised with the number of the partition.
 
-    Dask reads in tasks of its own, before any of ours, and may read several partitions as one. So
-    after an error the delayed work ``one_by_one()`` is done again, a partition at a time, up to the
-    first that fails.
+    Dask reads in tasks of its own, before any of ours, and may fuse the reads of several partitions
+    into one task. So after an error the delayed work of each partition is computed alone, up to
+    the first that fails.
     """
     try:
         with warnings.catch_warnings():  # what is shared is large, and there once
             warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
             yield
     except Exception as error:
-        if _is_of_the_cluster(error):
+        if _is_cluster_failure(error):
             raise ConnectionError(
                 f"the scheduler was lost, or gave the work up: {error}"
             ) from error
@@ -184,7 +184,7 @@ def naming_partitions(
             raise
         if type(error).__name__ == "KilledWorker":  # reading once more would end more of them
             raise ValueError(f"a partition ends the workers that read it: {error}") from error
-        again = one_by_one()
+        again = delayed_per_partition()
         if _share_work(again):
             error.add_note(
                 "Which partition it was is not known, since each is made of many others, as by a "
@@ -195,8 +195,8 @@ def naming_partitions(
         raise
 
 
-def _is_of_the_cluster(error: Exception) -> bool:
-    """Whether it was not the work that failed."""
+def _is_cluster_failure(error: Exception) -> bool:
+    """Whether the scheduler or the connection failed, not a task."""
     names = {kind.__name__ for kind in type(error).__mro__}
     return bool(names & {"CancelledError", "FutureCancelledError", "CommClosedError"})
 
@@ -212,7 +212,10 @@ def _share_work(partitions: Sequence[Any]) -> bool:
 
 
 def _raise_first_error(partitions: Sequence[Any], scheduler: Any) -> None:
-    """Of the first partition that fails by itself; one that is not ours came from reading."""
+    """Compute partitions one at a time and raise the first error, with the partition's number.
+
+    An error without a number was raised by Dask while it loaded the data.
+    """
     for number, partition in enumerate(partitions):
         try:
             partition.compute(scheduler=scheduler)

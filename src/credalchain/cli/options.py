@@ -21,7 +21,7 @@ from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.preprocessing import Discretizer
-from credalchain.strategies import STRATEGIES, branching
+from credalchain.strategies import STRATEGIES, branching, tree_marginalization
 
 _DATA_HELP = (
     "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; mulan:NAME. "
@@ -77,7 +77,7 @@ _JOINT = ("joint", "recommended")  # methods that have a reward
 
 @dataclass(frozen=True)
 class ClassifierOptions:
-    """The options that describe a classifier, with their defaults, for all commands."""
+    """The options that describe a classifier, with their defaults, for fit, evaluate and tune."""
 
     method: str = _option(
         "",
@@ -115,7 +115,7 @@ class ClassifierOptions:
     )
     strategy: str = _option(
         branching.name,
-        f"{', '.join(STRATEGIES)} (the last for few open labels only).",
+        f"{', '.join(STRATEGIES)} ({tree_marginalization.name} for few open labels only).",
         {"method": ("chain", "ensemble")},
     )
     order: str = _option(

@@ -42,7 +42,7 @@ _NUMBERS_IN_CACHE = 2**17  # 64-bit numbers: half of a second-level cache
 class LogBounds(NamedTuple):
     """Logarithms of the bounds of every triple, (triples, 2 * values of s).
 
-    A table holds ``one`` of the triple for class 1 less ``zero`` of that for class 0.
+    A cell of a table is ``one[i] - zero[k]``, with the triples i of class 1 and k of class 0.
     """
 
     one: IntArray
@@ -50,10 +50,10 @@ class LogBounds(NamedTuple):
 
 
 class Triples(NamedTuple):
-    """What the terms of the labels from position ``first`` of the order on are made of.
+    """The different triples (n, D, K) that a group of labels needs, from position ``first`` on.
 
-    ``numbers`` (labels, 2, observations) are positions in ``triples`` (triples, 3), which holds
-    n, D and K; number 0 says nothing.
+    ``numbers`` (labels, 2 classes, observations) are positions in ``triples`` (triples, 3); 0 is
+    an observation that adds nothing.
     """
 
     first: int
@@ -145,9 +145,10 @@ class CompiledTerms:
     def forward_pairs(
         self, s_values: SValues, shape: tuple[int, ...], widest: int, *, filled: bool
     ) -> FixedTable:
-        """What labels add to those after them as 0 and as 1, and, in column ``widest``, left open.
+        """Log-odds that each label adds to every later one: as 0, as 1, and left open.
 
-        ``filled``: nobody looks at other cells, so they need not be 0.
+        The last in column ``widest``, as branching has it; -1 for none. ``filled``: cells that are
+        not written are never read, so memory need not be 0 at first.
         """
         values = aligned(shape, zeros=not filled)
         zeros = aligned((s_values.n_without_epsilon, *shape[1:]))
