@@ -18,7 +18,7 @@ from credalchain.chunks.sources import naming
 _FILES_OF_PARQUET = {"_metadata", "_common_metadata"}
 
 
-class Work(NamedTuple):
+class PerPartition(NamedTuple):
     """``function(classifier, partition, options)``, for every partition of X."""
 
     classifier: Any
@@ -46,7 +46,7 @@ class AnswerFrame(dd.DataFrame):
     computed here; collections made of this one are Dask's own.
     """
 
-    def __init__(self, answers: dd.DataFrame, work: Work) -> None:
+    def __init__(self, answers: dd.DataFrame, work: PerPartition) -> None:
         super().__init__(answers.expr)
         object.__setattr__(self, "_work", work)
 
@@ -121,9 +121,9 @@ def _check_safe_to_overwrite(folder: Path) -> None:
 class AnswerArray(da.Array):
     """An array of Dask with answers; see :class:`AnswerFrame`."""
 
-    _work: Work
+    _work: PerPartition
 
-    def __new__(cls, answers: da.Array, work: Work) -> "AnswerArray":
+    def __new__(cls, answers: da.Array, work: PerPartition) -> "AnswerArray":
         self: AnswerArray = super().__new__(
             cls, answers.dask, answers.name, answers.chunks, meta=answers._meta
         )
@@ -156,7 +156,7 @@ def map_partitions(
     Of a data frame: a data frame with the same index and divisions. Of an array: an array. The
     classifier is sent once to a worker.
     """
-    work = Work(classifier, function, copy(X), options)
+    work = PerPartition(classifier, function, copy(X), options)
     if is_dask_array(X):
         return AnswerArray(_array(work, dtype, len(columns)), work)
     index = X._meta.index[:0]
@@ -166,7 +166,7 @@ def map_partitions(
     return AnswerFrame(found, work)
 
 
-def _array(work: Work, dtype: Any, m: int) -> da.Array:
+def _array(work: PerPartition, dtype: Any, m: int) -> da.Array:
     one, model = delayed(_array_of, pure=False), delayed(work.classifier, traverse=False)
     partitions, lengths = delayed_partitions(work.X, "X"), work.X.chunks[0]
     blocks = [
@@ -192,7 +192,7 @@ def map_frame_partitions(
     model = delayed(classifier, traverse=False)
     empty = meta.iloc[:0].set_axis(X._meta.index[:0])
     found = X.map_partitions(_table_of, model, function, options, empty, meta=empty)
-    return AnswerFrame(found, Work(classifier, function, copy(X), options))
+    return AnswerFrame(found, PerPartition(classifier, function, copy(X), options))
 
 
 def _table_of(X: Any, classifier: Any, function: Any, options: Any, empty: Any) -> Any:

@@ -2,7 +2,6 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from contextlib import nullcontext
 from typing import Any, Self, overload
 
 import numpy as np
@@ -210,7 +209,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         self.check_parameters()
         if sample_weight is not None:
             X, labels = repeat_rows(X, labels, sample_weight)
-        with show_progress() if self.verbose else nullcontext():
+        with show_progress(self.verbose):
             self.model_ = self._learn(X, labels)
         return labels
 

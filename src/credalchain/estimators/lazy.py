@@ -75,6 +75,7 @@ class LazyPrediction:
         Parameters
         ----------
         folder : str or Path
+            New or empty, if it is on this machine and none of these options is given.
         intervals : bool, default=False
         **options
             For ``to_parquet`` of dask.

@@ -24,7 +24,7 @@ from credalchain.promises.selection import (
     plan_test,
     sum_losses,
 )
-from credalchain.validation import check_s
+from credalchain.validation import check_s_values
 
 FloatArray = NDArray[np.float64]
 
@@ -175,8 +175,7 @@ def caution_values(estimator: Any, given: Any) -> FloatArray:
     if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
         raise ValueError(f"values must be a list of numbers, got {given!r}.")
     if final.caution_parameter == "s":
-        for value in values.tolist():
-            check_s(value, "values")
+        check_s_values(values.tolist(), "values")
     values = np.unique(values)
     return values if rising else values[::-1]
 

@@ -7,7 +7,7 @@ are not kept: they are made a few labels at a time, added up while they are in t
 forgotten.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
@@ -136,7 +136,8 @@ class CompiledTerms:
                 any_zeros.append(factors is not None)
                 zeros.fill(found, factors, tables[1])
 
-        self._for_each_group(run)
+        n_labels = len(self.observations.order)
+        for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
         if zeros is None or not any(any_zeros):
             return KeptTable(FixedTable(values.start), FixedTable(tables[0]), has_zeros=False)
         start, rows = FixedTable(values.start, zeros.start), FixedTable(tables[0], tables[1])
@@ -163,20 +164,13 @@ class CompiledTerms:
                 kernels.fill_pairs(found.numbers, first, *factors, -1, zeros)
                 any_zeros.append(True)
 
-        self._for_each_group(run)
+        n_labels = len(self.observations.order)
+        for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
         if not any_zeros:
             return FixedTable(values)
         if widest >= 0:
             kernels.widest_with_zeros(values[: s_values.n_without_epsilon], zeros, widest)
         return FixedTable(values, zeros)
-
-    def _for_each_group(self, run: Callable[[int, int], None]) -> None:
-        """On threads, where there are several groups."""
-        n_labels = len(self.observations.order)
-        if n_labels <= _UNIT:
-            run(0, n_labels)
-        else:
-            for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
 
     def groups(self) -> Iterator[Triples]:
         """All labels, some at a time, in whole tiles of any layout."""
