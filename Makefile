@@ -58,7 +58,7 @@ docs: .venv/.dev
 static: .venv/.dev
 	$(PY) -m ruff format --check .
 	$(PY) -m ruff check .
-	MYPY_NUM_WORKERS=2 $(PY) -m mypy
+	$(PY) -m mypy
 	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()"
 
 # What these old versions use of newer packages may be deprecated there: that is not ours to mend.
