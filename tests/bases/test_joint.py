@@ -775,6 +775,18 @@ def test_rows_left_out_by_formula_are_rows_left_out(max_centres):
     np.testing.assert_allclose(held_out.toarray(), p, atol=2e-3 if centres is None else 5e-3)
 
 
+@pytest.mark.parametrize("n_columns", [37, 9000])
+def test_kernel_weights_of_a_row_do_not_depend_on_the_rows_beside_it(n_columns):
+    """With more columns and centres than BLAS takes at a time: it treats the last apart."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(300, n_columns)).astype(np.float32)
+    which = (X[:, :3] @ [4, 2, 1] > 0).astype(np.int32)
+    fitted, _ = KernelPowerset().fit_vectors(X, which, any_vectors(2), np.random.RandomState(0))
+    together = fitted.weights(X).toarray()
+    for first, stop in ((0, 1), (1, 4), (4, 71), (71, 300)):
+        np.testing.assert_array_equal(fitted.weights(X[first:stop]).toarray(), together[first:stop])
+
+
 def test_kernels_on_rows_that_are_all_alike():
     X, which = np.ones((12, 3), np.float32), np.array([0, 1, 1] * 4, np.int32)
     fitted, _ = KernelPowerset().fit_vectors(X, which, any_vectors(2), np.random.RandomState(0))

@@ -1,5 +1,6 @@
 """Other models that put weights on the label vectors of training rows."""
 
+from collections.abc import Callable
 from numbers import Real
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
@@ -202,9 +203,11 @@ class Standardizer:
         return np.where(np.isnan(Z), np.float32(0), Z).astype(np.float32)
 
 
-def _squared_distances(A: Matrix, B: Matrix) -> Matrix:
-    lengths = np.einsum("ij,ij->i", A, A)[:, None] + np.einsum("ij,ij->i", B, B)
-    return np.asarray(np.maximum(lengths - 2 * (A @ B.T), 0), dtype=np.float32)
+def _squared_distances(
+    A: Matrix, B: Matrix, product: Callable[[Matrix, Matrix], Matrix] = np.matmul
+) -> Matrix:
+    lengths = np.square(A).sum(axis=1)[:, None] + np.square(B).sum(axis=1)
+    return np.asarray(np.maximum(lengths - 2 * product(A, B.T), 0), dtype=np.float32)
 
 
 def _ridge(
@@ -298,11 +301,13 @@ class FittedKernel:
         self.classes, self.n_vectors = classes, n_vectors
 
     def weights(self, X: Matrix) -> Any:
-        distances = _squared_distances(self.standardizer.apply(X), self.centres)
-        np.exp(np.multiply(distances, -np.float32(self.gamma), out=distances), out=distances)
-        return on_vectors(
-            self.normalised(distances @ self.coefficients), self.classes, self.n_vectors
-        )
+        from credalchain.bases.products import product_by_rows  # imports numba
+
+        Z = self.standardizer.apply(X)
+        kernel = _squared_distances(Z, self.centres, product_by_rows)
+        np.exp(np.multiply(kernel, -np.float32(self.gamma), out=kernel), out=kernel)
+        scores = product_by_rows(kernel, self.coefficients)
+        return on_vectors(self.normalised(scores), self.classes, self.n_vectors)
 
     def normalised(self, scores: Matrix) -> FloatArray:
         """Probabilities from scores; those of training where no score is positive."""

@@ -99,8 +99,9 @@ def _products(rows: Any, coefficients: FloatArray) -> FloatArray:
     """``rows @ coefficients.T``, each row by itself: the bits do not depend on the others."""
     if sparse.issparse(rows):
         return np.asarray(rows @ coefficients.T)
-    products: FloatArray = np.einsum("np,mp->nm", rows.astype(np.float64, copy=False), coefficients)
-    return products
+    from credalchain.bases.products import product_by_rows  # imports numba
+
+    return product_by_rows(rows, coefficients.T)
 
 
 class _Local:
