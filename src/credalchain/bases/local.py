@@ -109,7 +109,6 @@ class LocalWalk(Walk):
         self._error = getattr(local, "log_odds_error", 0.0)
         self._history = np.full((self.n_rows, n_labels), UNDECIDED, dtype=np.int8)
         self._place = np.full((self.n_rows, n_labels), -1)  # each label's place in the row's order
-        self._last: tuple[int, Rows, Ends] | None = None
 
     def set_label(self, j: int, y: Labels, rows: Rows) -> None:
         self._history[rows, j] = y
@@ -171,10 +170,8 @@ class LocalWalk(Walk):
         return np.flatnonzero((distance <= self._rounding()).any(axis=0))
 
     def _ends(self, j: int, rows: Rows) -> Ends:
-        """Both bounds with their complements; a chain asks several times for the same."""
-        if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
-            self._last = j, rows, self._solved(j, rows)
-        return self._last[2]
+        """Both bounds with their complements; cached, since a chain asks several times."""
+        return self._cached(j, rows, self._solved)
 
     def _solved(self, j: int, rows: Rows, *, exact: bool = False) -> Ends:
         """Both bounds with their complements, rows with the same labels left open together."""

@@ -17,7 +17,6 @@ class ProbabilityWalk(Walk):
     def __init__(self, n_rows: int, n_labels: int) -> None:
         self.n_rows, self.n_labels = n_rows, n_labels
         self._history = np.full((n_rows, n_labels), UNDECIDED, dtype=np.int8)
-        self._last: tuple[int, Rows, NDArray[np.float64]] | None = None
 
     @abstractmethod
     def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
@@ -40,6 +39,4 @@ class ProbabilityWalk(Walk):
         return signs[:, 0], signs[:, 1]
 
     def _bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
-        if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
-            self._last = j, rows, self.find_bounds(j, rows)
-        return self._last[2]
+        return self._cached(j, rows, self.find_bounds)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ Ranks = NDArray[np.int8]  # of Exactness
 Order = NDArray[np.int64]
 ExactBounds = Callable[[int, int, Labels], tuple[Fraction, Fraction]]
 """``f(row, j, history)``: lower and upper probability of label j, given a history (m,)."""
+
+
+Found = TypeVar("Found")
 
 
 class Exactness(StrEnum):
@@ -120,6 +123,7 @@ class Walk(ABC):
 
     n_rows: int
     n_labels: int
+    _last: tuple[int, Rows, Any] | None = None
 
     @abstractmethod
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
@@ -136,6 +140,13 @@ class Walk(ABC):
     def exactness(self, j: int, rows: Rows) -> Ranks:
         """How good the bounds of label ``j`` are, given the labels set so far: ranks."""
         return np.zeros(len(rows), dtype=np.int8)
+
+    def _cached(self, j: int, rows: Rows, find: Callable[[int, Rows], Found]) -> Found:
+        """``find(j, rows)``, kept until ``set_label`` sets ``_last`` to None: it is asked twice."""
+        if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
+            self._last = j, rows, find(j, rows)
+        found: Found = self._last[2]
+        return found
 
     def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         """Signs of (lower - threshold) and (upper - threshold): -1, 0 or 1."""

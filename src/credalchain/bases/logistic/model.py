@@ -34,8 +34,10 @@ class CoefficientSet:
     labels: FloatArray
 
     def scaled(self, s: float) -> "CoefficientSet":
-        """Every member moved s times as far from the fit as it is."""
+        """Each member with its deviation from the fit multiplied by s; for s = 0 the fit alone."""
         parts = (self.features, self.intercept, self.labels)
+        if s == 0:
+            return CoefficientSet(*(part[:1] for part in parts))
         return CoefficientSet(*((part[:1] + s * (part - part[:1])) for part in parts))
 
 
@@ -77,8 +79,12 @@ class LogisticWalk(Walk):
 
     def set_label(self, j: int, y: Labels, rows: Rows) -> None:
         self._history[rows, j] = y
+        self._last = None
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
+        return self._cached(j, rows, self._find_log_odds)
+
+    def _find_log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
         members = self._members[j]
         if members is None:
             return np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
@@ -91,7 +97,10 @@ class LogisticWalk(Walk):
             return sums.min(axis=1), sums.max(axis=1)
         nothing = np.zeros_like(if_zero)
         lower, upper = self._merge((if_zero, if_zero), (if_one, if_one), (nothing, nothing))
-        lower, upper = (sums + _products(is_open, bound) for bound in (lower, upper))
+        lower, upper = (
+            sums + _products(is_open, np.asarray(bound, dtype=np.float64))
+            for bound in (lower, upper)
+        )
         return lower.min(axis=1), upper.max(axis=1)
 
 
