@@ -15,6 +15,7 @@ from sklearn.ensemble import (
 from credalchain import (
     CredalBinaryRelevanceClassifier,
     CredalChainClassifier,
+    CredalChainEnsemble,
     CredalForest,
     Exactness,
     branching,
@@ -23,6 +24,7 @@ from credalchain import (
 )
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.protocol import RANKS
+from credalchain.strategies import STRATEGIES
 
 FORESTS = [
     ExtraTreesClassifier(n_estimators=15, min_samples_leaf=2),
@@ -237,25 +239,61 @@ def test_data_frames():
 
 @pytest.mark.parametrize(("n", "ones", "s"), [(25, 14, 3.0), (29, 15, 1.0), (35, 29, 23.0)])
 @pytest.mark.parametrize("n_trees", [1, 3])
-def test_ties_are_settled_exactly(n, ones, s, n_trees):
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_ties_are_settled_exactly(n, ones, s, n_trees, strategy):
     """ones / (n + s) is one half, and shares of rows times rows are not whole in floating point."""
     Y = np.r_[np.ones(ones), np.zeros(n - ones)][:, None]
     X = np.zeros((n, 1))
     forest = ExtraTreesClassifier(n_estimators=n_trees)
-    found = chain(forest, s=s).fit(X, Y).infer(X[:1])
+    found = chain(forest, s=s, strategy=strategy).fit(X, Y).infer(X[:1])
     assert found.labels.tolist() == [[-1]]
     assert set(found.exactness) == {Exactness.EXACT}
     assert found.interval[0, 0, 0] == 0.5
 
 
+@pytest.mark.parametrize("strategy", STRATEGIES)
+def test_a_bound_next_to_the_threshold(strategy):
+    """3 of 9 rows and s = 1: the lower bound is 3/10, and the float 0.3 is less."""
+    X, Y = np.zeros((9, 1)), np.array([[1]] * 3 + [[0]] * 6)
+    model = chain(ExtraTreesClassifier(n_estimators=1), s=1.0, strategy=strategy, threshold=0.3)
+    assert model.fit(X, Y).predict_partial(X[:1]).tolist() == [[1]]
+
+
+@pytest.mark.parametrize("strategy", ["branching", "marginalization"])
+def test_ties_of_many_trees_are_settled_in_ensembles_too(strategy):
+    """The mean of 500 trees of 7/10 each is not the float 0.7."""
+    X, Y = np.zeros((20, 1)), np.tile([[0]] * 3 + [[1]] * 7, (2, 1))
+    base = CredalForest(ExtraTreesClassifier(n_estimators=500))
+    params = {"s": 0.0, "threshold": 0.7, "strategy": strategy, "random_state": 0}
+    for model in (
+        CredalChainClassifier(base, **params),
+        CredalChainEnsemble(base, n_chains=2, **params),
+    ):
+        found = model.fit(X, Y).infer(X[:1])
+        assert found.labels.tolist() == [[1]]  # 7/10 is more than the float
+        assert set(found.exactness) == {Exactness.EXACT}
+
+
+def test_class_weights_that_are_not_whole():
+    """Nodes of whole weight with parts that are not: leaves must not come out empty."""
+    X, Y = np.array([[0.0], [0], [1], [1]]), np.array([[0, 0], [0, 1], [1, 0], [1, 1]])
+    forest = ExtraTreesClassifier(3, class_weight={0: 0.5, 1: 0.5})
+    model = chain(forest, s=1.0).fit(X, Y)
+    interval = model.infer(X).interval
+    assert ((interval >= 0) & (interval <= 1)).all()
+    for fitted in model.model_.forests:
+        assert (fitted.counts.sum(axis=1) > 0).all()
+
+
 @pytest.mark.parametrize("missing", [0.0, 0.4])
-def test_fractions_are_the_bounds(missing):
+@pytest.mark.parametrize("strategy", [branching, marginalization])
+def test_fractions_are_the_bounds(missing, strategy):
     rng = np.random.default_rng(5)
     X, Y = data(n=150, m=4, missing=missing, seed=4)
     model = chain(ExtraTreesClassifier(n_estimators=3)).fit(X, Y)
     encoded = model.encode(X[:20])
-    walk = model.model_.begin(encoded, s=1.5, strategy=branching, precise=False)
-    exact = model.model_.exact_bounds(encoded, s=1.5, strategy=branching, precise=False)
+    walk = model.model_.begin(encoded, s=1.5, strategy=strategy, precise=False)
+    exact = model.model_.exact_bounds(encoded, s=1.5, strategy=strategy, precise=False)
     history = np.full((20, 4), -2, dtype=np.int8)
     for j in range(4):
         expected = [[float(end) for end in exact(row, j, history[row])] for row in range(20)]

@@ -96,32 +96,51 @@ class PackedForest:
         return counts
 
     def exact_bounds(
-        self, x: NDArray[np.float32], history: Labels, *, s: float
+        self, x: NDArray[np.float32], history: Labels, *, s: float, weighted: bool
     ) -> tuple[Fraction, Fraction]:
-        """The bounds of one row as fractions, both branches taken where a label is open."""
+        """The bounds of one row as fractions: the literal form of ``forest_bounds``."""
         totals = [Fraction(0), Fraction(0)]
         for root in self.roots.tolist():
-            leaves = list(self._leaves(root, x, history.tolist()))
-            ones = [Fraction(float(self.counts[leaf, 1])) for leaf in leaves]
-            rows = [Fraction(float(self.counts[leaf].sum())) + Fraction(s) for leaf in leaves]
-            totals[0] += min(n1 / n for n1, n in zip(ones, rows, strict=True))
-            totals[1] += max((n1 + Fraction(s)) / n for n1, n in zip(ones, rows, strict=True))
+            weight = Fraction(1) if weighted else None
+            leaves = list(self._leaves(root, x, history.tolist(), weight))
+            bounds = [self._exact_leaf(leaf, Fraction(s)) for leaf, _ in leaves]
+            if weighted:
+                tree = [
+                    sum(w * b[i] for (_, w), b in zip(leaves, bounds, strict=True)) for i in (0, 1)
+                ]
+            else:
+                tree = [min(low for low, _ in bounds), max(high for _, high in bounds)]
+            totals = [total + bound for total, bound in zip(totals, tree, strict=True)]
         return totals[0] / len(self.roots), totals[1] / len(self.roots)
 
-    def _leaves(self, node: int, x: NDArray[np.float32], history: list[int]) -> Iterator[int]:
-        """The leaves that a row can come to; an open label has one value on the whole path."""
+    def _exact_leaf(self, leaf: int, s: Fraction) -> tuple[Fraction, Fraction]:
+        n0, n1 = (Fraction(float(count)) for count in self.counts[leaf])
+        return n1 / (n0 + n1 + s), (n1 + s) / (n0 + n1 + s)
+
+    def _leaves(
+        self, node: int, x: NDArray[np.float32], history: list[int], weight: Fraction | None
+    ) -> Iterator[tuple[int, Any]]:
+        """The leaves that a row can reach, each with its share of ``weight`` unless that is None.
+
+        Branches share by their training rows. An open label has one value on the whole path.
+        """
         while self.feature[node] != LEAF:
             column, threshold = int(self.feature[node]), self.threshold[node]
             if column < 0 and history[-1 - column] < 0 and 0 <= threshold < 1:
-                for value, child in ((0, self.left[node]), (1, self.right[node])):
-                    told = list(history)
-                    told[-1 - column] = value
-                    yield from self._leaves(int(child), x, told)
+                children = int(self.left[node]), int(self.right[node])
+                weights: list[Fraction | None] = [None, None]
+                if weight is not None:
+                    sizes = [Fraction(float(self.counts[child].sum())) for child in children]
+                    weights = [weight * size / sum(sizes) for size in sizes]
+                for value, child in enumerate(children):
+                    fixed_history = list(history)
+                    fixed_history[-1 - column] = value
+                    yield from self._leaves(child, x, fixed_history, weights[value])
                 return
             value = x[column] if column >= 0 else max(history[-1 - column], 0)
             to_left = self.missing_left[node] if np.isnan(value) else value <= threshold
             node = int(self.left[node] if to_left else self.right[node])
-        yield node
+        yield node, weight
 
 
 def nodes_of(tree: Any) -> NDArray[Any]:
@@ -154,7 +173,7 @@ def _counts(trees: list[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
     shares = np.concatenate([tree.value[:, 0, :] for tree in trees])
     weights = np.concatenate([tree.weighted_n_node_samples for tree in trees])
     rows = shares * weights[:, None]
-    if (weights == np.rint(weights)).all():  # whole rows, which shares have rounded
+    if (np.abs(rows - np.rint(rows)) < 1e-6).all():  # whole rows, which shares have rounded
         rows = np.rint(rows)
     counts = np.zeros((len(weights), 2))
     counts[:, np.asarray(classes, dtype=np.int64)] = rows
