@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -48,19 +49,30 @@ def fitted():
 class Told:
     """Probabilities that are given, in place of a fitted classifier."""
 
-    classes_ = np.tile([0, 1], (4, 1))
-
-    def __init__(self, p):
+    def __init__(self, p, n_labels=4):
         self.p = np.asarray(p, dtype=float)
         self.model_ = self
-        self.targets_ = Targets.of_labels(4)
+        self.targets_ = Targets.of_labels(n_labels)
+        self.classes_ = self.targets_.classes
 
     def never_observed(self):
-        return np.zeros(4, dtype=bool)
+        return np.zeros(self.targets_.n_labels, dtype=bool)
 
     def label_proba(self, X, known):
         assert known is None
         return self.p
+
+
+@pytest.mark.parametrize("n", [20, 30, 49, 100])
+def test_a_tie_of_draws_answers_more(n):
+    """All but a of n draws are right: the reward a / n just makes up for them."""
+    for a in range(1, n // 2):
+        draws = np.ones((n, 1, 1), dtype=np.int8)
+        draws[:a] = 0
+        decision = JointDecision.from_fitted(Told([[1.0]], 1), joint="sampled", n_samples=n)
+        with mock.patch("credalchain.estimators.decision.sample_labels", return_value=draws):
+            path = decision.predict_path(np.zeros((1, 1)), [np.nextafter(a / n, 0), a / n])
+        assert path.ravel().tolist() == [-1, 1]
 
 
 def best_by_enumeration(p, reward):

@@ -400,10 +400,12 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         order = np.lexsort((-certainty, ~answerable, ~is_known)).astype(np.int64)
         if draws is None:
             right: NDArray[Any] = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
+            total = 1
         else:
             agree = np.take_along_axis(draws == answers, order[None], axis=2)
-            right = np.logical_and.accumulate(agree, axis=2).mean(axis=0)
-        right = np.hstack([np.ones((len(right), 1)), right])
+            right = np.logical_and.accumulate(agree, axis=2).sum(axis=0)
+            total = len(draws)
+        right = np.hstack([np.full((len(right), 1), float(total)), right])
         prices = np.empty(answers.shape)
         price_prefixes(right, order, answerable.sum(axis=1), prices)
         return PricedAnswers(interval, lower, answers, prices, exactness)

@@ -524,7 +524,8 @@ def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int
     n = 1
     corners[0] = 0
     for k in range(1, stop + 1):
-        right[k] = 1.0 if right[k] > 1.0 - _ROUNDING else min(right[k], right[k - 1])
+        is_certain = right[k] > right[0] * (1.0 - _ROUNDING)
+        right[k] = right[0] if is_certain else min(right[k], right[k - 1])
         while n > 1:
             a, b = corners[n - 2], corners[n - 1]
             if (right[b] - right[k]) * (b - a) > (right[a] - right[b]) * (k - b):
@@ -545,15 +546,15 @@ def _put_prices(
 ) -> None:
     """``prices`` (m,): the least reward for which each label is answered.
 
-    Answering k labels is worth right[k] + reward * k / m. As the reward grows, the best k goes from
-    corner to corner.
+    Answering k labels is worth right[k] / right[0] + reward * k / m. As the reward grows, the best
+    k goes from corner to corner.
     """
     n_labels = prices.shape[0]
     prices[:] = np.inf
     least = 0.0
     for at in range(1, _hull_corners(right, stop, corners)):
         a, b = corners[at - 1], corners[at]
-        least = max(least, n_labels * (right[a] - right[b]) / (b - a))
+        least = max(least, n_labels * (right[a] - right[b]) / ((b - a) * right[0]))
         for place in range(a, b):
             prices[order[place]] = least
 
