@@ -12,7 +12,8 @@ from credalchain.reporting.findings import curve_name
 from credalchain.text import for_figure
 
 _PANELS = (("set_accuracy", "set-accuracy (%)"), ("completeness", "completeness (%)"))
-_MOST = 30  # characters of a data set's name above a panel
+_MAX_TITLE = 38  # characters above a panel
+_MAX_PARAMETER = 30  # characters of a parameter's name
 # Okabe and Ito's colours with different markers and lines, for methods
 _LOOKS = [
     ("#0072B2", "o", "-"),
@@ -49,7 +50,7 @@ def missing_figure(
     if parameter:
         entries = upper.get_legend_handles_labels()
         legend = figure.legend(*entries, loc="outside right center", frameon=False)
-        legend.set_title(for_figure(parameter, _MOST))
+        legend.set_title(for_figure(parameter, _MAX_PARAMETER))
     return figure
 
 
@@ -72,7 +73,7 @@ def trade_off_figure(summary: pd.DataFrame, damage: str = "removed") -> Figure:
             part = summary[(summary["dataset"] == dataset) & (summary["missing"] == level)]
             _draw_trade_off(axes[row, column], part, curves)
             share = f", {100 * level:.3g} % {damage}" if levels != [0] else ""
-            title = for_figure(dataset, _MOST) + share
+            title = for_figure(dataset, _MAX_TITLE - len(share)) + share
             axes[row, column].set_title(title, fontsize=10)
     for ax in axes[-1]:
         ax.set_xlabel("completeness (%)")

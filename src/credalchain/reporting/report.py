@@ -52,6 +52,8 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
         files.append(_write(folder / f"{name}.csv", to_csv(table).encode()))
     for name, figure in _figures(content):
         name = _unused(name, taken)
+        figure.draw_without_rendering()  # its layout, which takes longer than drawing: once
+        figure.set_layout_engine("none")
         for kind in ("png", "svg"):
             files.append(_write(folder / f"{name}.{kind}", _rendered(figure, kind)))
     files.append(_write(folder / "report.html", render(content).encode()))
