@@ -13,7 +13,8 @@ VectorLike
     A list or an array with one value for each label, row, value of s, or whatever it is about.
 ChunksLike
     Data in chunks: pairs of a table and its labels, or a function that gives them once more each
-    time it is called, or one pair of dask collections.
+    time it is called, or one pair of dask collections. Or ``Chunks``: an object of another engine
+    that adds up over its own chunks.
 PromiseLike
     Risks and the most each may be, like ``{"row_error": 0.1}``. In place of a name a function, in
     place of a number a dict with numbers for single labels.
@@ -24,7 +25,7 @@ RandomStateLike
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, NewType, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, NewType, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +44,39 @@ class DaskCollection(Protocol):
     """A dask array or data frame."""
 
     def __dask_graph__(self) -> Any: ...
+
+
+Total = TypeVar("Total")
+Work = Callable[..., Total]
+"""Gets the name of a chunk, X, Y, the number of its first row, and what is shared by all."""
+
+
+def unchanged(total: Total) -> Total:
+    """For sums that need no trimming."""
+    return total
+
+
+class Chunks(Protocol):
+    """Rows in chunks, on one engine or another."""
+
+    def reduce(
+        self,
+        work: Work[Total],
+        *shared: Any,
+        trim: Callable[[Total], Total] = unchanged,
+        numbered: bool = True,
+    ) -> Total:
+        """The sum (``+``) over all chunks of what ``work`` makes of them.
+
+        Call ``work(name, X, Y, first_row, *shared)``, inside ``naming`` of
+        ``credalchain.chunks.sources``; ``trim`` keeps sums small. ``numbered``: whether the work
+        needs to know the number of its first row among all rows, by which samples are drawn.
+        """
+        ...
+
+    def hash_limit(self, size: int) -> Any:
+        """The largest hash of a sample of rows, if the number of rows is known; else of all."""
+        ...
 
 
 class Prediction(Protocol):
@@ -76,6 +110,7 @@ if TYPE_CHECKING:
         Iterable[tuple[MatrixLike, LabelsLike]]
         | Callable[[], Iterable[tuple[MatrixLike, LabelsLike]]]
         | tuple[DaskCollection, DaskCollection]
+        | Chunks
     )
     RowLoss: TypeAlias = Callable[[NDArray[np.int8], NDArray[np.int8]], ArrayLike]
     PromiseLike: TypeAlias = Mapping[Any, float] | Mapping[Any, Mapping[str, float]]

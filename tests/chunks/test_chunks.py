@@ -1,8 +1,10 @@
 """Data in chunks: the same bins, counts, tables and predictions as in memory."""
 
+import functools
 import itertools
 import shutil
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pandas as pd
@@ -24,6 +26,7 @@ from credalchain import (
 )
 from credalchain.chunks.columns import learn_bins, summarize
 from credalchain.chunks.sampling import MAX_HASH, hash_limit, row_hashes
+from credalchain.chunks.sources import naming
 from problems import sampled_rows
 from profiles import examples
 
@@ -48,6 +51,28 @@ def frame(seed, n):
     X.loc[n - 1, "city"] = "Zürich"
     Y = pd.DataFrame(rng.integers(0, 2, (n, 3)).astype(float), columns=["x", "y", "z"])
     return X, Y.mask(rng.random((n, 3)) < 0.2)
+
+
+class OnThreads:
+    """Another engine: what ``credalchain.typing.Chunks`` asks for, and no more."""
+
+    def __init__(self, chunks):
+        self._chunks = chunks
+
+    def reduce(self, work, *shared, trim=lambda total: total, numbered=True):
+        starts = np.cumsum([0, *(len(X) for X, _ in self._chunks)])
+
+        def do(number):
+            X, Y = self._chunks[number]
+            with naming(f"block {number}"):
+                return work(f"block {number}", X, Y, int(starts[number]), *shared)
+
+        with ThreadPoolExecutor(2) as pool:
+            parts = list(pool.map(do, range(len(self._chunks))))
+        return functools.reduce(lambda total, part: trim(total + part), parts)
+
+    def hash_limit(self, size):
+        return MAX_HASH
 
 
 def same(one, other, X):
@@ -76,6 +101,21 @@ def test_chunks_of_a_frame(seed, cuts):
     ends = [0, *cuts, 40]
     chunks = [(X[a:b], Y[a:b]) for a, b in itertools.pairwise(ends)]
     same(CredalChainClassifier(random_state=0).fit_chunks(chunks), whole, X)
+
+
+@pytest.mark.parametrize("sample_size", [None, 15])
+def test_an_engine_of_another_kind(sample_size):
+    """It needs nothing of Dask, and bins come from the same sample."""
+    X, Y = frame(0, 40)
+    chunks = [(X[a:b], Y[a:b]) for a, b in ((0, 7), (7, 8), (8, 40))]
+    fit = functools.partial(CredalChainClassifier.fit_chunks, sample_size=sample_size)
+    found, expected = (
+        fit(CredalChainClassifier(random_state=0), given) for given in (OnThreads(chunks), chunks)
+    )
+    same(found, expected, X)
+    bad = [*chunks[:2], (X[8:], Y[8:].replace(1.0, 7.0))]
+    with pytest.raises(ValueError, match=r"block 2: Y must hold 0, 1 or missing"):
+        fit(CredalChainClassifier(), OnThreads(bad))
 
 
 @given(seed=st.integers(0, 10**6), cuts=cuts)

@@ -9,9 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain.bases.naive.counts import ChainCounts
 from credalchain.chunks.columns import Summary, learn_bins, summarize
-from credalchain.chunks.sources import Chunks, label_names
+from credalchain.chunks.sources import label_names
 from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import Discretizer, as_indexable
+from credalchain.typing import Chunks
 
 SAMPLE_SIZE = 100_000
 

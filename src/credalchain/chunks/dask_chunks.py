@@ -12,8 +12,9 @@ import numpy as np
 
 from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import hash_limit
-from credalchain.chunks.sources import Chunks, IterableChunks, Total, Work, naming, unchanged
+from credalchain.chunks.sources import IterableChunks, naming
 from credalchain.preprocessing import is_dask
+from credalchain.typing import Chunks, Total, Work, unchanged
 
 _NAMED = re.compile(r"partition \d+")  # how errors about a known partition begin
 _AT_ONCE = 8  # sums that are added together in one task

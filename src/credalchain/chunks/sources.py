@@ -2,44 +2,13 @@
 
 import contextlib
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any, Protocol, TypeVar
+from typing import Any
 
 from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import MAX_HASH
 from credalchain.labels import column_names
 from credalchain.preprocessing import as_indexable
-
-Total = TypeVar("Total")
-Work = Callable[..., Total]
-"""Gets the name of a chunk, X, Y, the number of its first row, and what is shared by all."""
-
-
-def unchanged(total: Total) -> Total:
-    """For sums that need no trimming."""
-    return total
-
-
-class Chunks(Protocol):
-    """Rows in chunks."""
-
-    def reduce(
-        self,
-        work: Work[Total],
-        *shared: Any,
-        trim: Callable[[Total], Total] = unchanged,
-        numbered: bool = True,
-    ) -> Total:
-        """The sum (``+``) over all chunks of what ``work`` makes of them.
-
-        Call ``work(name, X, Y, first_row, *shared)``, inside :func:`naming` so that errors say
-        which chunk they come from; ``trim`` keeps sums small. ``numbered``: whether the work needs
-        to know the number of its first row.
-        """
-        ...
-
-    def hash_limit(self, size: int) -> Any:
-        """The largest hash of a sample of rows, if the number of rows is known; else of all."""
-        ...
+from credalchain.typing import Total, Work, unchanged
 
 
 @contextlib.contextmanager

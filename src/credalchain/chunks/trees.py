@@ -11,9 +11,10 @@ from credalchain.bases.inputs import EncodedRows, TableEncoder
 from credalchain.bases.protocol import Labels
 from credalchain.chunks.columns import Summary, learn_encoder, summarize
 from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms
-from credalchain.chunks.sources import Chunks, label_names
+from credalchain.chunks.sources import label_names
 from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import as_indexable
+from credalchain.typing import Chunks
 
 SAMPLE_SIZE = 20_000
 _MIN_HASH = np.uint64(0)  # a hash below all but one
