@@ -8,7 +8,7 @@ from sklearn.utils import _safe_indexing as take_rows
 from timing import fastest
 
 from credalchain import JointDecision
-from credalchain.bases.joint.growing import default_forest
+from credalchain.bases.joint.growing import default_forest_regressor
 from credalchain.datasets import load_mulan
 
 REWARDS = np.geomspace(0.02, 20, 40)
@@ -25,7 +25,7 @@ def compare(name: str) -> dict[str, Any]:
     shuffled = np.random.default_rng(0).permutation(len(data.labels))
     training = np.sort(shuffled[len(shuffled) // 10 :])
     X, Y = take_rows(data.X, training), data.labels[training]
-    options = default_forest().get_params()
+    options = default_forest_regressor().get_params()
     del options["criterion"], options["monotonic_cst"]
     theirs = ExtraTreesClassifier(**{**options, "random_state": 0})
     ours = JointDecision(random_state=0).fit(X, Y)

@@ -50,7 +50,7 @@ def feature_kernel(split: Split) -> float:
     model = chain.model_
     codes = model.encode(split.batch)
     spec = model._spec(codes, (branching,), chain.order_)
-    codes, tables = model._kept_tables(codes, 1.0, spec, n_jobs=1)
+    codes, tables = model._cached_tables(codes, 1.0, spec, n_jobs=1)
     rows = tables.features.rows.values[:, :, None]  # for one s, a tile is a block of 16 lanes
     out = aligned((codes.shape[0], len(rows), 1, 16))
     start = aligned((len(rows), 1, 16))

@@ -1,4 +1,4 @@
-"""Model files changed at random: sound as archives, with a digest that fits, and wrong inside."""
+"""Model files changed at random: valid as archives, with a digest that fits, and wrong inside."""
 
 import copy
 import json

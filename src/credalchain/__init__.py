@@ -40,7 +40,7 @@ Members of a joint forest, beside its trees
     LabelPowerset: label vectors as the classes of any scikit-learn classifier
     SampledChains: label vectors drawn from chains
 
-What a label left open tells the labels after it
+How a label left open affects the labels after it
     branching: it may be either
     marginalization: it is left out
     tree_marginalization: it may have any joint distribution with the others; exact and slow

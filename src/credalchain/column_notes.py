@@ -98,8 +98,8 @@ def _feature(name: str, column: Any) -> Feature:
 def _look_like_numbers(texts: Any) -> bool:
     """Whether most cells are digits with marks around and between them; dates are not."""
     some = np.unique(texts)[:1000]
-    found = sum(_NUMBER.fullmatch(str(text)) is not None for text in some)
-    return found > _MOSTLY * len(some)
+    n_numbers = sum(_NUMBER.fullmatch(str(text)) is not None for text in some)
+    return n_numbers > _MOSTLY * len(some)
 
 
 def _are_answers(texts: Any) -> bool:

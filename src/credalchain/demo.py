@@ -86,8 +86,8 @@ def compare(X: Any, Y: Any) -> Comparison:
         model.fit(X[:N_TRAINING], Y[:N_TRAINING])
         path = model.predict_path(X[N_TRAINING:], values)
         curves[name] = completeness_curve(Y[N_TRAINING:], path)
-    at = int(np.argmin(np.abs(curves[RECOMMENDED][0] - SHOWN_COMPLETENESS[-1])))
-    recommended.set_params(reward=float(models[RECOMMENDED][1][at]))
+    value_index = int(np.argmin(np.abs(curves[RECOMMENDED][0] - SHOWN_COMPLETENESS[-1])))
+    recommended.set_params(reward=float(models[RECOMMENDED][1][value_index]))
     return Comparison(curves, recommended)
 
 
@@ -166,8 +166,8 @@ def run(folder: Path, console: Any) -> None:
     if python.is_relative_to(Path.cwd()):
         python = python.relative_to(Path.cwd())
     console.print("\nAnswer what was left open, on a page in your browser:")
-    words = [str(python), "-m", "credalchain", "review", *map(str, files[-2:])]
-    console.print(visible("  " + shlex.join(words)), soft_wrap=True)
+    command = [str(python), "-m", "credalchain", "review", *map(str, files[-2:])]
+    console.print(visible("  " + shlex.join(command)), soft_wrap=True)
 
 
 def _print_comparison(comparison: Comparison, console: Any) -> None:
@@ -186,8 +186,8 @@ def _print_promise(X: Any, Y: Any, console: Any) -> None:
         JointDecision(n_jobs=-1, random_state=0), {"row_error": 0.2}, random_state=0
     )
     promised.fit(X[:N_TRAINING], Y[:N_TRAINING])
-    for found in (promised.report_, promised.check(X[N_TRAINING:], Y[N_TRAINING:])):
-        for line in str(found).splitlines():
+    for report in (promised.report_, promised.check(X[N_TRAINING:], Y[N_TRAINING:])):
+        for line in str(report).splitlines():
             console.print(f"  {line}", soft_wrap=True)
 
 

@@ -9,9 +9,9 @@ from scipy import sparse
 
 from credalchain.typing import LabelsLike
 
-MISSING = -1  # in a label matrix: nobody observed it
+MISSING = -1  # in a label matrix: not observed
 ABSTAIN = -1  # in a prediction: left open
-UNDECIDED = -2  # in a history: the chain has not come to this label yet
+UNDECIDED = -2  # in a history: the chain has not reached this label yet
 
 LABEL_WORDS = {
     **dict.fromkeys(("1", "1.0", "yes", "y", "true", "t"), 1),
@@ -53,12 +53,12 @@ def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> N
     array([[ 1, -1],
            [ 0,  1]], dtype=int8)
     """
-    given_minus_one, labels = _read(Y, name)
+    has_minus_one, labels = _read(Y, name)
     if labels.ndim == 1:
         labels = labels[:, None]
     if labels.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (rows, labels), got {labels.ndim}.")
-    if require_zero and given_minus_one and (labels == 1).any() and not (labels == 0).any():
+    if require_zero and has_minus_one and (labels == 1).any() and not (labels == 0).any():
         raise ValueError(minus_one_message(name))
     return np.ascontiguousarray(labels)
 
@@ -94,10 +94,10 @@ def are_label_sets(Y: Any) -> bool:
     if not any(name.strip().lower() not in LABEL_WORDS for name in names):
         return False
     if len(sets) < len(rows):
-        strange = next(i for i, row in enumerate(rows) if not isinstance(row, _SETS))
+        invalid = next(i for i, row in enumerate(rows) if not isinstance(row, _SETS))
         raise ValueError(
-            f"Y must hold a list of label names in every row, got {rows[strange]!r} in row "
-            f"{strange}. A row without labels is []; labels that are not known are NaN in a data "
+            f"Y must hold a list of label names in every row, got {rows[invalid]!r} in row "
+            f"{invalid}. A row without labels is []; labels that are not known are NaN in a data "
             "frame with a column for each label."
         )
     return True
@@ -105,16 +105,16 @@ def are_label_sets(Y: Any) -> bool:
 
 def labels_of_sets(Y: Any, names: Sequence[str]) -> NDArray[np.int8]:
     """Rows of names as a matrix of 0 and 1, with a column for each of ``names``."""
-    place = {name: j for j, name in enumerate(names)}
+    index_of = {name: j for j, name in enumerate(names)}
     labels = np.zeros((len(Y), len(names)), dtype=np.int8)
     for i, row in enumerate(Y):
         for name in row:
-            if name not in place:
+            if name not in index_of:
                 raise ValueError(
                     f"Y names a label {name!r} in row {i} that was not there in fit, where they "
                     f"were {', '.join(names)}."
                 )
-            labels[i, place[name]] = 1
+            labels[i, index_of[name]] = 1
     return labels
 
 
@@ -131,8 +131,8 @@ def as_indexable_labels(Y: Any, names: Sequence[str] | None = None) -> Any:
                 "lists of label names need pandas where rows are kept apart for testing: pip "
                 "install pandas, or give a matrix of 0 and 1."
             ) from error
-        found = sorted({name for row in Y for name in row}) if names is None else list(names)
-        return pd.DataFrame(labels_of_sets(Y, found), columns=found)
+        columns = sorted({name for row in Y for name in row}) if names is None else list(names)
+        return pd.DataFrame(labels_of_sets(Y, columns), columns=columns)
     if sparse.issparse(Y):
         return Y.tocsr()
     return Y if hasattr(Y, "__getitem__") else np.asarray(Y)
@@ -159,8 +159,8 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
     if sparse.issparse(Y):
         Y = Y.toarray()
     if isinstance(Y, np.ma.MaskedArray):
-        given, labels = _read(Y.filled(0), name)
-        return given, np.where(np.ma.getmaskarray(Y), np.int8(MISSING), labels)
+        has_minus_one, labels = _read(Y.filled(0), name)
+        return has_minus_one, np.where(np.ma.getmaskarray(Y), np.int8(MISSING), labels)
     try:
         values = np.asarray(Y)
     except ValueError:  # ragged
@@ -179,9 +179,9 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
         values = _object_to_float(values, name, column_names(Y))
     missing = np.isnan(values)
     minus_one = values == MISSING
-    legal = (values == 0) | (values == 1) | minus_one | missing
-    if not legal.all():
-        _refuse(values, legal, name, column_names(Y))
+    is_valid = (values == 0) | (values == 1) | minus_one | missing
+    if not is_valid.all():
+        _refuse(values, is_valid, name, column_names(Y))
     labels = np.where(missing, MISSING, values).astype(np.int8)
     return bool(minus_one.any()), labels
 
@@ -192,13 +192,13 @@ def _object_to_float(
     if values.dtype.kind not in "OUST":  # dates, complex numbers: none of them is a label
         raise ValueError(f"{name} must hold {_EXPECTED}; got values of dtype {values.dtype}.")
     cells = values.ravel().tolist()
-    strange = [at for at, cell in enumerate(cells) if not _is_cell(cell)]
-    if strange:
-        # in a column of text even "0" is text: point at what made it so
-        telling = [at for at in strange if cells[at] not in ("0", "1", "")] or strange
-        place = tuple(int(at) for at in np.unravel_index(telling[0], values.shape))
-        where = _in_words(place, columns)
-        raise ValueError(f"{name} must hold {_EXPECTED}; got {cells[telling[0]]!r} in {where}.")
+    invalid = [i for i, cell in enumerate(cells) if not _is_cell(cell)]
+    if invalid:
+        # in a column of text even "0" is text: name the cell that made it so
+        causes = [i for i in invalid if cells[i] not in ("0", "1", "")] or invalid
+        position = tuple(int(index) for index in np.unravel_index(causes[0], values.shape))
+        where = _describe_position(position, columns)
+        raise ValueError(f"{name} must hold {_EXPECTED}; got {cells[causes[0]]!r} in {where}.")
     floats = [np.nan if is_missing(cell) else float(cell) for cell in cells]
     return np.array(floats, dtype=np.float64).reshape(values.shape)
 
@@ -209,16 +209,16 @@ def _is_cell(cell: Any) -> bool:
     )
 
 
-def _in_words(place: tuple[int, ...], columns: list[str] | None) -> str:
-    where = f"row {place[0]}" if place else "a single value"
-    if len(place) > 1:
-        where += f", column {columns[place[1]] if columns else place[1]}"
+def _describe_position(position: tuple[int, ...], columns: list[str] | None) -> str:
+    where = f"row {position[0]}" if position else "a single value"
+    if len(position) > 1:
+        where += f", column {columns[position[1]] if columns else position[1]}"
     return where
 
 
 def _refuse(
-    values: NDArray[Any], legal: NDArray[np.bool_], name: str, columns: list[str] | None
+    values: NDArray[Any], is_valid: NDArray[np.bool_], name: str, columns: list[str] | None
 ) -> None:
-    place = tuple(int(index) for index in np.argwhere(~legal)[0])
-    where = _in_words(place, columns)
-    raise ValueError(f"{name} must hold {_EXPECTED}; got {values[place]} in {where}.")
+    position = tuple(int(index) for index in np.argwhere(~is_valid)[0])
+    where = _describe_position(position, columns)
+    raise ValueError(f"{name} must hold {_EXPECTED}; got {values[position]} in {where}.")

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import indexable
 
-from credalchain.bases.protocol import Labels
+from credalchain.array_types import Labels
 from credalchain.estimators.folds import fitted_folds
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import MISSING, as_labels
@@ -223,7 +223,9 @@ def score_path(
             columns.append([float(measure.function(Y_true, path.precise))] * len(path.values))
         else:
             predictions = path.labels if measure.needs == "partial" else path.bounds
-            columns.append([float(measure.function(Y_true, one)) for one in predictions])
+            columns.append(
+                [float(measure.function(Y_true, prediction)) for prediction in predictions]
+            )
     return columns
 
 

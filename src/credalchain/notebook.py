@@ -31,7 +31,7 @@ _STYLE = (
     ".credalchain .bar-open{fill:var(--quiet)}.credalchain line{stroke:var(--line)}"
     ".credalchain .half{stroke:var(--quiet)}</style>"
 )
-_MOST_CHARACTERS = 24  # of a name; all of it stands in the title
+_MAX_CHARACTERS = 24  # of a name; all of it stands in the title
 _KINDS = {1: "yes", 0: "no", -1: "open"}
 _WORDS = {1: "yes", 0: "no", -1: "*"}
 
@@ -78,6 +78,6 @@ def text(value: object) -> str:
 def name_of(words: object) -> str:
     """A name of a label or row; of a long one the beginning, all of it on hovering."""
     shown = visible(str(words))
-    if len(shown) <= _MOST_CHARACTERS:
+    if len(shown) <= _MAX_CHARACTERS:
         return escape(shown)
-    return f'<span title="{escape(shown)}">{escape(shown[: _MOST_CHARACTERS - 1])}…</span>'
+    return f'<span title="{escape(shown)}">{escape(shown[: _MAX_CHARACTERS - 1])}…</span>'

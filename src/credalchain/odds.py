@@ -1,21 +1,20 @@
 """Between probabilities and log-odds."""
 
 import numpy as np
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from credalchain.array_types import FloatArray
 
-_AT_ONCE = 2**15  # numbers: they stay in a cache from one step to the next
+_CHUNK_SIZE = 2**15  # numbers: they stay in a cache from one operation to the next
 
 
 def probabilities(log_odds: FloatArray) -> FloatArray:
     """1 / (1 + exp(-x)), with numpy's vectorised exponential."""
     result = np.empty(log_odds.shape)  # in C order, so that reshape below gives a view of it
-    given, made = log_odds.reshape(-1), result.reshape(-1)
-    with np.errstate(over="ignore"):  # exp of much is infinite, and its inverse 0, as it should
-        for start in range(0, len(given), _AT_ONCE):
-            part = made[start : start + _AT_ONCE]
-            np.negative(given[start : start + _AT_ONCE], out=part)
+    flat_input, flat_output = log_odds.reshape(-1), result.reshape(-1)
+    with np.errstate(over="ignore"):  # exp of a large number is infinite, and its inverse 0
+        for start in range(0, len(flat_input), _CHUNK_SIZE):
+            part = flat_output[start : start + _CHUNK_SIZE]
+            np.negative(flat_input[start : start + _CHUNK_SIZE], out=part)
             np.exp(part, out=part)
             part += 1.0
             np.reciprocal(part, out=part)

@@ -9,18 +9,16 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from credalchain.array_types import FloatArray, IntArray
 from credalchain.exceptions import warn_of_data
 from credalchain.labels import is_missing
 from credalchain.text import visible
 from credalchain.typing import LabelsLike, MatrixLike
-from credalchain.validation import check_whole
+from credalchain.validation import check_int
 
-FloatArray = NDArray[np.float64]
-IntArray = NDArray[np.int64]
-
-_MISSING_CODE = -1
-FEW_ROWS = 20  # below this nothing is said about shares of them
-_MANY = 0.5  # of the rows have a text of their own: names or free text
+MISSING_CODE = -1
+FEW_ROWS = 20  # with fewer rows, there is no warning about shares of them
+_MANY = 0.5  # share of rows with distinct texts from which they are names or free text
 
 
 @dataclass(frozen=True)
@@ -46,7 +44,7 @@ class NumericBins:
     def encode(self, values: FloatArray) -> IntArray:
         """Codes of numbers."""
         codes = np.searchsorted(self.cuts, values, side="left").astype(np.int64)
-        codes[np.isnan(values)] = _MISSING_CODE
+        codes[np.isnan(values)] = MISSING_CODE
         return codes
 
 
@@ -64,13 +62,13 @@ class ZeroAndBins:
         """Zero, or the interval of a code in the column's own units."""
         if code == 0:
             return "0"
-        words = NumericBins(self.cuts).describe(code - 1)
-        return "not 0" if words == "any value" else words
+        interval = NumericBins(self.cuts).describe(code - 1)
+        return "not 0" if interval == "any value" else interval
 
     def encode(self, values: FloatArray) -> IntArray:
         """Codes of numbers."""
         codes = NumericBins(self.cuts).encode(values)
-        return np.where(codes == _MISSING_CODE, codes, np.where(values == 0, 0, codes + 1))
+        return np.where(codes == MISSING_CODE, codes, np.where(values == 0, 0, codes + 1))
 
 
 @dataclass(frozen=True)
@@ -95,11 +93,11 @@ class Categories:
         codes = np.full(len(keys), self.n_categories, dtype=np.int64)
         if len(self.keys):
             sorter = np.argsort(self.keys)
-            place = np.searchsorted(self.keys, keys, sorter=sorter)
-            candidate = sorter[np.minimum(place, len(self.keys) - 1)]
-            found = self.keys[candidate] == keys
-            codes[found] = candidate[found]
-        codes[missing] = _MISSING_CODE
+            index = np.searchsorted(self.keys, keys, sorter=sorter)
+            candidate = sorter[np.minimum(index, len(self.keys) - 1)]
+            matches = self.keys[candidate] == keys
+            codes[matches] = candidate[matches]
+        codes[missing] = MISSING_CODE
         return codes
 
 
@@ -153,7 +151,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
         y : ignored
         """
-        check_whole("n_bins", self.n_bins, at_least=2)
+        check_int("n_bins", self.n_bins, at_least=2)
         self._learn(_columns_of(validate_table(self, X, reset=True)))
         return self
 
@@ -176,12 +174,14 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
     def encode(self, X: Any) -> Any:
         """Codes of input that was checked already: ``transform`` without its checks of X."""
-        if sparse.issparse(X) and not all(isinstance(one, ZeroAndBins) for one in self.binnings_):
+        if sparse.issparse(X) and not all(
+            isinstance(binning, ZeroAndBins) for binning in self.binnings_
+        ):
             X = X.toarray()
         return self._encode(_columns_of(X), X.shape)
 
     def _learn(self, columns: Any) -> None:
-        n_bins = check_whole("n_bins", self.n_bins, at_least=2)
+        n_bins = check_int("n_bins", self.n_bins, at_least=2)
         if sparse.issparse(columns):
             self.binnings_ = _learn_sparse(columns, n_bins)
         elif isinstance(columns, np.ndarray):
@@ -252,7 +252,7 @@ def as_indexable(X: Any) -> Any:
 def normalize_table(X: Any) -> Any:
     """Masked cells as NaN, sparse entries stored twice as their sum, lists with text as objects.
 
-    Else numpy would turn the numbers beside a text into texts.
+    Otherwise numpy would turn the numbers beside a text into texts.
     """
     _refuse_dask(X)
     if isinstance(X, (list, tuple)) and _has_text(X):
@@ -266,7 +266,7 @@ def normalize_table(X: Any) -> Any:
 
 
 def _refuse_dask(X: Any) -> None:
-    """Nothing that is lazy is pulled into memory without being asked."""
+    """Never load a lazy collection into memory without being asked."""
     if is_dask(X):
         raise TypeError(
             "X is a dask collection, and all of its rows are needed in memory here: pass "
@@ -318,7 +318,7 @@ def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
     if values.dtype == bool:
         return Categories(np.array([0.0, 1.0]))
     keys, missing = values_and_missing(values, name)
-    if values.dtype == object and missing.all():  # nobody can tell what its values would be
+    if values.dtype == object and missing.all():  # the type of its values is unknown
         return Categories(np.empty(0))
     if keys.dtype.kind == "f":
         if _all_bool(values[~missing]):
@@ -334,14 +334,14 @@ def declared_categories(column: Any, name: str) -> NDArray[Any] | None:
 
 
 def learn_categories(texts: NDArray[Any], name: str) -> Categories:
-    """Those that occur, with a warning if they look like names."""
-    found = np.unique(texts)
-    if looks_like_identifiers(len(found), len(texts)):
+    """The categories that occur, with a warning if they look like names."""
+    keys = np.unique(texts)
+    if looks_like_identifiers(len(keys), len(texts)):
         warn_of_data(
             f"column {name!r} of X: more than half as many different texts as rows, like names or "
             "dates, from which nothing can be learned. Leave it out."
         )
-    return Categories(found)
+    return Categories(keys)
 
 
 def looks_like_identifiers(n_distinct: int, n: int) -> bool:
@@ -400,10 +400,10 @@ def values_and_missing(values: NDArray[Any], name: str) -> tuple[NDArray[Any], N
             raise ValueError(f"Input X contains infinity in column {name!r}.")
         return keys, missing
     if not all(_is_text(value) for value in present):
-        strange = next(value for value in present if not _is_text(value))
+        invalid = next(value for value in present if not _is_text(value))
         raise TypeError(
             "argument must be a string or a number, and a column all of one kind: column "
-            f"{name!r} of X holds {strange!r} beside others."
+            f"{name!r} of X holds {invalid!r} beside others."
         )
     return np.where(missing, "", values).astype(str), missing
 
@@ -429,7 +429,7 @@ def _learn_sparse(columns: Any, n_bins: int) -> list[Binning]:
 
 def _encode_sparse(columns: Any, binnings: list[Binning], dtype: Any) -> Any:
     codes = np.ones(len(columns.data), dtype=dtype)
-    codes[np.isnan(columns.data)] = _MISSING_CODE
+    codes[np.isnan(columns.data)] = MISSING_CODE
     for i, binning in enumerate(binnings):
         if isinstance(binning, ZeroAndBins) and len(binning.cuts):
             stored = slice(columns.indptr[i], columns.indptr[i + 1])

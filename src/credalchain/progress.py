@@ -76,8 +76,8 @@ class Progress:
         if pause is None or now - self._last < pause:
             return
         self._last = now
-        words = ", ".join(one._words() for one in _running) + self._estimate(now)
-        line = f"\r{self._bar()}{words}\033[K" if in_terminal else f"{words}\n"
+        message = ", ".join(progress._words() for progress in _running) + self._estimate(now)
+        line = f"\r{self._bar()}{message}\033[K" if in_terminal else f"{message}\n"
         sys.stderr.write(line)
         sys.stderr.flush()
 

@@ -9,13 +9,11 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from credalchain.bases.protocol import Labels
+from credalchain.array_types import FloatArray, Labels
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 from credalchain.model_selection import unwrap
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
-from credalchain.validation import check_choice, check_whole
-
-FloatArray = NDArray[np.float64]
+from credalchain.validation import check_choice, check_int
 
 ORDERS = ("settles most", "least sure", "in order", "random")
 _ROWS_AT_ONCE = 4096
@@ -84,38 +82,40 @@ def next_questions(
     >>> question.row, question.label
     (1, 'label0')
     """
-    check_whole("budget", budget)
+    check_int("budget", budget)
     check_choice("order", order, ORDERS)
     classifier, X = unwrap(classifier, X)
     check_is_fitted(classifier)
     X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
     names = classifier.label_names_.tolist()
-    given = read_known(classifier, known, X.shape[0])
-    prediction = classifier.infer(X, known=given)
+    known_labels = read_known(classifier, known, X.shape[0])
+    prediction = classifier.infer(X, known=known_labels)
     is_open = prediction.labels == ABSTAIN
     rows = np.flatnonzero(is_open.any(axis=1))
     if order == "settles most":
-        found = expected_to_settle(classifier, X, given, is_open, prediction.interval, rows)
-        lower = np.where(is_open[rows], found[..., 0], -np.inf)
+        expected = expected_to_settle(
+            classifier, X, known_labels, is_open, prediction.interval, rows
+        )
+        lower = np.where(is_open[rows], expected[..., 0], -np.inf)
         best = lower.argmax(axis=1)
-        gains = found[np.arange(len(rows)), best]
-        places = np.lexsort((rows, -gains[:, 1], -gains[:, 0]))[:budget]
+        gains = expected[np.arange(len(rows)), best]
+        ranking = np.lexsort((rows, -gains[:, 1], -gains[:, 0]))[:budget]
         return [
-            OpenQuestion(int(rows[at]), names[best[at]], (float(gains[at, 0]), float(gains[at, 1])))
-            for at in places.tolist()
+            OpenQuestion(int(rows[i]), names[best[i]], (float(gains[i, 0]), float(gains[i, 1])))
+            for i in ranking.tolist()
         ]
     if order == "least sure":
         distance = np.where(is_open, np.abs(prediction.interval.mean(axis=-1) - 0.5), np.inf)[rows]
         best = distance.argmin(axis=1)
-        places = np.lexsort((rows, distance[np.arange(len(rows)), best]))[:budget]
+        ranking = np.lexsort((rows, distance[np.arange(len(rows)), best]))[:budget]
     elif order == "random":
         rng = check_random_state(random_state)
         best = np.where(is_open[rows], rng.random_sample((len(rows), len(names))), 2).argmin(axis=1)
-        places = rng.permutation(len(rows))[:budget]
+        ranking = rng.permutation(len(rows))[:budget]
     else:
-        best, places = is_open[rows].argmax(axis=1), np.arange(len(rows))[:budget]
+        best, ranking = is_open[rows].argmax(axis=1), np.arange(len(rows))[:budget]
     nothing = (float("nan"), float("nan"))
-    return [OpenQuestion(int(rows[at]), names[best[at]], nothing) for at in places.tolist()]
+    return [OpenQuestion(int(rows[i]), names[best[i]], nothing) for i in ranking.tolist()]
 
 
 def read_known(classifier: Any, known: Any, n_rows: int) -> Labels:
@@ -125,10 +125,10 @@ def read_known(classifier: Any, known: Any, n_rows: int) -> Labels:
         return np.full(shape, MISSING, dtype=np.int8)
     if hasattr(known, "columns"):  # by name
         return np.asarray(classifier.targets_.encode_known(known, n_rows))
-    given = as_labels(known, name="known", require_zero=False)
-    if given.shape != shape:
-        raise ValueError(f"known must have shape {shape}, got {given.shape}.")
-    return given.copy()
+    labels = as_labels(known, name="known", require_zero=False)
+    if labels.shape != shape:
+        raise ValueError(f"known must have shape {shape}, got {labels.shape}.")
+    return labels.copy()
 
 
 def expected_to_settle(
@@ -144,21 +144,21 @@ def expected_to_settle(
     For every open label of some rows of X; 0 for others. ``known``, ``is_open`` (n, m) and
     ``interval`` (n, m, 2) are those of all rows.
     """
-    at, label = np.nonzero(is_open[rows])
-    row = rows[at]
-    settled = np.empty((2, len(row)))
+    row_index, label = np.nonzero(is_open[rows])
+    table_row = rows[row_index]
+    settled = np.empty((2, len(table_row)))
     for value in (0, 1):
-        for first in range(0, len(row), _ROWS_AT_ONCE):
+        for first in range(0, len(table_row), _ROWS_AT_ONCE):
             part = slice(first, first + _ROWS_AT_ONCE)
-            told = known[row[part]]
-            told[np.arange(len(told)), label[part]] = value
-            after = classifier.infer(_safe_indexing(X, row[part]), known=told).labels
-            settled[value, part] = (is_open[row[part]] & (after != ABSTAIN)).sum(axis=1)
-    ends = interval[row, label].T  # lower and upper P(1)
+            known_if = known[table_row[part]]
+            known_if[np.arange(len(known_if)), label[part]] = value
+            after = classifier.infer(_safe_indexing(X, table_row[part]), known=known_if).labels
+            settled[value, part] = (is_open[table_row[part]] & (after != ABSTAIN)).sum(axis=1)
+    ends = interval[table_row, label].T  # lower and upper P(1)
     expected = np.sort(settled[0] + ends * (settled[1] - settled[0]), axis=0)
-    found = np.zeros((len(rows), is_open.shape[1], 2))
-    found[at, label] = expected.T
-    return found
+    bounds = np.zeros((len(rows), is_open.shape[1], 2))
+    bounds[row_index, label] = expected.T
+    return bounds
 
 
 __all__ = ["OpenQuestion", "next_questions"]

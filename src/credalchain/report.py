@@ -103,10 +103,10 @@ def report_of_counts(
     return report if output_dict else _as_text(report, digits)
 
 
-def _names(given: Sequence[str] | None, m: int) -> list[str]:
-    if given is None:
+def _names(label_names: Sequence[str] | None, m: int) -> list[str]:
+    if label_names is None:
         return [f"label{j}" for j in range(m)]
-    names = [str(name) for name in given]
+    names = [str(name) for name in label_names]
     if len(names) != m or len(set(names)) < m:
         raise ValueError(f"label_names must have {m} names, all different, got {names}.")
     return names

@@ -1,4 +1,4 @@
-"""What a label left open tells the labels after it.
+"""How a label left open affects the labels after it.
 
 A strategy is a value: a new one needs no change anywhere else. With ``merge`` it runs on every
 base; with ``from_tree`` alone, where few labels are open: trees are exponential in their number.
@@ -18,18 +18,18 @@ Bounds = tuple[Any, Any]  # lower, upper
 
 
 class Odds(NamedTuple):
-    """Exact odds: ``above / below``, both non-negative. 0/0 is undefined."""
+    """Exact odds: ``numerator / denominator``, both non-negative. 0/0 is undefined."""
 
-    above: Fraction
-    below: Fraction
+    numerator: Fraction
+    denominator: Fraction
 
     @property
     def undefined(self) -> bool:
-        return self.above == 0 == self.below
+        return self.numerator == 0 == self.denominator
 
     def less_than(self, other: "Odds") -> bool:
         """Compare two defined odds; x/0 is infinite."""
-        return self.above * other.below < other.above * self.below
+        return self.numerator * other.denominator < other.numerator * self.denominator
 
 
 EVEN = Odds(Fraction(1), Fraction(1))

@@ -15,7 +15,7 @@ _CONTROLS = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028-\u202e\u2066-\u2069\ud800-\ud
 # what spreadsheets take for the start of a formula, wide forms included
 _FORMULA = re.compile(r"'*[=+\-@\t\r\n\uff1d\uff0b\uff0d\uff20]")
 _ESCAPED_FORMULA = re.compile("'" + _FORMULA.pattern)
-_MOST_BYTES = 220  # of 255, which leaves room for a digest, a suffix and a temporary file's name
+_MAX_BYTES = 220  # of 255, which leaves room for a digest, a suffix and a temporary file's name
 
 
 def visible(words: str) -> str:
@@ -26,7 +26,7 @@ def visible(words: str) -> str:
     >>> print(visible("\x1b[31mred\nblue"))
     \x1b[31mred\nblue
     """
-    return _CONTROLS.sub(lambda found: found[0].encode("unicode_escape").decode(), words)
+    return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), words)
 
 
 def for_figure(words: str, most: int = 60) -> str:
@@ -57,7 +57,7 @@ def for_file_name(words: str) -> str:
     kept = "".join(c if c.isalnum() or c in "-_." else "_" for c in words)
     if kept.startswith("."):  # a hidden file, or a parent folder
         kept = "_" + kept[1:]
-    return kept[:100].encode()[:_MOST_BYTES].decode(errors="ignore")
+    return kept[:100].encode()[:_MAX_BYTES].decode(errors="ignore")
 
 
 def for_spreadsheet(words: str) -> str:

@@ -27,7 +27,7 @@ Pair = tuple[Values, Values]  # P(Y = 1) and P(Y = 0): near 1, only the other te
 Ends = tuple[Pair, Pair]  # of the lower and of the upper distribution
 History = Mapping[int, Any]  # label -> 0 or 1, one number for all rows or one per row
 
-MOST_OPEN = 12
+MAX_OPEN = 12
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class OpenTree:
     def answered(self) -> dict[int, Values]:
         return {k: values for k, values in self.given.items() if values is not None}
 
-    def check_size(self, most: int = MOST_OPEN) -> None:
+    def check_size(self, most: int = MAX_OPEN) -> None:
         """Refuse what would take too long, before anything is computed."""
         n_open = len(self.open_labels)
         if n_open > most:
@@ -79,14 +79,14 @@ class OpenTree:
 
 def merged_ends(tree: OpenTree, j: int, merge: Callable[[Bounds, Bounds, Any], Bounds]) -> Ends:
     """Bounds of label j where both branches of every open label are merged, the last first."""
-    tree.check_size(MOST_OPEN if not tree.can_leave_out else MOST_OPEN // 2)
+    tree.check_size(MAX_OPEN if not tree.can_leave_out else MAX_OPEN // 2)
 
     def merged(history: dict[int, Any], open_labels: list[int]) -> Bounds:
         if not open_labels:
             return tree.bounds(j, history)
-        k, others = open_labels[0], open_labels[1:]
-        if_zero, if_one = (merged({**history, k: y}, others) for y in (0, 1))
-        return merge(if_zero, if_one, merged(history, others) if tree.can_leave_out else None)
+        k, remaining = open_labels[0], open_labels[1:]
+        if_zero, if_one = (merged({**history, k: y}, remaining) for y in (0, 1))
+        return merge(if_zero, if_one, merged(history, remaining) if tree.can_leave_out else None)
 
     lower, upper = merged(tree.answered, tree.open_labels)
     return (lower, 1 - lower), (upper, 1 - upper)
@@ -130,7 +130,7 @@ def tree_marginal_ends(tree: OpenTree, j: int) -> Ends:
     nodes = _Nodes(tree, j)
     one, not_one = nodes.least_conditional(1)
     zero, not_zero = nodes.least_conditional(0)
-    crossed = one * zero > not_zero * not_one  # by rounding only, where the two are one
+    crossed = one * zero > not_zero * not_one  # by rounding only, where the two coincide
     not_zero, zero = np.where(crossed, one, not_zero), np.where(crossed, not_one, zero)
     impossible = nodes.upper_history() == 0
     lower = (np.where(impossible, 0, one), np.where(impossible, 1, not_one))
@@ -143,7 +143,7 @@ class _Nodes:
 
     A distribution gives two numbers, a = P(history, Y_j = y) and c = P(history, Y_j != y);
     with mu + nu = 1, each node takes the end of its own interval that makes a nu - c mu
-    smallest. There are no differences but this one, whose sign is all that counts.
+    smallest. This is the only difference, and only its sign is used.
     """
 
     def __init__(self, tree: OpenTree, j: int) -> None:
@@ -178,7 +178,7 @@ class _Nodes:
             a, c = self._worst(y, (mu, nu), 0, ())
             worse = a * nu - c * mu < 0
             total = np.where(worse, a + c, 1)
-            # near 1 only nu moves; both move one way only, so that rounding cannot go in circles
+            # near 1 only nu changes; both are monotone, so that rounding cannot cause a cycle
             smaller = np.where(worse, np.minimum(a / total, mu), mu)
             larger = np.where(worse, np.maximum(c / total, nu), nu)
             if not np.any((smaller < mu) | (larger > nu)):
@@ -195,29 +195,29 @@ class _Nodes:
         (lower, _), _ = self._local(self._j, (0,) * len(self._tree.open_labels))
         return np.ones_like(np.asarray(lower))
 
-    def _worst(self, y: int | None, at: Pair, depth: int, filled: tuple[int, ...]) -> Pair:
+    def _worst(self, y: int | None, mu_nu: Pair, depth: int, filled: tuple[int, ...]) -> Pair:
         """The worst (a, c) at (mu, nu); y None asks for the most probable history instead."""
         if depth == len(self._path):
             return self._worst_leaf(y, filled)
-        k, given = self._path[depth]
+        k, values = self._path[depth]
         lower, upper = self._local(k, filled)
-        if given is None:
-            zero = self._worst(y, at, depth + 1, (*filled, 0))
-            one = self._worst(y, at, depth + 1, (*filled, 1))
-            to_lower = self._badness(y, one, at) <= self._badness(y, zero, at)
+        if values is None:
+            zero = self._worst(y, mu_nu, depth + 1, (*filled, 0))
+            one = self._worst(y, mu_nu, depth + 1, (*filled, 1))
+            to_lower = self._objective(y, one, mu_nu) <= self._objective(y, zero, mu_nu)
             p1, p0 = (np.where(to_lower, low, high) for low, high in zip(lower, upper, strict=True))
             return p1 * one[0] + p0 * zero[0], p1 * one[1] + p0 * zero[1]
-        a, c = self._worst(y, at, depth + 1, filled)
-        low = np.where(given == 1, lower[0], upper[1])
-        high = np.where(given == 1, upper[0], lower[1])
-        p = np.where(self._badness(y, (a, c), at) <= 0, low, high)
+        a, c = self._worst(y, mu_nu, depth + 1, filled)
+        low = np.where(values == 1, lower[0], upper[1])
+        high = np.where(values == 1, upper[0], lower[1])
+        p = np.where(self._objective(y, (a, c), mu_nu) <= 0, low, high)
         return p * a, p * c
 
     @staticmethod
-    def _badness(y: int | None, pair: Pair, at: Pair) -> Values:
-        """What a node wants much of: c mu - a nu, or the history's own probability."""
+    def _objective(y: int | None, pair: Pair, mu_nu: Pair) -> Values:
+        """What every node maximises: c mu - a nu, or P(history) if y is None."""
         a, c = pair
-        return a + c if y is None else c * at[0] - a * at[1]
+        return a + c if y is None else c * mu_nu[0] - a * mu_nu[1]
 
     def _worst_leaf(self, y: int | None, filled: tuple[int, ...]) -> Pair:
         lower, upper = self._local(self._j, filled)

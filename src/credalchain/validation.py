@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_SMALLEST, _LARGEST = 1e-60, 1e60
-_MOST_JOBS = 1000
+_MIN, _MAX = 1e-60, 1e60
+_MAX_JOBS = 1000
 
 
 def check_s(value: Any, name: str = "s") -> float:
@@ -25,10 +25,10 @@ def check_s_values(values: Iterable[Any], name: str = "s") -> tuple[float, ...]:
     values = tuple(values)
     for value in values:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
-        if not is_number or not (value == 0 or _SMALLEST <= value <= _LARGEST):
+        if not is_number or not (value == 0 or _MIN <= value <= _MAX):
             raise ValueError(
-                f"{name} must be a number, 0 or positive (between {_SMALLEST:g} and "
-                f"{_LARGEST:g}), got {value!r}."
+                f"{name} must be a number, 0 or positive (between {_MIN:g} and "
+                f"{_MAX:g}), got {value!r}."
             )
     return tuple(map(float, values))
 
@@ -36,24 +36,22 @@ def check_s_values(values: Iterable[Any], name: str = "s") -> tuple[float, ...]:
 def check_epsilon(value: Any) -> float:
     """0, or a number from 1e-60 to below 1."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
-    if is_number and (value == 0 or _SMALLEST <= value < 1):
+    if is_number and (value == 0 or _MIN <= value < 1):
         return float(value)
-    raise ValueError(
-        f"epsilon must be a number in [0, 1) (0 or at least {_SMALLEST:g}), got {value!r}."
-    )
+    raise ValueError(f"epsilon must be a number in [0, 1) (0 or at least {_MIN:g}), got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    """One of a few words."""
+    """One of the choices."""
     if isinstance(value, str) and value in choices:
         return value
     raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
-def check_whole(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> int:
+def check_int(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> int:
     """A whole number."""
-    whole = isinstance(value, Integral) and not isinstance(value, bool)
-    if not whole or value < at_least or (at_most is not None and value > at_most):
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < at_least or (at_most is not None and value > at_most):
         limits = f"at least {at_least}" + ("" if at_most is None else f" and at most {at_most}")
         raise ValueError(f"{name} must be a whole number, {limits}, got {value!r}.")
     return int(value)
@@ -75,11 +73,11 @@ def check_thresholds(value: Any, n_labels: int) -> NDArray[np.float64]:
             f"threshold must be a number or one per label ({n_labels}), "
             f"got an array of shape {thresholds.shape}."
         )
-    legal = (thresholds >= _SMALLEST) & (thresholds < 1)
-    if not legal.all():
-        seen = value if np.ndim(value) == 0 else thresholds[~legal][0]
+    is_valid = (thresholds >= _MIN) & (thresholds < 1)
+    if not is_valid.all():
+        invalid = value if np.ndim(value) == 0 else thresholds[~is_valid][0]
         raise ValueError(
-            f"threshold must be strictly between 0 and 1 (at least {_SMALLEST:g}), got {seen!r}."
+            f"threshold must be strictly between 0 and 1 (at least {_MIN:g}), got {invalid!r}."
         )
     return thresholds
 
@@ -88,10 +86,10 @@ def check_n_jobs(value: Any) -> int | None:
     """None, or a whole number other than 0, with a limit as every worker takes memory."""
     if value is None:
         return None
-    whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
-    if not whole or value == 0 or value > _MOST_JOBS:
+    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    if not is_whole or value == 0 or value > _MAX_JOBS:
         raise ValueError(
-            f"n_jobs must be None or a whole number other than 0, at most {_MOST_JOBS}, "
+            f"n_jobs must be None or a whole number other than 0, at most {_MAX_JOBS}, "
             f"got {value!r}."
         )
     return int(value)
@@ -105,8 +103,8 @@ def check_order(order: Any, names: Sequence[str]) -> NDArray[np.int64]:
     except ValueError:  # ragged
         permutation = np.array(None)
     if permutation.ndim == 1 and sorted(map(str, permutation.tolist())) == sorted(names):
-        places = {name: j for j, name in enumerate(names)}
-        return np.array([places[str(name)] for name in permutation.tolist()], dtype=np.int64)
+        index_of = {name: j for j, name in enumerate(names)}
+        return np.array([index_of[str(name)] for name in permutation.tolist()], dtype=np.int64)
     if (
         permutation.dtype.kind not in "iu"
         or permutation.ndim != 1

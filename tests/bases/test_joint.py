@@ -25,7 +25,7 @@ from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves, Trees
 from credalchain.bases.joint.exact import exact_lower
 from credalchain.bases.joint.growing import (
-    default_forest,
+    default_forest_regressor,
     fill_missing,
     find_leaves,
     grow,
@@ -208,7 +208,7 @@ def test_exact_lower_is_exact(seed):
     event = {int(j): int(rng.integers(2)) for j in range(case.m) if rng.random() < 0.6}
     event = {j: y for j, y in event.items() if known[j] in (-1, y)}
     model = case.model()
-    others = model.other_weights(np.zeros((1, 1), np.float32))
+    others = model.member_weights(np.zeros((1, 1), np.float32))
     found = exact_lower(
         np.arange(len(case.trees), dtype=np.int32),
         dict(zip(others.indices.tolist(), others.data.tolist(), strict=True)),
@@ -598,7 +598,7 @@ def test_missing_labels_are_filled_from_rows_that_are_alike():
     Y[:, 0] = truth
     gone = np.random.default_rng(0).random(200) < 0.3
     Y[gone, 0] = -1
-    filled = fill_missing(default_forest(), X, Y, n_jobs=1, seed=0)
+    filled = fill_missing(default_forest_regressor(), X, Y, n_jobs=1, seed=0)
     np.testing.assert_array_equal(filled[~gone], Y[~gone])
     np.testing.assert_array_equal(filled[:, 1], Y[:, 1])
     assert (filled[gone, 0].round() == truth[gone]).all()

@@ -74,7 +74,7 @@ def arrays_of(classifier):
     """All that was learned."""
     model = getattr(classifier, "estimator_", classifier).model_
     if hasattr(model, "leaves"):
-        return [*model.trees, *model.leaves[:5], np.array(model.shares), model.gaps]
+        return [*model.trees, *model.leaves[:5], np.array(model.shares), model.missing_features]
     models = getattr(model, "models", [model])
     return [
         array for one in models for forest in one.forests for array in vars(forest or 0).values()

@@ -102,7 +102,7 @@ def test_a_piece_that_does_not_fit_is_named_and_nothing_is_written(folder, songs
     ],
 )
 def test_what_cannot_be_read_in_chunks(folder, arguments, words, monkeypatch):
-    monkeypatch.setattr(stream, "_LARGE", 1000)
+    monkeypatch.setattr(stream, "_LARGE_BYTES", 1000)
     (folder / "empty").mkdir()
     (folder / "broken").mkdir()
     (folder / "broken" / "a.parquet").write_bytes(b"PAR1 nothing PAR1")
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_in_chunks(folder, arguments, words, monkeypatch):
 
 
 def test_large_files_are_read_in_chunks_where_that_is_possible(folder, monkeypatch):
-    monkeypatch.setattr(stream, "_LARGE", 1000)
+    monkeypatch.setattr(stream, "_LARGE_BYTES", 1000)
     given = ["songs.csv", "--labels", "last:2", "--method", "chain", "--out", "m"]
     assert "bins learned from" in credalchain("fit", *given, cwd=folder).stderr
     done = credalchain("fit", *given, "--promise", "row-error=0.5", cwd=folder)

@@ -215,12 +215,12 @@ def test_files_are_refused_or_answer_soundly(kind, tmp_path):
     classifier.set_params(random_state=0).fit(X, Y)
     save_model(classifier, tmp_path / "m")
     ask(load_model(tmp_path / "m"))
-    sound = contents(tmp_path / "m")
+    valid = contents(tmp_path / "m")
     random = np.random.default_rng(7)
     refused = 0
     for turn in range(TURNS):
         try:
-            changed = mutated(*sound, random)
+            changed = mutated(*valid, random)
             path = write(tmp_path / "e.npz", *changed)
         except Exception:  # a classifier in a state that skops cannot write
             continue

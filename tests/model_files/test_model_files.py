@@ -233,7 +233,7 @@ def test_trees_that_would_never_end(tmp_path):
         arrays["forest_roots"] = arrays["forest_roots"][:0]
 
     for change in (circle, far, empty, rootless):
-        with pytest.raises(ModelFileError, match="is not a sound model|branches|column|rows|roots"):
+        with pytest.raises(ModelFileError, match="is not a valid model|branches|column|rows|roots"):
             load_model(rewrite(tmp_path / "m", tmp_path / "e", change))
 
 
@@ -424,7 +424,7 @@ def test_a_newer_schema_is_refused(tmp_path):
         load_model(newer)
     for bad in (0, "1", None, True):
         other = rewrite(tmp_path / "m", tmp_path / "n", lambda d, a, bad=bad: d.update(schema=bad))
-        with pytest.raises(ModelFileError, match="no sound schema"):
+        with pytest.raises(ModelFileError, match="no valid schema"):
             load_model(other)
 
 
@@ -456,7 +456,7 @@ def test_flipped_bytes_never_change_an_answer(name, tmp_path):
 
 
 def edits(random):
-    """Ways to change a sound file into one that is sound as an archive and wrong inside."""
+    """Ways to change a valid file into one that is valid as an archive and wrong inside."""
     strange = [None, -1, 2**70, 1.5, "x", [], {}, True, [1, 2], float(2**63)]
 
     def one_key(description, arrays):
@@ -664,7 +664,7 @@ def declare(*path, value):
 )
 def test_what_would_fail_when_predicting_or_fitting_is_not_loaded(model, change, message, tmp_path):
     save_model({**MODELS, **OTHERS}[model](), tmp_path / "m")
-    with pytest.raises(ModelFileError, match=f"^.*e.npz is not a sound model file: .*{message}"):
+    with pytest.raises(ModelFileError, match=f"^.*e.npz is not a valid model file: .*{message}"):
         load_model(rewrite(tmp_path / "m", tmp_path / "e", change))
 
 

@@ -257,7 +257,7 @@ def test_tests_are_planned_by_other_rows_and_literally_so():
     growth = np.array([np.log1p(stake / (1 - level) * gain) for stake in STAKES])
     pilot, rest = growth[:, :, :60].sum(axis=2), growth[:, :, 60:].sum(axis=2)
     stake = pilot.argmax(axis=0)
-    (evaluated,) = judged.tested
+    (evaluated,) = judged.evaluated
     np.testing.assert_array_equal(evaluated.plan.stake, stake)
     p = np.minimum(np.exp(-rest[stake, np.arange(31)]), 1.0)
     bound = hoeffding_bentkus_p_value((level - gain[:, 60:]).mean(axis=1), 240, level)

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from credalchain.reporting.significance import (
-    FEWEST_FOLDS,
     LEVEL,
+    MIN_FOLDS,
     average_ranks,
     corrected_t_test,
     datasets_needed,
@@ -45,7 +45,7 @@ def test_laws_of_the_corrected_t_test(seed, scale, folds):
 
 
 def test_the_corrected_t_test_does_without_what_it_cannot_know():
-    assert np.isnan(corrected_t_test(np.arange(FEWEST_FOLDS - 1), 3))
+    assert np.isnan(corrected_t_test(np.arange(MIN_FOLDS - 1), 3))
     assert np.isnan(corrected_t_test(np.full(20, 0.3), 10))
     assert corrected_t_test(np.zeros(20), 10) == 1
 

@@ -17,7 +17,7 @@ from credalchain import PromisedClassifier, load_model
 from credalchain.review import session as session_module
 from credalchain.review.rows import image_file, row_keys
 from credalchain.review.session import ReviewError
-from credalchain.review.store import AnswersFileError, AnswerStore, Event, RowKey
+from credalchain.review.store import AnswersFileError, AnswerStore, ReviewEvent, RowKey
 from shell import credalchain
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
@@ -41,7 +41,7 @@ def test_every_answer_is_what_infer_says_with_known_labels(session):
     np.testing.assert_array_equal(session.labels, expected)
     np.testing.assert_allclose(session.interval, found.interval, atol=1e-6)
     is_open = (session.labels == -1).sum(axis=1)
-    np.testing.assert_array_equal(session._open, is_open)
+    np.testing.assert_array_equal(session._n_open, is_open)
     progress = session.progress()
     assert progress["labels_left"] == is_open.sum()
     assert progress["answers"] == 40
@@ -83,7 +83,7 @@ def test_starting_again_goes_on_where_it_was(session, folder, tmp_path):
     again = make_session(folder, tmp_path / "answers.sqlite")
     np.testing.assert_array_equal(again.labels, session.labels)
     np.testing.assert_array_equal(again.human_labels, session.human_labels)
-    np.testing.assert_array_equal(again._open, session._open)
+    np.testing.assert_array_equal(again._n_open, session._n_open)
     assert again.undo("ann", "undo-0002")["row"] is not None
 
 
@@ -236,12 +236,12 @@ def test_the_file_refuses_what_cannot_be(tmp_path):
     model = store.add_model("abc", "m")
     assert store.add_model("abc", "m") == model
     settings = {"model": model, "row_number": 0, "content": "{}"}
-    event = Event("request-1", "ann", "answer", RowKey("h", 0), "rock", 1)
+    event = ReviewEvent("request-1", "ann", "answer", RowKey("h", 0), "rock", 1)
     assert store.append(event, **settings) == (1, True)
     assert store.append(event, **settings) == (1, False)
     for wrong in (
-        Event("request-2", "ann", "answer", RowKey("h", 0), "rock", 7),
-        Event("request-3", "ann", "undo", RowKey("h", 0), "rock", undoes=99),
+        ReviewEvent("request-2", "ann", "answer", RowKey("h", 0), "rock", 7),
+        ReviewEvent("request-3", "ann", "undo", RowKey("h", 0), "rock", undoes=99),
     ):
         with pytest.raises(sqlite3.IntegrityError):
             store.append(wrong, **settings)
@@ -256,7 +256,7 @@ def test_threads_lose_nothing(tmp_path):
 
     def work(who):
         for number in range(25):
-            event = Event(f"{who}-{number:04}", who, "answer", RowKey(who, number), "rock", 1)
+            event = ReviewEvent(f"{who}-{number:04}", who, "answer", RowKey(who, number), "rock", 1)
             store.append(event, model=model, row_number=number, content="{}")
 
     threads = [threading.Thread(target=work, args=(f"person{k}",)) for k in range(8)]

@@ -1,4 +1,4 @@
-"""How a kernel is compiled, in one place.
+"""How kernels are compiled.
 
 ``nogil`` lets threads run kernels side by side; ``cache`` keeps the machine code on disk;
 ``error_model`` spares a test before every division. numba's own parallel mode is not used: it
@@ -31,7 +31,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def lane_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """The same, with its bodies vectorised rather than its loops."""
+    """The same, with loop bodies vectorised rather than loops."""
     dispatcher = _dispatcher(function)
     if dispatcher is function:  # NUMBA_DISABLE_JIT
         return cast(Callable[P, R], function)

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import FloatArray, Labels
 from credalchain.bases.model import ChainModel, combine_answers
 from credalchain.bases.protocol import (
     RANKS,
     Answer,
     ExactBounds,
     Exactness,
-    Labels,
     Order,
     Request,
     Walk,
@@ -24,8 +24,6 @@ from credalchain.labels import UNDECIDED
 from credalchain.odds import log_odds, probabilities
 from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -42,7 +40,7 @@ class EnsembleRows:
 class EnsembleModel(ChainModel):
     """Fitted chains over the same labels, each with an order of its own.
 
-    A model that serves every order may stand in ``models`` several times: it encodes its input
+    A model that serves every order may occur in ``models`` several times: it encodes its input
     once.
     """
 
@@ -55,7 +53,7 @@ class EnsembleModel(ChainModel):
 
     @property
     def nested(self) -> bool:
-        """A mean of bounds that widen widens."""
+        """The mean of nested bounds is nested."""
         return all(model.nested for model in self.models)
 
     def encode(self, X: Any) -> EnsembleRows:
@@ -89,13 +87,13 @@ class EnsembleModel(ChainModel):
         return EnsembleModel([updated[id(model)] for model in self.models], self.orders)
 
     def count_rows(self, encoded: Any, labels: Labels) -> list[Any]:
-        """The counts of all chains, one after the other; see :class:`ForestChainModel`."""
-        return [one for model in self.models for one in model.count_rows(encoded, labels)]  # type: ignore[attr-defined]
+        """The counts of all chains, in their order; see :class:`ForestChainModel`."""
+        return [counts for model in self.models for counts in model.count_rows(encoded, labels)]  # type: ignore[attr-defined]
 
-    def with_counts(self, more: Sequence[Any]) -> "EnsembleModel":
-        """The same chains, with rows counted besides."""
+    def with_counts(self, counts: Sequence[Any]) -> "EnsembleModel":
+        """The same chains, with these counts added."""
         m = self.n_labels
-        parts = [more[at : at + m] for at in range(0, len(more), m)]
+        parts = [counts[first : first + m] for first in range(0, len(counts), m)]
         models = [
             model.with_counts(part)  # type: ignore[attr-defined]
             for model, part in zip(self.models, parts, strict=True)
@@ -103,14 +101,16 @@ class EnsembleModel(ChainModel):
         return EnsembleModel(models, self.orders)
 
     def infer(self, encoded: EnsembleRows, request: Request) -> Answer:
-        """The chains one after the other, each on the threads that the request allows.
+        """Infer each chain in sequence, on the threads that the request allows.
 
-        A value of s at a time: the bounds of all chains are in memory together.
+        One value of s at a time: the bounds of all chains are in memory together.
         """
-        each = [self._infer_one(encoded, replace(request, values=(s,))) for s in request.values]
+        each = [
+            self._infer_single_s(encoded, replace(request, values=(s,))) for s in request.values
+        ]
         return combine_answers(each, lambda arrays: np.concatenate(arrays, axis=1))
 
-    def _infer_one(self, encoded: EnsembleRows, request: Request) -> Answer:
+    def _infer_single_s(self, encoded: EnsembleRows, request: Request) -> Answer:
         answers = [
             model.infer(rows, replace(request, order=order, wants_bounds=True))
             for model, rows, order in self.chains(encoded)
@@ -140,38 +140,38 @@ class EnsembleModel(ChainModel):
         error = max(model.log_odds_error for model in self.models) + rounding
         distance = np.abs(interval - request.thresholds[:, None])
         near = (distance <= error).any(axis=-1) & ~request.never_observed
-        for strategy, value in np.argwhere(near.any(axis=(2, 3))).tolist():
-            place = strategy, value
-            exact = self._exact_bounds(encoded, request, *place)
+        for strategy_index, v in np.argwhere(near.any(axis=(2, 3))).tolist():
+            index = strategy_index, v
+            exact = self._exact_bounds(encoded, request, strategy_index, v)
             if exact is None:
-                exactness[place][near[place]] = RANKS[Exactness.APPROXIMATE]
+                exactness[index][near[index]] = RANKS[Exactness.APPROXIMATE]
                 continue
-            for row, j in np.argwhere(near[place]).tolist():
+            for row, j in np.argwhere(near[index]).tolist():
                 t = len(answers) * Fraction(float(request.thresholds[j]))
                 totals = [Fraction(0), Fraction(0)]
                 for bounds, order, answer in zip(exact, self.orders, answers, strict=True):
-                    labels = answer.labels[place][row]
+                    labels = answer.labels[index][row]
                     history = _history_before(j, labels, order, chained=request.chained)
                     for side, bound in enumerate(bounds(row, j, history)):
                         totals[side] += bound
-                signs[place][row, j] = [(total > t) - (total < t) for total in totals]
+                signs[index][row, j] = [(total > t) - (total < t) for total in totals]
 
     def _exact_bounds(
-        self, encoded: EnsembleRows, request: Request, strategy: int, value: int
+        self, encoded: EnsembleRows, request: Request, strategy_index: int, v: int
     ) -> list[ExactBounds] | None:
         """Of every chain; None if one of them computes in floating point."""
-        found = []
+        all_bounds = []
         for model, rows, _ in self.chains(encoded):
             bounds = model.exact_bounds(
                 rows,
-                s=request.values[value],
-                strategy=request.strategies[strategy],
+                s=request.values[v],
+                strategy=request.strategies[strategy_index],
                 precise=request.precise,
             )
             if bounds is None:
                 return None
-            found.append(bounds)
-        return found
+            all_bounds.append(bounds)
+        return all_bounds
 
 
 def _mean_interval(answers: list[Answer]) -> FloatArray:
@@ -179,14 +179,14 @@ def _mean_interval(answers: list[Answer]) -> FloatArray:
     total = np.zeros((*answers[0].labels.shape, 2))
     for answer in answers:
         assert answer.log_odds is not None
-        given = answer.interval
-        total += probabilities(answer.log_odds) if given is None else given
+        interval = answer.interval
+        total += probabilities(answer.log_odds) if interval is None else interval
     total /= len(answers)
     return total
 
 
 def _history_before(j: int, labels: Labels, order: Order, *, chained: bool) -> Labels:
-    """The labels of a row that its chain came to before label j; UNDECIDED elsewhere."""
+    """The labels of a row before label j in its chain; UNDECIDED elsewhere."""
     history = np.full(len(order), UNDECIDED, dtype=np.int8)
     if chained:
         earlier = order[: order.tolist().index(j)]

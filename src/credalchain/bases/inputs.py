@@ -1,4 +1,4 @@
-"""What bases that learn one model per label give their learners: numbers, and earlier labels."""
+"""Inputs of bases that learn one model per label: encoded tables and earlier labels."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -8,7 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from credalchain.bases.protocol import Labels, Rows
+from credalchain.array_types import Labels
+from credalchain.bases.protocol import Rows
 from credalchain.labels import MISSING
 from credalchain.persistence.checks import Description, ModelFileError, checked_int, checked_names
 from credalchain.preprocessing import (
@@ -23,15 +24,15 @@ from credalchain.progress import track
 
 Model = TypeVar("Model")
 
-_MOST_INDICATORS = 100
-_MOST_COLUMNS = 2**26  # so that a single row of them is no burden
+_MAX_INDICATORS = 100
+_MAX_COLUMNS = 2**26  # so that a single row stays small
 
 
 @dataclass(frozen=True, eq=False)
 class TableEncoder:
-    """How a table becomes numbers; NaN is missing.
+    """How a table becomes numeric; NaN is missing.
 
-    ``words`` are the categories of the columns that hold text. Such a column becomes the number
+    ``words`` are the categories of the columns that hold text. Such a column becomes the code
     of its category, NaN for one that was never seen; or, ``one_hot``, a column of 0 and 1 for
     each category.
     """
@@ -49,7 +50,7 @@ class TableEncoder:
         words, empty = {}, set()
         if not _is_plain(X):
             for i, (name, column) in enumerate(named_columns(X)):
-                categories = _words_of(name, column)
+                categories = _learn_text_categories(name, column)
                 if categories is not None:
                     words[i] = categories
                 elif values_and_missing(np.asarray(column), name)[1].all():
@@ -59,17 +60,17 @@ class TableEncoder:
     def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """Checked rows as a dense array."""
         if isinstance(X, EncodedRows):
-            return np.ascontiguousarray(X.numbers, dtype=dtype)
+            return np.ascontiguousarray(X.encoded, dtype=dtype)
         self._check_sparse(X)
         if sparse.issparse(X):
-            numbers = np.asarray(X.toarray(), dtype=np.float64)
+            encoded = np.asarray(X.toarray(), dtype=np.float64)
         elif _is_plain(X) and not self.words and not self.empty:
-            numbers = X
+            encoded = X
         else:
             columns = [self._column(i, *named) for i, named in enumerate(named_columns(X))]
-            numbers = np.column_stack([part for column in columns for part in column])
+            encoded = np.column_stack([part for column in columns for part in column])
         with np.errstate(over="ignore"):
-            cast = np.ascontiguousarray(numbers, dtype=dtype)
+            cast = np.ascontiguousarray(encoded, dtype=dtype)
         if np.isinf(cast).any():
             raise ValueError(f"X holds infinity, or a value too large for {np.dtype(dtype).name}.")
         return cast
@@ -79,20 +80,20 @@ class TableEncoder:
         self._check_sparse(X)
         return X.tocsr() if sparse.issparse(X) else self.encode(X)
 
-    def indicators(self, numbers: NDArray[Any]) -> NDArray[Any]:
-        """Encoded rows with a column of 0 and 1 for each category, for who adds columns up.
+    def indicators(self, encoded: NDArray[Any]) -> NDArray[Any]:
+        """Encoded rows with a column of 0 and 1 for each category, for linear learners.
 
         A column with very many categories, such as names of rows, is left out.
         """
         if not self.words:
-            return numbers
-        columns = [np.zeros((len(numbers), 1), numbers.dtype)]  # there is one in any case
+            return encoded
+        columns = [np.zeros((len(encoded), 1), encoded.dtype)]  # so that there is at least one
         for i in range(self.n_columns):
             if i not in self.words:
-                columns.append(numbers[:, [i]])
-            elif self.words[i].n_categories <= _MOST_INDICATORS:
+                columns.append(encoded[:, [i]])
+            elif self.words[i].n_categories <= _MAX_INDICATORS:
                 codes = np.arange(self.words[i].n_categories)
-                columns.append((numbers[:, [i]] == codes).astype(numbers.dtype))
+                columns.append((encoded[:, [i]] == codes).astype(encoded.dtype))
         return np.ascontiguousarray(np.hstack(columns))
 
     def describe(self) -> Description:
@@ -102,20 +103,24 @@ class TableEncoder:
 
     @classmethod
     def restore(cls, description: Any, *, one_hot: bool) -> tuple["TableEncoder", int]:
-        """The same from a model file, and how many columns of numbers there will be."""
+        """The same from a model file, and the number of encoded columns."""
         n = checked_int(description["n_columns"], "n_columns", at_least=1)
-        if n > _MOST_COLUMNS:
-            raise ModelFileError(f"n_columns must be at most {_MOST_COLUMNS}, got {n}")
+        if n > _MAX_COLUMNS:
+            raise ModelFileError(f"n_columns must be at most {_MAX_COLUMNS}, got {n}")
         words: dict[int, Categories] = {}
-        for place, keys in description["words"].items():
-            if not (place.isdecimal() and int(place) < n) or len(set(keys)) < len(keys) or not keys:
+        for column, keys in description["words"].items():
+            if (
+                not (column.isdecimal() and int(column) < n)
+                or len(set(keys)) < len(keys)
+                or not keys
+            ):
                 raise ModelFileError("the categories of a column must be different, of a column")
-            words[int(place)] = Categories(np.array(checked_names(keys, len(keys), "categories")))
+            words[int(column)] = Categories(np.array(checked_names(keys, len(keys), "categories")))
         empty = tuple(checked_int(i, "empty") for i in description["empty"])
         if len(set(empty)) < len(empty) or any(i >= n or i in words for i in empty):
             raise ModelFileError(f"empty must be different columns without categories, got {empty}")
-        more = sum(len(one.keys) - 1 for one in words.values()) if one_hot else 0
-        return cls(n, words, one_hot, empty), n + more
+        n_added = sum(len(categories.keys) - 1 for categories in words.values()) if one_hot else 0
+        return cls(n, words, one_hot, empty), n + n_added
 
     def _check_sparse(self, X: Any) -> None:
         if sparse.issparse(X) and self.words:
@@ -141,22 +146,22 @@ class TableEncoder:
 
 @dataclass(frozen=True, eq=False)
 class EncodedRows:
-    """Rows that an encoder has turned into numbers already, in the place of a table."""
+    """Rows that an encoder has encoded already, instead of a table."""
 
     encoder: TableEncoder
-    numbers: NDArray[np.float32]
+    encoded: NDArray[np.float32]
 
     @property
     def shape(self) -> tuple[int, ...]:
-        return self.numbers.shape
+        return self.encoded.shape
 
 
 def _is_plain(X: Any) -> bool:
     return sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
 
 
-def _words_of(name: str, column: Any) -> Categories | None:
-    """The categories of a column of text; None for numbers."""
+def _learn_text_categories(name: str, column: Any) -> Categories | None:
+    """The categories of a column of text; None for a numeric one."""
     declared = declared_categories(column, name)
     if declared is not None:
         is_text = len(declared) > 0 and declared.dtype.kind != "f"
@@ -167,9 +172,11 @@ def _words_of(name: str, column: Any) -> Categories | None:
     return learn_categories(keys[~missing], name)
 
 
-def side_by_side(X: Any, more: NDArray[np.float64]) -> Any:
-    """A table with more columns."""
-    return sparse.hstack([X, more], format="csr") if sparse.issparse(X) else np.hstack([X, more])
+def side_by_side(X: Any, columns: NDArray[np.float64]) -> Any:
+    """A table with columns appended."""
+    return (
+        sparse.hstack([X, columns], format="csr") if sparse.issparse(X) else np.hstack([X, columns])
+    )
 
 
 def indicators(labels: Labels) -> NDArray[np.float64]:
@@ -179,14 +186,16 @@ def indicators(labels: Labels) -> NDArray[np.float64]:
 
 
 def earlier_labels(
-    order: NDArray[np.int64] | None, n_labels: int, *, chained: bool, who: str
+    order: NDArray[np.int64] | None, n_labels: int, *, chained: bool, base_name: str
 ) -> list[NDArray[np.int64]]:
-    """For each label, those before it in the chain: what its model may look at."""
+    """For each label, those before it in the chain: the inputs of its model."""
     nothing = np.empty(0, dtype=np.int64)
     if not chained:
         return [nothing] * n_labels
     if order is None:
-        raise ValueError(f"{who} learns for one order of the labels; order='dynamic' has none.")
+        raise ValueError(
+            f"{base_name} learns for one order of the labels; order='dynamic' has none."
+        )
     before = [nothing] * n_labels
     for position, j in enumerate(order.tolist()):
         before[j] = order[:position]
@@ -198,7 +207,7 @@ def fit_each_label(
     before: Sequence[NDArray[np.int64]],
     fit: Callable[[Rows, Labels, NDArray[np.int64]], Model],
 ) -> list[Model | None]:
-    """``fit(rows, y, earlier)`` for each label, on the rows that have it; None where none has."""
+    """``fit(rows, y, earlier)`` for each label, on rows where it is observed; None without any."""
     models: list[Model | None] = []
     for j, earlier in enumerate(track(before, "labels", len(before))):
         rows = np.flatnonzero(Y[:, j] != MISSING)
@@ -207,5 +216,5 @@ def fit_each_label(
 
 
 def with_nan(labels: Labels) -> NDArray[np.float32]:
-    """Labels as numbers, NaN where nobody has observed them."""
+    """Labels as floats, NaN where they were not observed."""
     return np.where(labels == MISSING, np.nan, labels).astype(np.float32)

@@ -1,6 +1,6 @@
 """Chains over any model that can give bounds under a complete history.
 
-This is where a model of one's own comes in: a class with a ``bounds`` method is all it takes.
+To use a custom model, write a class with a ``bounds`` method.
 """
 
 from abc import abstractmethod
@@ -12,8 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from credalchain.array_types import Labels
 from credalchain.bases.model import ChainModel
-from credalchain.bases.protocol import Labels, LogOdds, Order, Rows, Signs, Walk
+from credalchain.bases.protocol import LogOdds, Order, Rows, Signs, Walk
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.strategies import Strategy
 from credalchain.tree import Bounds, Ends, History, OpenTree, merged_ends
@@ -108,11 +109,11 @@ class LocalWalk(Walk):
         self._solve = strategy.from_tree or _merging(strategy)
         self._error = getattr(local, "log_odds_error", 0.0)
         self._history = np.full((self.n_rows, n_labels), UNDECIDED, dtype=np.int8)
-        self._place = np.full((self.n_rows, n_labels), -1)  # each label's place in the row's order
+        self._position = np.full((self.n_rows, n_labels), -1)  # of each label in the row's order
 
     def set_label(self, j: int, y: Labels, rows: Rows) -> None:
         self._history[rows, j] = y
-        self._place[rows, j] = self._place[rows].max(axis=1) + 1
+        self._position[rows, j] = self._position[rows].max(axis=1) + 1
         self._last = None
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
@@ -124,7 +125,7 @@ class LocalWalk(Walk):
         lower, upper = (_signs(bound, threshold) for bound in bounds)
         if bounds[0].dtype == object:
             return lower, upper
-        near = self._near(j, threshold, rows)
+        near = self._near_threshold(j, threshold, rows)
         if len(near):
             (exact_lower, _), (exact_upper, _) = self._solved(j, rows[near], exact=True)
             lower[near], upper[near] = (
@@ -163,8 +164,8 @@ class LocalWalk(Walk):
         """
         return 2 * (self.n_labels + 1) * (float(self._error) + 16 * np.finfo(float).eps)
 
-    def _near(self, j: int, threshold: float, rows: Rows) -> Rows:
-        """Places in ``rows`` of bounds so near the threshold that rounding could decide."""
+    def _near_threshold(self, j: int, threshold: float, rows: Rows) -> Rows:
+        """Indices into ``rows`` of bounds so near the threshold that rounding could decide."""
         cut = np.log(threshold) - np.log1p(-threshold)
         distance = np.abs(np.stack(self.log_odds(j, rows)) - cut)
         return np.flatnonzero((distance <= self._rounding()).any(axis=0))
@@ -175,21 +176,21 @@ class LocalWalk(Walk):
 
     def _solved(self, j: int, rows: Rows, *, exact: bool = False) -> Ends:
         """Both bounds with their complements, rows with the same labels left open together."""
-        found = np.empty((4, len(rows)), dtype=object)
+        ends = np.empty((4, len(rows)), dtype=object)
         for group in self._groups(rows):
             part = rows[group]
             model = self._exact_model_of(part) if exact else self._model_of(part)
             lower, upper = self._solve(OpenTree(self._history_before(j, part), *model), j)
-            for place, values in enumerate((*lower, *upper)):
-                found[place, group] = values
-        if not all(isinstance(value, (Fraction, int)) for value in found[0]):
-            found = found.astype(np.longdouble)
-        return (found[0], found[1]), (found[2], found[3])
+            for i, values in enumerate((*lower, *upper)):
+                ends[i, group] = values
+        if not all(isinstance(value, (Fraction, int)) for value in ends[0]):
+            ends = ends.astype(np.longdouble)
+        return (ends[0], ends[1]), (ends[2], ends[3])
 
     def _groups(self, rows: Rows) -> Iterator[Rows]:
-        """Rows with the same labels set in the same order, and the same left open: places."""
+        """Indices into ``rows``, grouped by labels set, their order, and labels left open."""
         state = np.minimum(self._history[rows], 0)  # answered 0, open -1, undecided -2
-        kind = np.hstack([state, self._place[rows]])
+        kind = np.hstack([state, self._position[rows]])
         _, inverse = np.unique(kind, axis=0, return_inverse=True)
         inverse = inverse.ravel()
         for group in range(inverse.max(initial=-1) + 1):
@@ -198,9 +199,9 @@ class LocalWalk(Walk):
     def _history_before(self, j: int, rows: Rows) -> dict[int, NDArray[np.int8] | None]:
         """The labels of a group of rows before label j, in their order; None if left open."""
         history: dict[int, NDArray[np.int8] | None] = {}
-        place = self._place[rows[0]]
-        for k in np.argsort(place).tolist():
-            if place[k] >= 0 and k != j:
+        position = self._position[rows[0]]
+        for k in np.argsort(position).tolist():
+            if position[k] >= 0 and k != j:
                 values = self._history[rows, k]
                 history[k] = None if values[0] == ABSTAIN else values
         return history
@@ -215,24 +216,24 @@ class LocalWalk(Walk):
             _check_bounds(lower, upper, k, len(rows))
             return lower, upper
 
-        own_ends = getattr(self._local, "ends", None)
+        local_ends = getattr(self._local, "ends", None)
         can_leave_out = getattr(self._local, "can_leave_out", False)
-        if own_ends is None:
+        if local_ends is None:
             return bounds, None, can_leave_out
 
         def ends(k: int, history: History) -> Ends:
-            return own_ends(X, k, self._as_array(rows, history), s=self._s)  # type: ignore[no-any-return]
+            return local_ends(X, k, self._as_array(rows, history), s=self._s)  # type: ignore[no-any-return]
 
         return bounds, ends, can_leave_out
 
     def _exact_model_of(self, rows: Rows) -> tuple[Any, ...]:
-        """The same in fractions: the model's own, or the exact values of its floats."""
-        own = getattr(self._local, "exact_bounds", None)
+        """The same in fractions: from ``exact_bounds``, or the exact values of floats."""
+        exact = getattr(self._local, "exact_bounds", None)
         bounds, _, can_leave_out = self._model_of(rows)
-        if own is None:
+        if exact is None:
             return lambda k, h: tuple(map(_as_fractions, bounds(k, h))), None, can_leave_out
         X = self._rows_of_X(rows)
-        return lambda k, h: own(X, k, self._as_array(rows, h), s=self._s), None, can_leave_out
+        return lambda k, h: exact(X, k, self._as_array(rows, h), s=self._s), None, can_leave_out
 
     def _rows_of_X(self, rows: Rows) -> Any:
         return self._X[rows] if not hasattr(self._X, "iloc") else self._X.iloc[rows]
@@ -269,10 +270,10 @@ def _check_bounds(lower: Any, upper: Any, j: int, n_rows: int) -> None:
         )
     wrong = ~((lower >= 0) & (lower <= upper) & (upper <= 1)).astype(bool)
     if wrong.any():
-        at = int(np.flatnonzero(wrong)[0])
+        row = int(np.flatnonzero(wrong)[0])
         raise ValueError(
             f"bounds of label {j} must satisfy 0 <= lower <= upper <= 1, got "
-            f"[{lower[at]}, {upper[at]}]."
+            f"[{lower[row]}, {upper[row]}]."
         )
 
 

@@ -1,4 +1,4 @@
-"""A fitted base, and how it is asked label by label: in chunks of rows, along the chain."""
+"""A fitted base, and inference label by label: in chunks of rows, along the chain."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
@@ -7,11 +7,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.bases.protocol import (
     Answer,
     Contribution,
     ExactBounds,
-    Labels,
     Request,
     Rows,
     Walk,
@@ -24,14 +24,14 @@ from credalchain.strategies import Strategy
 
 
 class ChainModel(ABC):
-    """A fitted base: everything that can be asked about new rows.
+    """A fitted base: everything it can infer about new rows.
 
     Encoded rows are anything with ``shape[0]`` rows that can be sliced.
     """
 
     n_labels: int
-    serves_any_order = False  # whether ``Request.order`` may be any, whatever it was fitted for
-    shares_encoding = False  # whether its models encode alike: an ensemble then encodes once
+    serves_any_order = False  # whether ``Request.order`` may differ from the order of fit
+    shares_encoding = False  # whether all such models encode alike: an ensemble then encodes once
     rows_at_once = 4096
     # what explain shows where contributions() gives None
     why_no_reasons = "this model does not say what each feature adds"
@@ -51,7 +51,7 @@ class ChainModel(ABC):
 
     @abstractmethod
     def never_observed(self) -> NDArray[np.bool_]:
-        """Which labels no training row had a value for, (m,)."""
+        """Labels that no training row had a value for: boolean, (m,)."""
 
     def text_categories(self) -> Mapping[int, Categories]:
         """Columns of X that held text in fit, with their categories."""
@@ -63,7 +63,7 @@ class ChainModel(ABC):
         """What bounds of a single row are made of; None if they are not a sum.
 
         ``places`` are labels j, each with its history (m,): 0, 1 or -1 (left open) for labels
-        before j, UNDECIDED for the others.
+        before j, UNDECIDED for all other labels.
         """
         return None
 
@@ -91,7 +91,7 @@ class ChainModel(ABC):
             )
 
         for_each_range(encoded.shape[0], self.rows_at_once, request.n_jobs, run)
-        return _joined([parts[first] for first in sorted(parts)])
+        return _concatenate_answers([parts[first] for first in sorted(parts)])
 
     def _walk_rows(self, encoded: Any, request: Request) -> Answer:
         """One walk for every strategy and value of s."""
@@ -150,28 +150,28 @@ def walk_along(walk: Walk, request: Request) -> Answer:
 def _visit_dynamically(
     walk: Walk, known: Labels | None, visit: Callable[[int, Rows], None]
 ) -> NDArray[np.int64]:
-    """Known labels first, then each row's most certain label, until none is left.
+    """Visit known labels first, then each row's most certain remaining label.
 
-    The labels in the order in which each row came to them, (n, m).
+    The labels in the order of visits, (n, m).
     """
-    waiting = np.ones((walk.n_rows, walk.n_labels), dtype=bool)
-    visited = np.empty(waiting.shape, dtype=np.int64)
+    unvisited = np.ones((walk.n_rows, walk.n_labels), dtype=bool)
+    visited = np.empty(unvisited.shape, dtype=np.int64)
 
     def go_to(j: int, rows: Rows) -> None:
         visit(j, rows)
-        visited[rows, walk.n_labels - waiting[rows].sum(axis=1)] = j
-        waiting[rows, j] = False
+        visited[rows, walk.n_labels - unvisited[rows].sum(axis=1)] = j
+        unvisited[rows, j] = False
 
     if known is not None:
         for j in range(walk.n_labels):
             rows = np.flatnonzero(known[:, j] >= 0)
             if len(rows):
                 go_to(j, rows)
-    while waiting.any():
-        chosen = walk.most_certain(waiting)
-        going = waiting.any(axis=1)
-        for j in np.unique(chosen[going]).tolist():
-            go_to(j, np.flatnonzero(going & (chosen == j)))
+    while unvisited.any():
+        chosen = walk.most_certain(unvisited)
+        has_unvisited = unvisited.any(axis=1)
+        for j in np.unique(chosen[has_unvisited]).tolist():
+            go_to(j, np.flatnonzero(has_unvisited & (chosen == j)))
     return visited
 
 
@@ -181,7 +181,7 @@ def _take_rows(encoded: Any, first: int, stop: int) -> Any:
     return encoded.iloc[first:stop] if hasattr(encoded, "iloc") else encoded[first:stop]
 
 
-def _joined(parts: list[Answer]) -> Answer:
+def _concatenate_answers(parts: list[Answer]) -> Answer:
     """Answers for chunks of rows as one."""
     if len(parts) == 1:
         return parts[0]
@@ -193,7 +193,7 @@ def combine_answers(parts: Any, combine: Callable[[Any], NDArray[Any]]) -> Answe
 
     def values(part: Any, name: str) -> Any:
         if isinstance(part, list):
-            return [values(one, name) for one in part]
+            return [values(item, name) for item in part]
         return getattr(part, name)
 
     def first(value: Any) -> Any:

@@ -6,13 +6,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.protocol import Labels, LogOdds, Rows, Signs, Walk
+from credalchain.array_types import Labels
+from credalchain.bases.protocol import LogOdds, Rows, Signs, Walk
 from credalchain.labels import UNDECIDED
 from credalchain.odds import log_odds
 
 
 class ProbabilityWalk(Walk):
-    """Keeps the labels set, and the bounds asked for last: a chain asks several times."""
+    """Keeps the labels set, and caches the last bounds: a chain asks several times."""
 
     def __init__(self, n_rows: int, n_labels: int) -> None:
         self.n_rows, self.n_labels = n_rows, n_labels

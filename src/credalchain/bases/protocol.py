@@ -1,6 +1,6 @@
-"""What passes between a classifier and its model: one request, one answer.
+"""The interface between a classifier and its model: a request and an answer.
 
-A base learns one binary model per label, each of which may look at other labels besides the
+A base learns one binary model per label, which may use other labels as inputs besides the
 features. A classifier asks the fitted model for all rows of a batch at once; the model answers
 with labels and bounds. Models that are asked label by label supply a :class:`Walk`.
 """
@@ -15,10 +15,10 @@ from typing import Any, NamedTuple, Protocol, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.strategies import Strategy
 
-Labels = NDArray[np.int8]
 LogOdds = NDArray[np.float64]
 Rows = NDArray[np.intp]
 Signs = NDArray[np.int8]
@@ -32,9 +32,9 @@ Found = TypeVar("Found")
 
 
 class Exactness(StrEnum):
-    """How the bounds given relate to the bounds defined, from the best to the worst.
+    """How the returned bounds relate to the defined bounds, from the best to the worst.
 
-    Outer bounds contain those defined, inner ones lie inside them.
+    Outer bounds contain the defined ones, inner bounds lie inside them.
     """
 
     EXACT = "exact"
@@ -53,9 +53,10 @@ class Request:
 
     ``values`` are values of s. ``order`` is the order of the labels, None for the dynamic one.
     ``never_observed`` (m,) are labels that no training row had a value for, ``known`` (n, m) labels
-    that were answered already (-1 elsewhere). With ``chained`` false no label is told to the
-    others. ``precise`` never abstains and answers 1 at the threshold itself. Without
-    ``wants_bounds`` labels are enough. ``n_jobs`` is a number of threads.
+    that were answered already (-1 elsewhere). If ``chained`` is False, each label is
+    predicted without conditioning on the others. If ``precise``, labels are never left open and a
+    tie at the threshold is answered 1. If ``wants_bounds`` is False, the model may omit
+    ``log_odds``. ``n_jobs`` is a number of threads.
     """
 
     values: tuple[float, ...]
@@ -76,10 +77,10 @@ class Request:
         return replace(self, known=self.known[first:stop])
 
     def forced_labels(self, rows: slice = slice(None)) -> Labels:
-        """(1 or rows, m): what labels are whatever bounds say, UNDECIDED where bounds decide.
+        """(1 or rows, m): labels that do not depend on bounds, UNDECIDED where bounds decide.
 
-        A label that nobody ever observed is left open, or 0 in the precise chain; one that is
-        known is what it is known to be.
+        A label that was never observed is left open, or 0 in the precise chain; a known label has
+        its known value.
         """
         forced = np.full((1, len(self.thresholds)), UNDECIDED, dtype=np.int8)
         forced[:, self.never_observed] = 0 if self.precise else ABSTAIN
@@ -89,7 +90,7 @@ class Request:
         return forced
 
     def make_vacuous(self, log_odds: LogOdds | None, interval: NDArray[Any] | None = None) -> None:
-        """Bounds (..., m, 2) of labels that nobody ever observed say nothing."""
+        """Set the bounds of never-observed labels to the vacuous interval, in place."""
         if log_odds is not None:
             log_odds[..., self.never_observed, :] = (-np.inf, np.inf)
         if interval is not None:
@@ -103,8 +104,8 @@ class Answer:
     ``labels`` (strategies, values, n, m) in {0, 1, -1}; ``log_odds`` (strategies, values, n, m, 2),
     lower and upper, if bounds were asked for; ``exactness`` as ranks, like ``labels``;
     ``interval``, like ``log_odds``, where the model gave probabilities: going to log-odds and back
-    would round them. ``visited``, like ``labels``, are the labels in the order in which each row
-    came to them, where every row had an order of its own.
+    would round them. ``visited``, like ``labels``, are the labels in the order of visits, where
+    every row has its own order.
     """
 
     labels: Labels
@@ -134,7 +135,7 @@ class Walk(ABC):
         """Label ``j`` of these rows is ``y``: 0, 1 or -1 if it was left open."""
 
     def probabilities(self, j: int, rows: Rows) -> tuple[Any, Any] | None:
-        """The same bounds as probabilities, if the model gives such; None if it gives log-odds."""
+        """The same bounds as probabilities, or None if the model gives log-odds."""
         return None
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
@@ -175,7 +176,7 @@ class Contribution(NamedTuple):
     """What one observation adds to the lower and to the upper log-odds of a label.
 
     ``source`` is "prior", "feature" or "label", ``number`` the feature's or label's number and
-    ``value`` what was observed, in words.
+    ``value`` what was observed, as text.
     """
 
     source: str
@@ -214,7 +215,7 @@ class CredalBase(Protocol):
 
 
 def labels_from_signs(lower_sign: Signs, upper_sign: Signs, *, precise: bool) -> Labels:
-    """Labels from the signs of bound - threshold: the decision rule, in one place.
+    """Labels from the signs of bound - threshold: the decision rule.
 
     1 if lower > t, 0 if upper < t, otherwise left open. The precise chain, whose bounds coincide,
     answers 1 at t itself.
@@ -228,5 +229,5 @@ def labels_from_signs(lower_sign: Signs, upper_sign: Signs, *, precise: bool) ->
 
 
 def uniform_exactness(exactness: Exactness, shape: tuple[int, ...]) -> Ranks:
-    """The same for all cells, without taking memory."""
+    """The same rank in all cells, as a view that takes no memory."""
     return np.broadcast_to(np.int8(RANKS[exactness]), shape)

@@ -1,7 +1,7 @@
 """The bases of this package: one line each.
 
-Model files and the types that a safe loader may trust follow from it. A base is a folder with an
-estimator, its fitted model and a codec for model files (``ARRAYS``, ``describe``, ``restore``).
+Model files and the types that a safe loader may trust are derived from it. A base is a folder with
+an estimator, its fitted model and a codec for model files (``ARRAYS``, ``describe``, ``restore``).
 """
 
 from dataclasses import dataclass

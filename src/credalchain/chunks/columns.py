@@ -87,7 +87,7 @@ class Summary:
         columns = None
         if self.columns is not None and other.columns is not None:
             pairs = zip(self.columns, other.columns, strict=True)
-            columns = tuple(_merged(self.name(at), *pair) for at, pair in enumerate(pairs))
+            columns = tuple(_merged(self.name(column), *pair) for column, pair in enumerate(pairs))
         stack = sparse.vstack if columns is None else np.concatenate
         return Summary(
             self.n_rows + other.n_rows,
@@ -100,9 +100,9 @@ class Summary:
             self.is_plain and other.is_plain,
         )
 
-    def name(self, at: int) -> str:
-        """The name of column ``at``, for messages."""
-        return str(at) if self.names is None else self.names[at]
+    def name(self, column: int) -> str:
+        """The name of a column by its index, for messages."""
+        return str(column) if self.names is None else self.names[column]
 
     def trimmed(self, size: int) -> "Summary":
         """The same, with the ``size`` rows of the smallest hashes as the sample."""
@@ -112,23 +112,23 @@ class Summary:
         return replace(self, hashes=self.hashes[kept], sample=self.sample[kept])
 
 
-def _other_columns(one: Summary, other: Summary) -> str:
+def _other_columns(first: Summary, other: Summary) -> str:
     head = "all chunks of X must have the same columns in the same order"
-    if one.names is None or other.names is None:
-        if one.n_columns != other.n_columns:
-            numbers = f"{one.n_columns} and {other.n_columns}"
-            return f"{head}: {one.chunk} and {other.chunk} have {numbers}."
-        named, nameless = (one, other) if other.names is None else (other, one)
+    if first.names is None or other.names is None:
+        if first.n_columns != other.n_columns:
+            numbers = f"{first.n_columns} and {other.n_columns}"
+            return f"{head}: {first.chunk} and {other.chunk} have {numbers}."
+        named, nameless = (first, other) if other.names is None else (other, first)
         return (
             f"{head}: those of {named.chunk} have names, and those of {nameless.chunk} have none."
         )
-    differ = sorted(set(one.names) ^ set(other.names))
+    differ = sorted(set(first.names) ^ set(other.names))
     if differ:
-        lacking = other if differ[0] in one.names else one
+        lacking = other if differ[0] in first.names else first
         return f"{head}: {differ[0]!r} is not in all of them, {lacking.chunk} lacks it."
-    pairs = zip(one.names, other.names, strict=True)
-    place, (left, right) = next((at, pair) for at, pair in enumerate(pairs) if pair[0] != pair[1])
-    return f"{head}: column {place} is {left!r} in {one.chunk} and {right!r} in {other.chunk}."
+    pairs = zip(first.names, other.names, strict=True)
+    column, (left, right) = next((i, pair) for i, pair in enumerate(pairs) if pair[0] != pair[1])
+    return f"{head}: column {column} is {left!r} in {first.chunk} and {right!r} in {other.chunk}."
 
 
 def summarize(chunk: str, X: Any, first: int, limit: np.uint64 = MAX_HASH) -> Summary:
@@ -185,26 +185,26 @@ def _kind(chunk: str, name: str, column: Any) -> Column:
     return Column("numbers", np.empty(0), chunk)
 
 
-def _merged(name: str, one: Column, other: Column) -> Column:
-    if one.kind == other.kind == "nothing":
-        return one if one.was_object else other
+def _merged(name: str, first: Column, other: Column) -> Column:
+    if first.kind == other.kind == "nothing":
+        return first if first.was_object else other
     if other.kind == "nothing":
-        return one
-    if one.kind == "nothing":
+        return first
+    if first.kind == "nothing":
         return other
-    are_texts = [_are_texts(column.keys) for column in (one, other) if len(column.keys)]
-    if one.kind != other.kind or len(set(are_texts)) > 1:
+    are_texts = [_are_texts(part.keys) for part in (first, other) if len(part.keys)]
+    if first.kind != other.kind or len(set(are_texts)) > 1:
         raise ColumnConflictError(
-            f"column {name!r} of X holds {_WORDS[one.kind]} in {one.chunk} and "
+            f"column {name!r} of X holds {_WORDS[first.kind]} in {first.chunk} and "
             f"{_WORDS[other.kind]} in {other.chunk}.",
             name,
-            frozenset({one.kind, other.kind}),
+            frozenset({first.kind, other.kind}),
         )
-    if one.kind == "texts":
-        return Column("texts", np.union1d(one.keys, other.keys), one.chunk)
-    if one.kind == "categories" and not np.array_equal(one.keys, other.keys):
-        return Column("categories", np.union1d(one.keys, other.keys), one.chunk)
-    return one
+    if first.kind == "texts":
+        return Column("texts", np.union1d(first.keys, other.keys), first.chunk)
+    if first.kind == "categories" and not np.array_equal(first.keys, other.keys):
+        return Column("categories", np.union1d(first.keys, other.keys), first.chunk)
+    return first
 
 
 def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
@@ -224,11 +224,13 @@ def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
         ]
     else:
         binnings = [
-            _binning(column, summary.sample[:, at], n_bins)
-            for at, column in enumerate(summary.columns)
+            _binning(column, summary.sample[:, i], n_bins)
+            for i, column in enumerate(summary.columns)
         ]
     discretizer.binnings_ = binnings
-    discretizer.n_categories_ = np.array([one.n_categories for one in binnings], dtype=np.int64)
+    discretizer.n_categories_ = np.array(
+        [binning.n_categories for binning in binnings], dtype=np.int64
+    )
     discretizer.n_features_in_ = summary.n_columns
     if summary.names is not None:
         discretizer.feature_names_in_ = np.array(summary.names, dtype=object)
@@ -238,15 +240,15 @@ def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
 def learn_encoder(summary: Summary) -> TableEncoder:
     """The encoder that :class:`TableEncoder` would learn from all rows."""
     columns = summary.columns or ()
-    words = {
-        at: Categories(column.keys)
-        for at, column in enumerate(columns)
+    categories = {
+        i: Categories(column.keys)
+        for i, column in enumerate(columns)
         if column.kind in ("texts", "categories") and len(column.keys) and _are_texts(column.keys)
     }
     empty = [
-        at for at, column in enumerate(columns) if column.kind == "nothing" and not summary.is_plain
+        i for i, column in enumerate(columns) if column.kind == "nothing" and not summary.is_plain
     ]
-    return TableEncoder(summary.n_columns, words, False, tuple(empty))
+    return TableEncoder(summary.n_columns, categories, False, tuple(empty))
 
 
 def _are_texts(keys: NDArray[Any]) -> bool:

@@ -81,17 +81,18 @@ def count_chunks(chunks: Chunks, discretizer: Any, sample_size: int = SAMPLE_SIZ
             _summary, limit, trim=partial(Summary.trimmed, size=sample_size)
         )
         discretizer = learn_bins(summary, discretizer.n_bins)
-        n, k = summary.n_rows, len(summary.hashes)
-        bins = f"bins learned from all {n} rows" if k == n else f"bins learned from {k} of {n} rows"
+        n_rows, n_sampled = summary.n_rows, len(summary.hashes)
+        used = f"all {n_rows}" if n_sampled == n_rows else f"{n_sampled} of {n_rows}"
+        bins = f"bins learned from {used} rows"
     elif discretizer is not None:
         check_is_fitted(discretizer)
-    found: ChunkCounts = chunks.reduce(_counts, discretizer, numbered=False)
-    if found.counts.n_rows == 0:
+    chunk_counts: ChunkCounts = chunks.reduce(_counts, discretizer, numbered=False)
+    if chunk_counts.counts.n_rows == 0:
         raise ValueError("X must have at least one row, got none in all chunks.")
-    any_no, any_yes = (bool(column.any()) for column in found.counts.label.T)
-    if found.holds_minus_one and any_yes and not any_no:
+    any_no, any_yes = (bool(column.any()) for column in chunk_counts.counts.label.T)
+    if chunk_counts.holds_minus_one and any_yes and not any_no:
         raise ValueError(minus_one_message())
-    return CountResult(found.counts, found.names, discretizer, bins)
+    return CountResult(chunk_counts.counts, chunk_counts.names, discretizer, bins)
 
 
 def _summary(chunk: str, X: Any, Y: Any, first: int, limit: Any) -> Summary:

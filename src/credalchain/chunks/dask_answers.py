@@ -13,7 +13,7 @@ import pandas as pd
 from dask.delayed import delayed
 
 from credalchain.chunks.dask_chunks import delayed_partitions, errors_name_partition, is_dask_array
-from credalchain.chunks.sources import naming
+from credalchain.chunks.sources import errors_name_chunk
 
 _FILES_OF_PARQUET = {"_metadata", "_common_metadata"}
 
@@ -162,16 +162,18 @@ def map_partitions(
     index = X._meta.index[:0]
     meta = pd.DataFrame(np.empty((0, len(columns)), dtype), columns=columns, index=index)
     model = delayed(classifier, traverse=False)
-    found = X.map_partitions(_frame_of, model, function, columns, dtype, options, meta=meta)
-    return AnswerFrame(found, work)
+    answers = X.map_partitions(_frame_of, model, function, columns, dtype, options, meta=meta)
+    return AnswerFrame(answers, work)
 
 
 def _array(work: PerPartition, dtype: Any, m: int) -> da.Array:
-    one, model = delayed(_array_of, pure=False), delayed(work.classifier, traverse=False)
+    compute_block, model = delayed(_array_of, pure=False), delayed(work.classifier, traverse=False)
     partitions, lengths = delayed_partitions(work.X, "X"), work.X.chunks[0]
     blocks = [
         da.from_delayed(
-            one(partition, model, work.function, work.options, f"partition {number}", dtype, m),
+            compute_block(
+                partition, model, work.function, work.options, f"partition {number}", dtype, m
+            ),
             (n, m),
             dtype,
         )
@@ -191,29 +193,29 @@ def map_frame_partitions(
     """``function(classifier, X, options)``, a data frame like ``meta``, of every partition."""
     model = delayed(classifier, traverse=False)
     empty = meta.iloc[:0].set_axis(X._meta.index[:0])
-    found = X.map_partitions(_table_of, model, function, options, empty, meta=empty)
-    return AnswerFrame(found, PerPartition(classifier, function, copy(X), options))
+    answers = X.map_partitions(_table_of, model, function, options, empty, meta=empty)
+    return AnswerFrame(answers, PerPartition(classifier, function, copy(X), options))
 
 
 def _table_of(X: Any, classifier: Any, function: Any, options: Any, empty: Any) -> Any:
-    found = _answer(X, classifier, function, options, _rows(X))
-    return empty.set_axis(X.index) if found is None else found
+    answers = _answer(X, classifier, function, options, _rows(X))
+    return empty.set_axis(X.index) if answers is None else answers
 
 
 def _frame_of(
     X: Any, classifier: Any, function: Any, columns: list[str], dtype: Any, options: Any
 ) -> Any:
-    found = _array_of(X, classifier, function, options, _rows(X), dtype, len(columns))
-    return pd.DataFrame(found, columns=columns, index=X.index)
+    answers = _array_of(X, classifier, function, options, _rows(X), dtype, len(columns))
+    return pd.DataFrame(answers, columns=columns, index=X.index)
 
 
 def _array_of(
     X: Any, classifier: Any, function: Any, options: Any, name: str, dtype: Any, m: int
 ) -> Any:
-    found = _answer(X, classifier, function, options, name)
-    if found is None:
+    answers = _answer(X, classifier, function, options, name)
+    if answers is None:
         return np.empty((0, m), dtype=dtype)
-    return np.asarray(found, dtype=dtype).reshape(X.shape[0], m)
+    return np.asarray(answers, dtype=dtype).reshape(X.shape[0], m)
 
 
 def _rows(X: Any) -> str:
@@ -225,7 +227,7 @@ def _rows(X: Any) -> str:
 
 def _answer(X: Any, classifier: Any, function: Any, options: Any, name: str) -> Any:
     """What the classifier says, None of no rows; an error begins with the name."""
-    with naming(name):
+    with errors_name_chunk(name):
         if not hasattr(X, "shape"):
             raise TypeError(f"must be a table, got {type(X).__name__}.")
         return function(classifier, X, options) if X.shape[0] else None

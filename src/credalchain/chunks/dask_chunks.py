@@ -12,16 +12,16 @@ import numpy as np
 
 from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import hash_limit
-from credalchain.chunks.sources import IterableChunks, naming
+from credalchain.chunks.sources import IterableChunks, errors_name_chunk
 from credalchain.preprocessing import is_dask
 from credalchain.typing import Chunks, Total, Work, unchanged
 
-_NAMED = re.compile(r"partition \d+")  # how errors about a known partition begin
-_AT_ONCE = 8  # sums that are added together in one task
+_NAMES_PARTITION = re.compile(r"partition \d+")  # how errors about a known partition begin
+_SUMS_PER_TASK = 8  # sums that are added together in one task
 
 
 def is_dask_array(X: Any) -> bool:
-    """Of the two kinds of dask collections; data frames have divisions."""
+    """Whether X is a dask array (data frames have divisions)."""
     return is_dask(X) and not hasattr(X, "divisions")
 
 
@@ -52,7 +52,7 @@ class DaskChunks:
             )
         if getattr(X, "ndim", 2) != 2:
             raise ValueError(f"X must have two dimensions, got {X.ndim}: a table of one column?")
-        self.X, self.Y = delayed_partitions(X, "X"), delayed_partitions(_like(X, Y), "Y")
+        self.X, self.Y = delayed_partitions(X, "X"), delayed_partitions(_rechunk_like(X, Y), "Y")
         if len(self.X) != len(self.Y):
             raise ValueError(
                 f"X and Y must have the same partitions, got {len(self.X)} and {len(self.Y)}."
@@ -74,30 +74,32 @@ class DaskChunks:
         """A tree of sums: only sums travel, and what is shared is sent once to a worker."""
         from dask.delayed import delayed
 
-        given = [delayed(one, traverse=False) for one in shared]
+        shared_delayed = [delayed(value, traverse=False) for value in shared]
         first = [0] * len(self.X)
         if numbered:
             first = np.cumsum([0, *self.lengths[:-1]]).tolist()
-        do, add = delayed(_do, pure=False), delayed(_sum, pure=False)
+        apply, add = delayed(_apply, pure=False), delayed(_sum, pure=False)
         sums = [
-            do(work, f"partition {number}", x, y, first[number], *given)
+            apply(work, f"partition {number}", x, y, first[number], *shared_delayed)
             for number, (x, y) in enumerate(zip(self.X, self.Y, strict=True))
         ]
         while len(sums) > 1:
-            sums = [add(sums[at : at + _AT_ONCE], trim) for at in range(0, len(sums), _AT_ONCE)]
+            sums = [
+                add(sums[i : i + _SUMS_PER_TASK], trim) for i in range(0, len(sums), _SUMS_PER_TASK)
+            ]
         (total,) = sums
-        read = delayed(_nothing, pure=False)
+        read = delayed(_no_op, pure=False)
         with errors_name_partition(lambda: [*map(read, self.X, self.Y)]):
-            found: Total = total.compute()
-        return found
+            result: Total = total.compute()
+        return result
 
     def hash_limit(self, size: int) -> Any:
         """Partitions send no row that is not in the sample."""
         return hash_limit(sum(self.lengths), size)
 
 
-def _do(work: Work[Total], name: str, X: Any, Y: Any, *arguments: Any) -> Total:
-    with naming(name):
+def _apply(work: Work[Total], name: str, X: Any, Y: Any, *arguments: Any) -> Total:
+    with errors_name_chunk(name):
         _check_same_rows(X, Y)
         return work(name, X, Y, *arguments)
 
@@ -117,12 +119,12 @@ def _check_same_rows(X: Any, Y: Any) -> None:
 
 def _sum(sums: list[Any], trim: Callable[[Any], Any]) -> Any:
     total = sums[0]
-    for one in sums[1:]:
-        total = trim(total + one)
+    for part in sums[1:]:
+        total = trim(total + part)
     return total
 
 
-def _like(X: Any, Y: Any) -> Any:
+def _rechunk_like(X: Any, Y: Any) -> Any:
     """Y cut into the same rows as X, where that is known."""
     if is_dask_array(X) and is_dask_array(Y) and X.chunks[0] != Y.chunks[0]:
         known = not (np.isnan(X.chunks[0]).any() or np.isnan(Y.chunks[0]).any())
@@ -159,7 +161,7 @@ def partition_lengths(X: Any) -> list[int]:
     count = delayed(_n_rows, pure=False)
     partitions = delayed_partitions(X[list(X.columns[:1])] if hasattr(X, "columns") else X, "X")
     with errors_name_partition(lambda: partitions):
-        return list(delayed([count(one) for one in partitions]).compute())
+        return list(delayed([count(partition) for partition in partitions]).compute())
 
 
 @contextmanager
@@ -181,7 +183,7 @@ def errors_name_partition(
             raise ConnectionError(
                 f"the scheduler was lost, or gave the work up: {error}"
             ) from error
-        if _NAMED.match(str(error)) or isinstance(error, ColumnConflictError):
+        if _NAMES_PARTITION.match(str(error)) or isinstance(error, ColumnConflictError):
             raise
         if type(error).__name__ == "KilledWorker":  # reading once more would end more of them
             raise ValueError(f"a partition ends the workers that read it: {error}") from error
@@ -208,7 +210,9 @@ def _share_work(partitions: Sequence[Any]) -> bool:
 
     if len(partitions) < 2:
         return False
-    first, second = (set(cull(dict(one.dask), [one.key])[0]) for one in partitions[:2])
+    first, second = (
+        set(cull(dict(partition.dask), [partition.key])[0]) for partition in partitions[:2]
+    )
     return len(first & second) > len(first) // 2
 
 
@@ -221,13 +225,13 @@ def _raise_first_error(partitions: Sequence[Any], scheduler: Any) -> None:
         try:
             partition.compute(scheduler=scheduler)
         except Exception as error:
-            if _NAMED.match(str(error)):
+            if _NAMES_PARTITION.match(str(error)):
                 raise
-            words = str(error) or type(error).__name__
-            raise ValueError(f"partition {number} cannot be read: {words}") from error
+            message = str(error) or type(error).__name__
+            raise ValueError(f"partition {number} cannot be read: {message}") from error
 
 
-def _nothing(*partitions: Any) -> None:
+def _no_op(*partitions: Any) -> None:
     """Does nothing; computing it shows whether the partitions can be read."""
 
 

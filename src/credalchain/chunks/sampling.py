@@ -7,13 +7,13 @@ whoever reads them.
 import numpy as np
 from numpy.typing import NDArray
 
-Numbers = NDArray[np.uint64]
+Hashes = NDArray[np.uint64]
 
 MAX_HASH = np.uint64(2**64 - 1)
-_AT_ONCE = 2**22
+_HASHES_AT_ONCE = 2**22
 
 
-def row_hashes(first: int, n: int) -> Numbers:
+def row_hashes(first: int, n: int) -> Hashes:
     """Of the rows first, first + 1, ...: numbers that look random, no two alike.
 
     References
@@ -34,15 +34,15 @@ def hash_limit(n_rows: int, size: int) -> np.uint64:
     share = min(1.0, 1.1 * size / n_rows + 10 / np.sqrt(n_rows))
     bound = np.uint64(min(share * 2.0**64, 2.0**64 - 2**12))
     while True:  # once, but for very bad luck
-        small = [_up_to(bound, first, n_rows) for first in range(0, n_rows, _AT_ONCE)]
-        found = np.concatenate(small)
-        if len(found) >= size:
-            return np.uint64(np.partition(found, size - 1)[size - 1])
+        small = [_up_to(bound, first, n_rows) for first in range(0, n_rows, _HASHES_AT_ONCE)]
+        hashes = np.concatenate(small)
+        if len(hashes) >= size:
+            return np.uint64(np.partition(hashes, size - 1)[size - 1])
         bound = MAX_HASH
 
 
-def _up_to(bound: np.uint64, first: int, n_rows: int) -> Numbers:
-    hashes = row_hashes(first, min(_AT_ONCE, n_rows - first))
+def _up_to(bound: np.uint64, first: int, n_rows: int) -> Hashes:
+    hashes = row_hashes(first, min(_HASHES_AT_ONCE, n_rows - first))
     return hashes[hashes <= bound]
 
 

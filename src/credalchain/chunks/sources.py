@@ -12,7 +12,7 @@ from credalchain.typing import Total, Work, unchanged
 
 
 @contextlib.contextmanager
-def naming(chunk: str) -> Iterator[None]:
+def errors_name_chunk(chunk: str) -> Iterator[None]:
     """Errors about data that are raised inside say which chunk they are about."""
     try:
         yield
@@ -53,9 +53,9 @@ class IterableChunks:
         total: Any = None
         first = 0
         for name, X, Y in self._read():
-            with naming(name):
-                one = work(name, X, Y, first, *shared)
-                total = trim(one if total is None else total + one)
+            with errors_name_chunk(name):
+                part = work(name, X, Y, first, *shared)
+                total = trim(part if total is None else total + part)
             first += X.shape[0]
         if total is None:
             raise ValueError("chunks must be at least one pair (X, Y), got none.")
@@ -79,7 +79,7 @@ class IterableChunks:
             if size != 2 and not (size == 3 and isinstance(chunk[2], str)):
                 raise TypeError(f"chunks must be pairs (X, Y), got {chunk!r}.")
             name = f"chunk {number}" if size == 2 else chunk[2]  # readers of files name theirs
-            with naming(name):
+            with errors_name_chunk(name):
                 table = _as_table(chunk[0])
             yield name, table, chunk[1]
 

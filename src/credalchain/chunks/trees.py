@@ -7,8 +7,8 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.bases.inputs import EncodedRows, TableEncoder
-from credalchain.bases.protocol import Labels
 from credalchain.chunks.columns import Summary, learn_encoder, summarize
 from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms
 from credalchain.chunks.sources import label_names
@@ -24,13 +24,13 @@ _MIN_HASH = np.uint64(0)  # a hash below all but one
 class SampledRows:
     """Rows chosen from some chunks by their hashes (k,): numbers (k, p) and labels (k, m).
 
-    ``row`` (k,) are their numbers among all rows. ``holds_minus_one``: whether missing labels are
-    written as -1; ``any_no``, ``any_yes``: whether there is a 0, and a 1, in any row.
+    ``row_numbers`` (k,) are their numbers among all rows. ``holds_minus_one``: whether missing
+    labels are written as -1; ``any_no``, ``any_yes``: whether there is a 0, and a 1, in any row.
     """
 
     n_rows: int
     hashes: NDArray[np.uint64]
-    row: NDArray[np.int64]
+    row_numbers: NDArray[np.int64]
     numbers: NDArray[np.float32]
     labels: Labels
     names: tuple[str, ...] | None
@@ -49,7 +49,7 @@ class SampledRows:
         return SampledRows(
             self.n_rows + other.n_rows,
             np.concatenate([self.hashes, other.hashes]),
-            np.concatenate([self.row, other.row]),
+            np.concatenate([self.row_numbers, other.row_numbers]),
             np.concatenate([self.numbers, other.numbers]),
             np.concatenate([self.labels, other.labels]),
             self.names,
@@ -67,7 +67,7 @@ class SampledRows:
         return replace(
             self,
             hashes=self.hashes[kept],
-            row=self.row[kept],
+            row_numbers=self.row_numbers[kept],
             numbers=self.numbers[kept],
             labels=self.labels[kept],
         )
@@ -81,7 +81,7 @@ class TrainingSample:
     ----------
     X : EncodedRows
     labels : ndarray of int8, shape (k, m)
-    row : ndarray of shape (k,)
+    row_numbers : ndarray of shape (k,)
         Numbers of the rows, sorted; all of them if the sample is everything.
     limit : uint64
         The largest hash in the sample.
@@ -92,7 +92,7 @@ class TrainingSample:
 
     X: EncodedRows
     labels: Labels
-    row: NDArray[np.int64]
+    row_numbers: NDArray[np.int64]
     n_rows: int
     limit: np.uint64
     feature_names: tuple[str, ...] | None
@@ -100,13 +100,14 @@ class TrainingSample:
 
     @property
     def is_everything(self) -> bool:
-        return len(self.row) == self.n_rows
+        return len(self.row_numbers) == self.n_rows
 
     @property
     def source(self) -> str:
         if self.is_everything:
             return f"trees grown on all {self.n_rows} rows"
-        return f"trees grown on {len(self.row)} of {self.n_rows} rows, leaves counted over all rows"
+        n_sampled = len(self.row_numbers)
+        return f"trees grown on {n_sampled} of {self.n_rows} rows, leaves counted over all rows"
 
 
 def sample_chunks(chunks: Chunks, size: int) -> TrainingSample:
@@ -119,20 +120,20 @@ def sample_chunks(chunks: Chunks, size: int) -> TrainingSample:
         )
     encoder = learn_encoder(columns)
     limit = chunks.hash_limit(size)
-    found: SampledRows = chunks.reduce(
+    sampled_rows: SampledRows = chunks.reduce(
         _sample, encoder, limit, trim=partial(SampledRows.trimmed, size=size)
     )
-    if found.holds_minus_one and found.any_yes and not found.any_no:
+    if sampled_rows.holds_minus_one and sampled_rows.any_yes and not sampled_rows.any_no:
         raise ValueError(minus_one_message())
-    everything = len(found.hashes) == found.n_rows
+    everything = len(sampled_rows.hashes) == sampled_rows.n_rows
     return TrainingSample(
-        EncodedRows(encoder, found.numbers),
-        found.labels,
-        found.row,
-        found.n_rows,
-        MAX_HASH if everything else np.uint64(found.hashes.max()),
+        EncodedRows(encoder, sampled_rows.numbers),
+        sampled_rows.labels,
+        sampled_rows.row_numbers,
+        sampled_rows.n_rows,
+        MAX_HASH if everything else np.uint64(sampled_rows.hashes.max()),
         columns.names,
-        found.names,
+        sampled_rows.names,
     )
 
 
@@ -180,7 +181,7 @@ class ChainCounter:
         return NodeCounts(self.model.count_rows(X, labels))
 
 
-def count_others(chunks: Chunks, sampled: TrainingSample, counter: RowCounter) -> Any:
+def count_unsampled_rows(chunks: Chunks, sampled: TrainingSample, counter: RowCounter) -> Any:
     """The counts of all rows that are not in the sample; None if there are none."""
     if sampled.is_everything:
         return None
@@ -216,9 +217,9 @@ def _counts(
 ) -> Any:
     X, labels = _read(X, Y)
     hashes, uniform = row_hashes(first, len(labels)), row_uniforms(first, *labels.shape)
-    others = np.flatnonzero(hashes > limit)
+    unsampled = np.flatnonzero(hashes > limit)
     return counter.count(
-        _encoded(encoder, X)[others], labels[others], hashes[others], uniform[others]
+        _encoded(encoder, X)[unsampled], labels[unsampled], hashes[unsampled], uniform[unsampled]
     )
 
 

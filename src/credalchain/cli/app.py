@@ -68,15 +68,15 @@ class _Commands(typer.core.TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in _COMMANDS:
             return None
-        module, words = _COMMANDS[cmd_name]
+        module, summary = _COMMANDS[cmd_name]
         if self._is_listing:
-            return typer.core.TyperCommand(cmd_name, help=words)
-        found = getattr(import_module(f"credalchain.cli.{module}"), cmd_name)
-        if not isinstance(found, typer.Typer):
+            return typer.core.TyperCommand(cmd_name, help=summary)
+        target = getattr(import_module(f"credalchain.cli.{module}"), cmd_name)
+        if not isinstance(target, typer.Typer):
             only = typer.Typer(**_SETTINGS)
-            only.command(cmd_name, no_args_is_help=cmd_name != "demo")(found)
-            found = only
-        command = typer.main.get_command(found)
+            only.command(cmd_name, no_args_is_help=cmd_name != "demo")(target)
+            target = only
+        command = typer.main.get_command(target)
         command.name = cmd_name
         return command
 
@@ -130,8 +130,8 @@ def common(
 def run() -> None:
     """Run the application; errors of the user's making become one sentence, not a traceback."""
     warnings.showwarning = _as_note
-    for told in ("labels that are the same", "column .* never seen"):  # by commands, in notes
-        warnings.filterwarnings("ignore", told, DataWarning)
+    for pattern in ("labels that are the same", "column .* never seen"):  # by commands, in notes
+        warnings.filterwarnings("ignore", pattern, DataWarning)
     try:
         app()
         sys.stdout.flush()  # a full disk behind a pipe shows only now
@@ -158,14 +158,14 @@ def _as_note(message: Warning | str, *_: object, **__: object) -> None:
     console.note(f"note: {_one_line(message)}")
 
 
-def _one_line(words: object) -> str:
+def _one_line(message: object) -> str:
     """Messages of other packages may have several lines."""
-    return " ".join(str(words).split())
+    return " ".join(str(message).split())
 
 
 def _fail(error: BaseException) -> None:
-    words = _one_line(error) or type(error).__name__
-    print(f"credalchain: {visible(words)}", file=sys.stderr)
+    message = _one_line(error) or type(error).__name__
+    print(f"credalchain: {visible(message)}", file=sys.stderr)
     if isinstance(error, OSError):  # what is still buffered cannot be written either
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     sys.exit(1)

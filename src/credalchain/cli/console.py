@@ -25,7 +25,7 @@ def stdout() -> Console:
     return Console(soft_wrap=False, width=width, highlight=False, emoji=False, markup=False)
 
 
-def note(words: str) -> None:
+def note(message: str) -> None:
     """One line on stderr, unless --quiet."""
     if not _state["quiet"] and sys.stderr is not None:
-        print(visible(words), file=sys.stderr)
+        print(visible(message), file=sys.stderr)

@@ -60,22 +60,22 @@ def describe(name: Name) -> None:
 
     Example: `credalchain data describe emotions`
     """
-    found = load_mulan(name)
-    facts = dataset_facts(found)
-    counts = (found.labels == 1).sum(axis=0)
+    dataset = load_mulan(name)
+    facts = dataset_facts(dataset)
+    counts = (dataset.labels == 1).sum(axis=0)
     console = stdout()
     lines = {
-        "name": found.name,
-        "description": found.description,
+        "name": dataset.name,
+        "description": dataset.description,
         "rows": facts["rows"],
         "features": facts["features"],
         "labels": facts["labels"],
-        "cardinality": f"{found.cardinality:.3f}",
-        "density": f"{found.density:.3f}",
-        "source": found.source,
-        "citation": found.citation,
+        "cardinality": f"{dataset.cardinality:.3f}",
+        "density": f"{dataset.density:.3f}",
+        "source": dataset.source,
+        "citation": dataset.citation,
     }
     for key, value in lines.items():
         console.print(visible(f"{key:>12}  {value}"), soft_wrap=True)
-    for label, n in zip(found.label_names, counts.tolist(), strict=True):
+    for label, n in zip(dataset.label_names, counts.tolist(), strict=True):
         console.print(visible(f"{n:>12}  {label}"), soft_wrap=True)

@@ -17,7 +17,7 @@ from credalchain.text import visible
 @o.with_table_options
 def describe(
     data: o.Data,
-    labels: o.Labels = None,
+    labels: o.LabelsOption = None,
     ignore: o.Ignore = "",
     tag_separator: o.TagSeparator = "",
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of tables.")] = False,
@@ -36,24 +36,24 @@ def describe(
         X = X.drop(columns=known)
     features = describe_features(X)
     if as_json:
-        found = {
+        description = {
             "rows": len(X),
-            "features": [asdict(one) for one in features],
-            "labels": [asdict(one) for one in targets],
+            "features": [asdict(feature) for feature in features],
+            "labels": [asdict(label) for label in targets],
         }
-        print(json.dumps(found, indent=2, ensure_ascii=False))
+        print(json.dumps(description, indent=2, ensure_ascii=False))
         return
     console = stdout()
     console.print(f"{len(X)} rows, {len(features)} features, {len(targets)} labels")
     table = Table("column", "kind", "missing", "distinct", "what fit does", "note")
-    for one in features:
+    for feature in features:
         table.add_row(
-            visible(one.name),
-            one.kind,
-            f"{one.missing:.0%}",
-            str(one.n_distinct),
-            "learns from it" if one.is_used else "leaves it out",
-            one.note,
+            visible(feature.name),
+            feature.kind,
+            f"{feature.missing:.0%}",
+            str(feature.n_distinct),
+            "learns from it" if feature.is_used else "leaves it out",
+            feature.note,
         )
     console.print(table)
     if not targets:

@@ -34,7 +34,7 @@ from credalchain.metrics import (
 )
 from credalchain.model_selection import PathPrediction, predict_along, score_path
 from credalchain.progress import track
-from credalchain.promises.caution import LEAST_ROWS, choose_caution
+from credalchain.promises.caution import MIN_ROWS, choose_caution
 from credalchain.report import count_cells, report_of_counts
 
 _COMPLETENESS_SHOWN = (
@@ -54,7 +54,7 @@ _CHOSEN = "if not given, those that answer 100, 90, 80, 60 and 40 % of the label
 @o.with_classifier_options
 def evaluate(
     data: o.Data,
-    labels: o.Labels = None,
+    labels: o.LabelsOption = None,
     ignore: o.Ignore = "",
     use: o.Use = "",
     tag_separator: o.TagSeparator = "",
@@ -87,7 +87,7 @@ def evaluate(
         X, Y = chunks.sample(use)
         _check_folds(folds, chunks.n_rows, options.seed)
         values = values or _values_from(classifier, X, Y, chunks.n_rows, folds, options.seed)
-        found = _cross_validate_chunks(
+        evaluation = _cross_validate_chunks(
             classifier, chunks, list(dict.fromkeys(values)), folds, options.seed
         )
     else:
@@ -96,21 +96,23 @@ def evaluate(
             raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
         X = usable_features(X, Y, use)
         values = values or _values_from(classifier, X, Y, len(X), folds, options.seed)
-        found = _cross_validate(classifier, X, Y, list(dict.fromkeys(values)), folds, options.seed)
+        evaluation = _cross_validate(
+            classifier, X, Y, list(dict.fromkeys(values)), folds, options.seed
+        )
     if as_json:
-        _print_json(parameter, found)
+        _print_json(parameter, evaluation)
     else:
-        _print_measures(parameter, found, folds)
+        _print_measures(parameter, evaluation, folds)
         if not summary:
-            _print_labels(parameter, found)
-    _note_what_is_odd(parameter, found)
+            _print_labels(parameter, evaluation)
+    _note_what_is_odd(parameter, evaluation)
 
 
 def _values_from(
     classifier: Any, X: pd.DataFrame, Y: pd.DataFrame, n_rows: int, folds: int, seed: int
 ) -> list[float]:
     """Values of caution that answer certain shares of the labels of rows held out."""
-    if len(X) < LEAST_ROWS:
+    if len(X) < MIN_ROWS:
         value = classifier.get_params()[classifier.caution_parameter]
         return [default_reward(Y.shape[1]) if value is None else float(value)]
     chosen = choose_caution(
@@ -121,14 +123,14 @@ def _values_from(
         n_rows=n_rows * (folds - 1) // folds,
         random_state=seed,
     )
-    return [float(f"{one.value:.3g}") for one in chosen]
+    return [float(f"{choice.value:.3g}") for choice in chosen]
 
 
-def _note_what_is_odd(parameter: str, found: "_Evaluation") -> None:
+def _note_what_is_odd(parameter: str, evaluation: "_Evaluation") -> None:
     """Notes about caution that buys nothing."""
-    summary = _summary(found.scores)
-    answered = {value: summary["completeness", value]["mean"] for value in found.cells}
-    wrong = {value: summary["selective_error", value]["mean"] for value in found.cells}
+    summary = _summary(evaluation.scores)
+    answered = {value: summary["completeness", value]["mean"] for value in evaluation.cells}
+    wrong = {value: summary["selective_error", value]["mean"] for value in evaluation.cells}
     boldest = max(answered, key=lambda value: answered[value])
     for value, share in answered.items():
         if share < NEARLY_NOTHING:
@@ -139,7 +141,7 @@ def _note_what_is_odd(parameter: str, found: "_Evaluation") -> None:
                 f"{parameter} = {boldest:g} {wrong[boldest]:.1%}: here, caution gives up labels "
                 "that would have been right. --method recommended, or a promise, may do better."
             )
-    for value, reliability in found.reliability.items():
+    for value, reliability in evaluation.reliability.items():
         too_sure = reliability.overconfidence_note()
         if too_sure is not None:
             note(f"note: at {parameter} = {value:g} {too_sure}")
@@ -187,8 +189,8 @@ def _add_reliability(
     total: dict[float, IntervalReliability], truth: Any, path: PathPrediction
 ) -> None:
     for value, prediction in zip(path.values, path.bounds, strict=True):
-        found = interval_reliability(truth, prediction)
-        total[value] = total[value] + found if value in total else found
+        reliability = interval_reliability(truth, prediction)
+        total[value] = total[value] + reliability if value in total else reliability
 
 
 def _table(scores: list[tuple[str, float, float]]) -> pd.DataFrame:
@@ -215,20 +217,22 @@ def _cross_validate_chunks(
             path = predict_along(fitted, X, values, DEFAULT_MEASURES)
             truth, names = as_labels(Y, require_zero=False), list(Y.columns)
             _add_reliability(reliability, truth, path)
-            for at, value in enumerate(values):
-                count = count_cells(truth, path.labels[at])
+            for i, value in enumerate(values):
+                count = count_cells(truth, path.labels[i])
                 cells[value] = count + cells.get(value, 0)
                 for kind, labels in (
-                    ("partial", path.labels[at]),
+                    ("partial", path.labels[i]),
                     ("precise", path.precise),
-                    ("bounds", resolved_labels(path.bounds[at])),
+                    ("bounds", resolved_labels(path.bounds[i])),
                 ):
                     before = [tallies[kind, value]] if (kind, value) in tallies else []
                     tallies[kind, value] = pooled([*before, tally(truth, np.asarray(labels))])
         for name, measure in DEFAULT_MEASURES.items():
             assert measure.of_tally is not None  # as a test holds for all that are shown
-            found = [float(measure.of_tally(tallies[measure.needs, value])) for value in values]
-            scores += [(name, *pair) for pair in zip(values, found, strict=True)]
+            fold_scores = [
+                float(measure.of_tally(tallies[measure.needs, value])) for value in values
+            ]
+            scores += [(name, *pair) for pair in zip(values, fold_scores, strict=True)]
     note(f"{chunks.n_rows} rows, {len(names)} labels")
     return _Evaluation(_table(scores), cells, reliability, names)
 
@@ -264,28 +268,28 @@ def _summary(scores: pd.DataFrame) -> dict[tuple[str, float], dict[str, float]]:
     return groups.agg(["mean", "std"]).to_dict("index")  # type: ignore[return-value]
 
 
-def _print_measures(parameter: str, found: _Evaluation, folds: int) -> None:
+def _print_measures(parameter: str, evaluation: _Evaluation, folds: int) -> None:
     console = stdout()
-    summary = _summary(found.scores)
-    table = Table("measure", *(f"{parameter} = {value:g}" for value in found.cells))
+    summary = _summary(evaluation.scores)
+    table = Table("measure", *(f"{parameter} = {value:g}" for value in evaluation.cells))
     for column in table.columns[1:]:
         column.justify = "right"
     for name in DEFAULT_MEASURES:
-        cells = [summary[name, value] for value in found.cells]
+        cells = [summary[name, value] for value in evaluation.cells]
         table.add_row(name, *(f"{cell['mean']:.3f} ± {cell['std']:.3f}" for cell in cells))
     console.print(table)
     console.print(f"mean ± standard deviation over {folds} folds")
 
 
-def _print_labels(parameter: str, found: _Evaluation) -> None:
+def _print_labels(parameter: str, evaluation: _Evaluation) -> None:
     console = stdout()
-    for value, counts in found.cells.items():
+    for value, counts in evaluation.cells.items():
         console.print(f"\n{parameter} = {value:g}")
-        console.print(report_of_counts(counts, found.label_names))
+        console.print(report_of_counts(counts, evaluation.label_names))
 
 
-def _print_json(parameter: str, found: _Evaluation) -> None:
-    summary = _summary(found.scores)
+def _print_json(parameter: str, evaluation: _Evaluation) -> None:
+    summary = _summary(evaluation.scores)
     result = [
         {
             parameter: value,
@@ -296,11 +300,11 @@ def _print_json(parameter: str, found: _Evaluation) -> None:
             "labels": {
                 label: {key: _finite(number) for key, number in row.items()}
                 for label, row in report_of_counts(
-                    counts, found.label_names, output_dict=True
+                    counts, evaluation.label_names, output_dict=True
                 ).items()
             },
         }
-        for value, counts in found.cells.items()
+        for value, counts in evaluation.cells.items()
     ]
     print(json.dumps(result, indent=2))
 

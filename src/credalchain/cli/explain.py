@@ -20,8 +20,8 @@ from credalchain.labels import ABSTAIN
 from credalchain.model_files import load_model
 from credalchain.text import visible
 
-_MOST = 20  # labels, if --labels does not say which
-_MOST_QUESTIONS = 10
+_MAX_LABELS = 20  # labels, if --labels does not say which
+_MAX_QUESTIONS = 10
 _BAR = 21  # characters from probability 0 to 1
 _COLOURS = {1: "bold blue", 0: "bold dark_orange3", -1: "bold"}
 
@@ -36,7 +36,7 @@ def explain(
         str,
         typer.Option(
             help="Which labels: names with commas between, or all. By default what is open and the "
-            f"most certain of the others, {_MOST} in all."
+            f"most certain of the others, {_MAX_LABELS} in all."
         ),
     ] = "",
     picture: Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")] = "",
@@ -60,8 +60,8 @@ def explain(
     unseen.count(features.iloc[[row]])
     unseen.report()
     chosen = infer_overrides(classifier, s=s, strategy=strategy, reward=reward)
-    which = _which(labels, classifier.label_names_.tolist())
-    explanation = explain_row(classifier, features.iloc[[row]], **chosen, **which)
+    selection = _label_selection(labels, classifier.label_names_.tolist())
+    explanation = explain_row(classifier, features.iloc[[row]], **chosen, **selection)
     if as_json:
         print(json.dumps(explanation.to_dict(), indent=2))
     else:
@@ -72,13 +72,13 @@ def explain(
         save_picture(plot_explanation(explanation, top=top), picture)
 
 
-def _which(spec: str, names: list[str]) -> dict[str, Any]:
+def _label_selection(spec: str, names: list[str]) -> dict[str, Any]:
     """What ``explain`` takes for ``--labels``."""
     if not spec:
-        return {"max_labels": _MOST}
+        return {"max_labels": _MAX_LABELS}
     if spec == "all":
         return {"max_labels": None}
-    wanted = [spec] if spec in names else [one.strip() for one in spec.split(",") if one.strip()]
+    wanted = [spec] if spec in names else [name.strip() for name in spec.split(",") if name.strip()]
     missing = [name for name in wanted if name not in names]
     if missing:
         raise ValueError(
@@ -121,18 +121,18 @@ def _print(explanation: Explanation, top: int, *, is_chosen: bool) -> None:
     if explanation.similar and top:
         console.print(_similar_rows(explanation, top))
     questions = explanation.questions_in_words()
-    for words in questions[:_MOST_QUESTIONS]:
-        console.print(words)
-    if len(questions) > _MOST_QUESTIONS:
+    for question in questions[:_MAX_QUESTIONS]:
+        console.print(question)
+    if len(questions) > _MAX_QUESTIONS:
         console.print(
-            f"{and_more(_MOST_QUESTIONS, len(questions))} answers that would settle others"
+            f"{and_more(_MAX_QUESTIONS, len(questions))} answers that would settle others"
         )
 
 
 def _similar_rows(explanation: Explanation, top: int) -> Table:
     table = Table("training row", "weight", "its labels", "in common")
     for similar in explanation.similar[:top]:
-        shared = [visible(words) for words in similar.in_common[:3]]
+        shared = [visible(condition) for condition in similar.in_common[:3]]
         table.add_row(
             str(similar.row), f"{similar.weight:.3f}", similar.labels_as_text, "\n".join(shared)
         )
@@ -148,6 +148,6 @@ def _bar(step: Step) -> str:
     if step.upper < step.threshold:
         last = min(last, middle - 1)
         first = min(first, last)
-    cells = ["━" if first <= at <= last else "·" for at in range(_BAR)]
+    cells = ["━" if first <= i <= last else "·" for i in range(_BAR)]
     cells[middle] = "╋" if first <= middle <= last else "┃"
     return "".join(cells)

@@ -23,13 +23,13 @@ from credalchain.estimators.decision import default_reward
 from credalchain.files import check_folder
 from credalchain.model_files import save_model
 from credalchain.progress import Progress
-from credalchain.promises.caution import LEAST_ROWS, CautionChoice, choose_caution
+from credalchain.promises.caution import MIN_ROWS, CautionChoice, choose_caution
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.exchange import add_answers
 from credalchain.review.rows import row_keys
 from credalchain.review.store import AnswerStore
 
-ANSWERED = 0.8  # of the labels, where nobody says how cautious to be
+DEFAULT_COMPLETENESS = 0.8  # of the labels, where nobody says how cautious to be
 _CALIBRATION = 0.3
 _TABLES = (".csv", ".tsv", ".parquet", ".pq", ".arff")
 
@@ -39,7 +39,7 @@ _TABLES = (".csv", ".tsv", ".parquet", ".pq", ".arff")
 def fit(
     data: o.Data,
     out: Annotated[str, typer.Option(help="Where the model goes.")],
-    labels: o.Labels = None,
+    labels: o.LabelsOption = None,
     ignore: o.Ignore = "",
     use: o.Use = "",
     tag_separator: o.TagSeparator = "",
@@ -62,7 +62,7 @@ def fit(
         float | None,
         typer.Option(
             help="Choose caution so that about this share of the labels is answered, by rows held "
-            f"out; {ANSWERED:g} if neither --promise nor --s or --reward is given."
+            f"out; {DEFAULT_COMPLETENESS:g} if neither --promise nor --s or --reward is given."
         ),
     ] = None,
     sample: Annotated[
@@ -156,7 +156,7 @@ class Caution:
 
         What was chosen, in words.
         """
-        if len(X) < LEAST_ROWS and self.answered is None:
+        if len(X) < MIN_ROWS and self.answered is None:
             parameter = classifier.caution_parameter
             value = classifier.get_params()[parameter]
             value = default_reward(Y.shape[1]) if value is None else value
@@ -173,7 +173,7 @@ class Caution:
             classifier,
             X,
             Y,
-            completeness=ANSWERED if self.answered is None else self.answered,
+            completeness=DEFAULT_COMPLETENESS if self.answered is None else self.answered,
             n_rows=n_rows,
             random_state=self.seed,
         )
@@ -219,7 +219,7 @@ def _fit_in_chunks(
     chosen = "" if caution is None else caution.choose(classifier, X, Y, chunks.n_rows)
     chunks.fit(classifier, sample_size=sample)
     save_model(classifier, out)
-    for words in filter(None, (chosen, classifier.learned_from_)):
-        note(words)
+    for line in filter(None, (chosen, classifier.learned_from_)):
+        note(line)
     n_features, n_labels = classifier.n_features_in_, len(classifier.label_names_)
     note(f"{chunks.n_rows} rows, {n_features} features, {n_labels} labels -> {out}")

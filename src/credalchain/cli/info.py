@@ -35,10 +35,15 @@ def info(
     names = classifier.label_names_
     content = about["models"][0] if "models" in about else about
     decision = about.get("decision", {})
-    told = {chosen, "n_jobs", "random_state", "verbose"}  # those of the classifier inside are shown
+    # those of the classifier inside are shown
+    hidden_parameters = {chosen, "n_jobs", "random_state", "verbose"}
     lines = [
         ("classifier", " over ".join([*_around(promised, decision), about["classifier"]])),
-        *((f"decision: {name}", value) for name, value in decision.items() if name not in told),
+        *(
+            (f"decision: {name}", value)
+            for name, value in decision.items()
+            if name not in hidden_parameters
+        ),
         ("written by", f"credalchain {about['package']}, schema {about['schema']}"),
         *([("training rows", content["n_rows"])] if "n_rows" in content else []),
         ("features", _few(about["feature_names"], about["n_features"])),

@@ -10,8 +10,8 @@ from typing import Annotated, Any
 import typer
 from sklearn.base import BaseEstimator
 
-from credalchain.bases.forest.estimator import default_classifiers
-from credalchain.bases.joint.growing import default_forest
+from credalchain.bases.forest.estimator import default_forest_classifier
+from credalchain.bases.joint.growing import default_forest_regressor
 from credalchain.bases.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
 from credalchain.bases.registry import BASES
 from credalchain.datasets.dialect import DialectOptions, reading_as
@@ -29,7 +29,7 @@ _DATA_HELP = (
 )
 Data = Annotated[str, typer.Argument(help=_DATA_HELP)]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]
-Labels = Annotated[
+LabelsOption = Annotated[
     list[str] | None,
     typer.Option(
         help="The label columns: names with commas between, first:N or last:N; for ARFF also xml "
@@ -57,7 +57,7 @@ Jobs = Annotated[int, typer.Option(help=_JOBS_HELP)]
 
 def _option(
     default: Any,
-    words: str,
+    description: str,
     used_with: Mapping[str, tuple[str, ...]] | None = None,
     **settings: Any,
 ) -> Any:
@@ -66,7 +66,7 @@ def _option(
     As an option it is None unless it is given, so that it can be told whether it is.
     """
     shown: dict[str, Any] = {"show_default": str(default)} if default not in (None, "") else {}
-    option = typer.Option(None, help=words, **shown, **settings)
+    option = typer.Option(None, help=description, **shown, **settings)
     return field(default=default, metadata={"option": option, "used with": used_with or {}})
 
 
@@ -146,20 +146,20 @@ class ClassifierOptions:
             for option in fields(self)
             if option.name in given and option.metadata["used with"]
         }
-        found = self
+        options = self
         if not self.method:
-            methods = [others.get("method", ()) for others in used_with.values()]
-            of_chains = any("recommended" not in one for one in methods)
-            found = replace(self, method="chain" if of_chains else "recommended")
-        for name, others in used_with.items():
-            if not any(getattr(found, other) in values for other, values in others.items()):
+            methods = [conditions.get("method", ()) for conditions in used_with.values()]
+            of_chains = any("recommended" not in names for names in methods)
+            options = replace(self, method="chain" if of_chains else "recommended")
+        for name, conditions in used_with.items():
+            if not any(getattr(options, other) in values for other, values in conditions.items()):
                 shown = f"--{name.replace('_', '-')}"
                 where = " or ".join(
-                    f"--{other} {' or '.join(values)}" for other, values in others.items()
+                    f"--{other} {' or '.join(values)}" for other, values in conditions.items()
                 )
-                chosen = " ".join(f"--{other} {getattr(found, other)}" for other in others)
+                chosen = " ".join(f"--{other} {getattr(options, other)}" for other in conditions)
                 raise ValueError(f"{shown} is for {where}, not for {chosen}.")
-        return found
+        return options
 
     @property
     def is_joint(self) -> bool:
@@ -169,8 +169,8 @@ class ClassifierOptions:
     @property
     def caution(self) -> dict[str, Any]:
         """The caution parameter if it was given, by name."""
-        given = {"s": self.s, "reward": self.reward}
-        return {name: value for name, value in given.items() if value is not None}
+        values = {"s": self.s, "reward": self.reward}
+        return {name: value for name, value in values.items() if value is not None}
 
 
 def with_classifier_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -214,8 +214,8 @@ def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        given = _given_dialect(**{name: arguments.pop(name) for name in added})
-        with reading_as(given):
+        dialect = _given_dialect(**{name: arguments.pop(name) for name in added})
+        with reading_as(dialect):
             command(**arguments)
 
     parameters = [
@@ -283,7 +283,7 @@ def build_classifier(options: ClassifierOptions) -> Any:
 
 
 def _build_recommended(options: ClassifierOptions) -> Any:
-    forest = None if options.trees is None else default_forest(options.trees)
+    forest = None if options.trees is None else default_forest_regressor(options.trees)
     estimator = CredalJointForest(forest, n_jobs=options.jobs, random_state=options.seed)
     return JointDecision(estimator, **options.caution, random_state=options.seed)
 
@@ -306,7 +306,7 @@ def _naive_parameters(options: ClassifierOptions) -> dict[str, Any]:
 
 
 def _forest_parameters(options: ClassifierOptions) -> dict[str, Any]:
-    return {} if options.trees is None else {"forest": default_classifiers(options.trees)}
+    return {} if options.trees is None else {"forest": default_forest_classifier(options.trees)}
 
 
 def _wrapper_parameters(options: ClassifierOptions) -> dict[str, Any]:
@@ -327,7 +327,7 @@ def wrapped_estimator(path: str) -> Any:
         return None
     from credalchain.experiments.study import import_class
 
-    found = import_class(path)
-    if not (isinstance(found, type) and issubclass(found, BaseEstimator)):
+    cls = import_class(path)
+    if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)):
         raise ValueError(f"--estimator: there is no class {path!r} of scikit-learn's kind.")
-    return found()
+    return cls()

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import typer
 
-from credalchain.chunks.sources import naming
+from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.stream import (
@@ -29,7 +29,7 @@ from credalchain.estimators.prediction import NEARLY_NOTHING, CredalPrediction
 from credalchain.model_files import load_model
 from credalchain.promises.classifier import PromisedClassifier
 
-_SINGLE = 1e-9  # as wide as rounding makes an interval
+_PRECISE_WIDTH = 1e-9  # width of an interval that is due to rounding
 _ENOUGH_ROWS, _CLEARLY_OTHER = 50, 0.15  # to notice that rows are of another kind
 
 
@@ -55,49 +55,49 @@ def predict(
     """
     refuse_to_replace(out, model, data)
     classifier = load_model(model)
-    for one in inner_classifiers(classifier):
-        one.set_params(n_jobs=jobs)
+    for inner in inner_classifiers(classifier):
+        inner.set_params(n_jobs=jobs)
     chosen = infer_overrides(classifier, s=s, strategy=strategy, reward=reward, threshold=threshold)
     if threshold is not None:
         inner_classifier(classifier).set_params(threshold=o.parse_numbers(threshold, "--threshold"))
-    words = text_columns(classifier)
+    text_names = text_columns(classifier)
     labels = classifier.label_names_.tolist()
-    n_rows, n_answered, n_yes, single = 0, 0, 0, True
+    n_rows, n_answered, n_yes, all_precise = 0, 0, 0, True
     unseen = UnseenValues(classifier)
 
     def answer(frame: pd.DataFrame, source: str) -> pd.DataFrame:
-        nonlocal n_rows, n_answered, n_yes, single
+        nonlocal n_rows, n_answered, n_yes, all_precise
         features = features_for(classifier, frame, source)
-        told = _known_columns(frame, known, labels)
+        known_columns = _known_columns(frame, known, labels)
         kept = pick_columns(frame, keep, "--keep")
         extra = [c for c in frame.columns if c not in {*features.columns, *labels, *kept}]
         if extra and n_rows == 0:
             few_of_them = ", ".join(map(repr, extra[:8]))
             note(f"note: columns that the model does not know are ignored: {few_of_them}")
         unseen.count(features)
-        given = read_known(frame, told) if told else None
-        prediction = classifier.infer(features, known=given, **chosen)
+        known_labels = read_known(frame, known_columns) if known_columns else None
+        prediction = classifier.infer(features, known=known_labels, **chosen)
         n_rows += len(frame)
         n_answered += int((~prediction.abstained).sum())
         n_yes += int((prediction.labels == 1).sum())
-        single &= bool(np.ptp(prediction.interval, axis=-1).max(initial=0.0) < _SINGLE)
+        all_precise &= bool(np.ptp(prediction.interval, axis=-1).max(initial=0.0) < _PRECISE_WIDTH)
         return _as_table(prediction, frame[kept], intervals)
 
     if is_chunked(data) or is_large(data):
         with table_writer(out) as append:
-            for source, chunk in with_row_progress(read_chunks(data, words)):
+            for source, chunk in with_row_progress(read_chunks(data, text_names)):
                 if len(chunk):
-                    with naming(source):
+                    with errors_name_chunk(source):
                         _append_chunk(append, answer(chunk, source))
             if n_rows == 0:
                 raise ValueError(f"{data} has no rows.")
     else:
-        frame, _ = load_table(data, text_columns=words)
+        frame, _ = load_table(data, text_columns=text_names)
         write_table(answer(frame, data), out)
     share = n_answered / max(n_rows * len(labels), 1)
     unseen.report()
     _advise(share, n_rows, classifier)
-    if intervals and single:
+    if intervals and all_precise:
         note(
             "note: lower and upper are the same: this model gives single probabilities (with "
             "intervals: fit --method chain, or JointDecision(bounds='credal') in Python)"
@@ -116,17 +116,17 @@ def _advise(share: float, n_rows: int, classifier: Any) -> None:
                 "promise holds for rows like those in calibration; check says whether it does here."
             )
         return
-    less = "smaller" if classifier.larger_is_more_cautious else "larger"
-    more = "larger" if less == "smaller" else "smaller"
+    bolder = "smaller" if classifier.larger_is_more_cautious else "larger"
+    more_cautious = "larger" if bolder == "smaller" else "smaller"
     parameter = classifier.caution_parameter
     if share < NEARLY_NOTHING:
         note(
-            f"note: nearly nothing is answered. Try a {less} --{parameter}, or fit with --answered "
-            "0.8, which finds it; credalchain tune shows what each caution would buy."
+            f"note: nearly nothing is answered. Try a {bolder} --{parameter}, or fit with "
+            "--answered 0.8, which finds it; credalchain tune shows what each caution would buy."
         )
     elif share == 1:
         note(
-            f"note: everything is answered. To leave open what is doubtful, take a {more} "
+            f"note: everything is answered. To leave open what is doubtful, take a {more_cautious} "
             f"--{parameter}, or fit with --answered 0.8 or --promise."
         )
 
@@ -145,9 +145,9 @@ def inner_classifiers(classifier: Any) -> list[Any]:
     """The classifiers that were fitted, below promises and joint decisions."""
     if hasattr(classifier, "model_"):
         return [classifier]
-    several = getattr(classifier, "estimators", None)
-    below = [classifier.estimator_] if several is None else several
-    return [inner for one in below for inner in inner_classifiers(one)]
+    estimators = getattr(classifier, "estimators", None)
+    below = [classifier.estimator_] if estimators is None else estimators
+    return [inner for estimator in below for inner in inner_classifiers(estimator)]
 
 
 def inner_classifier(classifier: Any) -> Any:
@@ -164,14 +164,14 @@ def infer_overrides(
     threshold: str | None = None,
 ) -> dict[str, Any]:
     """What ``infer`` is to use in place of the model's own; refuses what it does not have."""
-    given = {"--s": s, "--strategy": strategy, "--reward": reward, "--threshold": threshold}
-    set_here = [name for name, value in given.items() if value is not None]
+    options = {"--s": s, "--strategy": strategy, "--reward": reward, "--threshold": threshold}
+    given = [name for name, value in options.items() if value is not None]
     if isinstance(classifier, PromisedClassifier):
-        if set_here:
-            raise ValueError(f"{set_here[0]}: this model keeps a promise, which chose its caution.")
+        if given:
+            raise ValueError(f"{given[0]}: this model keeps a promise, which chose its caution.")
         return {}
     if classifier.caution_parameter == "reward":
-        for name in set_here:
+        for name in given:
             if name != "--reward":
                 raise ValueError(f"{name}: this model decides jointly; use --reward.")
         return {"reward": reward}
@@ -226,20 +226,20 @@ def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[s
     if known == "all":
         return [name for name in labels if name in frame.columns]
     names = pick_columns(frame, known, "--known") if known else []
-    strange = [name for name in names if name not in labels]
-    if strange:
+    unknown = [name for name in names if name not in labels]
+    if unknown:
         raise ValueError(
-            f"--known: {strange[0]!r} is not one of the labels {shorten_names(labels)}."
+            f"--known: {unknown[0]!r} is not one of the labels {shorten_names(labels)}."
         )
     return names
 
 
 def _as_table(prediction: CredalPrediction, kept: pd.DataFrame, intervals: bool) -> pd.DataFrame:
-    words = prediction.to_strings()
+    answers = prediction.to_strings()
     prediction.to_frame(intervals=intervals)  # refuses labels whose columns would clash
     columns: dict[str, Any] = {}
     for j, name in enumerate(prediction.label_names):
-        columns[name] = words[:, j].astype(object)
+        columns[name] = answers[:, j].astype(object)
         if intervals:
             columns[f"{name}_lower"] = np.round(prediction.lower[:, j], 6)
             columns[f"{name}_upper"] = np.round(prediction.upper[:, j], 6)

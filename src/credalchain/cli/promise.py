@@ -75,7 +75,7 @@ def check_calibration(share: float) -> None:
 @o.with_classifier_options
 def tune(
     data: o.Data,
-    labels: o.Labels = None,
+    labels: o.LabelsOption = None,
     ignore: o.Ignore = "",
     use: o.Use = "",
     tag_separator: o.TagSeparator = "",
@@ -204,34 +204,34 @@ def check(
     if not isinstance(classifier, PromisedClassifier):
         _print_scores(as_labels(Y, require_zero=False), classifier.infer(X), as_json=as_json)
         return
-    found = classifier.check(X, Y, confidence=confidence)
+    result = classifier.check(X, Y, confidence=confidence)
     if as_json:
-        print(json.dumps(_as_dict(found), indent=2))
+        print(json.dumps(_as_dict(result), indent=2))
     else:
-        stdout().print(str(found), soft_wrap=True)
-    if found.verdict == "broken":
+        stdout().print(str(result), soft_wrap=True)
+    if result.verdict == "broken":
         raise typer.Exit(3)
 
 
 def _tell_of_other_tags(tags: pd.DataFrame, names: list[str], separator: str) -> None:
     """Tags that the model does not know count as nothing; if most are such, something is wrong."""
-    other = [tag for tag in tags.columns if tag not in names]
-    if not other:
+    unknown = [tag for tag in tags.columns if tag not in names]
+    if not unknown:
         return
-    n_other, n_rows = (int((tags[some] == 1).any(axis=1).sum()) for some in (other, tags.columns))
-    found = f"{n_other} of {n_rows} rows with tags have some that the model does not know"
+    n_other, n_rows = (int((tags[some] == 1).any(axis=1).sum()) for some in (unknown, tags.columns))
+    message = f"{n_other} of {n_rows} rows with tags have some that the model does not know"
     if 2 * n_other > n_rows:
         raise ValueError(
-            f"--tags: {found}, such as {other[0]!r}: does {separator!r} stand between tags "
+            f"--tags: {message}, such as {unknown[0]!r}: does {separator!r} stand between tags "
             "(--tag-separator)?"
         )
-    note(f"note: {found}, which count as nothing: {shorten_names(other)}")
+    note(f"note: {message}, which count as nothing: {shorten_names(unknown)}")
 
 
 def _print_scores(truth: Any, prediction: Any, *, as_json: bool) -> None:
     """How much is answered, and how much of that is right."""
     measures = (completeness, set_accuracy, selective_error)
-    scores = {one.__name__: float(one(truth, prediction)) for one in measures}
+    scores = {measure.__name__: float(measure(truth, prediction)) for measure in measures}
     if as_json:
         print(json.dumps({**scores, "rows": len(truth)}, indent=2))
         return
@@ -243,10 +243,10 @@ def _print_scores(truth: Any, prediction: Any, *, as_json: bool) -> None:
     )
 
 
-def _as_dict(found: PromiseCheck) -> dict[str, Any]:
+def _as_dict(result: PromiseCheck) -> dict[str, Any]:
     return {
-        "verdict": found.verdict,
-        "confidence": found.confidence,
+        "verdict": result.verdict,
+        "confidence": result.confidence,
         "promises": [
             {
                 "risk": test.promise.risk,
@@ -259,6 +259,6 @@ def _as_dict(found: PromiseCheck) -> dict[str, Any]:
                 "broken_at": test.broken_at,
                 "evidence": float(test.evidence[-1]) if test.n_rows else 1.0,
             }
-            for test in found.tests
+            for test in result.tests
         ],
     }

@@ -33,7 +33,7 @@ from credalchain.review.exchange import (
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
 
-_PORT, _MOST_PORTS = 8350, 20
+_PORT, _MAX_PORTS = 8350, 20
 _SHOWN = 8  # columns, if none are named
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
@@ -124,8 +124,8 @@ def read_session(
 ) -> ReviewSession:
     """The model, the data and the answers, ready to be reviewed."""
     classifier = load_model(model)
-    for one in inner_classifiers(classifier):
-        one.set_params(n_jobs=jobs)
+    for inner in inner_classifiers(classifier):
+        inner.set_params(n_jobs=jobs)
     frame, _ = load_table(data, text_columns=text_columns(classifier))
     features = features_for(classifier, frame, data)
     labels = set(classifier.label_names_.tolist())
@@ -155,7 +155,7 @@ def _in_address(host: str) -> str:
 def _listen(host: str, port: int) -> socket.socket:
     """The port, or one after it if nobody asked for it by name."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    for number in range(port, min(port + _MOST_PORTS, 65536)) if port == _PORT else [port]:
+    for number in range(port, min(port + _MAX_PORTS, 65536)) if port == _PORT else [port]:
         # named as TCP, asyncio sends what it has at once, and nobody waits for late confirmations
         listening = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_TCP)
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -222,14 +222,14 @@ def export(
         raise FileNotFoundError(f"there is no file {answers}.")
     session = read_session(model, data, answers)
     if what == "final":
-        words = np.array(["0", "1", "*"])[session.labels]  # as predict writes them
-        final = pd.DataFrame(words.astype(object), columns=session.label_names)
+        answer_texts = np.array(["0", "1", "*"])[session.labels]  # as predict writes them
+        final = pd.DataFrame(answer_texts.astype(object), columns=session.label_names)
         write_table(pd.concat([session.table, final], axis=1), out)
     else:
         if Path(out).suffix.lower() != ".json":
             raise ValueError(f"--out {out}: the name must end in .json.")
-        to = to_label_studio if what == "label-studio" else to_argilla
-        text = to(session)
+        convert = to_label_studio if what == "label-studio" else to_argilla
+        text = convert(session)
         with replacing(Path(out)) as file:
             file.write(text.encode())
     _tell_orphans(session, answers, data)
@@ -263,13 +263,13 @@ def import_answers(
         raise ValueError(f"--what must be label-studio or argilla, got {what!r}.")
     text = Path(file).read_text(encoding="utf-8")
     session = read_session(model, data, out)
-    found = readers[what](text, session)
+    annotations = readers[what](text, session)
     digest = hashlib.sha256(text.encode()).hexdigest()[:16]
     before = len(session.store.events())
-    for at, (row, values, who) in enumerate(found):
+    for i, (row, values, who) in enumerate(annotations):
         for name, value in values.items():
             j = session.label_names.index(name)
-            session.answer(row, j, value, who, f"{digest}-{at}-{j}")  # twice is once
+            session.answer(row, j, value, who, f"{digest}-{i}-{j}")  # twice is once
     n_new = len(session.store.events()) - before
     session.store.close()
-    note(f"{n_new} new answers of {len(found)} annotations -> {out}")
+    note(f"{n_new} new answers of {len(annotations)} annotations -> {out}")

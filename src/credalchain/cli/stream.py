@@ -19,7 +19,7 @@ import pandas as pd
 
 from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import row_hashes
-from credalchain.chunks.sources import naming
+from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli.console import note
 from credalchain.cli.tables import (
     pick_columns,
@@ -38,9 +38,9 @@ _ROWS_TO_LOOK_AT = 8000  # to choose columns and caution by
 _TEXT = (".csv", ".tsv")
 _PARQUET = (".parquet", ".pq")
 _COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
-_HEAD = 2**18  # bytes that tell the dialect of a file
+_HEAD_BYTES = 2**18  # bytes that tell the dialect of a file
 _SHOWN_NOTES: set[str] = set()
-_LARGE = 512 * 2**20  # bytes of a file that is read in chunks without being asked
+_LARGE_BYTES = 512 * 2**20  # bytes of a file that is read in chunks without being asked
 _UNREADABLE = (
     UnicodeDecodeError,
     pd.errors.ParserError,
@@ -49,7 +49,7 @@ _UNREADABLE = (
     lzma.LZMAError,
     zlib.error,
 )
-_PACKED = 8  # how many times as large a compressed file may become
+_MAX_UNPACKED_FACTOR = 8  # how many times as large a compressed file may become
 
 
 def is_chunked(source: str) -> bool:
@@ -63,8 +63,10 @@ def is_chunked(source: str) -> bool:
 def fits_memory(source: str) -> bool:
     """Whether a folder, a glob or a compressed file is small enough to be read whole."""
     files = table_files(source)
-    packed = _PACKED if any(file.suffix.lower() in _COMPRESSED for file in files) else 1
-    return packed * sum(file.stat().st_size for file in files) <= _LARGE
+    packed = (
+        _MAX_UNPACKED_FACTOR if any(file.suffix.lower() in _COMPRESSED for file in files) else 1
+    )
+    return packed * sum(file.stat().st_size for file in files) <= _LARGE_BYTES
 
 
 def read_whole(source: str, text_columns: Sequence[str] = ()) -> pd.DataFrame:
@@ -85,7 +87,7 @@ def is_large(source: str) -> bool:
     """Whether a table had better be read in chunks, though it could be read whole."""
     path = Path(source)
     known = path.is_file() and path.suffix.lower() in (*_TEXT, *_PARQUET)
-    return known and path.stat().st_size > _LARGE
+    return known and path.stat().st_size > _LARGE_BYTES
 
 
 def reads_chunked(source: str, classifier: Any, *, needs_all: bool) -> bool:
@@ -100,9 +102,9 @@ def table_files(source: str) -> list[Path]:
     """The files of a folder or glob in the order of their names, or the file itself."""
     path = Path(source)
     if path.is_dir():
-        known = [one for one in path.rglob("*") if _ending(one) in (*_TEXT, *_PARQUET)]
-        files = sorted((one for one in known if _is_shown(one, path)), key=_natural)
-        inside = sorted({one.parent for one in files} - {path})
+        known = [file for file in path.rglob("*") if _ending(file) in (*_TEXT, *_PARQUET)]
+        files = sorted((file for file in known if _is_shown(file, path)), key=_natural)
+        inside = sorted({file.parent for file in files} - {path})
         if inside:
             raise ValueError(
                 f"{source} has tables in folders inside it ({inside[0].name}): say which, as in "
@@ -204,21 +206,21 @@ def _open(path: Path) -> Any:
 
 def _dialect_of(path: Path, usual: str) -> tuple[str, Dialect]:
     """How a text file is coded and what separates its cells, by its first lines; told once."""
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught_warnings:
         warnings.simplefilter("always")
         with _open(path) as file:
-            head = file.read(_HEAD)
-        lines = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head
+            head = file.read(_HEAD_BYTES)
+        lines = head if len(head) < _HEAD_BYTES else head[: head.rfind(b"\n") + 1] or head
         encoding = encoding_of(lines, str(path))
         text = lines.decode(encoding, errors="ignore")
         try:
             dialect = find_dialect(text, usual, str(path))
         except ValueError as error:
             raise ValueError(f"{path} cannot be read as a table: {error}.") from None
-    for one in told:
-        if str(one.message) not in _SHOWN_NOTES:
-            _SHOWN_NOTES.add(str(one.message))
-            note(f"note: {one.message}")
+    for warning in caught_warnings:
+        if str(warning.message) not in _SHOWN_NOTES:
+            _SHOWN_NOTES.add(str(warning.message))
+            note(f"note: {warning.message}")
     return encoding, dialect
 
 
@@ -260,24 +262,24 @@ class LabelledChunks:
         in_parquet = any(_ending(file) in _PARQUET for file in table_files(self.source))
         for columns, labels, name in self():
             if X and list(columns.columns) != list(X[0].columns):
-                seen, before = (shorten_names(list(one.columns)) for one in (columns, X[0]))
+                seen, before = (shorten_names(list(frame.columns)) for frame in (columns, X[0]))
                 raise ValueError(
                     f"{name}: it has the columns {seen}, and those before have {before}."
                 )
             if X and in_parquet:
                 for column in _other_types(columns, X[0]):
                     raise ValueError(f"{name}: column {column!r} has another type than before.")
-            found = row_hashes(self.n_rows - len(labels), len(labels))
-            chosen = np.flatnonzero(found <= limit)
+            chunk_hashes = row_hashes(self.n_rows - len(labels), len(labels))
+            chosen = np.flatnonzero(chunk_hashes <= limit)
             X.append(columns.iloc[chosen])
             Y.append(labels.iloc[chosen])
-            hashes.append(found[chosen])
+            hashes.append(chunk_hashes[chosen])
             n_kept += len(chosen)
             if n_kept > 2 * size:  # the limit comes down, so that memory stays as it is
                 limit = np.uint64(np.partition(np.concatenate(hashes), size - 1)[size - 1])
                 X, Y, hashes = (
-                    [one[keep <= limit] for one, keep in zip(several, hashes, strict=True)]
-                    for several in (X, Y, hashes)
+                    [part[keep <= limit] for part, keep in zip(parts, hashes, strict=True)]
+                    for parts in (X, Y, hashes)
                 )
                 n_kept = size
         if self.n_rows == 0:
@@ -302,7 +304,7 @@ class LabelledChunks:
     def __call__(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
         self.n_rows = 0
         for name, frame in with_row_progress(read_chunks(self.source, self.text_columns)):
-            with naming(name):
+            with errors_name_chunk(name):
                 names = pick_labels(frame, self.labels, [])
                 ignored = pick_columns(frame, self.ignore, "--ignore")
                 labels = pd.DataFrame(read_label_words(frame[names]))

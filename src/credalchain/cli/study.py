@@ -69,10 +69,10 @@ def run(
     note(f"done in {time.perf_counter() - started:.1f} s -> {out}; next: credalchain report {out}")
     if failed:
         first = store.errors(plan)[0]
-        words = str(first["error"]).strip().splitlines()[-1]
+        message = str(first["error"]).strip().splitlines()[-1]
         raise ValueError(
             f"{failed} tasks failed, the others are done; the first: {first['dataset']}, "
-            f"{first['method']}: {words} (all in {out / 'errors'})"
+            f"{first['method']}: {message} (all in {out / 'errors'})"
         )
 
 

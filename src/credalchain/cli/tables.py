@@ -20,7 +20,7 @@ from credalchain.files import replacing
 from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv, visible
 
 _PARQUET = (".parquet", ".pq")
-_MOST_NOTES = 5
+_MAX_NOTES = 5
 _MANY_TAGS = 20
 _ARFF_LABELS = (["xml"], ["meka"])  # labels that the file, or the file beside it, names
 
@@ -58,7 +58,8 @@ def refuse_to_replace(out: str, *read: str) -> None:
         if folder.is_dir() and path.resolve().parent == folder.resolve():
             raise ValueError(f"--out {out} is in the folder that is read: give another place.")
         if path.exists() and any(
-            path.samefile(one) for one in ([folder] if folder.exists() else map(Path, glob(source)))
+            path.samefile(file)
+            for file in ([folder] if folder.exists() else map(Path, glob(source)))
         ):
             raise ValueError(f"--out {out} is a file that is read: give another name.")
 
@@ -107,27 +108,29 @@ def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
     """
     wanted = list(X.columns) if use == "all" else pick_columns(X, use, "--use") if use else []
     features = describe_features(X)
-    left_out = [one.name for one in features if not one.is_used and one.name not in wanted]
+    left_out = [
+        feature.name for feature in features if not feature.is_used and feature.name not in wanted
+    ]
     if len(left_out) == X.shape[1]:
         raise ValueError(
             "every column looks like names, free text or row numbers, so there is nothing to learn "
             f"from ({shorten_names(left_out)}); --use NAME takes one all the same."
         )
-    noted = [one for one in features if one.note and one.name not in wanted]
-    for feature in noted[:_MOST_NOTES]:
+    noted = [feature for feature in features if feature.note and feature.name not in wanted]
+    for feature in noted[:_MAX_NOTES]:
         done = f"; it is left out (--use {feature.name!r} takes it)" if not feature.is_used else ""
         note(f"note: column {feature.name!r}: {feature.note}{done}")
     labels = describe_labels(Y)
-    constant = [one for one in labels if (one.n_yes == 0) != (one.n_no == 0)]
-    for label in constant[:_MOST_NOTES]:
+    constant = [label for label in labels if (label.n_yes == 0) != (label.n_no == 0)]
+    for label in constant[:_MAX_NOTES]:
         note(f"note: label {label.name!r}: {label.note}")
-    rare = [one.name for one in labels if one.is_rare]
+    rare = [label.name for label in labels if label.is_rare]
     if rare and len(Y) >= 10 * RARE:
         note(
             f"note: fewer than {RARE} rows are yes, or no, from which little can be learned: "
             f"{shorten_names(rare)}"
         )
-    left = max(len(noted) - _MOST_NOTES, 0) + max(len(constant) - _MOST_NOTES, 0)
+    left = max(len(noted) - _MAX_NOTES, 0) + max(len(constant) - _MAX_NOTES, 0)
     if left:
         note(f"note: and {left} more; see credalchain describe")
     return X.drop(columns=left_out)
@@ -145,21 +148,21 @@ def split_tags(column: pd.Series, separator: str) -> pd.DataFrame:
         list(dict.fromkeys(filter(None, (tag.strip() for tag in cell.split(separator)))))
         for cell in cells
     ]
-    names = sorted({tag for one in tags for tag in one})
+    names = sorted({tag for row_tags in tags for tag in row_tags})
     if not names:
         raise ValueError(f"--tag-separator: column {column.name!r} has no tags.")
-    place = {name: j for j, name in enumerate(names)}
-    found = np.zeros((len(cells), len(names)), dtype=np.int8)
-    for row, one in enumerate(tags):
-        found[row, [place[tag] for tag in one]] = 1
-    alike = [name for name in names if sum(name.lower() == one.lower() for one in names) > 1]
+    label_index = {name: j for j, name in enumerate(names)}
+    indicators = np.zeros((len(cells), len(names)), dtype=np.int8)
+    for row, row_tags in enumerate(tags):
+        indicators[row, [label_index[tag] for tag in row_tags]] = 1
+    alike = [name for name in names if sum(name.lower() == other.lower() for other in names) > 1]
     if alike:
         note(
             f"note: tags that differ in capitals only are different labels: {shorten_names(alike)}"
         )
-    if len(names) > _MANY_TAGS and np.median(found.sum(axis=0)) <= 1:
+    if len(names) > _MANY_TAGS and np.median(indicators.sum(axis=0)) <= 1:
         note(f"note: most of {len(names)} tags occur once: does {separator!r} stand between tags?")
-    labels = pd.DataFrame(found, columns=names, index=column.index)
+    labels = pd.DataFrame(indicators, columns=names, index=column.index)
     nobody_knows = np.broadcast_to(unknown[:, None], labels.shape)
     return labels.astype("Int8").mask(nobody_knows) if unknown.any() else labels
 

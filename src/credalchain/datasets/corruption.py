@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.labels import MISSING, as_labels
-
-Labels = NDArray[np.int8]
 
 
 def remove_uniformly(Y: Any, fraction: float, seed: Any) -> Labels:

@@ -27,13 +27,13 @@ class DialectOptions:
 
 
 _NOTHING = DialectOptions()
-_dialect_options: ContextVar[DialectOptions] = ContextVar("given", default=_NOTHING)
+_dialect_options: ContextVar[DialectOptions] = ContextVar("dialect_options", default=_NOTHING)
 
 
 @contextlib.contextmanager
-def reading_as(given: DialectOptions) -> Iterator[None]:
+def reading_as(options: DialectOptions) -> Iterator[None]:
     """Text files that are read inside are taken as the user says."""
-    token = _dialect_options.set(given)
+    token = _dialect_options.set(options)
     try:
         yield
     finally:
@@ -71,28 +71,28 @@ def encoding_of(content: bytes, source: str) -> str:
     return "utf-8-sig"
 
 
-def find_dialect(text: str, usual: str, source: str) -> Dialect:
+def find_dialect(text: str, default: str, source: str) -> Dialect:
     """As given; else the usual separator, unless only another one makes a table of it.
 
     What cannot be a table with named columns is refused.
     """
     if "\0" in text:
         raise ValueError("it is not text")
-    given = _dialect_options.get()
+    options = _dialect_options.get()
     lines = text.splitlines()[:_LINES]
     head = "\n".join(lines)
-    widths = {mark: _widths(head, mark) for mark in (usual, *_SEPARATORS)}
-    whole = [mark for mark, found in widths.items() if len(set(found)) == 1 and found[0] > 1]
-    separator = given.separator or usual
-    if not given.separator and usual not in whole:
-        separator = max(whole, key=lambda mark: widths[mark][0], default=usual)
-    decimal = given.decimal or "."
-    if not given.decimal and separator != ",":
+    widths = {mark: _widths(head, mark) for mark in (default, *_SEPARATORS)}
+    whole = [mark for mark, counts in widths.items() if len(set(counts)) == 1 and counts[0] > 1]
+    separator = options.separator or default
+    if not options.separator and default not in whole:
+        separator = max(whole, key=lambda mark: widths[mark][0], default=default)
+    decimal = options.decimal or "."
+    if not options.decimal and separator != ",":
         cells = [cell for row in csv.reader(io.StringIO(head), delimiter=separator) for cell in row]
         commas = sum(_DECIMAL_COMMA.fullmatch(cell.strip()) is not None for cell in cells)
         points = sum(_DECIMAL_POINT.fullmatch(cell.strip()) is not None for cell in cells)
         decimal = "," if commas > 0 and points == 0 else "."
-    found_out = separator != (given.separator or usual) or decimal != (given.decimal or ".")
+    found_out = separator != (options.separator or default) or decimal != (options.decimal or ".")
     if found_out:
         also = ", and numbers have a decimal comma" if decimal == "," else ""
         warnings.warn(

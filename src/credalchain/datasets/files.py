@@ -55,7 +55,7 @@ def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
 def _matching(label: str, names: Collection[str]) -> str:
     """A label of the XML file as the ARFF file spells it: literally, or with escapes resolved."""
     spellings = (label, _unescape_bare(label), _unescape(label))
-    return next((one for one in spellings if one in names), spellings[-1])
+    return next((spelling for spelling in spellings if spelling in names), spellings[-1])
 
 
 def read_meka(arff: PathLike) -> MultilabelDataset:
@@ -66,13 +66,13 @@ def read_meka(arff: PathLike) -> MultilabelDataset:
     content = _parse(Path(arff))
     relation = content["relation"]
     options = relation.partition(":")[2] or relation  # "name: -C 3", and the name may be anything
-    found = re.search(r"(?:^|\s)-[Cc]\s*(-?\d+)", options)
-    if found is None:
+    match = re.search(r"(?:^|\s)-[Cc]\s*(-?\d+)", options)
+    if match is None:
         raise ValueError(
             f"{arff} is not in MEKA's format: there is no -C in its relation, "
             f"{content['relation']!r}."
         )
-    n = int(found[1])
+    n = int(match[1])
     names = [name for name, _ in content["attributes"]]
     if not 0 < abs(n) < len(names):
         raise ValueError(f"{arff} has -C {n}, but {len(names)} attributes.")
@@ -244,26 +244,26 @@ def _take_names(text: str) -> tuple[str, list[str]]:
     """
     names: list[str] = []
     lines = text.split("\n")
-    for at, line in enumerate(lines):
+    for i, line in enumerate(lines):
         if _DATA.match(line):
             break
         if not _ATTRIBUTE.match(line):
             continue
-        found = _DECLARATION.fullmatch(line.rstrip())
-        if found is None:
+        match = _DECLARATION.fullmatch(line.rstrip())
+        if match is None:
             raise ValueError(
-                f"line {at + 1} must declare an attribute with a name (in quotes if it holds "
+                f"line {i + 1} must declare an attribute with a name (in quotes if it holds "
                 f"spaces, commas, braces or %) and a type, got {line.strip()!r}."
             )
-        lines[at] = f"@attribute {len(names)} {found['type']}"
-        bare = found["bare"]
-        names.append(_unescape(found["quoted"]) if bare is None else _unescape_bare(bare))
+        lines[i] = f"@attribute {len(names)} {match['type']}"
+        bare = match["bare"]
+        names.append(_unescape(match["quoted"]) if bare is None else _unescape_bare(bare))
     return "\n".join(lines), names
 
 
 def _unescape(name: str) -> str:
     """A name with ARFF's escapes resolved; a backslash before anything else is kept."""
-    return _ESCAPE.sub(lambda found: _ESCAPED.get(found[1], found[1]), name)
+    return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), name)
 
 
 def _unescape_bare(name: str) -> str:
@@ -272,8 +272,8 @@ def _unescape_bare(name: str) -> str:
 
 
 def _is_sparse(text: str) -> bool:
-    found = re.search(r"^\s*@data\s*$(?:\s*%.*$)*\s*(\{?)", text, re.IGNORECASE | re.MULTILINE)
-    return bool(found and found[1])
+    match = re.search(r"^\s*@data\s*$(?:\s*%.*$)*\s*(\{?)", text, re.IGNORECASE | re.MULTILINE)
+    return bool(match and match[1])
 
 
 def _check_labels(labels: Sequence[str], names: list[str], path: Any) -> None:
@@ -335,13 +335,13 @@ def _is_number_like(kind: Any) -> bool:
 
 
 def _as_csr(rows: list[dict[int, Any]], features: list[int], n: int) -> Any:
-    place = np.full(n, -1)
-    place[features] = np.arange(len(features))
-    is_label = (place < 0).tolist()
+    feature_index = np.full(n, -1)
+    feature_index[features] = np.arange(len(features))
+    is_label = (feature_index < 0).tolist()
     stored = [(i, cell) for row in rows for i, cell in row.items() if not is_label[i]]
     numbers = {cell: np.nan if cell is None else float(cell) for _, cell in stored}
     value = np.array([numbers[cell] for _, cell in stored], dtype=np.float64)
-    column = place[np.array([i for i, _ in stored], dtype=np.int64)]
+    column = feature_index[np.array([i for i, _ in stored], dtype=np.int64)]
     per_row = [sum(not is_label[i] for i in row) for row in rows]
     row = np.repeat(np.arange(len(rows)), per_row)
     matrix = sparse.csr_array((value, (row, column)), shape=(len(rows), len(features)))
@@ -361,9 +361,9 @@ def _as_column(values: list[Any], kind: Any, is_sparse: bool) -> Any:
 
 def _as_label(values: list[Any], name: str, path: Path) -> NDArray[np.int8]:
     meaning = {value: _meaning(value) for value in set(values)}
-    strange = [value for value, label in meaning.items() if label is None]
-    if strange:
-        row, value = next((row, value) for row, value in enumerate(values) if value in strange)
+    invalid = [value for value, label in meaning.items() if label is None]
+    if invalid:
+        row, value = next((row, value) for row, value in enumerate(values) if value in invalid)
         raise ValueError(f"{path}: the label {name!r} must be 0 or 1, got {value!r} in row {row}.")
     return np.array([meaning[value] for value in values], dtype=np.int8)
 

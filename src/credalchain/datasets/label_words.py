@@ -12,21 +12,21 @@ def read_label_words(labels: Any) -> Any:
 
     ``?``, -1 and empty cells are missing. Columns of numbers must hold 0, 1 and missing cells.
     """
-    found = labels.copy()
+    result = labels.copy()
     for name in labels.columns:
         column = labels[name]
         if column.dtype.kind in "biuf":
-            strange = np.flatnonzero(column.notna() & ~column.isin([0, 1, -1]))
+            invalid = np.flatnonzero(column.notna() & ~column.isin([0, 1, -1]))
         else:
             words = column.map(lambda cell: str(cell).strip().lower(), na_action="ignore")
-            strange = np.flatnonzero(words.notna() & ~words.isin(LABEL_WORDS))
-        if len(strange):
-            cell = column.iloc[strange[0]]
+            invalid = np.flatnonzero(words.notna() & ~words.isin(LABEL_WORDS))
+        if len(invalid):
+            cell = column.iloc[invalid[0]]
             shown = repr(cell) if isinstance(cell, str) else str(cell)
             raise ValueError(
                 f"label column {name!r}: cells must be 0 or 1 (or yes, no, true, false), and empty "
-                f"or ? where they are missing; got {shown} in row {strange[0]}, counted from 0."
+                f"or ? where they are missing; got {shown} in row {invalid[0]}, counted from 0."
             )
         if column.dtype.kind not in "biuf":
-            found[name] = words.map(LABEL_WORDS).astype("Float64")
-    return found
+            result[name] = words.map(LABEL_WORDS).astype("Float64")
+    return result

@@ -157,19 +157,19 @@ def _patient(pooch: Any, pause: float) -> Callable[[str, str, Any], None]:
 
     download = pooch.HTTPDownloader(progressbar=False, timeout=30)
 
-    def attempt(url: str, output: str, shelf: Any) -> None:
-        for turn in range(_TRIES):
+    def download_with_retries(url: str, output: str, shelf: Any) -> None:
+        for attempt in range(_TRIES):
             try:
                 download(url, output, shelf)
                 return
             except requests.RequestException as error:
                 answer = getattr(error, "response", None)
                 final = answer is not None and answer.status_code < 500
-                if final or turn == _TRIES - 1:
+                if final or attempt == _TRIES - 1:
                     raise
-                time.sleep(pause * 2**turn)
+                time.sleep(pause * 2**attempt)
 
-    return attempt
+    return download_with_retries
 
 
 def _offline_message(name: str, source: str, error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""What every cautious multi-label classifier here has in common: the scikit-learn side."""
+"""The scikit-learn interface shared by all cautious multi-label classifiers of this package."""
 
 from abc import abstractmethod
 from collections.abc import Iterable
@@ -17,8 +17,9 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from credalchain.array_types import Labels
 from credalchain.bases.model import ChainModel
-from credalchain.bases.protocol import Labels, Order, Request
+from credalchain.bases.protocol import Order, Request
 from credalchain.chunks.dask_chunks import DaskChunks, as_chunks
 from credalchain.chunks.trees import SAMPLE_SIZE, TrainingSample, sample_chunks
 from credalchain.estimators.lazy import LazyPrediction, predict_lazily
@@ -34,18 +35,18 @@ from credalchain.strategies import Strategy, get_strategy
 from credalchain.text import visible
 from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike
 from credalchain.validation import (
+    check_int,
     check_n_jobs,
     check_s,
     check_s_values,
     check_thresholds,
-    check_whole,
 )
 
-_MOST_NAMES = 10  # in a warning
+_MAX_NAMES = 10  # in a warning
 
 
 class CautiousTagsMixin:
-    """What scikit-learn is told about every classifier here."""
+    """scikit-learn tags of every classifier of this package."""
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -60,11 +61,11 @@ class CautiousTagsMixin:
 
 
 class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
-    """Fitting and the predict methods; subclasses say what is learned."""
+    """Fitting and the predict methods; subclasses implement ``_fit_model``."""
 
-    caution_parameter = "s"  # the parameter that says how cautious
+    caution_parameter = "s"  # name of the parameter that sets the caution
     larger_is_more_cautious = True
-    chained = True  # whether labels are told to the labels after them
+    chained = True  # whether later labels are conditioned on earlier ones
 
     s: float
     strategy: Any = "branching"
@@ -96,7 +97,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         self
         """
         if is_dask(X):
-            return self._fit_from(DaskChunks(X, Y))
+            return self._fit_chunks_and_warn(DaskChunks(X, Y))
         labels = self._fit_in_memory(X, Y)
         self._warn_of_never_observed()
         self._warn_of_constant_labels(labels)
@@ -106,26 +107,26 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         """Learn from data that does not fit into memory, one chunk after the other.
 
         Counts are those of all rows. Bins of numeric columns, or trees, are learned from a sample
-        of rows, chosen by a hash of their numbers: the same however rows are cut into chunks,
-        and all rows if there are not more; then the model is the same as that of ``fit``, bit
-        for bit. Categories are those of all rows. ``learned_from_`` says what was done.
+        of rows, chosen by a hash of their numbers, so it does not depend on the chunks. If the
+        sample holds all rows, the model is the same as that of ``fit``, bit for bit. Categories
+        are those of all rows. ``learned_from_`` describes what was done.
 
         Parameters
         ----------
         chunks : iterable of (X, Y), callable that gives one, or a pair of dask collections
-            Gone through two or three times, so an iterator has to come from a callable; once
-            if bins are given. Or an object of another engine that adds up over its own chunks,
-            with the methods of ``credalchain.chunks.sources.Chunks``.
+            Iterated over two or three times, so an iterator has to come from a callable; once if
+            bins are given. Or an object of another engine that computes sums over its chunks,
+            with the methods of ``credalchain.typing.Chunks``.
         sample_size : int, default=None
             None means 100000 rows for bins, 20000 for trees.
         """
-        return self._fit_from(as_chunks(chunks), sample_size)
+        return self._fit_chunks_and_warn(as_chunks(chunks), sample_size)
 
-    def _fit_from(self, chunks: Any, sample_size: int | None = None) -> Self:
+    def _fit_chunks_and_warn(self, chunks: Any, sample_size: int | None = None) -> Self:
         if sample_size is not None:
-            check_whole("sample_size", sample_size)
+            check_int("sample_size", sample_size)
         with show_progress(self.verbose):
-            self._fit_chunks(chunks, sample_size)
+            self._fit_model_from_chunks(chunks, sample_size)
         self._warn_of_never_observed()
         return self
 
@@ -134,11 +135,11 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         """Whether ``fit_chunks`` works, or all rows are needed in memory."""
         return True
 
-    def _fit_chunks(self, chunks: Any, sample_size: int | None) -> None:
+    def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
         raise TypeError(f"{type(self).__name__} needs all rows in memory.")
 
-    def _take_sample(self, chunks: Any, sample_size: int | None) -> TrainingSample:
-        """The rows that trees are grown on; what is known of columns and labels is set."""
+    def _draw_training_sample(self, chunks: Any, sample_size: int | None) -> TrainingSample:
+        """The rows that trees are grown on; sets the attributes for columns and labels."""
         sampled = sample_chunks(chunks, sample_size or SAMPLE_SIZE)
         names = sampled.feature_names
         self._set_names(
@@ -150,10 +151,10 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         self.learned_from_ = sampled.source
         unseen = (sampled.labels == MISSING).all(axis=0)
         if unseen.any() and not sampled.is_everything:
-            words = ", ".join(map(visible, self.label_names_[unseen]))
+            label_names = ", ".join(map(visible, self.label_names_[unseen]))
             warn_of_data(
                 f"in the {len(sampled.labels)} rows that trees are grown on nobody observed "
-                f"{words}: no tree looks for it. A larger sample_size helps."
+                f"{label_names}: no tree looks for it. A larger sample_size helps."
             )
         return sampled
 
@@ -177,25 +178,25 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             warn_of_data(f"never observed in training, so left open in every prediction: {names}")
 
     def _warn_of_constant_labels(self, labels: Labels) -> None:
-        """Not of a vector with a single class, about which scikit-learn says nothing either."""
+        """Except for a vector Y, as scikit-learn does."""
         if self.targets_.is_vector:
             return
         any_yes, any_no = (labels == 1).any(axis=0), (labels == 0).any(axis=0)
         constant = np.flatnonzero(any_yes ^ any_no)
         if len(constant):
-            shown = constant[:_MOST_NAMES]
-            words = [f"{visible(self.label_names_[j])} (always {int(any_yes[j])})" for j in shown]
+            shown = constant[:_MAX_NAMES]
+            names = [f"{visible(self.label_names_[j])} (always {int(any_yes[j])})" for j in shown]
             if len(constant) > len(shown):
-                words.append(and_more(len(shown), len(constant)))
+                names.append(and_more(len(shown), len(constant)))
             warn_of_data(
                 "labels that are the same in all training rows, of which the other answer cannot "
-                f"be learned; they change how much is answered, leave them out: {', '.join(words)}"
+                f"be learned; they change how much is answered, leave them out: {', '.join(names)}"
             )
 
     def _fit_in_memory(
         self, X: Any, Y: Any, *, classes: Any = None, sample_weight: Any = None
     ) -> Labels:
-        """Fit, and the labels that were learned from."""
+        """Fit, and return the encoded labels."""
         if is_dask(Y) and not is_dask(X):
             raise TypeError("Y is a dask collection and X is not: give both, or Y.compute().")
         X = validate_table(self, X, reset=True)
@@ -210,18 +211,18 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         if sample_weight is not None:
             X, labels = repeat_rows(X, labels, sample_weight)
         with show_progress(self.verbose):
-            self.model_ = self._learn(X, labels)
+            self.model_ = self._fit_model(X, labels)
         return labels
 
     @abstractmethod
-    def _learn(self, X: Any, labels: Labels) -> Any:
-        """A fitted model of checked rows; sets ``order_`` besides."""
+    def _fit_model(self, X: Any, labels: Labels) -> Any:
+        """Return a model fitted to validated rows; also sets ``order_``."""
 
     def check_parameters(self) -> None:
         """Refuse parameters that predictions would refuse."""
         check_s(self.s)
         check_n_jobs(self.n_jobs)
-        check_whole("verbose", self.verbose, at_least=0)
+        check_int("verbose", self.verbose, at_least=0)
         get_strategy(self.strategy)
         check_thresholds(self.threshold, len(self.targets_.names))
 
@@ -258,7 +259,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order | None:
-        """The order of the labels, None for one that each row chooses itself, or for no order."""
+        """The order of the labels; None if it is chosen row by row, or if there is none."""
 
     # -- fitted attributes ---------------------------------------------------------------
 
@@ -287,7 +288,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         nested = get_strategy(self.strategy).nested and self.model_.nested
         return bool(nested and self.order_ is not None)
 
-    # -- asking the model ----------------------------------------------------------------
+    # -- prediction ----------------------------------------------------------------------
 
     def encode(self, X: MatrixLike) -> Any:
         """Rows in the form that ``model_.infer`` takes."""
@@ -304,13 +305,13 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         precise: bool = False,
         wants_bounds: bool = True,
     ) -> Request:
-        """What ``model_.infer`` is asked about encoded rows: parameters, checked.
+        """The request for ``model_.infer`` with encoded rows: parameters, validated.
 
         ``s`` may be one value or several, ``strategy`` one or a tuple of them.
         """
         values, strategies = (
-            given if isinstance(given, (tuple, list)) else (given,)
-            for given in (
+            value if isinstance(value, (tuple, list)) else (value,)
+            for value in (
                 self.s if s is None else s,
                 self.strategy if strategy is None else strategy,
             )
@@ -319,7 +320,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             raise ValueError("strategy must name at least one strategy, got ().")
         return Request(
             values=check_s_values(values),
-            strategies=tuple(get_strategy(one) for one in strategies),
+            strategies=tuple(get_strategy(strategy) for strategy in strategies),
             order=self.order_,
             thresholds=check_thresholds(self.threshold, len(self.targets_.names)),
             never_observed=self.model_.never_observed(),
@@ -372,8 +373,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             from one pass over the features.
         known : array-like of shape (n_samples, n_labels), optional
             Labels that were answered already, 0 or 1, and -1 (or NaN, ...) for the others.
-            They are used as given wherever they stand in the chain; a dynamic order starts
-            with them.
+            They are used as they are at any position of the chain; a dynamic order starts with
+            them.
 
         Returns
         -------
@@ -388,8 +389,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         names, several = self.targets_.names.tolist(), isinstance(strategy, (tuple, list))
         if not several:
             return CredalPrediction.from_answer(answer, 0, names, X)
-        places = range(len(request.strategies))
-        return tuple(CredalPrediction.from_answer(answer, i, names, X) for i in places)
+        indices = range(len(request.strategies))
+        return tuple(CredalPrediction.from_answer(answer, i, names, X) for i in indices)
 
     def _infer_lazily(self, X: Any, *, known: Any, **options: Any) -> LazyPrediction:
         check_is_fitted(self, "model_")
@@ -452,7 +453,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         log_odds, interval = answer.log_odds, answer.interval
         bounds = expit(log_odds[..., 0]) if interval is None else interval[..., 0]
         p: NDArray[np.float64] = bounds[0, 0]
-        p[:, self.model_.never_observed()] = 0.0  # as predict says
+        p[:, self.model_.never_observed()] = 0.0  # consistent with predict
         return p
 
     @overload
@@ -502,7 +503,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
 
 def repeat_rows(X: Any, labels: Labels, sample_weight: Any) -> tuple[Any, Labels]:
-    """Every row as often as its weight says: whole numbers, since models are made of counts."""
+    """Repeat every row by its weight: whole numbers, since models are made of counts."""
     weights = _check_sample_weight(sample_weight, X, ensure_non_negative=True)
     fractions = np.flatnonzero(weights != np.floor(weights))
     if len(fractions):

@@ -1,4 +1,4 @@
-"""The same without a chain: each label by itself."""
+"""Binary relevance: a classifier for each label, without a chain."""
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from credalchain.typing import RandomStateLike, VectorLike
 class CredalBinaryRelevanceClassifier(CredalMetaClassifier):
     """One cautious classifier per label, each on its own.
 
-    What :class:`CredalChainClassifier` is without telling labels to each other: useful as
+    Like :class:`CredalChainClassifier`, but no label is conditioned on another: useful as
     a baseline, and where labels are unrelated.
 
     Parameters

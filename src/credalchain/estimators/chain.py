@@ -10,7 +10,7 @@ from credalchain.validation import check_order
 
 
 class CredalChainClassifier(CredalMetaClassifier):
-    """A classifier chain that says "I don't know" where its evidence does not settle a label.
+    """A classifier chain that abstains from labels that its evidence does not settle.
 
     Each label gets a lower and an upper probability and is answered only when both are on
     the same side of the threshold. Labels answered are used to predict the labels after
@@ -25,7 +25,7 @@ class CredalChainClassifier(CredalMetaClassifier):
     s : float, default=2.0
         Imprecision: 0 is the precise model, larger is more cautious. Read when predicting.
     strategy : {"branching", "marginalization"} or Strategy, default="branching"
-        What a label left open tells those after it. "branching": every completion is
+        How a label left open affects the labels after it. "branching": every completion is
         possible. "marginalization": it is left out. Read when predicting.
     order : {"random", "given", "dynamic"} or permutation, default="random"
         Order of the labels; a permutation holds numbers or names. "given": that of the
@@ -100,4 +100,4 @@ class CredalChainClassifier(CredalMetaClassifier):
             return np.arange(n_labels, dtype=np.int64)
         if self.order == "dynamic":
             return None
-        return check_order(self.order, self.label_names_.tolist())  # says what is expected
+        return check_order(self.order, self.label_names_.tolist())  # raises an error

@@ -1,4 +1,4 @@
-"""Deciding what to answer: all labels of a row together."""
+"""Decide which labels to answer, jointly for all labels of a row."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -11,8 +11,9 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
 from sklearn.utils.validation import check_is_fitted
 
+from credalchain.array_types import FloatArray, Labels
 from credalchain.bases.joint.model import JointModel
-from credalchain.bases.protocol import Answer, Exactness, Labels, Ranks, uniform_exactness
+from credalchain.bases.protocol import Answer, Exactness, Ranks, uniform_exactness
 from credalchain.estimators.base import CautiousTagsMixin, CredalClassifier
 from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.joint_forest import CredalJointForest
@@ -28,12 +29,10 @@ from credalchain.odds import log_odds, probabilities
 from credalchain.preprocessing import as_indexable, is_dask
 from credalchain.progress import show_progress
 from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike, RandomStateLike
-from credalchain.validation import check_choice, check_s, check_whole
+from credalchain.validation import check_choice, check_int, check_s
 
-FloatArray = NDArray[np.float64]
-
-_MOST_SAMPLES = 100_000
-_SHARE_OF_CHANCE = 0.9  # of the reward from which on coin tosses are answered
+_MAX_SAMPLES = 100_000
+_DEFAULT_REWARD_FACTOR = 0.9  # times the reward at which labels with P = 0.5 are answered
 
 
 class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -41,9 +40,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     Answering k of the m labels of a row is worth P(all answers are right) + reward * k / m. Over a
     joint model, the answers are those of the likeliest label vector, and labels are withdrawn one
-    at a time, the least certain first; the reward picks the place on that path. A smaller reward
-    only ever withdraws answers. A label that was never observed in training, or about which
-    nothing can be said, stays open.
+    at a time, the least certain first; the reward determines where to stop. A smaller reward only
+    withdraws answers. A label that was never observed in training, or whose bounds are 0 and 1,
+    stays open.
 
     Over a classifier that gives probabilities of single labels only, labels are treated as
     independent: every label gets its likelier answer, and the best of all sets is a prefix of the
@@ -55,16 +54,17 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     estimator : classifier of this package, default=None
         None is what we recommend: ``CredalJointForest()``.
     reward : float, default=None
-        What answering every label is worth, in certainty that all is right. 0 answers only what
-        costs nothing; a large reward answers everything, coin tosses too: those of m labels from
-        ``1 - 2**-m`` on. None means nine tenths of that. How much a value answers depends on the
-        data: :func:`choose_caution` finds the one that answers a certain share of the labels, and
-        :class:`PromisedClassifier` the one that keeps a promise. Read when predicting.
+        What answering all labels is worth, compared with P(all answers are right). 0 answers only
+        labels that do not lower this probability; a large reward answers everything: from
+        ``1 - 2**-m`` on even m labels with P = 0.5. None means nine tenths of that. The share of
+        labels answered depends on the data: :func:`choose_caution` finds the reward that answers
+        a certain share, :class:`PromisedClassifier` the one that keeps a promise. Read when
+        predicting.
     calibration_folds : int or None, default=3
         Not used by a joint forest, whose shares are learned out of bag. For other
         classifiers all odds are raised to one power, learned by cross-validation with so many
-        folds within the training rows: averages of models are too modest, others too sure. None
-        trusts the estimator.
+        folds within the training rows: averages of models are underconfident, other models
+        overconfident. None uses the probabilities as they are.
     bounds : {"precise", "credal"}, default="precise"
         Whether probabilities are precise (s = 0), or lower ones at the estimator's s.
     joint : {"auto", "independent", "sampled"}, default="auto"
@@ -76,7 +76,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         Label vectors drawn for each row; the standard error of a probability is at most
         ``0.5 / sqrt(n_samples)``. At most 100000; they take n_samples * rows * labels bytes.
     n_jobs : int, default=None
-        Workers of the default estimator, as in joblib; one that is given has its own.
+        Workers of the default estimator, as in joblib; other estimators have their own ``n_jobs``.
     verbose : int, default=0
         1 shows how far fitting has come, on stderr.
     random_state : int, RandomState or None, default=None
@@ -86,7 +86,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     ----------
     estimator_ : the fitted estimator
     exponent_ : float
-        The power of the odds; above 1 if the estimator was too modest, 1 for a joint model.
+        The power of the odds; above 1 if the estimator was underconfident, 1 for a joint model.
     nested_ : bool
         True: what is answered at a reward is answered alike at every larger one.
 
@@ -134,33 +134,33 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self.random_state = random_state
 
     def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
-        """Fit the estimator inside, and learn how far its probabilities can be believed."""
+        """Fit the estimator, and calibrate its probabilities."""
         self.check_parameters()
         self._check_sampled()
         if is_dask(X):
             return self._fit_uncalibrated(lambda estimator: estimator.fit(X, Y))
         X = as_indexable(X)
         with show_progress(self.verbose):
-            self._take(self._unfitted().fit(X, Y))
+            self._set_fitted_estimator(self._clone_estimator().fit(X, Y))
             if self.calibration_folds is not None and not self._has_joint_model():
                 labels = self.estimator_.read_labels(Y)
                 self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
         return self
 
     def _check_sampled(self) -> None:
-        if self.joint == "sampled" and isinstance(self._unfitted(), CredalJointForest):
+        if self.joint == "sampled" and isinstance(self._clone_estimator(), CredalJointForest):
             raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
 
     @property
     def can_fit_chunks(self) -> bool:
         """Whether ``fit_chunks`` works, or all rows are needed in memory."""
-        unfitted = self._unfitted()
+        unfitted = self._clone_estimator()
         if not isinstance(unfitted, CredalJointForest) and self.calibration_folds is not None:
             return False  # folds need all rows
         return bool(unfitted.can_fit_chunks)
 
     def fit_chunks(self, chunks: ChunksLike, *, sample_size: int | None = None) -> Self:
-        """Fit the estimator inside on data that does not fit into memory; see its ``fit_chunks``.
+        """Fit the estimator on data that does not fit into memory; see its ``fit_chunks``.
 
         For the default estimator, or with ``calibration_folds=None``.
         """
@@ -171,31 +171,31 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         )
 
     def _fit_uncalibrated(self, fit: Callable[[Any], Any]) -> Self:
-        unfitted = self._unfitted()
+        unfitted = self._clone_estimator()
         if self.calibration_folds is not None and not isinstance(unfitted, CredalJointForest):
             raise ValueError(
                 "calibration_folds must be None for data in chunks, because folds need all rows in "
                 f"memory, got {self.calibration_folds!r}."
             )
-        self._take(fit(unfitted))
+        self._set_fitted_estimator(fit(unfitted))
         return self
 
     @property
     def learned_from_(self) -> str:
         """As that of the estimator, after a fit on data in chunks."""
-        found: str = self.estimator_.learned_from_
-        return found
+        learned_from: str = self.estimator_.learned_from_
+        return learned_from
 
     @classmethod
     def from_fitted(cls, estimator: BaseEstimator, **params: Any) -> Self:
         """A fitted decision over a classifier that is fitted already; ``exponent_`` is 1."""
         self = cls(estimator, **params)
         self.check_parameters()
-        self._take(estimator)
+        self._set_fitted_estimator(estimator)
         return self
 
     def _learn_exponent(self, X: Any, labels: Labels, n_folds: int) -> float:
-        """From predictions for rows that were not trained on."""
+        """The exponent from out-of-fold predictions."""
         from sklearn.model_selection import KFold  # slow to import
 
         n = len(labels)
@@ -207,12 +207,14 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         folds = KFold(min(n, n_folds), shuffle=True, random_state=0)
         with data_warnings_ignored():
             splits = folds.split(targets)
-            for test, new, fitted in fitted_folds(repeat(self._unfitted()), X, targets, splits):
-                p[test] = fitted.label_proba(new)
+            for test, X_test, fitted in fitted_folds(
+                repeat(self._clone_estimator()), X, targets, splits
+            ):
+                p[test] = fitted.label_proba(X_test)
                 usable[np.ix_(test, fitted.model_.never_observed())] = MISSING
         return fit_exponent(p, usable)
 
-    def _unfitted(self) -> Any:
+    def _clone_estimator(self) -> Any:
         if self.estimator is None:
             return CredalJointForest(
                 n_jobs=self.n_jobs, verbose=self.verbose, random_state=self.random_state
@@ -224,7 +226,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             )
         return clone(self.estimator)
 
-    def _take(self, fitted: Any) -> None:
+    def _set_fitted_estimator(self, fitted: Any) -> None:
         self.estimator_, self.exponent_ = fitted, 1.0
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(fitted, name):
@@ -235,13 +237,13 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def nested_(self) -> bool:
-        """True: every answer has a price, and is given for all rewards that reach it."""
+        """True: an answer is given for all rewards that are at least its price."""
         check_is_fitted(self, "estimator_")
         return True
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The estimator's own."""
+        """As in the estimator."""
         return np.asarray(self.estimator_.classes_)
 
     @property
@@ -257,9 +259,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def targets_(self) -> Targets:
-        """How labels are read: the estimator's own."""
-        found: Targets = self.estimator_.targets_
-        return found
+        """How labels are read, as in the estimator."""
+        targets: Targets = self.estimator_.targets_
+        return targets
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Every label answered: by the likeliest label vector, or the estimator's ``predict``."""
@@ -273,7 +275,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return np.asarray(self.estimator_.targets_.decode(answers))
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """The estimator's own."""
+        """``predict_proba`` of the estimator, not calibrated."""
         check_is_fitted(self, "estimator_")
         if is_dask(X):
             lazy: FloatArray = predict_lazily(self, "predict_proba", X, np.float64)
@@ -370,14 +372,20 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         if self.joint != "auto" or not self._has_joint_model():
             return self._decide_by_labels(X, known)
         encoded = estimator.encode(X)
-        found = estimator.model_.decide(
+        joint_answers = estimator.model_.decide(
             encoded,
             s=check_s(estimator.s) if self.bounds == "credal" else 0.0,
             known=estimator.targets_.encode_known(known, encoded.shape[0]),
             n_jobs=effective_n_jobs(estimator.n_jobs),
         )
-        exactness = uniform_exactness(estimator.model_.exactness, found.answers.shape)
-        return PricedAnswers(found.interval, found.lower, found.answers, found.prices, exactness)
+        exactness = uniform_exactness(estimator.model_.exactness, joint_answers.answers.shape)
+        return PricedAnswers(
+            joint_answers.interval,
+            joint_answers.lower,
+            joint_answers.answers,
+            joint_answers.prices,
+            exactness,
+        )
 
     def _decide_by_labels(self, X: Any, known: Any) -> "PricedAnswers":
         """From the probabilities of single labels, or from label vectors drawn from chains."""
@@ -385,13 +393,15 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
         interval, lower, exactness, draws = self._label_bounds(X, known)
         never = self.estimator_.model_.never_observed()
-        interval[:, never], lower[:, never] = (0.0, 1.0), 0.0  # nobody could know
-        given = self.estimator_.targets_.encode_known(known, len(lower))
-        if given is None:
-            given = np.full(lower.shape[:2], MISSING, dtype=np.int8)
-        is_known = given != MISSING
-        lower = np.where(is_known[..., None], np.stack([1 - given, given], axis=-1), lower)
-        interval = np.where(is_known[..., None], given[..., None], interval)
+        interval[:, never], lower[:, never] = (0.0, 1.0), 0.0  # vacuous: no information
+        known_labels = self.estimator_.targets_.encode_known(known, len(lower))
+        if known_labels is None:
+            known_labels = np.full(lower.shape[:2], MISSING, dtype=np.int8)
+        is_known = known_labels != MISSING
+        lower = np.where(
+            is_known[..., None], np.stack([1 - known_labels, known_labels], axis=-1), lower
+        )
+        interval = np.where(is_known[..., None], known_labels[..., None], interval)
         answers = (lower[..., 1] >= lower[..., 0]).astype(np.int8)
         if draws is not None:
             answers = _likeliest(draws)
@@ -415,7 +425,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     ) -> tuple[FloatArray, FloatArray, Ranks, Labels | None]:
         """Bounds of P(1), and lower P(0) and P(1), (n, m, 2), calibrated; exactness; draws if any.
 
-        Near 1, an upper bound does not tell how far its complement is from 0.
+        Near 1, an upper bound is too coarse to compute its complement from.
         """
         if self.bounds == "credal":
             prediction = self.estimator_.infer(X, known=known)
@@ -447,11 +457,11 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         if self.reward is not None:
             _check_reward(self.reward)
         if self.calibration_folds is not None:
-            check_whole("calibration_folds", self.calibration_folds, at_least=2)
+            check_int("calibration_folds", self.calibration_folds, at_least=2)
         if self.joint == "sampled" and self.bounds == "credal":
             raise ValueError("joint='sampled' draws from precise chains: use bounds='precise'.")
-        check_whole("n_samples", self.n_samples, at_most=_MOST_SAMPLES)
-        check_whole("verbose", self.verbose, at_least=0)
+        check_int("n_samples", self.n_samples, at_most=_MAX_SAMPLES)
+        check_int("verbose", self.verbose, at_least=0)
 
 
 @dataclass(frozen=True)
@@ -468,7 +478,7 @@ class PricedAnswers:
         Lower P(0) and lower P(1).
     answers : ndarray of int8, shape (n, m)
     prices : ndarray of shape (n, m)
-        The least reward for which each answer is given; infinite if nothing can be said.
+        The least reward for which each answer is given; infinite if there is no information.
     exactness : ndarray of int8, shape (n, m)
         Positions in ``list(Exactness)``.
     """
@@ -488,8 +498,8 @@ class PricedAnswers:
         """(rewards, n, m), with ABSTAIN where the reward is below the price."""
         checked = [_check_reward(reward) for reward in rewards]
         path = np.empty((len(checked), *self.answers.shape), dtype=np.int8)
-        for at, reward in enumerate(checked):
-            path[at] = np.where(self.prices <= reward, self.answers, ABSTAIN)
+        for v, reward in enumerate(checked):
+            path[v] = np.where(self.prices <= reward, self.answers, ABSTAIN)
         return path
 
 
@@ -510,12 +520,12 @@ def _likeliest(draws: Labels) -> Labels:
 
 
 def default_reward(n_labels: int) -> float:
-    """Below the reward from which on labels that are coin tosses would be answered."""
-    return _SHARE_OF_CHANCE * (1 - 0.5**n_labels)
+    """Less than the reward at which labels with P = 0.5 would be answered."""
+    return _DEFAULT_REWARD_FACTOR * (1 - 0.5**n_labels)
 
 
 def _check_reward(value: Any) -> float:
-    number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not number or not 0 <= value < np.inf:
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < np.inf:
         raise ValueError(f"reward must be a number, 0 or positive and finite, got {value!r}.")
     return float(value)

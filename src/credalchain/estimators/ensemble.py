@@ -6,14 +6,15 @@ import numpy as np
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
+from credalchain.array_types import Labels
 from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.model import ChainModel
-from credalchain.bases.protocol import CredalBase, Labels, Order
+from credalchain.bases.protocol import CredalBase, Order
 from credalchain.estimators.meta import CredalMetaClassifier
 from credalchain.progress import track
 from credalchain.strategies import Strategy
 from credalchain.typing import RandomStateLike, VectorLike
-from credalchain.validation import check_whole
+from credalchain.validation import check_int
 
 
 class CredalChainEnsemble(CredalMetaClassifier):
@@ -32,7 +33,7 @@ class CredalChainEnsemble(CredalMetaClassifier):
     s : float, default=2.0
         Imprecision: 0 is precise, larger is more cautious. Read when predicting.
     strategy : {"branching", "marginalization"} or Strategy, default="branching"
-        What a label left open tells those after it. Read when predicting.
+        How a label left open affects the labels after it. Read when predicting.
     threshold : float or array-like of shape (n_labels,), default=0.5
         Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
     n_jobs : int, default=None
@@ -103,14 +104,14 @@ class CredalChainEnsemble(CredalMetaClassifier):
                 f"{type(model).__name__}, was fitted for one."
             )
         self = super().from_model(model, **params)
-        self._take_counted(model)
+        self._set_model_from_counts(model)
         return self
 
-    def _take_counted(self, model: Any) -> None:
+    def _set_model_from_counts(self, model: Any) -> None:
         self._draw_orders(model.n_labels, check_random_state(self.random_state))
         self.model_ = EnsembleModel([model] * len(self.orders_), self.orders_)
 
-    def _learn(self, X: Any, labels: Labels) -> EnsembleModel:
+    def _fit_model(self, X: Any, labels: Labels) -> EnsembleModel:
         base = self.unfitted_base()
         rng = check_random_state(self.random_state)
         self._draw_orders(labels.shape[1], rng)
@@ -118,7 +119,7 @@ class CredalChainEnsemble(CredalMetaClassifier):
             model = base.fit_chain(X, labels, None, chained=True, rng=rng)
             return EnsembleModel([model] * len(self.orders_), self.orders_)
         seeds = rng.randint(2**31 - 1, size=len(self.orders_))  # the same for any n_jobs
-        # processes, as forests fitted on several threads trip over each other's warning filters
+        # processes, since warning filters are not thread-safe when fitting forests
         fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(
             delayed(base.fit_chain)(X, labels, order, chained=True, rng=np.random.RandomState(seed))
             for order, seed in zip(self.orders_, seeds, strict=True)
@@ -127,7 +128,7 @@ class CredalChainEnsemble(CredalMetaClassifier):
         return EnsembleModel(models, self.orders_)
 
     def _draw_orders(self, n_labels: int, rng: np.random.RandomState) -> None:
-        n_chains = check_whole("n_chains", self.n_chains)
+        n_chains = check_int("n_chains", self.n_chains)
         self.orders_ = np.array([self._choose_order(n_labels, rng) for _ in range(n_chains)])
         self.order_ = self.orders_[0]
 

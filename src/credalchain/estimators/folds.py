@@ -1,4 +1,4 @@
-"""Cross-validation, written once."""
+"""Cross-validation."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from credalchain.array_types import Labels
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves
 from credalchain.bases.joint.counting import (
@@ -20,7 +21,7 @@ from credalchain.bases.joint.counting import (
 )
 from credalchain.bases.joint.growing import (
     GrownForest,
-    default_forest,
+    default_forest_regressor,
     fill_missing,
     find_leaves,
     grow,
@@ -30,17 +31,17 @@ from credalchain.bases.joint.growing import (
 from credalchain.bases.joint.members import FittedMember, KernelPowerset, checked_weights
 from credalchain.bases.joint.mixing import learn_mixture_shares, score_weights
 from credalchain.bases.joint.model import JointModel
-from credalchain.bases.protocol import Labels, Request
-from credalchain.chunks.trees import count_others
+from credalchain.bases.protocol import Request
+from credalchain.chunks.trees import count_unsampled_rows
 from credalchain.estimators.base import CredalClassifier
 from credalchain.labels import MISSING, as_labels
 from credalchain.strategies import Strategy
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
-from credalchain.validation import check_choice, check_s, check_whole
+from credalchain.validation import check_choice, check_int, check_s
 
-_READINGS = ("ignorable", "conservative")  # of missing labels
-_FEW_LABELS = 12  # so few that all vectors can be listed
-_LEAST_COMPLETE = 0.5  # of the rows, for members to be used
+_MISSING_LABEL_CHOICES = ("ignorable", "conservative")
+_FEW_LABELS = 12  # for up to so many, all label vectors can be enumerated
+_MIN_COMPLETE = 0.5  # share of complete rows that members need
 
 
 class CredalJointForest(CredalClassifier):
@@ -53,10 +54,10 @@ class CredalJointForest(CredalClassifier):
     order of labels. Single labels, known labels (``known=``, by the generalised Bayes rule) and
     sets of answers (:class:`JointDecision`) follow from it exactly.
 
-    Two things are added where held-out rows say that they help. With many labels most vectors
-    are rare, so the vectors of a leaf are mixed with the product of its single labels, which
-    leaves the bounds of single labels as they are. And other models of label vectors may be
-    members. All shares are learned by log-score, out of bag, without fitting anything again.
+    Two things are added where they improve the score of held-out rows. With many labels most
+    vectors are rare, so the vectors of a leaf are mixed with the product of its single labels,
+    which leaves the bounds of single labels as they are. And other models of label vectors may be
+    members. All shares are learned by log-score, out of bag, without refitting.
 
     Parameters
     ----------
@@ -114,7 +115,7 @@ class CredalJointForest(CredalClassifier):
            [1, 1]], dtype=int8)
     """
 
-    chained = True  # one label's answer speaks of the others
+    chained = True  # known labels change the bounds of the others
 
     def __init__(
         self,
@@ -139,7 +140,7 @@ class CredalJointForest(CredalClassifier):
 
     @property
     def nested_(self) -> bool:
-        """True: every weight falls with s, and what is left open grows."""
+        """True: a larger s can only widen the bounds."""
         return True
 
     @property
@@ -152,7 +153,7 @@ class CredalJointForest(CredalClassifier):
 
     def check_parameters(self) -> None:
         super().check_parameters()
-        check_choice("missing", self.missing, _READINGS)
+        check_choice("missing", self.missing, _MISSING_LABEL_CHOICES)
         if self.forest is not None:
             self.unfitted_forest()
         self._unfitted_members()
@@ -161,13 +162,13 @@ class CredalJointForest(CredalClassifier):
         """The forest to be fitted, the default one if there is none."""
         from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor  # slow to import
 
-        forest = default_forest() if self.forest is None else self.forest
+        forest = default_forest_regressor() if self.forest is None else self.forest
         if not isinstance(forest, (ExtraTreesRegressor, RandomForestRegressor)):
             raise ValueError(
                 "forest must be None, an ExtraTreesRegressor or a RandomForestRegressor (labels 0 "
                 f"and 1 are numbers to it), got {forest!r}."
             )
-        check_whole("n_estimators of forest", forest.n_estimators)
+        check_int("n_estimators of forest", forest.n_estimators)
         if not forest.bootstrap:
             raise ValueError(
                 "forest must have bootstrap=True, because shares are learned from the rows that "
@@ -191,40 +192,42 @@ class CredalJointForest(CredalClassifier):
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> None:
         return None
 
-    def _fit_chunks(self, chunks: Any, sample_size: int | None) -> None:
-        sampled = self._take_sample(chunks, sample_size)
-        self.model_ = self._learn(
-            sampled.X, sampled.labels, lambda counter: count_others(chunks, sampled, counter)
+    def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
+        sampled = self._draw_training_sample(chunks, sample_size)
+        self.model_ = self._fit_model(
+            sampled.X,
+            sampled.labels,
+            lambda counter: count_unsampled_rows(chunks, sampled, counter),
         )
         if not sampled.is_everything:
-            self.model_.row_numbers = sampled.row
+            self.model_.row_numbers = sampled.row_numbers
 
-    def _learn(
+    def _fit_model(
         self,
         X: Any,
         labels: Labels,
         count: Callable[[LeafCounter], LeafCounts | None] | None = None,
     ) -> JointModel:
-        """``count`` gives the counts of rows that trees are not grown on."""
+        """Fit; ``count`` gives the counts of rows that trees are not grown on."""
         self.order_ = None
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)
         n_jobs = effective_n_jobs(self.n_jobs)
         encoder = TableEncoder.learn(X, one_hot=False)
-        numbers = encoder.encode(X, np.float32)
+        encoded = encoder.encode(X, np.float32)
         forest = self.unfitted_forest()
         grown = grow(
             forest,
-            numbers,
+            encoded,
             labels,
-            fill_missing(forest, numbers, labels, n_jobs=n_jobs, seed=seed),
+            fill_missing(forest, encoded, labels, n_jobs=n_jobs, seed=seed),
             n_jobs=n_jobs,
             seed=seed,
         )
         if count is not None:
-            grown = grown._replace(leaves=self._count_others(grown, numbers, labels, count))
+            grown = grown._replace(leaves=self._count_unsampled_rows(grown, encoded, labels, count))
         scores = [out_of_bag_scores(grown, labels, n_jobs)]
-        fitted = self._fit_members(encoder.indicators(numbers), grown.leaves, labels, rng)
+        fitted = self._fit_members(encoder.indicators(encoded), grown.leaves, labels, rng)
         scores += [held_out for _, held_out in fitted]
         shares = learn_mixture_shares(np.hstack(scores), labels, n_forest=2)
         leaves = grown.leaves._replace(joint=float(shares[0]), product=float(shares[1]))
@@ -241,64 +244,64 @@ class CredalJointForest(CredalClassifier):
             encoder,
             [member for member, _ in useful],
             [share for _, share in useful],
-            np.stack(np.nonzero(np.isnan(numbers))),
+            np.stack(np.nonzero(np.isnan(encoded))),
         )
 
-    def _count_others(
+    def _count_unsampled_rows(
         self,
         grown: GrownForest,
-        numbers: NDArray[np.float32],
+        encoded: NDArray[np.float32],
         labels: Labels,
         count: Callable[[LeafCounter], LeafCounts | None],
     ) -> Leaves:
-        """Leaves with the rows that trees were not grown on; what is missing may be drawn.
+        """Leaves with the rows that trees were not grown on added; missing labels may be drawn.
 
-        Draws are from what was observed in all rows, so these are counted twice then.
+        Draws use the observed labels of all rows, so the rows are counted twice then.
         """
-        others = count(LeafCounter(grown.trees))
-        if others is None:
+        counts = count(LeafCounter(grown.trees))
+        if counts is None:
             return grown.leaves
         leaves = grown.leaves
-        any_missing = (others.vectors == MISSING).any() or (labels == MISSING).any()
+        any_missing = (counts.vectors == MISSING).any() or (labels == MISSING).any()
         if self.missing == "ignorable" and any_missing:
-            observed = with_counts(with_vacuous_missing(leaves, labels), others)
+            observed = with_counts(with_vacuous_missing(leaves, labels), counts)
             leaves = fill_missing_from_counts(
-                leaves, observed, find_leaves(numbers, grown.trees), labels
+                leaves, observed, find_leaves(encoded, grown.trees), labels
             )
-            if (others.vectors == MISSING).any():
-                others = count(LeafCounter(grown.trees, observed))
-                assert others is not None
-        if others.min_zero_bits:
+            if (counts.vectors == MISSING).any():
+                counts = count(LeafCounter(grown.trees, observed))
+                assert counts is not None
+        if counts.min_zero_bits:
             self.learned_from_ = self.learned_from_.replace(
                 "over all rows",
-                f"over 1 row in {2**others.min_zero_bits}, which keeps them in memory",
+                f"over 1 row in {2**counts.min_zero_bits}, which keeps them in memory",
             )
-        return with_counts(leaves, others)
+        return with_counts(leaves, counts)
 
     def _fit_members(
         self, X: NDArray[np.float32], leaves: Leaves, labels: Labels, rng: Any
     ) -> list[tuple[FittedMember, NDArray[np.float64]]]:
-        """Each with the probability of training rows' labels (n, 1), held out; NaN: not learned."""
+        """Fitted members with held-out probabilities of the rows' labels (n, 1); NaN: not used."""
         complete = (labels != MISSING).all(axis=1)
-        if complete.mean() < _LEAST_COMPLETE:
+        if complete.mean() < _MIN_COMPLETE:
             return []
         is_observed = leaves.label_mass.max(axis=0) == 1
         vectors = np.where(is_observed, leaves.label_mass[1] == 1, MISSING).astype(np.int8)
         vector_of = leaves.vector_of[: len(labels)][complete]
         fitted = []
         for member in self._unfitted_members():
-            found = member.fit_vectors(X[complete], vector_of, vectors, rng)
-            if found is None:  # nothing to learn
+            fit_result = member.fit_vectors(X[complete], vector_of, vectors, rng)
+            if fit_result is None:  # nothing to learn
                 continue
-            if not isinstance(found, tuple) or len(found) != 2:
+            if not isinstance(fit_result, tuple) or len(fit_result) != 2:
                 raise TypeError(
                     f"fit_vectors of {type(member).__name__} must return a fitted member and "
-                    f"weights for the training rows, got {found!r}."
+                    f"weights for the training rows, got {fit_result!r}."
                 )
-            held_out = checked_weights(found[1], int(complete.sum()), len(vectors), member)
+            held_out = checked_weights(fit_result[1], int(complete.sum()), len(vectors), member)
             scores = np.full((len(labels), 1), np.nan)
             scores[complete] = score_weights(held_out, leaves.label_mass, labels[complete])
-            fitted.append((found[0], scores))
+            fitted.append((fit_result[0], scores))
         return fitted
 
     def request(
@@ -308,7 +311,7 @@ class CredalJointForest(CredalClassifier):
         strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
         **options: Any,
     ) -> Request:
-        """What ``model_.infer`` is asked; a joint model has no strategy."""
+        """The request for ``model_.infer``; a joint model has no strategy."""
         if strategy is not None:
             raise ValueError("CredalJointForest has no chain, so strategy must be None.")
         return super().request(encoded, **options)
@@ -328,8 +331,8 @@ class CredalJointForest(CredalClassifier):
         X : array-like, data frame or scipy sparse of shape (n, n_features)
         event : array-like of shape (m,) or (n, m), or callable
             Labels that are to be 0 or 1, and -1 for those that may be anything. Or a function
-            that takes label vectors (k, m) and says of which the event is true, (k,): it is
-            measured by the leaves' own vectors, and needs training labels without gaps.
+            that takes label vectors (k, m) and gives whether the event is true of each, (k,). It is
+            evaluated on the training label vectors, which must have no missing labels.
         s : float, optional
             In place of the parameter ``s``.
         known : array-like of shape (n, m), optional
@@ -338,9 +341,9 @@ class CredalJointForest(CredalClassifier):
         encoded = self.encode(X)
         value = check_s(self.s if s is None else s)
         n, m = encoded.shape[0], self.n_labels_
-        given = self.targets_.encode_known(known, n)
+        known_labels = self.targets_.encode_known(known, n)
         if callable(event):
-            return self._callable_event(encoded, event, value, given)
+            return self._callable_event(encoded, event, value, known_labels)
         if hasattr(event, "columns"):  # by name, as known labels are
             asked: Any = self.targets_.encode_known(event, len(event))
         else:
@@ -352,8 +355,10 @@ class CredalJointForest(CredalClassifier):
             )
         events = np.ascontiguousarray(np.broadcast_to(asked, (n, m)))
         n_jobs = effective_n_jobs(self.n_jobs)
-        found = self.model_.bound_events(encoded, events, s=value, known=given, n_jobs=n_jobs)
-        return np.asarray(found)
+        interval = self.model_.bound_events(
+            encoded, events, s=value, known=known_labels, n_jobs=n_jobs
+        )
+        return np.asarray(interval)
 
     def _callable_event(
         self, encoded: Any, event: Callable[[Labels], Any], s: float, known: Labels | None
@@ -369,16 +374,20 @@ class CredalJointForest(CredalClassifier):
                 f"{is_true.dtype} of shape {is_true.shape}."
             )
         if vectors.shape[1] <= _FEW_LABELS:
-            everywhere = np.array(list(itertools.product((0, 1), repeat=vectors.shape[1])), np.int8)
-            truth = np.asarray(event(everywhere))
+            all_vectors = np.array(
+                list(itertools.product((0, 1), repeat=vectors.shape[1])), np.int8
+            )
+            truth = np.asarray(event(all_vectors))
             if truth.all() or not truth.any():  # certain, or impossible
                 return np.full((encoded.shape[0], 2), float(truth[0]))
         weights, rest = self.model_.vector_weights(encoded, s=s)
         if known is not None:
-            for i, told in enumerate(known):
+            for i, known_row in enumerate(known):
                 row = slice(weights.indptr[i], weights.indptr[i + 1])
-                its_vectors = vectors[weights.indices[row]]
-                weights.data[row] *= ((told == MISSING) | (told == its_vectors)).all(axis=1)
+                row_vectors = vectors[weights.indices[row]]
+                weights.data[row] *= ((known_row == MISSING) | (known_row == row_vectors)).all(
+                    axis=1
+                )
         yes, no = weights @ is_true.astype(float), weights @ (~is_true).astype(float)
         if known is None:
             return np.stack([yes, np.minimum(yes + rest, 1.0)], axis=1)

@@ -1,4 +1,4 @@
-"""Predictions for dask collections: computed partition by partition, when they are asked for."""
+"""Lazy predictions for dask collections, computed partition by partition."""
 
 from copy import copy
 from dataclasses import dataclass
@@ -94,12 +94,12 @@ def infer_frame(classifier: Any, X: Any, options: dict[str, Any], *, intervals: 
 
 
 def call_method(classifier: Any, X: Any, options: dict[str, Any], *, method: str) -> Any:
-    """A method by its name, of one partition."""
+    """Call a method by name, for one partition."""
     return getattr(classifier, method)(X, **options)
 
 
 def predict_lazily(classifier: Any, method: str, X: Any, dtype: Any) -> Any:
-    """A method that gives one column for each label, of a dask collection."""
+    """Call a method that gives one column for each label, for a dask collection."""
     if np.ndim(classifier.classes_) != 2:
         raise TypeError(
             f"{method} of a dask collection is for labels that came as a table; this classifier "

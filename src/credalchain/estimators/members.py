@@ -1,4 +1,4 @@
-"""Chains as members of a joint forest: their label vectors, drawn."""
+"""Chains as members of a joint forest, by drawing label vectors."""
 
 from typing import Any
 
@@ -6,19 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from credalchain.array_types import Labels
 from credalchain.bases.joint.members import on_vectors
-from credalchain.bases.protocol import Labels
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.estimators.ensemble import CredalChainEnsemble
 from credalchain.estimators.sampling import sample_labels
 from credalchain.exceptions import data_warnings_ignored
-from credalchain.validation import check_whole
+from credalchain.validation import check_int
 
 
 class SampledChains(BaseEstimator):
     """Label vectors drawn from the precise chains of a classifier.
 
-    A vector weighs as much as it was drawn, among the vectors that training rows have.
+    The weight of a training label vector is the share of draws that equal it.
 
     Parameters
     ----------
@@ -27,7 +27,7 @@ class SampledChains(BaseEstimator):
     n_samples : int, default=100
         Vectors drawn for each row.
     n_folds : int, default=3
-        For its share: how well it does on rows that it was not fitted on.
+        Cross-validation folds used to estimate its mixture share.
     """
 
     def __init__(
@@ -39,8 +39,8 @@ class SampledChains(BaseEstimator):
 
     def check_parameters(self) -> None:
         """Refuse values that cannot be used, before anything is fitted."""
-        check_whole("n_samples", self.n_samples)
-        check_whole("n_folds", self.n_folds, at_least=2)
+        check_int("n_samples", self.n_samples)
+        check_int("n_folds", self.n_folds, at_least=2)
         chains = (CredalChainClassifier, CredalChainEnsemble, type(None))
         if not isinstance(self.estimator, chains):
             raise TypeError(
@@ -67,8 +67,8 @@ class SampledChains(BaseEstimator):
             for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(X):
                 fold = self._fit(X[train], labels[train], vectors, seed)
                 held_out[test] = fold.probabilities(X[test])
-        every = np.arange(len(vectors))
-        return self._fit(X, labels, vectors, seed), on_vectors(held_out, every, len(vectors))
+        all_vectors = np.arange(len(vectors))
+        return self._fit(X, labels, vectors, seed), on_vectors(held_out, all_vectors, len(vectors))
 
     def _fit(
         self, X: NDArray[np.float32], labels: Labels, vectors: Labels, seed: int
@@ -82,7 +82,7 @@ class DrawnVectors:
     """A fitted classifier, and the vectors that its draws are compared with."""
 
     name = "chains"
-    is_exact = False  # draws
+    is_exact = False  # weights are estimated from draws
 
     def __init__(
         self, classifier: BaseEstimator, vectors: Labels, n_samples: int, seed: int
@@ -91,18 +91,18 @@ class DrawnVectors:
         self.n_samples, self.seed = n_samples, seed
 
     def weights(self, X: NDArray[np.float32]) -> Any:
-        every = np.arange(len(self.vectors))
-        return on_vectors(self.probabilities(X), every, len(self.vectors))
+        all_vectors = np.arange(len(self.vectors))
+        return on_vectors(self.probabilities(X), all_vectors, len(self.vectors))
 
     def probabilities(self, X: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Of the vectors, (n, K); alike where none of them was drawn."""
+        """Of the vectors, (n, K); uniform where none of them was drawn."""
         draws = sample_labels(self.classifier, X, self.n_samples, self.seed, alike=True)
-        places = {vector.tobytes(): at for at, vector in enumerate(self.vectors)}
+        vector_index = {vector.tobytes(): index for index, vector in enumerate(self.vectors)}
         times = np.zeros((len(X), len(self.vectors)))
-        for one in np.ascontiguousarray(draws):
-            for row, vector in enumerate(one):
-                at = places.get(vector.tobytes())
-                if at is not None:
-                    times[row, at] += 1
+        for sample in np.ascontiguousarray(draws):
+            for row, vector in enumerate(sample):
+                index = vector_index.get(vector.tobytes())
+                if index is not None:
+                    times[row, index] += 1
         total = times.sum(axis=1, keepdims=True)
         return np.where(total > 0, times / np.maximum(total, 1), 1 / len(self.vectors))

@@ -1,4 +1,4 @@
-"""Classifiers over a base: what is learned, label by label, is the base's."""
+"""Classifiers over a base, which is fitted label by label."""
 
 from collections.abc import Iterable
 from typing import Any, Self
@@ -8,23 +8,23 @@ from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_consistent_length
 
+from credalchain.array_types import Labels
 from credalchain.bases.naive import ChainCounts, NaiveCredal
-from credalchain.bases.protocol import Labels
 from credalchain.chunks import counting
 from credalchain.chunks.dask_chunks import DaskChunks
-from credalchain.chunks.trees import ChainCounter, count_others
+from credalchain.chunks.trees import ChainCounter, count_unsampled_rows
 from credalchain.estimators.base import CredalClassifier, repeat_rows
 from credalchain.preprocessing import Discretizer, is_dask, validate_table
 from credalchain.typing import LabelsLike, MatrixLike, VectorLike
 
 
 def _supports_partial_fit(classifier: Any) -> bool:
-    """A base may say that it does not."""
+    """Whether the base supports it; assumed if it has no such attribute."""
     return bool(getattr(classifier.base, "supports_partial_fit", True))
 
 
 class CredalMetaClassifier(CredalClassifier):
-    """Fitting of a base; subclasses say in which order labels are chained."""
+    """Fitting of a base; subclasses choose the order of the labels."""
 
     base: Any
 
@@ -50,7 +50,7 @@ class CredalMetaClassifier(CredalClassifier):
         if sample_weight is not None:
             self._check_weights_allowed(X)
         if is_dask(X):
-            return self._fit_from(DaskChunks(X, Y))
+            return self._fit_chunks_and_warn(DaskChunks(X, Y))
         labels = self._fit_in_memory(X, Y, sample_weight=sample_weight)
         self._warn_of_never_observed()
         self._warn_of_constant_labels(labels)
@@ -107,15 +107,15 @@ class CredalMetaClassifier(CredalClassifier):
             getattr(base, "learns_from_counts", False) or getattr(base, "can_count_rows", False)
         )
 
-    def _fit_chunks(self, chunks: Any, sample_size: int | None) -> None:
+    def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
         base = self.unfitted_base()
         if getattr(base, "learns_from_counts", False):
             self._fit_counts(chunks, base, sample_size or counting.SAMPLE_SIZE)
         elif getattr(base, "can_count_rows", False):
-            sampled = self._take_sample(chunks, sample_size)
-            model = self._learn(sampled.X, sampled.labels)
-            others = count_others(chunks, sampled, ChainCounter(model))
-            self.model_ = model if others is None else model.with_counts(others.counts)
+            sampled = self._draw_training_sample(chunks, sample_size)
+            model = self._fit_model(sampled.X, sampled.labels)
+            unsampled = count_unsampled_rows(chunks, sampled, ChainCounter(model))
+            self.model_ = model if unsampled is None else model.with_counts(unsampled.counts)
         else:
             raise TypeError(
                 f"base {base!r} needs all rows in memory: it learns neither from counts nor on "
@@ -123,18 +123,23 @@ class CredalMetaClassifier(CredalClassifier):
             )
 
     def _fit_counts(self, chunks: Any, base: Any, sample_size: int) -> None:
-        found = counting.count_chunks(chunks, base.unfitted_discretizer(), sample_size)
-        names = getattr(found.discretizer, "feature_names_in_", None)
-        self._set_names(found.counts.n_features, names, found.counts.n_labels, found.label_names)
-        self._take_counted(base.from_counts(found.counts, found.discretizer))
-        self.learned_from_ = found.bins
+        count_result = counting.count_chunks(chunks, base.unfitted_discretizer(), sample_size)
+        names = getattr(count_result.discretizer, "feature_names_in_", None)
+        self._set_names(
+            count_result.counts.n_features,
+            names,
+            count_result.counts.n_labels,
+            count_result.label_names,
+        )
+        self._set_model_from_counts(base.from_counts(count_result.counts, count_result.discretizer))
+        self.learned_from_ = count_result.bins
 
-    def _take_counted(self, model: Any) -> None:
-        """A model from counts, which serves every order; several chains override this."""
+    def _set_model_from_counts(self, model: Any) -> None:
+        """Set a model that serves every order; subclasses with several chains override this."""
         self.order_ = self._choose_order(self.n_labels_, check_random_state(self.random_state))
         self.model_ = model
 
-    def _learn(self, X: Any, labels: Labels) -> Any:
+    def _fit_model(self, X: Any, labels: Labels) -> Any:
         """A fitted model; subclasses with more than one chain override this."""
         rng = check_random_state(self.random_state)
         self.order_ = self._choose_order(labels.shape[1], rng)

@@ -1,4 +1,4 @@
-"""What a cautious classifier answers: labels in {0, 1, *} with their bounds."""
+"""Predictions of a cautious classifier: labels in {0, 1, *} with their bounds."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 ABSTAIN_TEXT = "*"
 _EXACTNESS = list(Exactness)
-_MOST_ROWS, _MOST_LABELS = 10, 20  # in a notebook
-NEARLY_NOTHING = 0.05  # a share of labels answered that people are told of
-_FEW_CELLS = 50  # of which a share would say little
+_MAX_ROWS, _MAX_LABELS = 10, 20  # in a notebook
+NEARLY_NOTHING = 0.05  # share of labels answered below which there is a hint
+_FEW_CELLS = 50  # too few for a meaningful share
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,7 +39,7 @@ class CredalPrediction:
         before it in the chain. The labels are decided from these exactly, never from
         ``interval``, in which small differences can vanish.
     exactness : tuple of Exactness, one per label
-        That of the least exact of its rows; ``exactness_by_row`` tells them apart.
+        That of the least exact of its rows; see ``exactness_by_row`` for all rows.
     label_names : tuple of str
     index : row names of the input if it was a data frame, else None
     given_interval : ndarray of float64, shape (n, m, 2), optional
@@ -131,18 +131,18 @@ class CredalPrediction:
         return pd.DataFrame(columns, index=self.index)
 
     def to_strings(self) -> NDArray[np.str_]:
-        """Labels as "1", "0" and "*", for people."""
+        """Labels as "1", "0" and "*", for display."""
         return np.array(["0", "1", ABSTAIN_TEXT])[self.labels]
 
     def _repr_html_(self) -> str:
-        """As the pictures show it, for notebooks: of many labels those that are open first."""
+        """A table for notebooks; of many labels, open ones first."""
         n, m = self.labels.shape
-        rows = range(min(n, _MOST_ROWS))
-        shown = select_labels(self.labels[rows], self.interval[rows], _MOST_LABELS).tolist()
+        rows = range(min(n, _MAX_ROWS))
+        shown = select_labels(self.labels[rows], self.interval[rows], _MAX_LABELS).tolist()
         head = self._in_short()
-        for n_shown, n_all, what in ((len(shown), m, "labels"), (len(rows), n, "rows")):
+        for n_shown, n_all, noun in ((len(shown), m, "labels"), (len(rows), n, "rows")):
             if n_all > n_shown:
-                head += f"; {n_shown} {what} shown, {and_more(n_shown, n_all)}"
+                head += f"; {n_shown} {noun} shown, {and_more(n_shown, n_all)}"
         cells = []
         for i in rows:
             name = notebook.name_of(i if self.index is None else self.index[i])
@@ -151,7 +151,7 @@ class CredalPrediction:
         return notebook.page(notebook.words(head), notebook.table(names, cells))
 
     def _in_short(self) -> str:
-        """How much is answered, and what to do if that is nearly nothing, or everything."""
+        """How much is answered, with a hint if that is nearly nothing, or everything."""
         n, m = self.labels.shape
         n_open = int(self.abstained.sum())
         n_yes = int((self.labels == 1).sum())

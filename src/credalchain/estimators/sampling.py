@@ -4,8 +4,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 
+from credalchain.array_types import Labels
 from credalchain.bases.ensemble import EnsembleModel
-from credalchain.bases.protocol import Labels
 from credalchain.labels import UNDECIDED
 from credalchain.odds import probabilities
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
@@ -23,8 +23,8 @@ def sample_labels(
 ) -> Labels:
     """Label vectors drawn from the precise chains: int8, (n_samples, n, m).
 
-    Each label is drawn from its probability given the labels drawn before it; the chains of an
-    ensemble take turns.
+    Each label is drawn from its probability given the labels drawn before it; draws alternate
+    between the chains of an ensemble.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ def sample_labels(
     known : array-like of shape (n, m), optional
         Labels that were answered already, -1 elsewhere. They are used as they are.
     exponent : float
-        The odds of every label drawn are raised to this power, as a calibration wants it.
+        The odds of every label drawn are raised to this power, for calibration.
     alike : bool
         Use the same random numbers for all rows, so that a row's draws do not depend on the others.
     """
@@ -53,11 +53,11 @@ def sample_labels(
     forced = np.broadcast_to(request.forced_labels(), shape)
     samples = np.empty((n_samples, *shape), dtype=np.int8)
     rows = np.arange(shape[0])
-    for at in range(n_samples):
-        chain, codes, order = chains[at % len(chains)]
+    for i in range(n_samples):
+        chain, codes, order = chains[i % len(chains)]
         walk = chain.begin(codes, s=0.0, strategy=request.strategies[0], precise=True)
         for j in order.tolist():
-            y = samples[at, :, j]
+            y = samples[i, :, j]
             if not request.never_observed[j]:
                 lower, _ = walk.log_odds(j, rows)
                 drawn = rng.random_sample(1 if alike else shape[0])

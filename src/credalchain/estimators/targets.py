@@ -1,4 +1,4 @@
-"""How labels are read and given back: matrices of 0 and 1, or a vector of any two values."""
+"""Encode and decode labels: matrices of 0 and 1, or a vector of any two values."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.multiclass import check_classification_targets
 
-from credalchain.bases.protocol import Labels
+from credalchain.array_types import Labels
 from credalchain.labels import (
     MISSING,
     are_label_sets,
@@ -34,8 +34,10 @@ class Targets:
     def of_labels(cls, n_labels: int, names: list[str] | None = None) -> "Targets":
         """Labels 0 and 1, with names or without."""
         if names is not None and len(set(names)) < len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise ValueError(f"label names must be different from each other, got {twice!r} twice.")
+            duplicate = next(name for name in names if names.count(name) > 1)
+            raise ValueError(
+                f"label names must be different from each other, got {duplicate!r} twice."
+            )
         numbered = [f"label{j}" for j in range(n_labels)]
         return cls(np.tile([0, 1], (n_labels, 1)), np.array(numbered if names is None else names))
 
@@ -43,8 +45,8 @@ class Targets:
     def learn(cls, Y: Any, classes: Any = None) -> tuple["Targets", Labels]:
         """From the labels of the first rows, and these labels as int8 (n, m)."""
         if are_label_sets(Y):
-            found = sorted({name for row in Y for name in row})
-            return cls.of_labels(len(found), found), labels_of_sets(Y, found)
+            label_names = sorted({name for row in Y for name in row})
+            return cls.of_labels(len(label_names), label_names), labels_of_sets(Y, label_names)
         if classes is not None and np.array_equal(np.unique(np.asarray(classes)), [0, 1]):
             classes = None
         if not _is_vector(Y):
@@ -97,11 +99,13 @@ class Targets:
         return labels
 
     def decode(self, labels: Labels) -> NDArray[Any]:
-        """Labels 0 and 1 (n, m) as the user knows them."""
+        """Labels 0 and 1 (n, m) as the user gave them."""
         integers = labels.astype(np.int64)
         if not self.is_vector:
             return integers
-        return np.take(self.classes, integers[:, 0], mode="clip")  # a single class is every answer
+        return np.take(
+            self.classes, integers[:, 0], mode="clip"
+        )  # a single class is always predicted
 
     def decode_proba(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(Y_j = 1) (n, m), or (n, n_classes) for a vector, as scikit-learn has it."""
@@ -121,16 +125,16 @@ class Targets:
         return np.asarray(is_one[:, None], dtype=np.int8)
 
     def _encode_known_columns(self, known: Any, columns: list[str], n_rows: int) -> Labels:
-        places = {name: j for j, name in enumerate(self.names.tolist())}
-        unknown = [name for name in columns if name not in places]
+        label_index = {name: j for j, name in enumerate(self.names.tolist())}
+        unknown = [name for name in columns if name not in label_index]
         if unknown or len(known) != n_rows:
             raise ValueError(
                 f"known must have one row per row of X ({n_rows}) and labels as columns "
-                f"({', '.join(places)}), got {len(known)} rows and columns {columns}."
+                f"({', '.join(label_index)}), got {len(known)} rows and columns {columns}."
             )
         labels = np.full((n_rows, self.n_labels), MISSING, dtype=np.int8)
-        given = as_labels(known, name="known", require_zero=False)
-        labels[:, [places[name] for name in columns]] = given
+        known_labels = as_labels(known, name="known", require_zero=False)
+        labels[:, [label_index[name] for name in columns]] = known_labels
         return labels
 
 
@@ -140,7 +144,7 @@ def _is_vector(Y: Any) -> bool:
         return False
     try:
         return np.asarray(Y).ndim == 1
-    except ValueError:  # ragged, which as_labels will say
+    except ValueError:  # ragged, for which as_labels raises
         return False
 
 
@@ -156,13 +160,13 @@ def _is_label_vector(y: Any) -> bool:
 
 
 def _has_missing(y: Any) -> bool:
-    """Whether a vector of anything has missing values; looked for before numpy makes it text."""
+    """Whether a vector has missing values; checked before numpy converts it to text."""
     cells = list(y) if isinstance(y, (list, tuple)) else np.asarray(y, dtype=object).tolist()
     return any(is_missing(cell) for cell in cells)
 
 
 def _two_classes(y: Any) -> NDArray[Any]:
-    """The values of a vector, sorted; there may be two at the most."""
+    """The values of a vector, sorted; at most two."""
     values = np.asarray(y)
     if np.ma.is_masked(y) or _has_missing(y):
         raise ValueError(

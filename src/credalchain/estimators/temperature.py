@@ -6,12 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from credalchain.array_types import FloatArray
 from credalchain.labels import MISSING
 from credalchain.odds import log_odds, probabilities
 
-FloatArray = NDArray[np.float64]
-
-_SMALLEST = 1e-6  # what is surer than this is not believed
+_MIN_PROBABILITY = 1e-6  # probabilities are clipped to [1e-6, 1 - 1e-6]
 _RANGE = 3.0  # of the logarithm of the exponent
 
 
@@ -24,7 +23,7 @@ def fit_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
     """The power of the odds with the least mean log-loss; 1 where there is nothing to learn from.
 
     This is temperature scaling, and the exponent is the inverse temperature: above 1 for
-    models that are too modest, as averages are, below 1 for models that are too sure.
+    underconfident models, such as averages, below 1 for overconfident ones.
 
     Parameters
     ----------
@@ -39,11 +38,11 @@ def fit_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
     observed = labels != MISSING
     if not observed.any():
         return 1.0
-    p = np.clip(p[observed], _SMALLEST, 1 - _SMALLEST)
+    p = np.clip(p[observed], _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
     towards_truth = np.where(labels[observed] == 1, 1.0, -1.0) * log_odds(p)
 
     def loss(log_exponent: float) -> float:
         return float(np.logaddexp(0.0, -np.exp(log_exponent) * towards_truth).mean())
 
-    found = minimize_scalar(loss, bounds=(-_RANGE, _RANGE), method="bounded")
-    return float(np.exp(found.x))
+    result = minimize_scalar(loss, bounds=(-_RANGE, _RANGE), method="bounded")
+    return float(np.exp(result.x))

@@ -68,12 +68,12 @@ def run_study(
     store.save_facts(facts)
     total = sum(1 for _ in expand(study))
     done, failed = total - len(tasks), 0
-    found = (
+    generator = (
         _outcomes(tasks, store, n_jobs, processes)
         if cluster is None
         else _cluster_outcomes(tasks, store, cluster)
     )
-    with contextlib.closing(found) as outcomes:
+    with contextlib.closing(generator) as outcomes:
         for task, error in outcomes:
             if error is not None:
                 failed += 1
@@ -89,9 +89,9 @@ def _worth_processes(tasks: list[Task], n_jobs: int | None) -> bool:
 
 
 def _facts(study: Study, n_jobs: int | None) -> list[dict[str, Any]]:
-    """Of the data sets that can be had; for the others their tasks will say what is wrong."""
-    found = dict(_each(_fact, study.data, n_jobs, processes=True, lost=None))
-    return [fact for data in study.data if (fact := found[data]) is not None]
+    """Facts about the data sets that can be loaded; failing ones are reported by their tasks."""
+    fact_of = dict(_each(_fact, study.data, n_jobs, processes=True, lost=None))
+    return [fact for data in study.data if (fact := fact_of[data]) is not None]
 
 
 def _fact(data: DataSource) -> dict[str, Any] | None:
@@ -109,10 +109,10 @@ def _outcomes(
     threads will do, and start at once; anybody else's estimator gets processes.
     """
     ours = [task for task in tasks if task.method.kind != "estimator"]
-    others = [task for task in tasks if task.method.kind == "estimator"]
+    foreign = [task for task in tasks if task.method.kind == "estimator"]
     attempt = partial(_attempt, store=store)
     yield from _each(attempt, ours, n_jobs, processes=processes, lost=_WORKER_DIED)
-    yield from _each(attempt, others, n_jobs, processes=True, lost=_WORKER_DIED)
+    yield from _each(attempt, foreign, n_jobs, processes=True, lost=_WORKER_DIED)
 
 
 def _cluster_outcomes(
@@ -146,8 +146,10 @@ def _each(
     if processes and n_workers > 1:
         return workers(n_workers).each(function, items, lost=lost)
     threads = Parallel(n_workers, backend="threading", return_as="generator_unordered")
-    found: Iterator[tuple[Item, Result]] = threads(delayed(_paired)(function, one) for one in items)
-    return found
+    pairs: Iterator[tuple[Item, Result]] = threads(
+        delayed(_paired)(function, item) for item in items
+    )
+    return pairs
 
 
 def _paired(function: Callable[[Item], Result], item: Item) -> tuple[Item, Result]:

@@ -19,7 +19,7 @@ from credalchain.experiments.study import Method, Study
 from credalchain.experiments.tasks import Task, expand
 from credalchain.files import replacing
 
-_OLD = 3600.0  # seconds
+_STALE_SECONDS = 3600.0
 PACKAGES = ("credalchain", "numpy", "scipy", "scikit-learn", "numba", "pandas")
 
 
@@ -40,7 +40,7 @@ class Store:
         for folder in (self._results, self._errors):
             folder.mkdir(parents=True, exist_ok=True)
             for litter in folder.glob(".*"):  # of a kill long ago; newer may be another run's
-                if litter.is_file() and time.time() - litter.stat().st_mtime > _OLD:
+                if litter.is_file() and time.time() - litter.stat().st_mtime > _STALE_SECONDS:
                     litter.unlink(missing_ok=True)
         self._warn_of_changed_files(study)
         content = asdict(study, dict_factory=_without_folder)
@@ -69,8 +69,8 @@ class Store:
         content.pop("allow", None)  # a folder may come from anybody
         methods = tuple(Method(**_with_tuples(method)) for method in content.pop("methods"))
         data = tuple(
-            one if isinstance(one, str) else DataFile(**_with_tuples(one))
-            for one in content.pop("data")
+            source if isinstance(source, str) else DataFile(**_with_tuples(source))
+            for source in content.pop("data")
         )
         return Study(methods=methods, data=data, **_with_tuples(content))
 

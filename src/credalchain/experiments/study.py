@@ -125,7 +125,7 @@ class _Reader:
 
     def study(self, content: dict[str, Any]) -> Study:
         known = ("name", "seed", "settings", "data", "measures", "cross_validation", "corruption")
-        self._only(content, (*known, "method"), "")
+        self._reject_unknown_keys(content, (*known, "method"), "")
         validation = self._table(content, "cross_validation", ("folds", "repeats", "split"))
         damage = self._table(content, "corruption", ("kind", "levels"))
         settings = self._choice(content, "settings", SETTINGS, "", "default")
@@ -135,7 +135,7 @@ class _Reader:
             corruption = SETTINGS[settings].removal
         return Study(
             name=self._typed(content, "name", str, "", self._path.stem),
-            seed=self._whole(content, "seed", "", 0, at_least=0),
+            seed=self._int(content, "seed", "", 0, at_least=0),
             settings=settings,
             data=self._data(content),
             methods=self._methods(content),
@@ -143,8 +143,8 @@ class _Reader:
             levels=self._numbers(
                 damage, "levels", "corruption", (0.0,), lambda f: 0 <= f < 1, "0 or more, below 1"
             ),
-            folds=self._whole(validation, "folds", "cross_validation", 10, at_least=2),
-            repeats=self._whole(validation, "repeats", "cross_validation", 1, at_least=1),
+            folds=self._int(validation, "folds", "cross_validation", 10, at_least=2),
+            repeats=self._int(validation, "repeats", "cross_validation", 1, at_least=1),
             split=self._choice(validation, "split", SPLITS, "cross_validation", "shuffled"),
             measures=self._choices(
                 content, "measures", MEASURES, "", ("set_accuracy", "completeness", "incorrectness")
@@ -153,123 +153,133 @@ class _Reader:
         )
 
     def _data(self, content: dict[str, Any]) -> tuple[DataSource, ...]:
-        given = content.get("data")
+        entries = content.get("data")
         sources = [
-            self._data_file(entry, turn) if isinstance(entry, dict) else entry
-            for turn, entry in enumerate(given if isinstance(given, list) else ())
+            self._data_file(entry, occurrence) if isinstance(entry, dict) else entry
+            for occurrence, entry in enumerate(entries if isinstance(entries, list) else ())
         ]
         files = {source.name: source for source in sources if isinstance(source, DataFile)}
         names = {"data": [getattr(source, "name", source) for source in sources]}
         chosen = self._choices(names, "data", (*DATASETS, *files), "")
         return tuple(files.get(name, name) for name in chosen)
 
-    def _data_file(self, table: dict[str, Any], turn: int) -> DataFile:
-        self._only(table, ("file", "labels", "name"), "data", turn)
-        file = self._typed(table, "file", str, "data", None, turn)
-        name = self._typed(table, "name", str, "data", "", turn)
+    def _data_file(self, table: dict[str, Any], occurrence: int) -> DataFile:
+        self._reject_unknown_keys(table, ("file", "labels", "name"), "data", occurrence)
+        file = self._typed(table, "file", str, "data", None, occurrence)
+        name = self._typed(table, "name", str, "data", "", occurrence)
         labels = table.get("labels")
         is_list = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
         if not labels or not (is_list or isinstance(labels, str)):
-            words = "labels must be a list of one or more names, or 'xml' or 'meka' for ARFF"
-            self._fail("data", "labels", f"{words}, got {labels!r}", turn)
+            message = "labels must be a list of one or more names, or 'xml' or 'meka' for ARFF"
+            self._fail("data", "labels", f"{message}, got {labels!r}", occurrence)
         try:
             data = DataFile.describe(file, labels, self._path.parent.resolve(), name)
         except (OSError, ValueError) as error:
             key = "file" if isinstance(error, OSError) else "labels"
-            self._fail("data", key, f"{key}: {str(error).removesuffix('.')}", turn)
+            self._fail("data", key, f"{key}: {str(error).removesuffix('.')}", occurrence)
         if data.name in DATASETS:
-            self._fail("data", "name", f"name: {data.name!r} is the name of another data set", turn)
+            self._fail(
+                "data", "name", f"name: {data.name!r} is the name of another data set", occurrence
+            )
         return data
 
     def _methods(self, content: dict[str, Any]) -> tuple[Method, ...]:
         tables: Any = content.get("method")
-        sound = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
-        if not sound or not tables:
+        is_valid = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
+        if not is_valid or not tables:
             self._fail("", "method", "a study needs at least one table [[method]]")
-        methods = tuple(self._method(table, turn) for turn, table in enumerate(tables))
+        methods = tuple(self._method(table, occurrence) for occurrence, table in enumerate(tables))
         names = [method.name for method in methods]
-        for turn, name in enumerate(names):
-            if name in names[:turn]:
-                self._fail("method", "name", f"two methods are called {name!r}", turn)
+        for occurrence, name in enumerate(names):
+            if name in names[:occurrence]:
+                self._fail("method", "name", f"two methods are called {name!r}", occurrence)
         return methods
 
-    def _method(self, table: dict[str, Any], turn: int) -> Method:
+    def _method(self, table: dict[str, Any], occurrence: int) -> Method:
         known = ("name", "kind", "strategies", "s", "reward", "order", "n_bins", "class", "params")
-        self._only(table, known, "method", turn)
-        kind = self._choice(table, "kind", KINDS, "method", "chain", turn)
-        class_path = self._typed(table, "class", str, "method", "", turn)
+        self._reject_unknown_keys(table, known, "method", occurrence)
+        kind = self._choice(table, "kind", KINDS, "method", "chain", occurrence)
+        class_path = self._typed(table, "class", str, "method", "", occurrence)
         if (kind == "estimator") != bool(class_path):
             self._fail(
-                "method", "kind", 'kind = "estimator" goes with class = "module.Class"', turn
+                "method", "kind", 'kind = "estimator" goes with class = "module.Class"', occurrence
             )
         if class_path:
-            self._check_class(class_path, "class", turn)
-        params = self._typed(table, "params", dict, "method", {}, turn)
+            self._check_class(class_path, "class", occurrence)
+        params = self._typed(table, "params", dict, "method", {}, occurrence)
         try:
             json.dumps(params)
         except (TypeError, RecursionError):
-            self._fail("method", "params", "params must be numbers, texts, lists and tables", turn)
+            self._fail(
+                "method", "params", "params must be numbers, texts, lists and tables", occurrence
+            )
         for path in inner_classes(params):
-            self._check_class(path, "params", turn)
+            self._check_class(path, "params", occurrence)
         for name in _cache_folders(params):
             self._fail(
                 "method",
                 "params",
                 f"{name} cannot be set in a study: it names a folder whose files are pickles, and "
                 "pickles run code when they are read",
-                turn,
+                occurrence,
             )
-        caution = self._caution_key(table, class_path, turn)
+        caution = self._caution_key(table, class_path, occurrence)
         return Method(
-            name=self._typed(table, "name", str, "method", kind, turn),
+            name=self._typed(table, "name", str, "method", kind, occurrence),
             kind=kind,
             strategies=self._choices(
-                table, "strategies", STRATEGIES, "method", ("branching",), turn
+                table, "strategies", STRATEGIES, "method", ("branching",), occurrence
             ),
             s=()  # an estimator's parameters hold its value
             if kind == "estimator" and caution not in table
-            else self._numbers(table, caution, "method", (2.0,), _is_s, "0 or positive", turn),
-            order=self._choice(
-                table, "order", ("random", "given", "dynamic"), "method", "random", turn
+            else self._numbers(
+                table, caution, "method", (2.0,), _is_s, "0 or positive", occurrence
             ),
-            n_bins=self._whole(table, "n_bins", "method", 6, turn, at_least=2),
+            order=self._choice(
+                table, "order", ("random", "given", "dynamic"), "method", "random", occurrence
+            ),
+            n_bins=self._int(table, "n_bins", "method", 6, occurrence, at_least=2),
             class_path=class_path,
             params=params,
         )
 
-    def _caution_key(self, table: Mapping[str, Any], class_path: str, turn: int) -> str:
+    def _caution_key(self, table: Mapping[str, Any], class_path: str, occurrence: int) -> str:
         """Values of caution may be called by the name that they have in the class."""
         if "reward" not in table:
             return "s"
-        found = estimator_class(class_path, self._allow) if class_path else None
-        if getattr(found, "caution_parameter", "s") != "reward":
+        cls = estimator_class(class_path, self._allow) if class_path else None
+        if getattr(cls, "caution_parameter", "s") != "reward":
             self._fail(
-                "method", "reward", "reward: the caution parameter of this method is s", turn
+                "method", "reward", "reward: the caution parameter of this method is s", occurrence
             )
         if "s" in table:
-            self._fail("method", "s", "s and reward are the same for this method: give one", turn)
+            self._fail(
+                "method", "s", "s and reward are the same for this method: give one", occurrence
+            )
         return "reward"
 
-    def _check_class(self, path: Any, key: str, turn: int) -> None:
+    def _check_class(self, path: Any, key: str, occurrence: int) -> None:
         try:
             estimator_class(path, self._allow)
         except ValueError as error:
-            self._fail("method", key, str(error), turn)
+            self._fail("method", key, str(error), occurrence)
 
     # -- single values ---------------------------------------------------------------------
 
-    def _only(
-        self, table: Mapping[str, Any], known: Sequence[str], place: str, turn: int = 0
+    def _reject_unknown_keys(
+        self, table: Mapping[str, Any], known: Sequence[str], section: str, occurrence: int = 0
     ) -> None:
         for key in table:
             if key not in known:
-                self._fail(place, key, f"there is no key {key!r}" + _nearest(key, known), turn)
+                self._fail(
+                    section, key, f"there is no key {key!r}" + _nearest(key, known), occurrence
+                )
 
     def _table(self, content: dict[str, Any], name: str, known: Sequence[str]) -> dict[str, Any]:
         table = content.get(name, {})
         if not isinstance(table, dict):
             self._fail("", name, f"{name} must be a table, [{name}]")
-        self._only(table, known, name)
+        self._reject_unknown_keys(table, known, name)
         return dict(table)
 
     def _typed(
@@ -277,13 +287,15 @@ class _Reader:
         table: Mapping[str, Any],
         key: str,
         kind: type,
-        place: str,
+        section: str,
         default: Any,
-        turn: int = 0,
+        occurrence: int = 0,
     ) -> Any:
         value = table.get(key, default)
         if not isinstance(value, kind):
-            self._fail(place, key, f"{key} must be of type {kind.__name__}, got {value!r}", turn)
+            self._fail(
+                section, key, f"{key} must be of type {kind.__name__}, got {value!r}", occurrence
+            )
         return value
 
     def _choice(
@@ -291,14 +303,14 @@ class _Reader:
         table: Mapping[str, Any],
         key: str,
         choices: Any,
-        place: str,
+        section: str,
         default: str,
-        turn: int = 0,
+        occurrence: int = 0,
     ) -> str:
         value = table.get(key, default)
         if value not in list(choices):
-            words = f"{key} must be one of {', '.join(choices)}, got {value!r}"
-            self._fail(place, key, words + _nearest(value, choices), turn)
+            message = f"{key} must be one of {', '.join(choices)}, got {value!r}"
+            self._fail(section, key, message + _nearest(value, choices), occurrence)
         return str(value)
 
     def _choices(
@@ -306,80 +318,88 @@ class _Reader:
         table: Mapping[str, Any],
         key: str,
         choices: Any,
-        place: str,
+        section: str,
         default: tuple[str, ...] | None = None,
-        turn: int = 0,
+        occurrence: int = 0,
     ) -> tuple[str, ...]:
         value = table.get(key, None if default is None else list(default))
         if not isinstance(value, list) or not value:
-            self._fail(place, key, f"{key} must be a list of one or more names", turn)
+            self._fail(section, key, f"{key} must be a list of one or more names", occurrence)
         for name in value:
             if name not in list(choices):
                 self._fail(
-                    place, key, f"{key}: {name!r} is not known" + _nearest(name, choices), turn
+                    section,
+                    key,
+                    f"{key}: {name!r} is not known" + _nearest(name, choices),
+                    occurrence,
                 )
         if len(set(value)) < len(value):
-            self._fail(place, key, f"{key} names something twice", turn)
+            self._fail(section, key, f"{key} names something twice", occurrence)
         return tuple(value)
 
-    def _whole(
+    def _int(
         self,
         table: Mapping[str, Any],
         key: str,
-        place: str,
+        section: str,
         default: int,
-        turn: int = 0,
+        occurrence: int = 0,
         *,
         at_least: int,
     ) -> int:
         value = table.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-            words = f"{key} must be a whole number, at least {at_least}, got {value!r}"
-            self._fail(place, key, words, turn)
+            message = f"{key} must be a whole number, at least {at_least}, got {value!r}"
+            self._fail(section, key, message, occurrence)
         return int(value)
 
     def _numbers(
         self,
         table: Mapping[str, Any],
         key: str,
-        place: str,
+        section: str,
         default: tuple[float, ...],
-        legal: Callable[[Any], bool],
-        words: str,
-        turn: int = 0,
+        is_allowed: Callable[[Any], bool],
+        description: str,
+        occurrence: int = 0,
     ) -> tuple[float, ...]:
         values = table.get(key, list(default))
         if not isinstance(values, list) or not values:
-            self._fail(place, key, f"{key} must be a list of one or more numbers", turn)
+            self._fail(section, key, f"{key} must be a list of one or more numbers", occurrence)
         for value in values:
-            sound = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not sound or not legal(value):
-                self._fail(place, key, f"{key}: a number must be {words}, got {value!r}", turn)
+            is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+            if not is_number or not is_allowed(value):
+                self._fail(
+                    section,
+                    key,
+                    f"{key}: a number must be {description}, got {value!r}",
+                    occurrence,
+                )
         if len(set(values)) < len(values):
-            self._fail(place, key, f"{key} holds a number twice", turn)
+            self._fail(section, key, f"{key} holds a number twice", occurrence)
         return tuple(float(value) for value in values)
 
     # -- where ---------------------------------------------------------------------------
 
-    def _fail(self, place: str, key: str, words: str, turn: int = 0) -> NoReturn:
-        line = self._line_of(place, key, turn)
-        at = f", line {line}" if line else ""
-        inside = f" [{place}]" if place else ""
-        raise StudyError(f"{self._path}{at}:{inside} {words}.") from None
+    def _fail(self, section: str, key: str, message: str, occurrence: int = 0) -> NoReturn:
+        line = self._line_of(section, key, occurrence)
+        where = f", line {line}" if line else ""
+        inside = f" [{section}]" if section else ""
+        raise StudyError(f"{self._path}{where}:{inside} {message}.") from None
 
-    def _line_of(self, place: str, key: str, turn: int) -> int | None:
-        """The line of a key in the turn-th table of a name; of the table itself if not there."""
+    def _line_of(self, section: str, key: str, occurrence: int) -> int | None:
+        """The line of a key in one of the tables of a section; of the table if it is not there."""
         current, seen, header = "", -1, None
         for number, line in enumerate(self._lines, start=1):
-            if current == "" and place and _is_key(place, line):  # a list of tables in one value
+            if current == "" and section and _is_key(section, line):  # tables in one value
                 header = number
-            found = re.match(r"\s*\[+\s*([\w.-]+)\s*\]+", line)
-            if found:
-                current = found[1]
-                seen += current == place
-                if current == place and seen == turn:
+            match = re.match(r"\s*\[+\s*([\w.-]+)\s*\]+", line)
+            if match:
+                current = match[1]
+                seen += current == section
+                if current == section and seen == occurrence:
                     header = number
-            inside = current == place and (place == "" or seen == turn)
+            inside = current == section and (section == "" or seen == occurrence)
             if inside and _is_key(key, line):
                 return number
         return header
@@ -406,13 +426,13 @@ def _cache_folders(params: Mapping[str, Any]) -> Iterator[str]:
 def _entries(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
     """Everything inside tables and lists, with the name of its parameter."""
     if isinstance(value, Mapping):
-        for key, one in value.items():
-            yield str(key), one
-            yield from _entries(one, str(key))
+        for key, item in value.items():
+            yield str(key), item
+            yield from _entries(item, str(key))
     elif isinstance(value, (list, tuple)):
-        for one in value:
-            yield name, one
-            yield from _entries(one, name)
+        for item in value:
+            yield name, item
+            yield from _entries(item, name)
 
 
 def build_estimator(class_path: str, params: Mapping[str, Any], allow: Sequence[str] = ()) -> Any:
@@ -422,7 +442,7 @@ def build_estimator(class_path: str, params: Mapping[str, Any], allow: Sequence[
         raise ValueError(f"{name} cannot be set in a study: its files would be unpickled")
     for name, value in params.items():
         if isinstance(value, (list, tuple)):
-            built[name] = [_build_parameter(one, allow) for one in value]
+            built[name] = [_build_parameter(item, allow) for item in value]
         else:
             built[name] = _build_parameter(value, allow)
     return estimator_class(class_path, allow)(**built)
@@ -431,7 +451,7 @@ def build_estimator(class_path: str, params: Mapping[str, Any], allow: Sequence[
 def _build_parameter(value: Any, allow: Sequence[str]) -> Any:
     if not (isinstance(value, Mapping) and "class" in value):
         return value
-    inner = {key: one for key, one in value.items() if key != "class"}
+    inner = {key: item for key, item in value.items() if key != "class"}
     return build_estimator(value["class"], inner, allow)
 
 
@@ -455,22 +475,22 @@ def estimator_class(path: Any, allow: Sequence[str] = ()) -> Any:
             f"scikit-learn; if you trust the module {top!r}, allow it with --allow {top} or "
             f"load_study(..., allow=[{top!r}])"
         )
-    found = import_class(path) if module else None
-    if found is None:
+    cls = import_class(path) if module else None
+    if cls is None:
         raise ValueError(f"class {path!r} cannot be imported")
-    if not _is_estimator_class(found, strict=not _is_inside(module, allow)):
+    if not _is_estimator_class(cls, strict=not _is_inside(module, allow)):
         raise ValueError(f"class {path!r} is not an estimator class of scikit-learn's kind")
-    return found
+    return cls
 
 
-def _is_estimator_class(found: Any, strict: bool) -> bool:
+def _is_estimator_class(cls: Any, strict: bool) -> bool:
     """Whether it is an estimator class; of this package or scikit-learn if ``strict``."""
-    if not isinstance(found, type):
+    if not isinstance(cls, type):
         return False
     if strict:
-        return issubclass(found, BaseEstimator) and _is_inside(found.__module__, PACKAGES)
-    return issubclass(found, BaseEstimator) or all(
-        callable(getattr(found, name, None)) for name in ("fit", "get_params")
+        return issubclass(cls, BaseEstimator) and _is_inside(cls.__module__, PACKAGES)
+    return issubclass(cls, BaseEstimator) or all(
+        callable(getattr(cls, name, None)) for name in ("fit", "get_params")
     )
 
 

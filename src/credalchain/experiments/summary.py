@@ -5,9 +5,8 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from credalchain.array_types import FloatArray
 
 KEYS = ["dataset", "method", "strategy", "s", "missing"]
 CURVES = [key for key in KEYS if key != "s"]
@@ -28,8 +27,8 @@ def measures_in(results: pd.DataFrame) -> list[str]:
 
 def groups(frame: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
     """Rows that are equal in some columns, in the order in which they first appear."""
-    found: Any = frame.groupby(by, sort=False)
-    yield from found
+    grouped: Any = frame.groupby(by, sort=False)
+    yield from grouped
 
 
 def spread_unit(results: pd.DataFrame) -> str:
@@ -74,8 +73,8 @@ def _weights(answered: FloatArray, shares: Sequence[float], widest_gap: float) -
     """What each point of a curve counts at each share; NaN where there is no value."""
     weights = np.array(
         [
-            np.interp(shares, answered, one, left=np.nan, right=np.nan)
-            for one in np.eye(len(answered))
+            np.interp(shares, answered, unit, left=np.nan, right=np.nan)
+            for unit in np.eye(len(answered))
         ]
     )
     for column, share in enumerate(shares):
@@ -111,8 +110,8 @@ def _folds_of_curves(
         order = np.argsort(answered, kind="stable")
         right = curve.pivot(values="set_accuracy", **units).iloc[:, order]
         values = right.to_numpy() @ _weights(answered[order], shares, widest_gap)
-        found = pd.DataFrame(values, index=right.index, columns=list(shares))
-        yield found.reset_index().assign(**dict(zip(CURVES, key, strict=True)))
+        table = pd.DataFrame(values, index=right.index, columns=list(shares))
+        yield table.reset_index().assign(**dict(zip(CURVES, key, strict=True)))
 
 
 def spread_at_completeness(

@@ -44,8 +44,8 @@ class Task:
             about["content"] = [self.data.sha256, *self.data.labels]
         text = json.dumps(about, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
-        words = f"{self.dataset}-{self.method.name}-{self.repetition}"
-        return f"{for_file_name(words)}-{digest}"
+        name = f"{self.dataset}-{self.method.name}-{self.repetition}"
+        return f"{for_file_name(name)}-{digest}"
 
 
 _WORK = ("seed", "settings", "corruption", "levels", "folds", "split", "measures")

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing as take_rows
 
+from credalchain.array_types import Labels
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
 from credalchain.bases.naive.codes import Codes, as_codes
 from credalchain.bases.naive.counts import count
@@ -38,7 +39,6 @@ from credalchain.preprocessing import Discretizer, ZeroAndBins
 from credalchain.seeds import seeded
 
 Rows = NDArray[np.int64]
-Labels = NDArray[np.int8]
 Record = dict[str, Any]
 
 NO_STRATEGY = "none"  # for methods without a chain
@@ -50,12 +50,12 @@ def load_dataset(source: DataSource) -> MultilabelDataset:
 
     Of a user's own file, without names, free text and row numbers, as ``credalchain evaluate``.
     """
-    with warnings.catch_warnings():  # the dialect of a file was told when the study was read
+    with warnings.catch_warnings():  # about a file's dialect, given when the study was read
         warnings.simplefilter("ignore", UserWarning)
         data = load(source)
     if isinstance(source, str) or not hasattr(data.X, "columns"):
         return data
-    used = [one.name for one in describe_features(data.X) if one.is_used]
+    used = [feature.name for feature in describe_features(data.X) if feature.is_used]
     if not used:
         raise ValueError(f"{data.name}: every column looks like names, free text or row numbers.")
     return replace(data, X=data.X[used], feature_names=used)
@@ -159,23 +159,23 @@ class _NaiveMethod:
         self._levels = damaged_labels(self._study, task.dataset, data.labels, task.repetition)
 
     def trials(self) -> Iterator[Trial]:
-        bins, codes = _coded(self._task.data, self._method.n_bins)
+        bins, codes = _encode_dataset(self._task.data, self._method.n_bins)
         if self._settings.bins == "train" and _bins_depend_on_rows(bins, self._data.X):
             yield from self._trials_fold_by_fold()
         else:
             yield from self._trials_by_subtraction(bins.n_categories_, codes)
 
-    def _trials_by_subtraction(self, k: Rows, outer: Any) -> Iterator[Trial]:
+    def _trials_by_subtraction(self, k: Rows, input_codes: Any) -> Iterator[Trial]:
         """Codes are the same in all folds: count all rows and each fold, and subtract."""
-        parts = [take_rows(outer, rows) for rows in self._folds]
+        parts = [take_rows(input_codes, rows) for rows in self._folds]
         codes = [as_codes(part, k) for part in parts]
         for level, labels in zip(self._study.levels, self._levels, strict=True):
             started = time.perf_counter()
             counts = [count(c, labels[rows], k) for c, rows in zip(codes, self._folds, strict=True)]
-            everything = ChainCounts.sum_unchecked(counts)
+            total = ChainCounts.sum_unchecked(counts)
             seconds = (time.perf_counter() - started) / len(parts)  # each fold's share
             for fold, part in enumerate(parts):
-                training = everything.subtract_unchecked(counts[fold])
+                training = total.subtract_unchecked(counts[fold])
                 yield self._trial(fold, level, part, codes[fold], training, seconds)
 
     def _trials_fold_by_fold(self) -> Iterator[Trial]:
@@ -184,15 +184,15 @@ class _NaiveMethod:
         for fold, rows in enumerate(self._folds):
             training = np.setdiff1d(np.arange(n), rows)
             bins = Discretizer(self._method.n_bins).fit(take_rows(self._data.X, training))
-            outer = bins.encode(self._data.X)
-            codes = as_codes(take_rows(outer, training), bins.n_categories_)
-            new = take_rows(outer, rows)
-            encoded = as_codes(new, bins.n_categories_)
+            input_codes = bins.encode(self._data.X)
+            codes = as_codes(take_rows(input_codes, training), bins.n_categories_)
+            X_test = take_rows(input_codes, rows)
+            encoded = as_codes(X_test, bins.n_categories_)
             for level, labels in zip(self._study.levels, self._levels, strict=True):
                 started = time.perf_counter()
                 counts = count(codes, labels[training], bins.n_categories_)
                 seconds = time.perf_counter() - started
-                yield self._trial(fold, level, new, encoded, counts, seconds)
+                yield self._trial(fold, level, X_test, encoded, counts, seconds)
 
     def _trial(
         self,
@@ -227,8 +227,8 @@ class _NaiveMethod:
         if strategies is None:
             return [(NO_STRATEGY, PathPrediction(values, paths[0], tuple(bounds), precise))]
         return [
-            (name, PathPrediction(values, path, tuple(bound[at] for bound in bounds), precise))
-            for at, (name, path) in enumerate(zip(strategies, paths, strict=True))
+            (name, PathPrediction(values, path, tuple(bound[i] for bound in bounds), precise))
+            for i, (name, path) in enumerate(zip(strategies, paths, strict=True))
         ]
 
     def _classifier(self, fold: int, counts: ChainCounts) -> Any:
@@ -244,7 +244,7 @@ class _NaiveMethod:
 
 
 @lru_cache(maxsize=8)
-def _coded(source: DataSource, n_bins: int) -> tuple[Discretizer, Any]:
+def _encode_dataset(source: DataSource, n_bins: int) -> tuple[Discretizer, Any]:
     """Bins learned on all rows of a data set, and all its codes: the same in every repetition."""
     X = load_dataset(source).X
     bins = Discretizer(n_bins).fit(X)
@@ -275,15 +275,15 @@ class _EstimatorMethod:
         n = len(self._data.labels)
         for fold, rows in enumerate(self._folds):
             training = np.setdiff1d(np.arange(n), rows)
-            X, new = (take_rows(self._data.X, part) for part in (training, rows))
+            X, X_test = (take_rows(self._data.X, part) for part in (training, rows))
             for level, labels in zip(self._task.study.levels, self._levels, strict=True):
                 started = time.perf_counter()
                 estimator = self._estimator(fold).fit(X, training_targets(labels[training]))
                 fitted = time.perf_counter()
-                predictions = [(NO_STRATEGY, self._predict(estimator, new))]
+                predictions = [(NO_STRATEGY, self._predict(estimator, X_test))]
                 done = time.perf_counter()
-                times = fitted - started, done - fitted
-                yield Trial(fold, level, rows, predictions, *times, *_caution_of(estimator))
+                seconds = fitted - started, done - fitted
+                yield Trial(fold, level, rows, predictions, *seconds, *_caution_of(estimator))
 
     def _predict(self, estimator: Any, X: Any) -> PathPrediction:
         """Along the caution parameter, if there is one; at its value if the study names none."""

@@ -103,8 +103,10 @@ def _warn_of_retry() -> None:
 
 def _thread_limits(n_workers: int) -> dict[str, Any]:
     """Environment variables that give each worker its share of the cores, as in joblib."""
-    share = str(max(cpu_count() // n_workers, 1))
-    return {name: os.environ.get(name, share) for name in ParallelBackendBase.MAX_NUM_THREADS_VARS}
+    n_threads = str(max(cpu_count() // n_workers, 1))
+    return {
+        name: os.environ.get(name, n_threads) for name in ParallelBackendBase.MAX_NUM_THREADS_VARS
+    }
 
 
 # -- inside a worker -------------------------------------------------------------------------

@@ -10,8 +10,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain.estimators.decision import JointDecision
 from credalchain.explanation.parts import (
-    one_known,
-    one_row,
+    as_single_row,
+    known_for_single_row,
     questions_about,
     ranked,
     similar_training_rows,
@@ -81,7 +81,7 @@ def explain(
     if label0 is no: label1 is yes
     """
     check_is_fitted(classifier)
-    classifier, table = unwrap(classifier, one_row(x))
+    classifier, table = unwrap(classifier, as_single_row(x))
     selection = _Selection(labels, max_labels)
     if isinstance(classifier, PromisedClassifier):
         if s is not None or strategy is not None or reward is not None:
@@ -98,25 +98,25 @@ def explain(
 
 @dataclass(frozen=True)
 class _Selection:
-    """Which labels are explained, and whether it is asked what they would settle."""
+    """Which labels are explained, and whether questions about them are added."""
 
     labels: Any = None
     max_labels: int | None = None
-    asks: bool = True
+    with_questions: bool = True
 
-    def numbers(self, names: Any, labels: Any, log_odds: Any) -> list[int]:
-        """From what a row (m,) was answered, and its bounds (m, 2)."""
+    def indices(self, names: Any, labels: Any, log_odds: Any) -> list[int]:
+        """Of the labels to explain, from the answers (m,) of a row and its bounds (m, 2)."""
         if self.labels is None:
             return [
                 int(j)
                 for j in select_labels(labels[None], probabilities(log_odds)[None], self.max_labels)
             ]
-        several = np.iterable(self.labels) and not isinstance(self.labels, str)
-        numbers = [_number(one, names) for one in (self.labels if several else [self.labels])]
-        return list(dict.fromkeys(numbers))
+        is_list = np.iterable(self.labels) and not isinstance(self.labels, str)
+        labels = self.labels if is_list else [self.labels]
+        return list(dict.fromkeys(_label_index(label, names) for label in labels))
 
 
-def _number(label: Any, names: Any) -> int:
+def _label_index(label: Any, names: Any) -> int:
     texts = [str(name) for name in names]
     if isinstance(label, str) and label in texts:
         return texts.index(label)
@@ -133,29 +133,29 @@ def _explain_bounds(
     classifier: Any, table: Any, known: Any, selection: _Selection, s: Any, strategy: Any
 ) -> Explanation:
     """Labels in the order of the chain."""
-    given = one_known(known, classifier.targets_)
+    known_labels = known_for_single_row(known, classifier.targets_)
     encoded = classifier.encode(table)
-    request = classifier.request(encoded, s=s, strategy=strategy, known=given)
+    request = classifier.request(encoded, s=s, strategy=strategy, known=known_labels)
     answer = classifier.model_.infer(encoded, request)
     assert answer.log_odds is not None
     names, labels = classifier.label_names_, answer.labels[0, 0, 0]
-    chosen = selection.numbers(names, labels, answer.log_odds[0, 0, 0])
+    chosen = selection.indices(names, labels, answer.log_odds[0, 0, 0])
     steps = steps_of(classifier, encoded, request, answer, set(chosen))
     (value,), (used,) = request.values, request.strategies
 
-    def after(rows: Any, known: Any) -> Any:
+    def infer_labels(rows: Any, known: Any) -> Any:
         return classifier.infer(rows, s=value, strategy=strategy, known=known).labels
 
     questions: tuple[Question, ...] = ()
-    if selection.asks and request.chained:  # else no answer says anything about another label
-        questions = questions_about(names, table, given, labels, after, chosen)
+    if selection.with_questions and request.chained:  # else labels do not depend on each other
+        questions = questions_about(names, table, known_labels, labels, infer_labels, chosen)
     has_order = request.order is not None or answer.visited is not None
     setting = f"s = {value:.4g}" + (f", {used.name}" if has_order else "")
     return Explanation(
         tuple(steps),
         questions,
         setting,
-        similar_training_rows(classifier, encoded, given),
+        similar_training_rows(classifier, encoded, known_labels),
         "" if any(step.reasons for step in steps) else classifier.model_.why_no_reasons,
         len(names) - len(chosen),
         is_chain=has_order and request.chained,
@@ -167,17 +167,17 @@ def _explain_decision(
 ) -> Explanation:
     """Labels in the order in which they are taken into the answer: the surest answer first."""
     names, value = decision.label_names_, decision.caution_ if reward is None else reward
-    given = one_known(known, decision.targets_)
-    prediction = decision.infer(table, reward=value, known=given)
+    known_labels = known_for_single_row(known, decision.targets_)
+    prediction = decision.infer(table, reward=value, known=known_labels)
     labels = prediction.labels[0]
     lower, upper = prediction.log_odds[0].T
-    surest = np.argsort(-decision.decide(table, known=given).certainty[0], kind="stable")
-    chosen = selection.numbers(names, labels, prediction.log_odds[0])
+    surest = np.argsort(-decision.decide(table, known=known_labels).certainty[0], kind="stable")
+    chosen = selection.indices(names, labels, prediction.log_odds[0])
     steps = [
         Step(
             str(names[j]),
             int(labels[j]),
-            bool(given[0, j] != MISSING),
+            bool(known_labels[0, j] != MISSING),
             0.5,
             float(lower[j]),
             float(upper[j]),
@@ -186,14 +186,14 @@ def _explain_decision(
         for j in surest[np.isin(surest, chosen)].tolist()
     ]
 
-    def after(rows: Any, known: Any) -> Any:
+    def infer_labels(rows: Any, known: Any) -> Any:
         return decision.infer(rows, reward=value, known=known).labels
 
     questions: tuple[Question, ...] = ()
-    if selection.asks:
-        questions = questions_about(names, table, given, labels, after, chosen)
+    if selection.with_questions:
+        questions = questions_about(names, table, known_labels, labels, infer_labels, chosen)
     inner = decision.estimator_
-    similar = similar_training_rows(inner, inner.encode(table), given)
+    similar = similar_training_rows(inner, inner.encode(table), known_labels)
     return Explanation(
         tuple(steps),
         questions,
@@ -210,50 +210,54 @@ def _explain_promised(
 ) -> Explanation:
     """As the estimator inside is explained at the chosen caution, with the promised answers."""
     inner = promised.estimator_
-    several = getattr(inner, "estimators", [inner])
-    first, rows = unwrap(several[0], table)
+    estimators = getattr(inner, "estimators", [inner])
+    first, rows = unwrap(estimators[0], table)
     names = promised.label_names_.tolist()
-    given = one_known(known, first.targets_)
-    prediction = promised.infer(table, known=given)
+    known_labels = known_for_single_row(known, first.targets_)
+    prediction = promised.infer(table, known=known_labels)
     labels, bounds = prediction.labels[0], prediction.log_odds[0]
-    chosen = selection.numbers(names, labels, bounds)
+    chosen = selection.indices(names, labels, bounds)
     in_use, parameter = promised.values_in_use().tolist(), promised.report_.parameter
-    explain_first = _first_explainer(first, rows, given, chosen)
-    by_value = {value: explain_first(value) for value in in_use}
-    of_value = {value: {one.label: one for one in by_value[value].steps} for value in in_use}
+    explain_first = _first_explainer(first, rows, known_labels, chosen)
+    explanation_at = {value: explain_first(value) for value in in_use}
+    steps_at = {
+        value: {step.label: step for step in explanation_at[value].steps} for value in in_use
+    }
     steps = []
-    for step in by_value[in_use[0]].steps:
+    for step in explanation_at[in_use[0]].steps:
         j = names.index(step.label)
         value = float(promised.values_[j])
-        own = of_value[value if value == value else in_use[0]][step.label]
+        own_step = steps_at[in_use[0] if np.isnan(value) else value][step.label]
         lower, upper = bounds[j].tolist()
         steps.append(
             replace(
-                own,
+                own_step,
                 answer=int(labels[j]),
                 lower_log_odds=lower,
                 upper_log_odds=upper,
-                reasons=ranked(own.reasons, int(labels[j])),
+                reasons=ranked(own_step.reasons, int(labels[j])),
             )
         )
 
-    def after(rows: Any, known: Any) -> Any:
+    def infer_labels(rows: Any, known: Any) -> Any:
         return promised.infer(rows, known=known).labels
 
-    questions = questions_about(names, table, given, labels, after, chosen)
+    questions = questions_about(names, table, known_labels, labels, infer_labels, chosen)
     setting = f"promised, {parameter} = {', '.join(f'{value:.4g}' for value in in_use)}"
     if not np.isfinite(promised.values_).any():
         setting = f"nothing keeps the promise; shown at {parameter} = {in_use[0]:.4g}"
-    if len(several) > 1:
-        setting += f"; where {len(several)} models agree, reasons are those of the first"
-    return replace(by_value[in_use[0]], steps=tuple(steps), questions=questions, setting=setting)
+    if len(estimators) > 1:
+        setting += f"; where {len(estimators)} models agree, reasons are those of the first"
+    return replace(
+        explanation_at[in_use[0]], steps=tuple(steps), questions=questions, setting=setting
+    )
 
 
 def _first_explainer(
-    first: Any, rows: Any, given: Any, chosen: list[int]
+    first: Any, rows: Any, known_labels: Any, chosen: list[int]
 ) -> Callable[[float], Explanation]:
     """Explains some labels by the estimator inside a promise, at a value of its caution."""
-    selection = _Selection(chosen, asks=False)
+    selection = _Selection(chosen, with_questions=False)
     if isinstance(first, JointDecision):
-        return lambda reward: _explain_decision(first, rows, given, selection, reward)
-    return lambda s: _explain_bounds(first, rows, given, selection, s, None)
+        return lambda reward: _explain_decision(first, rows, known_labels, selection, reward)
+    return lambda s: _explain_bounds(first, rows, known_labels, selection, s, None)

@@ -14,10 +14,10 @@ from credalchain.estimators.targets import Targets
 from credalchain.explanation.result import Question, Reason, SimilarRow, Step
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, as_labels
 
-_MOST_SIMILAR = 10
+_MAX_SIMILAR = 10
 
 
-def one_row(x: Any) -> Any:
+def as_single_row(x: Any) -> Any:
     """A table with one row, from a vector or a table."""
     if hasattr(x, "columns") or getattr(x, "ndim", 0) == 2:
         table = x
@@ -32,17 +32,17 @@ def one_row(x: Any) -> Any:
     return table
 
 
-def one_known(known: Any, targets: Targets) -> Any:
+def known_for_single_row(known: Any, targets: Targets) -> Any:
     """Known labels of one row, (1, m)."""
     n_labels = targets.n_labels
     if known is None:
         return np.full((1, n_labels), MISSING, dtype=np.int8)
     if hasattr(known, "columns"):  # by name
         return targets.encode_known(known, 1)
-    given = as_labels(known, name="known", require_zero=False).reshape(1, -1)
-    if given.shape != (1, n_labels):
+    labels = as_labels(known, name="known", require_zero=False).reshape(1, -1)
+    if labels.shape != (1, n_labels):
         raise ValueError(f"known must be {n_labels} values 0, 1 or -1, got {known!r}.")
-    return given
+    return labels
 
 
 def steps_of(
@@ -52,18 +52,18 @@ def steps_of(
     assert answer.log_odds is not None
     labels, bounds, known = answer.labels[0, 0, 0], answer.log_odds[0, 0, 0], request.known
     history = np.full(classifier.n_labels_, UNDECIDED, dtype=np.int8)
-    places = []
+    histories = []
     for j in _visited(classifier.model_, request, answer):
         if j in chosen:
-            places.append((j, history.copy()))
+            histories.append((j, history.copy()))
         if request.chained:
             history[j] = labels[j]
     sums = classifier.model_.contributions(
-        encoded, places, s=request.values[0], strategy=request.strategies[0]
+        encoded, histories, s=request.values[0], strategy=request.strategies[0]
     )
     steps = []
-    for at, (j, _) in enumerate(places):
-        parts = [] if sums is None or request.never_observed[j] else sums[at]
+    for i, (j, _) in enumerate(histories):
+        parts = [] if sums is None or request.never_observed[j] else sums[i]
         reasons = [_reason(classifier, part) for part in parts]
         steps.append(
             Step(
@@ -117,12 +117,12 @@ def _reason(classifier: Any, part: Any) -> Reason:
 def questions_about(
     names: Any,
     table: Any,
-    given: Any,
+    known_labels: Any,
     labels: Any,
-    after: Callable[[Any, Any], Any],
+    infer_labels: Callable[[Any, Any], Any],
     chosen: Collection[int],
 ) -> tuple[Question, ...]:
-    """Ask about every chosen label that is open, both ways; ``after`` answers with labels known.
+    """Ask about every chosen label that is open, both ways; ``infer_labels`` takes known labels.
 
     All in one batch.
     """
@@ -130,20 +130,20 @@ def questions_about(
     asked = [(j, y) for j in opened if j in chosen for y in (0, 1)]
     if not asked:
         return ()
-    known = np.repeat(given, len(asked), axis=0)
+    known = np.repeat(known_labels, len(asked), axis=0)
     for row, (j, y) in enumerate(asked):
         known[row, j] = y
     rows = table.iloc[[0] * len(asked)] if hasattr(table, "iloc") else _repeat(table, len(asked))
     questions = []
-    for (j, y), new in zip(asked, after(rows, known), strict=True):
-        settled = np.flatnonzero((labels == ABSTAIN) & (new != ABSTAIN))
-        others = tuple((str(names[k]), int(new[k])) for k in settled.tolist() if k != j)
+    for (j, y), answers in zip(asked, infer_labels(rows, known), strict=True):
+        settled = np.flatnonzero((labels == ABSTAIN) & (answers != ABSTAIN))
+        others = tuple((str(names[k]), int(answers[k])) for k in settled.tolist() if k != j)
         questions.append(Question(str(names[j]), y, others))
     return tuple(questions)
 
 
-def _repeat(table: Any, times: int) -> Any:
-    return table[[0] * times]
+def _repeat(table: Any, n_rows: int) -> Any:
+    return table[[0] * n_rows]
 
 
 def similar_training_rows(classifier: Any, encoded: Any, known: Any) -> tuple[SimilarRow, ...]:
@@ -154,13 +154,18 @@ def similar_training_rows(classifier: Any, encoded: Any, known: Any) -> tuple[Si
     labels = classifier.label_names_.tolist()
     return tuple(
         SimilarRow(
-            found.number,
-            found.weight,
-            tuple((name, int(y)) for name, y in zip(labels, found.labels, strict=True) if y >= 0),
-            tuple(_condition_as_text(classifier, one, encoded[0]) for one in found.in_common),
-            tuple(name for name, y in zip(labels, found.labels, strict=True) if y < 0),
+            similar_row.number,
+            similar_row.weight,
+            tuple(
+                (name, int(y)) for name, y in zip(labels, similar_row.labels, strict=True) if y >= 0
+            ),
+            tuple(
+                _condition_as_text(classifier, condition, encoded[0])
+                for condition in similar_row.in_common
+            ),
+            tuple(name for name, y in zip(labels, similar_row.labels, strict=True) if y < 0),
         )
-        for found in similar_rows(model, encoded, known=known[0], at_most=_MOST_SIMILAR)
+        for similar_row in similar_rows(model, encoded, known=known[0], at_most=_MAX_SIMILAR)
     )
 
 

@@ -15,8 +15,8 @@ from credalchain.text import visible
 if TYPE_CHECKING:
     import pandas as pd
 
-_MOST_STEPS = 20  # in a notebook
-_MOST_LABELS = 12  # in a line of text
+_MAX_STEPS = 20  # in a notebook
+_MAX_LABELS = 12  # in a line of text
 _WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
 
 
@@ -105,12 +105,12 @@ class SimilarRow:
         """The labels that are yes, and those that nobody knows; of many the first."""
         words = [visible(name) for name, y in self.labels if y == 1]
         words += [f"{visible(name)} unknown" for name in self.unknown]
-        return _first_of(words, _MOST_LABELS) or "none"
+        return _first_of(words, _MAX_LABELS) or "none"
 
     def __str__(self) -> str:
-        words = f"training row {self.row}, weight {self.weight:.3f}: {self.labels_as_text}"
+        text = f"training row {self.row}, weight {self.weight:.3f}: {self.labels_as_text}"
         shared = ", ".join(map(visible, self.in_common[:3]))
-        return f"{words} (both: {shared})" if shared else words
+        return f"{text} (both: {shared})" if shared else text
 
 
 @dataclass(frozen=True)
@@ -132,7 +132,7 @@ class Explanation:
     n_left_out : int
         Labels that were not explained, because not all were asked for.
     is_chain : bool
-        Whether each label was told to those after it.
+        Whether later labels were conditioned on earlier ones.
     """
 
     steps: tuple[Step, ...]
@@ -160,7 +160,7 @@ class Explanation:
         )
 
     def remarks(self) -> list[str]:
-        """What has to be said besides, a sentence each."""
+        """Further remarks, a sentence each."""
         names = ", ".join(map(visible, self.against_probability))
         if not names:
             return []
@@ -170,7 +170,7 @@ class Explanation:
 
     @property
     def about_reasons(self) -> str:
-        """What stands in the place of reasons, or in which unit they are."""
+        """Why there are no reasons, or in which unit they are."""
         if not self.no_reasons:
             return "reasons in log-odds"
         instead = "; similar training rows below" if self.similar else ""
@@ -209,13 +209,13 @@ class Explanation:
             ],
             "similar": [
                 {
-                    "row": one.row,
-                    "weight": one.weight,
-                    "labels": {name: _WORDS[y] for name, y in one.labels},
-                    "unknown": list(one.unknown),
-                    "in_common": list(one.in_common),
+                    "row": similar_row.row,
+                    "weight": similar_row.weight,
+                    "labels": {name: _WORDS[y] for name, y in similar_row.labels},
+                    "unknown": list(similar_row.unknown),
+                    "in_common": list(similar_row.in_common),
                 }
-                for one in self.similar
+                for similar_row in self.similar
             ],
         }
 
@@ -224,19 +224,19 @@ class Explanation:
         import pandas as pd
 
         rows = []
-        for place, step in enumerate(self.steps):
+        for step_index, step in enumerate(self.steps):
             total = Reason("all", "", step.word, step.lower_log_odds, step.upper_log_odds)
             for reason in (total, *step.reasons):
-                rows.append((place, step.label, *vars(reason).values()))
+                rows.append((step_index, step.label, *vars(reason).values()))
         columns = ["step", "label", "source", "name", "value", "lower", "upper"]
         return pd.DataFrame(rows, columns=columns)
 
     def __str__(self) -> str:
         lines = [f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting]
         for step in self.steps:
-            given = " (known)" if step.known else ""
+            suffix = " (known)" if step.known else ""
             bounds = f"[{step.lower:.3f}, {step.upper:.3f}]"
-            lines.append(f"{visible(step.label)}: {step.word}{given} {bounds}")
+            lines.append(f"{visible(step.label)}: {step.word}{suffix} {bounds}")
             for reason in step.reasons[:3]:
                 words = " ".join(filter(None, (reason.name, reason.value)))
                 lines.append(f"    {reason.lower:+.2f} to {reason.upper:+.2f}  {visible(words)}")
@@ -247,7 +247,7 @@ class Explanation:
 
     def _repr_html_(self) -> str:
         """As the pictures show it, for notebooks: what is open first, then the chain's order."""
-        steps = sorted(self.steps, key=lambda step: step.answer != ABSTAIN)[:_MOST_STEPS]
+        steps = sorted(self.steps, key=lambda step: step.answer != ABSTAIN)[:_MAX_STEPS]
         head = ["label", "answer", "0 to 1", *([] if self.no_reasons else ["reasons, in log-odds"])]
         table = notebook.table(head, [self._row_as_html(step) for step in steps])
         more = and_more(len(steps), len(self.steps) + self.n_left_out)
@@ -276,7 +276,7 @@ class Explanation:
         return [
             f"if {visible(question.label)} is {_WORDS[question.answer]}: "
             + _first_of(
-                [f"{visible(name)} is {_WORDS[y]}" for name, y in question.settles], _MOST_LABELS
+                [f"{visible(name)} is {_WORDS[y]}" for name, y in question.settles], _MAX_LABELS
             )
             for question in self.questions
             if question.settles

@@ -50,7 +50,7 @@ DEFAULT_MEASURES = {
     **ROW_MEASURES,
     **{name: CELL_MEASURES[name] for name in ("f1_micro", "f1_macro")},
 }
-"""Those that ``credalchain evaluate`` shows."""
+"""The measures that ``credalchain evaluate`` shows."""
 
 MEASURES = {
     **DEFAULT_MEASURES,
@@ -59,7 +59,7 @@ MEASURES = {
     "sure_error": Measure(sure_error, False, "bounds"),
     "interval_calibration_error": Measure(interval_calibration_error, False, "bounds"),
 }
-"""All measures by name: what scorers and studies can be asked for."""
+"""All measures by name, for scorers and studies."""
 
 __all__ = [
     "DEFAULT_MEASURES",

@@ -1,19 +1,19 @@
 """Precision, recall and F1 of partial predictions, micro and macro.
 
-A label left open is neither a yes nor a no. What that does to a positive (a true label that is 1)
-can be read in two ways, and each has its name:
+A label left open is neither a yes nor a no. A positive (a true label that is 1) that was left open
+can be counted in two ways:
 
-- ``recall_*`` and ``f1_*`` count **all observed positives**: one that was left open was not found,
-  as one that was answered with no. Caution costs recall.
+- ``recall_*`` and ``f1_*`` count **all observed positives**: one that was left open was missed,
+  like one that was answered with no. Caution costs recall.
 - ``selective_recall_*`` and ``selective_f1_*`` count **the answered cells only**, as
-  ``selective_error`` does: a positive that was left open does not count. They say how good the
-  answers are that were given, and nothing about how many were.
+  ``selective_error`` does: a positive that was left open does not count. They measure how good
+  the answers are, not how many there are.
 
-Precision is about what was answered with yes, so both readings are the same.
+Precision is about cells answered with yes, so both are the same.
 
 Micro pools the cells of all labels. Macro is the mean over labels; a label for which the measure is
-0/0 (no positive and no yes, say) leaves the mean, as with ``zero_division=np.nan`` in scikit-learn.
-Where that leaves nothing, the result is NaN. Cells whose truth is missing are left out.
+0/0 (no positive and no yes, say) is left out of it, as with ``zero_division=np.nan`` in
+scikit-learn. Where that leaves no label, the result is NaN. Cells with missing truth are left out.
 """
 
 from collections.abc import Callable
@@ -22,11 +22,12 @@ from typing import Any
 
 import numpy as np
 
+from credalchain.array_types import FloatArray
 from credalchain.metrics.measure import Measure
-from credalchain.metrics.tally import FloatArray, LabelCounts, Tally, tally_of
+from credalchain.metrics.tally import LabelCounts, Tally, tally_of
 from credalchain.typing import LabelsLike, PredictionLike
 
-Parts = Callable[[LabelCounts], tuple[Any, Any]]
+Ratio = Callable[[LabelCounts], tuple[Any, Any]]
 
 
 def _precision(c: LabelCounts) -> tuple[Any, Any]:
@@ -53,25 +54,25 @@ def _selective_f1(c: LabelCounts) -> tuple[Any, Any]:
 class CellShare:
     """A share of cells: pooled over labels (micro), or the mean of all labels' shares (macro).
 
-    A value rather than a function made on the spot, so that a scorer with it can be pickled.
+    An object rather than a closure, so that a scorer with it can be pickled.
     """
 
-    parts: Parts
+    ratio: Ratio
     is_macro: bool
 
     def __call__(self, t: Tally) -> FloatArray:
-        right, of = np.broadcast_arrays(*self.parts(t.by_label))
+        numerator, denominator = np.broadcast_arrays(*self.ratio(t.by_label))
         with np.errstate(invalid="ignore"):  # 0/0: not defined
             if not self.is_macro:
-                return np.asarray(right.sum(axis=-1) / of.sum(axis=-1))
-            counted = of > 0
-            shares = np.where(counted, right / np.maximum(of, 1), 0.0)
+                return np.asarray(numerator.sum(axis=-1) / denominator.sum(axis=-1))
+            counted = denominator > 0
+            shares = np.where(counted, numerator / np.maximum(denominator, 1), 0.0)
             return np.asarray(shares.sum(axis=-1) / counted.sum(axis=-1))
 
 
 _OF_TALLY = {
-    f"{name}_{'macro' if is_macro else 'micro'}": CellShare(parts, is_macro)
-    for name, parts in (
+    f"{name}_{'macro' if is_macro else 'micro'}": CellShare(ratio, is_macro)
+    for name, ratio in (
         ("precision", _precision),
         ("recall", _recall),
         ("f1", _f1),

@@ -1,10 +1,11 @@
-"""What is known about a measure."""
+"""A measure with its properties."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Literal
 
-from credalchain.metrics.tally import FloatArray, Tally
+from credalchain.array_types import FloatArray
+from credalchain.metrics.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,10 @@ from typing import Literal, overload
 import numpy as np
 from scipy.special import log_expit
 
+from credalchain.array_types import FloatArray
 from credalchain.labels import MISSING
 from credalchain.metrics.rows import rows_or_mean
-from credalchain.metrics.tally import FloatArray, read_pair, require_bounds
+from credalchain.metrics.tally import read_pair, require_bounds
 from credalchain.typing import LabelsLike, Prediction
 
 

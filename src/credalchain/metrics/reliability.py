@@ -1,4 +1,4 @@
-"""Whether intervals hold what they say: bounds against the observed share of 1."""
+"""Reliability of intervals: bounds compared with the observed share of 1."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -6,14 +6,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import FloatArray
 from credalchain.labels import MISSING
-from credalchain.metrics.tally import Counts, FloatArray, read_pair, require_bounds
+from credalchain.metrics.tally import Counts, read_pair, require_bounds
 from credalchain.typing import LabelsLike, Prediction
 
 _SURE = 0.99
 _BINS = 10
-_BEYOND_DOUBT = 3.0  # standard errors; cells of a row depend on each other, so more than usual
-_NOTEWORTHY = 0.05  # distance from the intervals that is worth a sentence
+_BEYOND_DOUBT = 3.0  # standard errors; more than usual, since cells of a row are dependent
+_NOTEWORTHY = 0.05  # distance from the intervals above which there is a note
 
 
 @dataclass(frozen=True)
@@ -73,7 +74,7 @@ class IntervalReliability:
 
     @property
     def share_interval(self) -> FloatArray:
-        """Between which values the share may be by chance (95 %), (2, 2, n_bins): low, high."""
+        """95 % confidence interval of the share, (2, 2, n_bins): low, high."""
         return wilson_interval(self.positive, self.cells, 1.96)
 
     @property
@@ -99,12 +100,12 @@ class IntervalReliability:
         They are if sure ones are wrong more than twice as often as they may be; or if intervals on
         one side of one half are, on average, noticeably farther from it than the observed share.
         """
-        most = 1 - self.level
-        if wilson_interval(self.sure_wrong, self.sure, _BEYOND_DOUBT)[0] > 2 * most:
+        max_error = 1 - self.level
+        if wilson_interval(self.sure_wrong, self.sure, _BEYOND_DOUBT)[0] > 2 * max_error:
             return (
                 f"intervals are too sure: of {self.sure} that lie wholly above {self.level:g} or "
-                f"below {most:.4g}, {self.sure_error:.1%} are wrong, which should be at most "
-                f"{100 * most:.4g}%."
+                f"below {max_error:.4g}, {self.sure_error:.1%} are wrong, which should be at most "
+                f"{100 * max_error:.4g}%."
             )
         distance = self._distance_beyond_doubt()
         if distance > _NOTEWORTHY:
@@ -115,12 +116,12 @@ class IntervalReliability:
         return None
 
     def _distance_beyond_doubt(self) -> float:
-        """The mean distance, less what chance explains, of bins on one side of one half."""
-        least, most = wilson_interval(self.positive, self.cells, _BEYOND_DOUBT)
+        """The mean distance of bins on one side of 1/2 from the share's confidence interval."""
+        low, high = wilson_interval(self.positive, self.cells, _BEYOND_DOUBT)
         n_cells, total = 0, 0.0
         for counted, distance in (
-            (self.lower > 0.5, self.lower - most),
-            (self.upper < 0.5, least - self.upper),
+            (self.lower > 0.5, self.lower - high),
+            (self.upper < 0.5, low - self.upper),
         ):
             cells = self.cells[counted]
             n_cells += int(cells.sum())
@@ -162,9 +163,9 @@ def interval_reliability(
     sure_yes, sure_no = bounds[:, 0] > level, bounds[:, 1] < 1 - level
 
     def in_bins(weights: NDArray[Any]) -> FloatArray:
-        return np.stack([np.bincount(bins, weights, n_bins) for bins in places])
+        return np.stack([np.bincount(bins, weights, n_bins) for bins in bin_index])
 
-    places = np.minimum((bounds.T * n_bins).astype(np.int64), n_bins - 1)
+    bin_index = np.minimum((bounds.T * n_bins).astype(np.int64), n_bins - 1)
     return IntervalReliability(
         in_bins(np.ones(len(is_yes))).astype(np.int64),
         in_bins(is_yes).astype(np.int64),
@@ -218,9 +219,9 @@ def wilson_interval(n_positive: Any, n: Any, z: float) -> FloatArray:
     share = np.asarray(n_positive) / np.maximum(n, 1)
     with np.errstate(divide="ignore", invalid="ignore"):
         slack = z**2 / n
-        middle = (share + slack / 2) / (1 + slack)
-        half = np.sqrt(slack * (share * (1 - share) + slack / 4)) / (1 + slack)
-    bounds = np.stack([middle - half, middle + half])
+        centre = (share + slack / 2) / (1 + slack)
+        half_width = np.sqrt(slack * (share * (1 - share) + slack / 4)) / (1 + slack)
+    bounds = np.stack([centre - half_width, centre + half_width])
     return np.where(
         n > 0, np.clip(bounds, 0.0, 1.0), np.array([0.0, 1.0]).reshape(2, *[1] * n.ndim)
     )

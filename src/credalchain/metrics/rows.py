@@ -12,11 +12,11 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import FloatArray
 from credalchain.labels import ABSTAIN
 from credalchain.metrics.measure import Measure
 from credalchain.metrics.tally import (
     Counts,
-    FloatArray,
     Tally,
     partial_labels_of,
     require_bounds,
@@ -34,12 +34,12 @@ def _without_truth(prediction: Any) -> Tally:
     return tally(np.zeros_like(labels), labels)
 
 
-def mean_over_rows(rows: Any, counted: NDArray[np.bool_], times: Counts | None = None) -> Any:
+def mean_over_rows(rows: Any, counted: NDArray[np.bool_], row_weight: Counts | None = None) -> Any:
     """The mean over the rows that count, of each prediction; NaN if none does."""
     if not counted.any():
         return np.full(np.shape(rows)[:-1], np.nan)
-    if times is not None:
-        return np.average(rows, axis=-1, weights=times * counted)
+    if row_weight is not None:
+        return np.average(rows, axis=-1, weights=row_weight * counted)
     return np.mean(rows if counted.all() else rows[..., counted], axis=-1, dtype=np.float64)
 
 
@@ -78,10 +78,10 @@ def _loss_rows(t: Tally, cost: float) -> Any:
 
 def _selective_error_of(t: Tally) -> Any:
     """Pooled over the rows, so not a mean of them."""
-    times = 1 if t.times is None else t.times
-    answers = np.asarray((times * t.judged).sum(axis=-1))
+    row_weight = 1 if t.times is None else t.times
+    answers = np.asarray((row_weight * t.judged).sum(axis=-1))
     with np.errstate(invalid="ignore"):  # 0/0: nothing answered
-        return (times * t.wrong).sum(axis=-1) / answers
+        return (row_weight * t.wrong).sum(axis=-1) / answers
 
 
 # -- the measures ----------------------------------------------------------------------------
@@ -341,8 +341,8 @@ def completeness_curve(
 class RowMean:
     """The mean over rows of what ``per_row(tally, **options)`` gives.
 
-    Rows without an observed label leave the mean if ``needs_truth``. A value rather than a function
-    made on the spot, so that a scorer with it can be pickled.
+    Rows without an observed label are left out of it if ``needs_truth``. An object rather than a
+    closure, so that a scorer with it can be pickled.
     """
 
     per_row: Callable[..., Any]

@@ -1,4 +1,4 @@
-"""Truth and prediction as counts: what measures are made of."""
+"""Counts of truth and prediction, from which measures are computed."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -8,12 +8,11 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names
 from credalchain.typing import Prediction
 
-FloatArray = NDArray[np.float64]
 Counts = NDArray[np.int64]
-Labels = NDArray[np.int8]
 
 
 @dataclass(frozen=True)
@@ -51,12 +50,12 @@ def count_by_label(truth: Labels, labels: Labels) -> LabelCounts:
 
 @dataclass(frozen=True)
 class Tally:
-    """Numbers of labels in each row, which most measures are made of.
+    """Numbers of labels in each row, from which most measures are computed.
 
-    ``observed`` is (n,), for a truth that may have gaps. The others are (..., n), for one
+    ``observed`` is (n,), since true labels may be missing. The others are (..., n), for one
     prediction or a stack of them: labels answered, answered where the truth is known, and
     answered wrongly. ``times`` (n,): how many rows an entry stands for, None for one each.
-    ``by_label`` is counted when a measure first asks for it: most do not, and paths are long.
+    ``by_label`` is counted on first access: most measures do not need it, and paths are long.
     """
 
     n_labels: int
@@ -89,29 +88,31 @@ def tally(truth: Labels, labels: Labels) -> Tally:
 
 
 def pooled(tallies: Iterable[Tally]) -> Tally:
-    """Several tallies of one prediction each as one, in which rows that are alike are one entry."""
+    """Merge tallies of one prediction each; rows with equal counts become one entry."""
     columns, times, by_label = [], [], None
     for t in tallies:
         columns.append(np.stack([t.observed, t.answered, t.judged, t.wrong]))
         times.append(np.ones(len(t.observed), np.int64) if t.times is None else t.times)
         by_label = t.by_label if by_label is None else by_label + t.by_label
-    kinds, place = np.unique(np.concatenate(columns, axis=1), axis=1, return_inverse=True)
-    n = np.bincount(place.reshape(-1), np.concatenate(times), minlength=kinds.shape[1])
-    observed, answered, judged, wrong = kinds
+    distinct, inverse = np.unique(np.concatenate(columns, axis=1), axis=1, return_inverse=True)
+    n = np.bincount(inverse.reshape(-1), np.concatenate(times), minlength=distinct.shape[1])
+    observed, answered, judged, wrong = distinct
     assert by_label is not None
-    counted = by_label
-    return Tally(t.n_labels, observed, answered, judged, wrong, lambda: counted, n.astype(np.int64))
+    label_counts = by_label
+    return Tally(
+        t.n_labels, observed, answered, judged, wrong, lambda: label_counts, n.astype(np.int64)
+    )
 
 
 def _count_per_row(cells: NDArray[np.bool_]) -> Counts:
-    """How many of each row; in bytes where they can hold it, which is several times as fast."""
+    """How many of each row; in bytes where these do not overflow, which is several times faster."""
     if cells.shape[-1] > 255:
         return np.asarray(np.count_nonzero(cells, axis=-1))
     return np.asarray(np.einsum("...m->...", cells.view(np.uint8)), dtype=np.int64)
 
 
 def _count_per_column(cells: NDArray[np.bool_]) -> Counts:
-    """How many of each column; in bytes, as many rows at a time as they can hold."""
+    """How many of each column; in bytes, as many rows at a time as do not overflow."""
     ones = cells.view(np.uint8)
     total = np.zeros((*cells.shape[:-2], cells.shape[-1]), dtype=np.int64)
     for first in range(0, cells.shape[-2], 255):
@@ -119,7 +120,7 @@ def _count_per_column(cells: NDArray[np.bool_]) -> Counts:
     return total
 
 
-# -- reading what users give ---------------------------------------------------------------------
+# -- reading user input --------------------------------------------------------------------------
 
 
 def is_prediction(value: Any) -> TypeGuard[Prediction]:
@@ -149,12 +150,12 @@ def read_pair(Y_true: Any, prediction: Any) -> tuple[Labels, Labels]:
 
 
 def tally_of(Y_true: Any, prediction: Any) -> Tally:
-    """The tally of what users give."""
+    """The tally of true labels and a prediction in any form."""
     return tally(*read_pair(Y_true, prediction))
 
 
 def require_bounds(prediction: Any, why: str) -> None:
-    """Refuse what is not a CredalPrediction."""
+    """Refuse anything but a CredalPrediction."""
     if not is_prediction(prediction):
         raise TypeError(
             f"prediction must be a CredalPrediction (from infer), {why}, "

@@ -40,8 +40,8 @@ _FUNCTIONS = [
 ]
 
 TRUSTED_TYPES = sorted(
-    f"{thing.__module__}.{thing.__qualname__}"
-    for thing in {
+    f"{kind.__module__}.{kind.__qualname__}"
+    for kind in {
         *CLASSIFIERS.values(),
         EnsembleModel,
         AgreeingClassifiers,
@@ -93,7 +93,7 @@ def load_model(path: str | os.PathLike[str]) -> Any:
     except ImportError:
         raise
     except Exception as error:  # whatever a damaged file leads to, it is the file's fault
-        raise ModelFileError(f"{path} is not a sound model file: {_reason(error)}") from error
+        raise ModelFileError(f"{path} is not a valid model file: {_reason(error)}") from error
 
 
 def read_description(path: str | os.PathLike[str]) -> dict[str, Any]:

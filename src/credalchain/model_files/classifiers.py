@@ -35,7 +35,7 @@ from credalchain.persistence.checks import (
     refuse_other_arrays,
 )
 from credalchain.strategies import STRATEGIES, Strategy
-from credalchain.validation import check_n_jobs, check_whole
+from credalchain.validation import check_int, check_n_jobs
 
 CLASSIFIERS = {
     cls.__name__: cls
@@ -127,14 +127,17 @@ def _describe_ensemble(
     base: Any, model: EnsembleModel
 ) -> tuple[Description, dict[str, NDArray[Any]]]:
     """Every distinct model once, and which of them each chain asks."""
-    distinct = list({id(one): one for one in model.models}.values())
-    places = {id(one): place for place, one in enumerate(distinct)}
+    distinct = list({id(chain_model): chain_model for chain_model in model.models}.values())
+    index_of = {id(chain_model): index for index, chain_model in enumerate(distinct)}
     described, arrays = [], {"orders": model.orders}
-    for place, one in enumerate(distinct):
-        content, its_arrays = _describe_model(base, one)
+    for index, chain_model in enumerate(distinct):
+        content, model_arrays = _describe_model(base, chain_model)
         described.append(content)
-        arrays.update({f"{place}.{name}": values for name, values in its_arrays.items()})
-    return {"models": described, "chains": [places[id(one)] for one in model.models]}, arrays
+        arrays.update({f"{index}.{name}": values for name, values in model_arrays.items()})
+    return {
+        "models": described,
+        "chains": [index_of[id(chain_model)] for chain_model in model.models],
+    }, arrays
 
 
 def _plain_parameters(classifier: Any) -> Description:
@@ -213,30 +216,30 @@ def _restore_model(description: Description, arrays: Arrays) -> tuple[Any, Any, 
 
 def _restore_ensemble(description: Description, arrays: Arrays) -> Any:
     restored = [
-        _restore_model(content, arrays_with_prefix(arrays, f"{place}."))
-        for place, content in enumerate(description["models"])
+        _restore_model(content, arrays_with_prefix(arrays, f"{index}."))
+        for index, content in enumerate(description["models"])
     ]
-    places = [str(place) for place in range(len(restored))]
-    own = [name for name in arrays if name.partition(".")[0] in places]
-    refuse_other_arrays(arrays, ("orders", *own))
+    indices = [str(index) for index in range(len(restored))]
+    model_arrays = [name for name in arrays if name.partition(".")[0] in indices]
+    refuse_other_arrays(arrays, ("orders", *model_arrays))
     base, first, n_features = restored[0]
     shapes = {(model.n_labels, p) for _, model, p in restored}
     reads = [
         [content.get(part) for part in ("base", "numbers", "discretizer")]
         for content in description["models"]
     ]
-    if len(shapes) > 1 or any(one != reads[0] for one in reads):
+    if len(shapes) > 1 or any(read != reads[0] for read in reads):
         raise ModelFileError("the chains of an ensemble must have the same labels and features")
     orders = checked_array(arrays, "orders", "iu", ndim=2)
     chains = description["chains"]
     if len(chains) != len(orders) or not all(
-        checked_int(at, "chains") < len(restored) for at in chains
+        checked_int(index, "chains") < len(restored) for index in chains
     ):
         raise ModelFileError("every chain of an ensemble needs an order and a model")
     checked = np.array([checked_permutation(order, first.n_labels) for order in orders])
-    model = EnsembleModel([restored[at][1] for at in chains], checked)
+    model = EnsembleModel([restored[index][1] for index in chains], checked)
     ensemble = _restore_classifier(description, {"base": base}, model, n_features)
-    check_whole("n_chains", ensemble.n_chains)
+    check_int("n_chains", ensemble.n_chains)
     return ensemble
 
 
@@ -269,24 +272,26 @@ def _classifier_class(kind: Any, model: Any) -> type[CredalClassifier]:
         raise ModelFileError(f"classifier must be one of {', '.join(CLASSIFIERS)}, got {kind!r}")
     cls = CLASSIFIERS[kind]
     kinds = ((CredalChainEnsemble, EnsembleModel), (CredalJointForest, JointModel))
-    if any((cls is one) != isinstance(model, its_model) for one, its_model in kinds):
+    if any(
+        (cls is classifier) != isinstance(model, model_class) for classifier, model_class in kinds
+    ):
         raise ModelFileError(f"{kind} cannot have a model of the kind {type(model).__name__}")
     return cls
 
 
 def _name_columns(model: Any, columns: NDArray[Any]) -> None:
     """A discretizer checks the names of its columns itself."""
-    for one in model.models if isinstance(model, EnsembleModel) else [model]:
-        discretizer = getattr(one, "discretizer", None)
+    for chain_model in model.models if isinstance(model, EnsembleModel) else [model]:
+        discretizer = getattr(chain_model, "discretizer", None)
         if discretizer is not None:
             discretizer.feature_names_in_ = columns
 
 
 def _set_classes(classifier: Any, classes: Any, dtype: Any) -> None:
     same_kind = isinstance(classes, list) and len({type(value) for value in classes}) == 1
-    plainly = same_kind and isinstance(classes[0], (str, int, float, bool))
-    twice = plainly and len(set(classes)) != len(classes)
-    if not plainly or twice or len(classes) > 2 or any(is_missing(value) for value in classes):
+    is_plain = same_kind and isinstance(classes[0], (str, int, float, bool))
+    has_duplicates = is_plain and len(set(classes)) != len(classes)
+    if not is_plain or has_duplicates or len(classes) > 2 or any(map(is_missing, classes)):
         raise ModelFileError(f"classes must be one or two different values, got {classes!r}")
     if classifier.n_labels_ != 1:
         raise ModelFileError("classes are for a single label")

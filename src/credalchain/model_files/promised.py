@@ -23,12 +23,12 @@ from credalchain.persistence.checks import (
 )
 from credalchain.promises.agreement import AgreeingClassifiers
 from credalchain.promises.classifier import PromisedClassifier
-from credalchain.promises.reading import label_place, read_promises
+from credalchain.promises.reading import label_index, read_promises
 from credalchain.promises.report import GUARANTEES, PromiseReport, PromiseResult
 from credalchain.promises.risks import RISKS
 from credalchain.validation import check_s
 
-_MOST_MODELS = 1000
+_MAX_MODELS = 1000
 
 
 def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
@@ -39,7 +39,7 @@ def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
         raise ValueError(f"only a fitted PromisedClassifier can be saved, got {classifier!r}.")
     promise = {
         "parameters": _parameters(classifier),
-        "values": [float(one) if np.isfinite(one) else None for one in classifier.values_],
+        "values": [float(value) if np.isfinite(value) else None for value in classifier.values_],
         "report": as_plain(asdict(classifier.report_)),
     }
     inner = classifier.estimator_
@@ -47,10 +47,10 @@ def describe(classifier: Any) -> tuple[Description, dict[str, NDArray[Any]]]:
         description, arrays = classifiers.describe(inner)
         return {**description, "schema": SCHEMA, "promise": promise}, arrays
     described, arrays = [], {}
-    for place, one in enumerate(inner.estimators):
-        description, its_arrays = classifiers.describe(one)
+    for index, estimator in enumerate(inner.estimators):
+        description, model_arrays = classifiers.describe(estimator)
         described.append(description)
-        arrays.update({f"{place}.{name}": values for name, values in its_arrays.items()})
+        arrays.update({f"{index}.{name}": values for name, values in model_arrays.items()})
     return {
         "format": FORMAT,
         "schema": SCHEMA,
@@ -68,7 +68,7 @@ def _parameters(classifier: PromisedClassifier) -> Description:
         )
     names = classifier.label_names_.tolist()
     by_name = {
-        risk: {names[label_place(label, names)]: as_json(one) for label, one in level.items()}
+        risk: {names[label_index(label, names)]: as_json(value) for label, value in level.items()}
         if isinstance(level, Mapping)
         else as_json(level)
         for risk, level in promise.items()
@@ -89,9 +89,9 @@ def _parameters(classifier: PromisedClassifier) -> Description:
 def as_plain(value: Any) -> Any:
     """Nested tuples, dicts and numbers as JSON has them."""
     if isinstance(value, dict):
-        return {key: as_plain(one) for key, one in value.items()}
+        return {key: as_plain(item) for key, item in value.items()}
     if isinstance(value, (tuple, list)):
-        return [as_plain(one) for one in value]
+        return [as_plain(item) for item in value]
     return as_json(value)
 
 
@@ -104,27 +104,29 @@ def restore(description: Description, arrays: Arrays) -> Any:
     if "estimators" in rest:
         estimator: Any = AgreeingClassifiers(_restore_all(rest["estimators"], arrays))
         shapes = {
-            (tuple(one.label_names_), one.n_features_in_, type(one)) for one in estimator.estimators
+            (tuple(member.label_names_), member.n_features_in_, type(member))
+            for member in estimator.estimators
         }
         if len(shapes) != 1:
             raise ModelFileError("the models that must agree have different labels or columns")
     else:
         estimator = classifiers.restore(rest, arrays)
-    several = isinstance(estimator, AgreeingClassifiers)
-    unfitted = clone(estimator.estimators[0]) if several else estimator
+    are_several = isinstance(estimator, AgreeingClassifiers)
+    unfitted = clone(estimator.estimators[0]) if are_several else estimator
     classifier = PromisedClassifier(unfitted, **promise["parameters"])
     names = estimator.label_names_.tolist()
     promises = read_promises(classifier.promise, classifier.confidence, names)
     values = promise["values"]
-    if len(values) != len(names) or not all(one is None or _is_number(one) for one in values):
+    if len(values) != len(names) or not all(value is None or _is_number(value) for value in values):
         raise ModelFileError(f"values must be a number or null for each label, got {values!r}")
     classifier.estimator_ = estimator
-    classifier.values_ = np.array([np.nan if one is None else one for one in values], dtype=float)
+    classifier.values_ = np.array(
+        [np.nan if value is None else value for value in values], dtype=float
+    )
     classifier.report_ = _restore_report(promise["report"], names)
-    about = [(one.risk, one.level, one.label) for one in classifier.report_.promises]
+    about = [(result.risk, result.level, result.label) for result in classifier.report_.promises]
     promised = [
-        (one.risk.name, one.level, None if one.label is None else names[one.label])
-        for one in promises
+        (p.risk.name, p.level, None if p.label is None else names[p.label]) for p in promises
     ]
     if about != promised:
         raise ModelFileError("the report is not about what is promised")
@@ -137,34 +139,36 @@ def restore(description: Description, arrays: Arrays) -> Any:
 
 
 def _restore_all(descriptions: Any, arrays: Arrays) -> list[Any]:
-    if not isinstance(descriptions, list) or not 1 <= len(descriptions) <= _MOST_MODELS:
+    if not isinstance(descriptions, list) or not 1 <= len(descriptions) <= _MAX_MODELS:
         raise ModelFileError("estimators must be several models")
-    places = {str(place) for place in range(len(descriptions))}
-    refuse_other_arrays(arrays, [name for name in arrays if name.partition(".")[0] in places])
+    indices = {str(index) for index in range(len(descriptions))}
+    refuse_other_arrays(arrays, [name for name in arrays if name.partition(".")[0] in indices])
     return [
-        classifiers.restore(description, arrays_with_prefix(arrays, f"{place}."))
-        for place, description in enumerate(descriptions)
+        classifiers.restore(description, arrays_with_prefix(arrays, f"{index}."))
+        for index, description in enumerate(descriptions)
     ]
 
 
 def _restore_report(report: Any, names: list[str]) -> PromiseReport:
     results = []
-    for one in report["promises"]:
-        numbers = [one["level"], one["estimate"], one["completeness"], *one["interval"]]
-        numbers.append(one["upper_bound"])
-        optional = [one["confidence"], one["value"]]
-        sound = all(map(_is_number, numbers)) and len(one["interval"]) == 2
-        sound &= all(value is None or _is_number(value) for value in optional)
-        sound &= one["risk"] in RISKS and (one["label"] is None or one["label"] in names)
-        if not sound or not isinstance(one["reason"], str):
-            raise ModelFileError(f"a promise is not sound: {one!r}")
-        checked_int(one["n_rows"], "n_rows")
-        results.append(PromiseResult(**{**one, "interval": tuple(one["interval"])}))
-    sound = report["method"] in GUARANTEES and isinstance(report["parameter"], str)
-    sound &= report["confidence"] is None or _is_number(report["confidence"])
-    sound &= _is_number(report["completeness"]) and _is_number(report["yes"])
-    if not sound or not all(name in names for name in report["not_promised"]):
-        raise ModelFileError("the report of a promise is not sound")
+    for promise in report["promises"]:
+        numbers = [promise[key] for key in ("level", "estimate", "completeness")]
+        numbers += [*promise["interval"], promise["upper_bound"]]
+        optional = [promise["confidence"], promise["value"]]
+        is_valid = all(map(_is_number, numbers)) and len(promise["interval"]) == 2
+        is_valid &= all(value is None or _is_number(value) for value in optional)
+        is_valid &= promise["risk"] in RISKS and (
+            promise["label"] is None or promise["label"] in names
+        )
+        if not is_valid or not isinstance(promise["reason"], str):
+            raise ModelFileError(f"a promise is not valid: {promise!r}")
+        checked_int(promise["n_rows"], "n_rows")
+        results.append(PromiseResult(**{**promise, "interval": tuple(promise["interval"])}))
+    is_valid = report["method"] in GUARANTEES and isinstance(report["parameter"], str)
+    is_valid &= report["confidence"] is None or _is_number(report["confidence"])
+    is_valid &= _is_number(report["completeness"]) and _is_number(report["yes"])
+    if not is_valid or not all(name in names for name in report["not_promised"]):
+        raise ModelFileError("the report of a promise is not valid")
     for name in ("n_rows", "n_incomplete"):
         checked_int(report[name], name)
     lists = {"promises": tuple(results), "not_promised": tuple(report["not_promised"])}

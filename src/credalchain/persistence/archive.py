@@ -17,7 +17,7 @@ from credalchain.persistence.checks import Arrays, Description, ModelFileError
 
 FORMAT = "credalchain model"
 SCHEMA = 2
-_MOST_BYTES = 8 * 2**30
+_MAX_BYTES = 8 * 2**30
 _MEMBER = re.compile(r"(\d{1,4}\.){0,2}[a-z][a-z_]{0,63}\.npy")  # the JSON text, and arrays
 
 
@@ -66,8 +66,8 @@ def read_archive(path: Path) -> tuple[Description, dict[str, NDArray[Any]]]:
 
 def check_size(archive: zipfile.ZipFile) -> None:
     """Refuse what would not fit into memory, before it is unpacked."""
-    if sum(item.file_size for item in archive.infolist()) > _MOST_BYTES:
-        raise ModelFileError(f"it unpacks to more than {_MOST_BYTES} bytes.")
+    if sum(item.file_size for item in archive.infolist()) > _MAX_BYTES:
+        raise ModelFileError(f"it unpacks to more than {_MAX_BYTES} bytes.")
 
 
 def _check_description(path: Path, description: Any, arrays: Arrays) -> None:
@@ -75,7 +75,7 @@ def _check_description(path: Path, description: Any, arrays: Arrays) -> None:
         raise ModelFileError(f"{path} is not a credalchain model.")
     schema = description.get("schema")
     if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        raise ModelFileError(f"{path} has no sound schema number, got {reprlib.repr(schema)}.")
+        raise ModelFileError(f"{path} has no valid schema number, got {reprlib.repr(schema)}.")
     if schema > SCHEMA:
         raise ModelFileError(
             f"{path} has schema {schema}, written by credalchain {description.get('package')}; "

@@ -18,10 +18,10 @@ def checked_array(arrays: Arrays, name: str, kinds: str, ndim: int | None = None
     """An array of one of the kinds of numbers, with ``ndim`` dimensions if that is given."""
     if name not in arrays:
         raise ModelFileError(f"the array {name} is missing")
-    found = arrays[name]
-    if found.dtype.kind not in kinds or (ndim is not None and found.ndim != ndim):
-        raise ModelFileError(f"the array {name} has dtype {found.dtype} and shape {found.shape}")
-    return found
+    array = arrays[name]
+    if array.dtype.kind not in kinds or (ndim is not None and array.ndim != ndim):
+        raise ModelFileError(f"the array {name} has dtype {array.dtype} and shape {array.shape}")
+    return array
 
 
 def checked_int(value: Any, name: str, at_least: int = 0) -> int:
@@ -33,8 +33,8 @@ def checked_int(value: Any, name: str, at_least: int = 0) -> int:
 
 def checked_names(value: Any, n: int, what: str) -> list[str]:
     """A list of n texts."""
-    sound = isinstance(value, list) and all(isinstance(name, str) for name in value)
-    if not sound or len(value) != n:
+    is_valid = isinstance(value, list) and all(isinstance(name, str) for name in value)
+    if not is_valid or len(value) != n:
         raise ModelFileError(f"{what} must be {n} texts")
     for name in value:
         if "\0" in name or name.encode("utf-8", "replace").decode() != name:

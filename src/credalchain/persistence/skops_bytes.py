@@ -17,10 +17,11 @@ from credalchain.persistence.archive import check_size
 def to_bytes(content: Any) -> NDArray[np.uint8]:
     """As an array; types that skops does not trust are refused."""
     blob = _skops().dumps(content)
-    strange = _skops().get_untrusted_types(data=blob)
-    if strange:
+    untrusted = _skops().get_untrusted_types(data=blob)
+    if untrusted:
         raise ValueError(
-            f"a classifier cannot be saved if it holds types that skops does not trust: {strange}."
+            "a classifier cannot be saved if it holds types that skops does not trust: "
+            f"{untrusted}."
         )
     return np.frombuffer(blob, np.uint8)
 

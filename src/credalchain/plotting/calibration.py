@@ -100,8 +100,8 @@ class IntervalCalibrationDisplay:
         """Draw it, on new axes if none are given."""
         self.ax_ = new_axes(5.6, 6.3) if ax is None else ax
         self.figure_ = self.ax_.figure
-        words = "reliable: the bar meets this line"
-        self.ax_.plot([0, 1], [0, 1], color=OPEN_COLOUR, linestyle="--", linewidth=1, label=words)
+        label = "reliable: the bar meets this line"
+        self.ax_.plot([0, 1], [0, 1], color=OPEN_COLOUR, linestyle="--", linewidth=1, label=label)
         self.bars_ = (
             self._draw(0, YES_COLOUR, "o", "bins of the lower bound"),
             self._draw(1, NO_COLOUR, "s", "bins of the upper bound"),
@@ -118,7 +118,7 @@ class IntervalCalibrationDisplay:
             )
         return self
 
-    def _draw(self, by: int, colour: str, marker: str, words: str) -> Any:
+    def _draw(self, by: int, colour: str, marker: str, label: str) -> Any:
         counted = self.reliability
         there = counted.cells[by] > 0
         lower, upper, share = (
@@ -126,10 +126,10 @@ class IntervalCalibrationDisplay:
         )
         low, high = counted.share_interval[:, by, there]
         missed = (high < lower) | (low > upper)
-        looks = [colour if one else colour + _PALE for one in missed] or [colour]
+        looks = [colour if is_missed else colour + _PALE for is_missed in missed] or [colour]
         bars = self.ax_.hlines(share, lower, upper, colors=looks, linewidth=2.5)
         ends = upper if by else lower
         self.ax_.vlines(ends, low, high, colors=looks, linewidth=1)
         self.ax_.scatter(ends, share, color=looks, marker=marker, s=28)
-        self.ax_.scatter([], [], color=colour, marker=marker, s=28, label=words)  # for the legend
+        self.ax_.scatter([], [], color=colour, marker=marker, s=28, label=label)  # for the legend
         return bars

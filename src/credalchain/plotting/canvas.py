@@ -10,8 +10,8 @@ from credalchain.labels import ABSTAIN
 # Okabe and Ito's palette, told apart by people with any kind of colour vision.
 YES_COLOUR, NO_COLOUR, OPEN_COLOUR = "#0072B2", "#D55E00", "#6E6E6E"
 LOOKS = {1: ("yes", YES_COLOUR), 0: ("no", NO_COLOUR), ABSTAIN: ("*", OPEN_COLOUR)}
-MOST_CHARACTERS = 24  # of a label's name
-MOST_INCHES = 50.0  # of a figure that holds all that was asked for; beyond that things get smaller
+MAX_CHARACTERS = 24  # of a label's name
+MAX_INCHES = 50.0  # of a figure that holds all that was asked for; beyond that things get smaller
 
 
 def new_axes(width: float, height: float) -> "Axes":

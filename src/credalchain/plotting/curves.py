@@ -147,12 +147,12 @@ class CompletenessCurveDisplay:
             self.ax_.legend(frameon=False)
         return self
 
-    def _name_end(self, at: int, align: str) -> None:
+    def _name_end(self, index: int, align: str) -> None:
         """Write the caution parameter's value beside an end of the curve, away from the curve."""
         assert self.values is not None
         self.ax_.annotate(
-            f"{self.parameter} = {self.values[at]:.3g}",
-            (self.completeness[at], self.set_accuracy[at]),
+            f"{self.parameter} = {self.values[index]:.3g}",
+            (self.completeness[index], self.set_accuracy[index]),
             xytext=(9 if align == "left" else -9, 0),
             textcoords="offset points",
             ha=align,
@@ -197,7 +197,7 @@ def plot_promise_curve(
     ax.set_ylabel("share")
     ax.set_ylim(-0.02, 1.02)
     pairs = zip(curve.levels, curve.bought, strict=True)
-    kept = [(one, place) for one, place in pairs if place is not None]
+    kept = [(kept_level, index) for kept_level, index in pairs if index is not None]
     if level is not None:
         is_number = isinstance(level, (int, float))
         if not is_number or not np.isclose(curve.levels, level).any():
@@ -232,17 +232,17 @@ def _draw_promise(
     curve: PromiseCurve,
     x: NDArray[np.float64],
     level: float,
-    place: int,
+    index: int,
 ) -> None:
-    at = float(x[place])
+    x_value = float(x[index])
     ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
-    ax.axvline(at, color=OPEN_COLOUR, linestyle=":", linewidth=1)
-    answered = float(curve.completeness[place])
-    ax.plot([at], [answered], "o", color=YES_COLOUR)
-    ax.plot([at], [float(curve.risks[place])], "o", color=NO_COLOUR)
+    ax.axvline(x_value, color=OPEN_COLOUR, linestyle=":", linewidth=1)
+    answered = float(curve.completeness[index])
+    ax.plot([x_value], [answered], "o", color=YES_COLOUR)
+    ax.plot([x_value], [float(curve.risks[index])], "o", color=NO_COLOUR)
     how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
     ax.set_title(
-        f"promised: at most {level:g} {how} -> {curve.parameter} = {curve.values[place]:.3g}, "
+        f"promised: at most {level:g} {how} -> {curve.parameter} = {curve.values[index]:.3g}, "
         f"{answered:.0%} answered",
         fontsize=10,
     )

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.label_selection import and_more, select_labels
 from credalchain.labels import ABSTAIN, MISSING, as_labels
-from credalchain.plotting.canvas import LOOKS, MOST_CHARACTERS, MOST_INCHES, new_axes
+from credalchain.plotting.canvas import LOOKS, MAX_CHARACTERS, MAX_INCHES, new_axes
 from credalchain.text import for_figure
 from credalchain.typing import LabelsLike
 
@@ -57,26 +57,26 @@ def plot_predictions(
         chosen, n_rows = list(rows), len(rows)
     truth = None if Y_true is None else as_labels(Y_true, name="Y_true", require_zero=False)
     labels = select_labels(prediction.labels[chosen], prediction.interval[chosen], max_labels)
-    names = [for_figure(prediction.label_names[j], MOST_CHARACTERS) for j in labels.tolist()]
+    names = [for_figure(prediction.label_names[j], MAX_CHARACTERS) for j in labels.tolist()]
     index = chosen if prediction.index is None else [prediction.index[row] for row in chosen]
     row_names = [for_figure(f"row {name}") for name in index]
     scale = 1.0
     if ax is None:
         width, height = _inches(names, row_names)
-        scale = min(1.0, MOST_INCHES / width, MOST_INCHES / height)
+        scale = min(1.0, MAX_INCHES / width, MAX_INCHES / height)
         ax = new_axes(width * scale, height * scale)
-    for at, row in enumerate(chosen):
-        for place, j in enumerate(labels.tolist()):
+    for i, row in enumerate(chosen):
+        for column, j in enumerate(labels.tolist()):
             y = int(prediction.labels[row, j])
-            _draw_cell(ax, place, at, y, prediction.interval[row, j], scale)
+            _draw_cell(ax, column, i, y, prediction.interval[row, j], scale)
             if truth is not None and y != ABSTAIN and truth[row, j] not in (y, MISSING):
-                ax.plot(place + 0.87, at + 0.18, "x", color="black", markersize=6 * scale, mew=1.6)
+                ax.plot(column + 0.87, i + 0.18, "x", color="black", markersize=6 * scale, mew=1.6)
     _name_cells(ax, names, row_names, scale)
     hidden = (
         (and_more(len(labels), len(prediction.label_names)), "labels"),
         (and_more(len(chosen), n_rows), "rows"),
     )
-    ax.set_xlabel(", ".join(f"{words} {what}" for words, what in hidden if words))
+    ax.set_xlabel(", ".join(f"{text} {what}" for text, what in hidden if text))
     return ax
 
 
@@ -108,16 +108,16 @@ def _name_cells(ax: Any, names: Sequence[str], rows: Sequence[str], scale: float
 
 
 def _draw_cell(
-    ax: Any, j: int, at: int, y: int, interval: NDArray[np.float64], scale: float
+    ax: Any, j: int, i: int, y: int, interval: NDArray[np.float64], scale: float
 ) -> None:
     word, colour = LOOKS[y]
-    left, width, line = j + 0.12, 0.76, at + 0.74
+    left, width, line = j + 0.12, 0.76, i + 0.74
     face = colour + "26"  # a pale shade of the same colour
     hatch = "////" if y == ABSTAIN else None
     ax.fill_between(
         [j + 0.03, j + 0.97],
-        at + 0.04,
-        at + 0.96,
+        i + 0.04,
+        i + 0.96,
         facecolor="white" if hatch else face,
         hatch=hatch,
         edgecolor="#00000018" if hatch else "none",
@@ -125,7 +125,7 @@ def _draw_cell(
     )
     ax.text(
         j + 0.5,
-        at + 0.36,
+        i + 0.36,
         word,
         ha="center",
         va="center",

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.labels import ABSTAIN
 from credalchain.model_selection import unwrap
-
-Labels = NDArray[np.int8]
 
 
 class AgreeingClassifiers:
@@ -35,7 +34,7 @@ class AgreeingClassifiers:
     @property
     def nested_(self) -> bool:
         """Whether they all are: what all answer alike is then nested, too."""
-        return all(unwrap(one)[0].nested_ for one in self.estimators)
+        return all(unwrap(estimator)[0].nested_ for estimator in self.estimators)
 
     def read_labels(self, Y: Any) -> Labels:
         """True labels of new rows, in the form of ``predict_partial``."""
@@ -53,34 +52,34 @@ class AgreeingClassifiers:
     def infer(self, X: Any, **options: Any) -> Any:
         """Labels on which all agree, and bounds that hold all of theirs."""
         pairs = [unwrap(estimator, X) for estimator in self.estimators]
-        found = [final.infer(Z, **options) for final, Z in pairs]
-        labels = found[0].labels
-        for other in found[1:]:
+        predictions = [final.infer(Z, **options) for final, Z in pairs]
+        labels = predictions[0].labels
+        for other in predictions[1:]:
             labels = np.where(labels == other.labels, labels, ABSTAIN)
         return replace(
-            found[0],
+            predictions[0],
             labels=labels,
-            log_odds=_envelope([one.log_odds for one in found]),
-            given_interval=_envelope([one.interval for one in found]),
+            log_odds=_envelope([prediction.log_odds for prediction in predictions]),
+            given_interval=_envelope([prediction.interval for prediction in predictions]),
         )
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The mean of theirs."""
-        found = [estimator.predict_proba(X) for estimator in self.estimators]
-        return np.asarray(np.mean(found, axis=0))
+        probabilities = [estimator.predict_proba(X) for estimator in self.estimators]
+        return np.asarray(np.mean(probabilities, axis=0))
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Every label answered, by most of them; a tie is 0."""
-        found = [np.asarray(estimator.predict(X)) for estimator in self.estimators]
+        predictions = [np.asarray(estimator.predict(X)) for estimator in self.estimators]
         classes = self.classes_
         if classes.ndim > 1:
-            return np.asarray(2 * np.sum(found, axis=0) > len(found), dtype=np.int64)
-        last = 2 * np.sum([one == classes[-1] for one in found], axis=0) > len(found)
-        return np.asarray(np.where(last, classes[-1], classes[0]))
+            return np.asarray(2 * np.sum(predictions, axis=0) > len(predictions), dtype=np.int64)
+        n_last = np.sum([labels == classes[-1] for labels in predictions], axis=0)
+        return np.asarray(np.where(2 * n_last > len(predictions), classes[-1], classes[0]))
 
 
 def _envelope(bounds: list[NDArray[np.float64]]) -> NDArray[np.float64]:
     """Lower and upper bounds (n, m, 2) that hold all of these."""
-    lower = np.min([one[..., 0] for one in bounds], axis=0)
-    upper = np.max([one[..., 1] for one in bounds], axis=0)
+    lower = np.min([bound[..., 0] for bound in bounds], axis=0)
+    upper = np.max([bound[..., 1] for bound in bounds], axis=0)
     return np.stack([lower, upper], axis=-1)

@@ -1,4 +1,4 @@
-"""Rows held out, and what they say of every value of caution."""
+"""Promises evaluated on rows held out, at every value of caution."""
 
 from typing import Any, NamedTuple
 
@@ -8,12 +8,12 @@ from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from credalchain.array_types import FloatArray, Labels
 from credalchain.bases.joint.model import JointModel
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN
 from credalchain.model_selection import unwrap
-from credalchain.promises.reading import PILOT, check_rows
-from credalchain.promises.risks import Labels
+from credalchain.promises.reading import PILOT_SHARE, check_rows
 from credalchain.promises.selection import (
     EvaluatedPromise,
     LossSums,
@@ -26,8 +26,6 @@ from credalchain.promises.selection import (
 )
 from credalchain.validation import check_s_values
 
-FloatArray = NDArray[np.float64]
-
 _S = np.append(0.0, np.geomspace(1e-3, 1e6, 361))
 _REWARDS = np.concatenate(  # most labels are withdrawn around 1
     [
@@ -37,13 +35,13 @@ _REWARDS = np.concatenate(  # most labels are withdrawn around 1
         [0],
     ]
 )
-_MOST_CELLS = 2**24  # of a path of predictions
+_MAX_CELLS = 2**24  # of a path of predictions
 
 
 class CalibrationRows(NamedTuple):
     """A fitted estimator, rows that it was not fitted on, and values of its caution.
 
-    ``is_pilot`` (n,) marks the rows that say how the others are tested.
+    ``is_pilot`` (n,) marks the rows from which the tests of the other rows are planned.
     """
 
     estimator: Any
@@ -54,7 +52,7 @@ class CalibrationRows(NamedTuple):
 
 
 def _number_training_rows(estimator: Any, rows: NDArray[np.int64]) -> None:
-    """Explanations by training rows give their numbers among all rows."""
+    """Give explanations the numbers that the training rows have among all rows."""
     final, _ = unwrap(estimator)
     model = getattr(getattr(final, "estimator_", final), "model_", None)
     if isinstance(model, JointModel):
@@ -62,14 +60,14 @@ def _number_training_rows(estimator: Any, rows: NDArray[np.int64]) -> None:
 
 
 class CalibrationResult(NamedTuple):
-    """What rows held out say.
+    """Evaluation of promises on rows held out.
 
     ``kept`` says for each label (None: whole rows) at which values its promises are kept, (V,);
     ``answered`` (V, m) is the share of rows in which each label is answered, ``yes`` (V, m) in
     which it is answered yes.
     """
 
-    tested: list[EvaluatedPromise]
+    evaluated: list[EvaluatedPromise]
     kept: dict[int | None, NDArray[np.bool_]]
     answered: FloatArray
     yes: FloatArray
@@ -82,19 +80,19 @@ def hold_out(
     labels: Labels,
     promises: list[Promise],
     *,
-    share: Any,
+    calibration: Any,
     values: Any,
     random_state: Any,
 ) -> CalibrationRows:
     """Fit to some of the rows and hold out a share of them, chosen at random.
 
-    ``share`` may be "prefit": all rows are held out, and the estimator is fitted already.
+    ``calibration`` may be "prefit": all rows are held out, and the estimator is fitted already.
     """
     rng = check_random_state(random_state)
     rows = np.arange(len(labels))
-    if not isinstance(share, str):
+    if not isinstance(calibration, str):
         shuffled = rng.permutation(len(labels))
-        n_held_out = int(np.ceil(share * len(labels)))
+        n_held_out = int(np.ceil(calibration * len(labels)))
         train, rows = np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])
         if len(train) == 0:
             raise ValueError(
@@ -109,7 +107,7 @@ def hold_out(
         check_is_fitted(estimator)
     truth = np.asarray(unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
     is_pilot = np.zeros(len(truth), dtype=bool)
-    is_pilot[rng.permutation(len(truth))[: int(PILOT * len(truth))]] = True
+    is_pilot[rng.permutation(len(truth))[: int(PILOT_SHARE * len(truth))]] = True
     chosen = caution_values(estimator, values)
     return CalibrationRows(estimator, take_rows(X, rows), truth, chosen, is_pilot)
 
@@ -119,34 +117,34 @@ def evaluate_promises(
 ) -> CalibrationResult:
     """Which values keep the promises: those about one label (or about rows) together.
 
-    Or each by itself; then ``kept`` has their places as keys.
+    Or each by itself; then ``kept`` has their indices as keys.
     """
-    pilot, in_pilot = loss_sums_along(held, np.flatnonzero(held.is_pilot), promises)
-    rest, in_rest = loss_sums_along(held, np.flatnonzero(~held.is_pilot), promises)
-    n_rest = int((~held.is_pilot).sum())
-    plans = [plan_test(one, few, n_rest) for one, few in zip(promises, pilot, strict=True)]
-    groups = by_label(promises) if together else {at: [at] for at in range(len(promises))}
-    tested: dict[int, EvaluatedPromise] = {}
+    pilot_sums, pilot_answers = loss_sums_along(held, np.flatnonzero(held.is_pilot), promises)
+    test_sums, test_answers = loss_sums_along(held, np.flatnonzero(~held.is_pilot), promises)
+    n_test = int((~held.is_pilot).sum())
+    plans = [plan_test(*pair, n_test) for pair in zip(promises, pilot_sums, strict=True)]
+    groups = by_label(promises) if together else {i: [i] for i in range(len(promises))}
+    evaluated: dict[int, EvaluatedPromise] = {}
     kept: dict[int | None, NDArray[np.bool_]] = {}
-    for key, places in groups.items():
-        few = [EvaluatedPromise(promises[at], pilot[at], plans[at]) for at in places]
-        columns = columns_of(promises[places[0]].label)
-        start = first_tested_value(few, in_pilot[0][:, columns].sum(axis=1))
-        has_pilot = any(promises[at].needs_pilot for at in places)
-        for at in places:
-            found = rest[at] if has_pilot else pilot[at] + rest[at]
-            tested[at] = EvaluatedPromise(promises[at], found, plans[at])
-        kept[key] = kept_values([tested[at] for at in places], start)
-    shares = (in_pilot + in_rest) / max(len(held.truth), 1)
-    return CalibrationResult([tested[at] for at in range(len(promises))], kept, *shares)
+    for key, indices in groups.items():
+        pilot_promises = [EvaluatedPromise(promises[i], pilot_sums[i], plans[i]) for i in indices]
+        columns = columns_of(promises[indices[0]].label)
+        start = first_tested_value(pilot_promises, pilot_answers[0][:, columns].sum(axis=1))
+        has_pilot = any(promises[i].needs_pilot for i in indices)
+        for i in indices:
+            sums = test_sums[i] if has_pilot else pilot_sums[i] + test_sums[i]
+            evaluated[i] = EvaluatedPromise(promises[i], sums, plans[i])
+        kept[key] = kept_values([evaluated[i] for i in indices], start)
+    shares = (pilot_answers + test_answers) / max(len(held.truth), 1)
+    return CalibrationResult([evaluated[i] for i in range(len(promises))], kept, *shares)
 
 
 def by_label(promises: list[Promise]) -> dict[int | None, list[int]]:
-    """The places of the promises about each label, None: about whole rows."""
-    places: dict[int | None, list[int]] = {}
-    for at, promise in enumerate(promises):
-        places.setdefault(promise.label, []).append(at)
-    return places
+    """Indices of the promises about each label; None: about whole rows."""
+    indices: dict[int | None, list[int]] = {}
+    for i, promise in enumerate(promises):
+        indices.setdefault(promise.label, []).append(i)
+    return indices
 
 
 def columns_of(label: int | None) -> slice:
@@ -162,18 +160,18 @@ def check_estimator(estimator: Any) -> None:
             raise TypeError(f"estimator must have {name}, like JointDecision(), got {estimator!r}.")
 
 
-def caution_values(estimator: Any, given: Any) -> FloatArray:
+def caution_values(estimator: Any, requested: Any) -> FloatArray:
     """Values of the caution parameter, from bold to cautious."""
     final, _ = unwrap(estimator)
     rising = final.larger_is_more_cautious
-    if given is None:
+    if requested is None:
         return _S if rising else _REWARDS
     try:
-        values = np.asarray(given, dtype=np.float64)
+        values = np.asarray(requested, dtype=np.float64)
     except (TypeError, ValueError):
         values = np.empty(0)
     if values.ndim != 1 or len(values) == 0 or not np.isfinite(values).all():
-        raise ValueError(f"values must be a list of numbers, got {given!r}.")
+        raise ValueError(f"values must be a list of numbers, got {requested!r}.")
     if final.caution_parameter == "s":
         check_s_values(values.tolist(), "values")
     values = np.unique(values)
@@ -192,14 +190,14 @@ def loss_sums_along(
     """Losses of chosen rows at every value; how many answer each label, and yes: (2, V, m)."""
     n_values, m = len(held.values), held.truth.shape[1]
     nested = bool(unwrap(held.estimator)[0].nested_)
-    found = [empty_loss_sums(promise, n_values) for promise in promises]
+    sums = [empty_loss_sums(promise, n_values) for promise in promises]
     answers = np.zeros((2, n_values, m))
-    at_once = max(1, _MOST_CELLS // (n_values * m))
+    at_once = max(1, _MAX_CELLS // (n_values * m))
     for first in range(0, len(chosen), at_once):
         rows = chosen[first : first + at_once]
         with data_warnings_ignored():
             path = answers_along(held.estimator, take_rows(held.X, rows), held.values)
-        for at, promise in enumerate(promises):
-            found[at] += sum_losses(promise, held.truth[rows], path, nested)
+        for i, promise in enumerate(promises):
+            sums[i] += sum_losses(promise, held.truth[rows], path, nested)
         answers += [(path != ABSTAIN).sum(axis=1), (path == 1).sum(axis=1)]
-    return found, answers
+    return sums, answers

@@ -9,17 +9,17 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing as take_rows
 
+from credalchain.array_types import Labels
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN, as_indexable_labels
 from credalchain.metrics import completeness_curve, selective_error
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import answers_along, caution_values, check_estimator
-from credalchain.promises.risks import Labels
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
 
-_MOST_HELD_OUT = 2000
-LEAST_ROWS = 20
+_MAX_HELD_OUT = 2000
+MIN_ROWS = 20
 
 
 @dataclass(frozen=True)
@@ -121,9 +121,9 @@ def choose_caution(
     shares = [_check_share(share) for share in shares]
     table, labels = as_indexable(X), as_indexable_labels(Y)
     n = table.shape[0]
-    if n < LEAST_ROWS:
-        raise ValueError(f"X must have at least {LEAST_ROWS} rows to hold some out, got {n}.")
-    n_held_out = min(n // 4, _MOST_HELD_OUT)
+    if n < MIN_ROWS:
+        raise ValueError(f"X must have at least {MIN_ROWS} rows to hold some out, got {n}.")
+    n_held_out = min(n // 4, _MAX_HELD_OUT)
     train, test = train_test_split(np.arange(n), test_size=n_held_out, random_state=random_state)
     with data_warnings_ignored():
         fitted = clone(estimator).fit(
@@ -139,13 +139,13 @@ def choose_caution(
     chosen = []
     for share in shares:
         fitting = np.flatnonzero(answered <= share + 1e-9)
-        at = int(fitting[0]) if len(fitting) else int(answered.argmin())
+        value_index = int(fitting[0]) if len(fitting) else int(answered.argmin())
         choice = CautionChoice(
             final.caution_parameter,
-            float(values[at]) * scale,
-            float(answered[at]),
-            float(right[at]),
-            selective_error(truth, path[at]),
+            float(values[value_index]) * scale,
+            float(answered[value_index]),
+            float(right[value_index]),
+            selective_error(truth, path[value_index]),
             len(test),
         )
         chosen.append(choice)
@@ -155,7 +155,7 @@ def choose_caution(
 def _both_answers_seen(labels: Labels) -> NDArray[np.bool_]:
     """Labels (m,) about which something can be learned; all, if there is none.
 
-    A chain leaves a label that is always no open, and others would be answered in its place.
+    A chain leaves a label that is always no open, and others would be answered instead of it.
     """
     seen = (labels == 0).any(axis=0) & (labels == 1).any(axis=0)
     return seen if seen.any() else np.ones(labels.shape[1], dtype=bool)

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
+from credalchain.array_types import FloatArray, Labels
 from credalchain.estimators.base import CautiousTagsMixin
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.prediction import CredalPrediction
@@ -29,15 +30,13 @@ from credalchain.promises.choice import choose
 from credalchain.promises.folds import evaluate_promises_by_folds
 from credalchain.promises.reading import is_share, read_method, read_promises
 from credalchain.promises.report import PromiseCheck, PromiseTest
-from credalchain.promises.risks import Labels, evaluable_rows
+from credalchain.promises.risks import evaluable_rows
 from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import evidence_against
 from credalchain.typing import LabelsLike, MatrixLike, PromiseLike, RandomStateLike, VectorLike
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator  # slow to import
-
-FloatArray = NDArray[np.float64]
 
 
 class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
@@ -146,13 +145,15 @@ default="auto"
         names = targets.names
         if prefit:
             names = getattr(unwrap(self.estimator)[0], "label_names_", names)
-        promises = read_promises(self.promise, self.confidence, [str(one) for one in names])
+        promises = read_promises(self.promise, self.confidence, [str(name) for name in names])
         method = read_method(self.method, self.calibration, self.confidence, promises)
         rng = check_random_state(self.random_state)
-        estimator = self.estimator if prefit else unfitted(self.estimator, self.random_state, rng)
+        estimator = (
+            self.estimator if prefit else clone_or_default(self.estimator, self.random_state, rng)
+        )
         caution_values(estimator, self.values)  # refused before anything is fitted
         if method in ("cross_conformal", "cross_fit"):
-            self.estimator_, judged, truth = evaluate_promises_by_folds(
+            self.estimator_, calibration, truth = evaluate_promises_by_folds(
                 estimator,
                 X,
                 Y,
@@ -170,18 +171,18 @@ default="auto"
                 Y,
                 labels,
                 promises,
-                share=self.calibration,
+                calibration=self.calibration,
                 values=self.values,
                 random_state=rng,
             )
-            self.estimator_, judged, truth = (
+            self.estimator_, calibration, truth = (
                 held.estimator,
                 evaluate_promises(held, promises),
                 held.truth,
             )
         self.values_, self.report_ = choose(
             self.estimator_,
-            judged,
+            calibration,
             truth,
             values=self.values,
             method=method,
@@ -209,15 +210,15 @@ default="auto"
 
     def _by_label(self, path: NDArray[Any]) -> NDArray[Any]:
         """Each label's column from answers (values, n, m) at the value it has; open without one."""
-        labels = np.stack([path[at, :, j] for j, at in enumerate(self._places())], axis=1)
+        labels = np.stack([path[i, :, j] for j, i in enumerate(self._value_indices())], axis=1)
         labels[:, ~np.isfinite(self.values_)] = ABSTAIN
         return labels
 
-    def _places(self) -> list[int]:
-        """Of each label's value among those in use; 0 for a label that has none."""
+    def _value_indices(self) -> list[int]:
+        """Index of each label's value in ``values_in_use()``; 0 for a label without one."""
         used = self.values_in_use()
-        places: list[int] = np.searchsorted(used, np.nan_to_num(self.values_, nan=used[0])).tolist()
-        return places
+        values = np.nan_to_num(self.values_, nan=used[0])
+        return [int(i) for i in np.searchsorted(used, values)]
 
     def infer(self, X: MatrixLike, *, known: LabelsLike | None = None) -> CredalPrediction:
         """Labels and bounds, a :class:`CredalPrediction`.
@@ -226,22 +227,22 @@ default="auto"
         """
         check_is_fitted(self, "report_")
         final, Z = unwrap(self.estimator_, X)
-        found: list[CredalPrediction] = [
+        predictions: list[CredalPrediction] = [
             final.infer(Z, known=known, **{final.caution_parameter: value})
             for value in self.values_in_use().tolist()
         ]
-        labels = self._by_label(np.stack([one.labels for one in found]))
+        labels = self._by_label(np.stack([prediction.labels for prediction in predictions]))
         if known is not None:  # what is known is answered in any case
-            given = np.asarray(final.targets_.encode_known(known, len(labels)))
-            labels = np.where(given != MISSING, given, labels)
-        if len(found) == 1:
-            return replace(found[0], labels=labels)
-        columns = list(enumerate(self._places()))
+            known_labels = np.asarray(final.targets_.encode_known(known, len(labels)))
+            labels = np.where(known_labels != MISSING, known_labels, labels)
+        if len(predictions) == 1:
+            return replace(predictions[0], labels=labels)
+        columns = list(enumerate(self._value_indices()))
         return replace(
-            found[0],
+            predictions[0],
             labels=labels,
-            log_odds=np.stack([found[at].log_odds[:, j] for j, at in columns], axis=1),
-            given_interval=np.stack([found[at].interval[:, j] for j, at in columns], axis=1),
+            log_odds=np.stack([predictions[i].log_odds[:, j] for j, i in columns], axis=1),
+            given_interval=np.stack([predictions[i].interval[:, j] for j, i in columns], axis=1),
         )
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:
@@ -287,13 +288,13 @@ default="auto"
         check_consistent_length(X, truth)
         answers = np.empty(truth.shape, np.int8) if len(truth) == 0 else self.predict_partial(X)
         promises = read_promises(self.promise, self.confidence, self.label_names_.tolist())
-        share = 1 - (1 - confidence) / len(promises)
+        confidence_each = 1 - (1 - confidence) / len(promises)
         tests = []
         for promise, result in zip(promises, self.report_.promises, strict=True):
             level = result.level_to_check
-            losses, rows, estimate = _counting_losses(promise, truth, answers, level)
+            losses, rows, estimate = _losses_of_evaluable_rows(promise, truth, answers, level)
             evidence = evidence_against(losses, level)
-            tests.append(PromiseTest(result, share, estimate, evidence, rows))
+            tests.append(PromiseTest(result, confidence_each, estimate, evidence, rows))
         return PromiseCheck(confidence, tuple(tests))
 
     @property
@@ -318,11 +319,11 @@ default="auto"
     @property
     def targets_(self) -> Targets:
         """How labels are read: the estimator's own."""
-        found: Targets = unwrap(self.estimator_)[0].targets_
-        return found
+        targets: Targets = unwrap(self.estimator_)[0].targets_
+        return targets
 
 
-def _counting_losses(
+def _losses_of_evaluable_rows(
     promise: Promise, truth: Labels, answers: Labels, level: float
 ) -> tuple[FloatArray, NDArray[np.int64], float]:
     """Losses of the rows that count, which rows these are, and the risk in them."""
@@ -337,9 +338,9 @@ def _counting_losses(
     return losses, rows, float(losses.mean()) if len(rows) else 0.0
 
 
-def unfitted(estimator: Any, random_state: Any, rng: np.random.RandomState) -> Any:
+def clone_or_default(estimator: Any, random_state: Any, rng: np.random.RandomState) -> Any:
     """A copy of the estimator, the default one if there is none."""
     if estimator is not None:
         return clone(estimator)
-    given = isinstance(random_state, Integral)
-    return JointDecision(random_state=random_state if given else rng.randint(2**31 - 1))
+    is_seed = isinstance(random_state, Integral)
+    return JointDecision(random_state=random_state if is_seed else rng.randint(2**31 - 1))

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
+from credalchain.array_types import FloatArray
 from credalchain.estimators.targets import Targets
 from credalchain.labels import as_indexable_labels
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import check_estimator, evaluate_promises, hold_out
-from credalchain.promises.classifier import unfitted
+from credalchain.promises.classifier import clone_or_default
 from credalchain.promises.reading import is_share, read_method, read_promises
 from credalchain.promises.statistics import fewest_rows
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, RowLoss, VectorLike
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import pandas as pd
     from sklearn.model_selection import BaseCrossValidator  # slow to import
 
-FloatArray = NDArray[np.float64]
 
 LEVELS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 
@@ -45,7 +44,7 @@ class PromiseCurve:
         From bold to cautious, in the calibration rows.
     levels : tuple of float
     bought : tuple of int or None
-        The place in ``values`` that each level allows; None: it cannot be promised.
+        The index in ``values`` that each level allows; None: it cannot be promised.
     """
 
     risk: str
@@ -63,15 +62,15 @@ class PromiseCurve:
         import pandas as pd
 
         rows = []
-        for level, at in zip(self.levels, self.bought, strict=True):
-            found: tuple[float, ...] = (np.nan, 0.0, np.nan)
-            if at is not None:
-                found = (
-                    float(self.values[at]),
-                    float(self.completeness[at]),
-                    float(self.risks[at]),
+        for level, value_index in zip(self.levels, self.bought, strict=True):
+            cells: tuple[float, ...] = (np.nan, 0.0, np.nan)
+            if value_index is not None:
+                cells = (
+                    float(self.values[value_index]),
+                    float(self.completeness[value_index]),
+                    float(self.risks[value_index]),
                 )
-            rows.append((level, *found, fewest_rows(level, self.confidence)))
+            rows.append((level, *cells, fewest_rows(level, self.confidence)))
         columns = ["level", self.parameter, "completeness", "risk", "rows needed"]
         return pd.DataFrame(rows, columns=columns)
 
@@ -130,7 +129,7 @@ def promise_curve(
     method = "conformal" if confidence is None else "learn_then_test"
     read_method(method, calibration, confidence, promises)
     rng = check_random_state(random_state)
-    used = estimator if prefit else unfitted(estimator, random_state, rng)
+    used = estimator if prefit else clone_or_default(estimator, random_state, rng)
     check_estimator(used)
     held = hold_out(
         used,
@@ -138,22 +137,22 @@ def promise_curve(
         Y,
         labels,
         [max(promises, key=lambda promise: promise.level)],
-        share=calibration,
+        calibration=calibration,
         values=values,
         random_state=rng,
     )
-    judged = evaluate_promises(held, promises, together=False)
-    completeness = judged.answered.mean(axis=1)
-    places = [np.flatnonzero(judged.kept[at] & (completeness > 0)) for at in range(len(promises))]
-    found = judged.tested[0].sums
+    result = evaluate_promises(held, promises, together=False)
+    completeness = result.answered.mean(axis=1)
+    allowed = [np.flatnonzero(result.kept[i] & (completeness > 0)) for i in range(len(promises))]
+    sums = result.evaluated[0].sums
     return PromiseCurve(
         promises[0].risk.name,
         confidence,
         unwrap(held.estimator)[0].caution_parameter,
-        int(found.n[0]),
+        int(sums.n[0]),
         held.values,
-        found.risk,
+        sums.risk,
         completeness,
         tuple(float(level) for level in levels),
-        tuple(int(one[0]) if len(one) else None for one in places),
+        tuple(int(indices[0]) if len(indices) else None for indices in allowed),
     )

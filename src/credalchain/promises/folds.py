@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing as take_rows
 
+from credalchain.array_types import Labels
 from credalchain.estimators.folds import fitted_folds
 from credalchain.promises.agreement import AgreeingClassifiers
 from credalchain.promises.calibration import (
@@ -20,7 +21,7 @@ from credalchain.promises.calibration import (
     loss_sums_along,
 )
 from credalchain.promises.reading import check_rows
-from credalchain.promises.risks import Labels, evaluable_rows
+from credalchain.promises.risks import evaluable_rows
 from credalchain.promises.selection import (
     EvaluatedPromise,
     Promise,
@@ -62,29 +63,29 @@ def evaluate_promises_by_folds(
     splits = _splits(calibration, truth, rng, same_size=agree)
     fitted, by_fold, answers = [], [], []
     for fold in fitted_folds(repeat(unfitted), X, Y, splits):
-        everyone = np.arange(len(fold.rows))
+        all_rows = np.arange(len(fold.rows))
         chosen = caution_values(fold.estimator, values)
-        held = CalibrationRows(fold.estimator, fold.X, truth[fold.rows], chosen, everyone < 0)
-        found, its_answers = loss_sums_along(held, everyone, promises)
+        held = CalibrationRows(fold.estimator, fold.X, truth[fold.rows], chosen, all_rows < 0)
+        sums, fold_answers = loss_sums_along(held, all_rows, promises)
         fitted.append(fold.estimator)
-        by_fold.append(found)
-        answers.append(its_answers)
+        by_fold.append(sums)
+        answers.append(fold_answers)
     answered, yes = np.sum(answers, axis=0) / len(truth)
-    tested = []
-    for at, promise in enumerate(promises):
-        total = reduce(operator.add, [found[at] for found in by_fold])
-        tested.append(EvaluatedPromise(promise, total, plan_test(promise, total, len(truth))))
+    evaluated = []
+    for i, promise in enumerate(promises):
+        total = reduce(operator.add, [sums[i] for sums in by_fold])
+        evaluated.append(EvaluatedPromise(promise, total, plan_test(promise, total, len(truth))))
     kept = {}
-    for label, places in by_label(promises).items():
+    for label, indices in by_label(promises).items():
         if agree:
-            passed = [kept_by_agreement(promises[at], [f[at] for f in by_fold]) for at in places]
+            passed = [kept_by_agreement(promises[i], [s[i] for s in by_fold]) for i in indices]
             kept[label] = np.logical_and.reduce(passed)
             continue
-        its = [tested[at] for at in places]
-        start = first_tested_value(its, answered[:, columns_of(label)].sum(axis=1))
-        kept[label] = kept_values(its, start)
+        label_promises = [evaluated[i] for i in indices]
+        start = first_tested_value(label_promises, answered[:, columns_of(label)].sum(axis=1))
+        kept[label] = kept_values(label_promises, start)
     estimator = AgreeingClassifiers(fitted) if agree else unfitted.fit(X, Y)
-    return estimator, CalibrationResult(tested, kept, answered, yes), truth
+    return estimator, CalibrationResult(evaluated, kept, answered, yes), truth
 
 
 def _n_folds(calibration: Any, n: int, promises: list[Promise]) -> int:

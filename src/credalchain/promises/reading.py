@@ -6,28 +6,29 @@ from typing import Any
 
 import numpy as np
 
+from credalchain.array_types import Labels
 from credalchain.labels import MISSING
-from credalchain.promises.risks import RISKS, Labels, Risk, evaluable_rows, own_risk
+from credalchain.promises.risks import RISKS, Risk, evaluable_rows, own_risk
 from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import fewest_rows
 from credalchain.validation import check_choice
 
-PILOT = 0.15  # of the calibration rows, to plan tests
+PILOT_SHARE = 0.15  # of the calibration rows, to plan tests
 METHODS = ("auto", "conformal", "learn_then_test", "cross_conformal", "cross_fit")
 
 
 def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promise]:
     """The promises, about rows or about columns of labels; confidence is split over labels."""
-    given = {"row_error": 0.1} if promise is None else promise
-    if not isinstance(given, Mapping) or not given:
+    levels = {"row_error": 0.1} if promise is None else promise
+    if not isinstance(levels, Mapping) or not levels:
         raise ValueError(
             "promise must be a dict with risks and their levels, like {'row_error': 0.1}, "
-            f"got {given!r}."
+            f"got {levels!r}."
         )
     if confidence is not None and not is_share(confidence):
         raise ValueError(f"confidence must be None or between 0 and 1, got {confidence!r}.")
     entries: list[tuple[Risk, Any, int | None]] = []
-    for name, level in given.items():
+    for name, level in levels.items():
         if not callable(name):
             check_choice("promise", name, tuple(RISKS))
         risk = own_risk(name) if callable(name) else RISKS[name]
@@ -39,19 +40,19 @@ def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promi
                 f"promise: levels for single labels are for {', '.join(RISKS)}, got {level!r} "
                 f"for {risk.name}."
             )
-        entries += [(risk, its, label_place(label, names)) for label, its in level.items()]
+        entries += [(risk, value, label_index(label, names)) for label, value in level.items()]
     if len({label is None for _, _, label in entries}) > 1:
         raise ValueError(
-            f"promise: levels must be all for whole rows or all for single labels, got {given!r}."
+            f"promise: levels must be all for whole rows or all for single labels, got {levels!r}."
         )
     for risk, level, label in entries:
         if not is_share(level):
             raise ValueError(f"the level of a promise must lie between 0 and 1, got {level!r}.")
-        if sum(one is risk and place == label for one, _, place in entries) > 1:
+        if sum(r is risk and j == label for r, _, j in entries) > 1:
             raise ValueError(f"promise: {risk.name} of {names[label or 0]!r} is promised twice.")
     n_labels = len({label for _, _, label in entries})
-    share = None if confidence is None else 1 - (1 - confidence) / n_labels
-    return [Promise(risk, float(level), share, label) for risk, level, label in entries]
+    confidence_each = None if confidence is None else 1 - (1 - confidence) / n_labels
+    return [Promise(risk, float(level), confidence_each, label) for risk, level, label in entries]
 
 
 def read_method(method: Any, calibration: Any, confidence: Any, promises: list[Promise]) -> str:
@@ -66,10 +67,10 @@ def read_method(method: Any, calibration: Any, confidence: Any, promises: list[P
             "calibration must be a share of the rows between 0 and 1, 'prefit', a number of "
             f"folds or a splitter such as KFold(20), got {calibration!r}."
         )
-    usual = "conformal" if confidence is None else "learn_then_test"
+    default = "conformal" if confidence is None else "learn_then_test"
     if in_folds:
-        usual = "cross_conformal" if confidence is None else "cross_fit"
-    chosen = usual if method == "auto" else method
+        default = "cross_conformal" if confidence is None else "cross_fit"
+    chosen = default if method == "auto" else method
     if chosen.startswith("cross") != in_folds:
         raise ValueError(
             f"method {chosen!r} does not go with calibration={calibration!r}: methods "
@@ -114,24 +115,24 @@ def check_rows(truth: Labels, promises: list[Promise]) -> None:
         else:
             column = truth[:, promise.label]
             n = int(((column == 1) if risk.needs_positive else (column != MISSING)).sum())
-        n -= int(PILOT * n) if promise.label in with_pilot else 0
+        n -= int(PILOT_SHARE * n) if promise.label in with_pilot else 0
         needed = fewest_rows(promise.level, promise.confidence)
         if n < needed:
             how = ""
             if promise.confidence is not None:
                 how = f" with confidence {promise.confidence:g}"
-            which = " that count" if n < len(truth) else ""
+            that_count = " that count" if n < len(truth) else ""
             hint = ""
             if promise.label is None and (truth == MISSING).any():
                 hint = " A row counts if all its labels are known: leave out those that are not."
             raise ValueError(
                 f"the promise {risk.name} at most {promise.level:g}{how} needs at least {needed} "
-                f"rows for calibration{which}, got {n}: even if all were right, fewer could not "
-                f"show it.{hint}"
+                f"rows for calibration{that_count}, got {n}: even if all were right, fewer could "
+                f"not show it.{hint}"
             )
 
 
-def label_place(label: Any, names: list[str]) -> int:
+def label_index(label: Any, names: list[str]) -> int:
     """The column of a label, which is given by its name or its number."""
     if not isinstance(label, bool):
         if str(label) in names:

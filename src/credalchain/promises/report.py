@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import FloatArray
 from credalchain.promises.risks import RISKS
 from credalchain.promises.statistics import fewest_rows, rows_to_notice
-
-FloatArray = NDArray[np.float64]
 
 GUARANTEES = {
     "conformal": "on average over calibration rows, not for each model (conformal risk control)",
@@ -139,23 +138,23 @@ class PromiseReport:
     @property
     def guarantee(self) -> str:
         """What holds, and what it rests on."""
-        words = GUARANTEES[self.method].format(confidence=self.confidence)
-        labels = {one.label for one in self.promises}
+        text = GUARANTEES[self.method].format(confidence=self.confidence)
+        labels = {result.label for result in self.promises}
         if len(labels) > 1 and self.confidence is not None:
-            words += f", split evenly over {len(labels)} labels"
+            text += f", split evenly over {len(labels)} labels"
         if self.method != "cross_fit":
-            words += ", if new rows are like these (exchangeable)"
+            text += ", if new rows are like these (exchangeable)"
         if self.n_incomplete:
-            words += (
+            text += (
                 f" and labels are missing completely at random: {self.n_incomplete} rows with "
                 "missing labels were left out where they say nothing"
             )
-        return words
+        return text
 
     def __str__(self) -> str:
         agree = self.method == "cross_conformal"
         unit = "folds" if agree else "calibration rows"
-        lines = [line for one in self.promises for line in one.lines(self.parameter, unit)]
+        lines = [line for result in self.promises for line in result.lines(self.parameter, unit)]
         lines.append(f"guarantee: {self.guarantee}")
         if self.not_promised:
             lines.append(f"nothing is promised about: {', '.join(self.not_promised)}")
@@ -219,10 +218,10 @@ class PromiseTest:
         after = "" if self.broken_at is None else f" (seen after row {self.broken_at})"
         if self.verdict == "holds so far" and self.estimate > self.promise.level:
             after = ", though above the level in these rows"
-        words = promise_words(self.promise.risk, self.promise.label)
+        description = promise_words(self.promise.risk, self.promise.label)
         level, tested = self.promise.level, self.promise.level_to_check
         line = (
-            f"{self.verdict}{after}: {words}: {self.estimate:.3f} in {self.n_rows} rows, "
+            f"{self.verdict}{after}: {description}: {self.estimate:.3f} in {self.n_rows} rows, "
             f"at most {level:.4g} promised"
         )
         if self.promise.value is not None and tested > level:
@@ -250,15 +249,15 @@ class PromiseCheck:
     @property
     def verdict(self) -> str:
         """The worst of all tests' verdicts."""
-        found = {test.verdict for test in self.tests}
+        verdicts = {test.verdict for test in self.tests}
         order = ("broken", "too few rows to say", "holds so far", "nothing is answered")
-        return next(word for word in order if word in found)
+        return next(verdict for verdict in order if verdict in verdicts)
 
     @property
     def broken_at(self) -> int | None:
         """The first row after which one of them counts as broken, from 1; None if none does."""
-        found = [test.broken_at for test in self.tests if test.broken_at is not None]
-        return min(found, default=None)
+        rows = [test.broken_at for test in self.tests if test.broken_at is not None]
+        return min(rows, default=None)
 
     def __str__(self) -> str:
         lines = [str(test) for test in self.tests]

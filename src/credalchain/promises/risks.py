@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import FloatArray, Labels
 from credalchain.labels import ABSTAIN, MISSING
 
-FloatArray = NDArray[np.float64]
-Labels = NDArray[np.int8]
-Counts = Callable[[Labels, Labels], tuple[Any, Any]]
+LossFunction = Callable[[Labels, Labels], tuple[Any, Any]]
 
 
 @dataclass(frozen=True)
@@ -42,8 +41,8 @@ class Risk:
     name: str
     description: str
     label_description: str
-    row_losses: Counts
-    label_losses: Counts | None
+    row_losses: LossFunction
+    label_losses: LossFunction | None
     is_ratio: bool
     label_is_ratio: bool
     row_loss_is_binary: bool = False
@@ -73,10 +72,10 @@ def shifted(bad: Any, every: Any, level: float) -> FloatArray:
 
 def evaluable_rows(risk: Risk, truth: Labels) -> NDArray[np.int64]:
     """Rows that say something about a risk of whole rows: those without missing labels."""
-    counts = (truth != MISSING).all(axis=1)
+    is_evaluable = (truth != MISSING).all(axis=1)
     if risk.needs_positive:
-        counts &= (truth == 1).any(axis=1)
-    return np.flatnonzero(counts)
+        is_evaluable &= (truth == 1).any(axis=1)
+    return np.flatnonzero(is_evaluable)
 
 
 def _wrong(truth: Labels, answers: Labels) -> NDArray[np.bool_]:
@@ -178,28 +177,30 @@ def own_risk(function: Callable[[Labels, Labels], Any]) -> Risk:
     """A function of (truth, answers), both (n, m), that gives a loss in [0, 1] for each row."""
     name = getattr(function, "__name__", "own risk")
 
-    def of(truth: Labels, answers: Labels) -> FloatArray:
-        found = np.asarray(function(truth, answers), dtype=np.float64)
-        if found.shape != (len(truth),):
+    def checked_losses(truth: Labels, answers: Labels) -> FloatArray:
+        losses = np.asarray(function(truth, answers), dtype=np.float64)
+        if losses.shape != (len(truth),):
             raise ValueError(
                 f"{name} must give a number from 0 to 1 for each of {len(truth)} rows, got an "
-                f"array of shape {found.shape}."
+                f"array of shape {losses.shape}."
             )
-        strange = found[~((found >= 0) & (found <= 1))]
-        if len(strange):
-            raise ValueError(f"{name} must give numbers from 0 to 1, got {strange[0]!r}.")
-        return found
+        invalid = losses[~((losses >= 0) & (losses <= 1))]
+        if len(invalid):
+            raise ValueError(f"{name} must give numbers from 0 to 1, got {invalid[0]!r}.")
+        return losses
 
-    def counts(truth: Labels, answers: Labels) -> tuple[FloatArray, None]:
+    def row_losses(truth: Labels, answers: Labels) -> tuple[FloatArray, None]:
         if len(truth) == 0:
             return np.zeros(answers.shape[:-1]), None
-        nothing = of(truth, np.full_like(truth, ABSTAIN))
+        nothing = checked_losses(truth, np.full_like(truth, ABSTAIN))
         if nothing.any():
             raise ValueError(
                 f"{name} must give 0 for a row where nothing is answered, got {nothing.max():g}: "
                 "leaving labels open could not keep the promise."
             )
         stack = answers.reshape(-1, *answers.shape[-2:])
-        return np.array([of(truth, one) for one in stack]).reshape(answers.shape[:-1]), None
+        return np.array(
+            [checked_losses(truth, answers_at_value) for answers_at_value in stack]
+        ).reshape(answers.shape[:-1]), None
 
-    return Risk(name, name, name, counts, None, is_ratio=False, label_is_ratio=False)
+    return Risk(name, name, name, row_losses, None, is_ratio=False, label_is_ratio=False)

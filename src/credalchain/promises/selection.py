@@ -10,7 +10,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.promises.risks import Labels, Risk, evaluable_rows, shifted
+from credalchain.array_types import FloatArray, Labels
+from credalchain.promises.risks import Risk, evaluable_rows, shifted
 from credalchain.promises.statistics import (
     STAKES,
     bets_below,
@@ -21,10 +22,8 @@ from credalchain.promises.statistics import (
     interval_of_share,
 )
 
-FloatArray = NDArray[np.float64]
-
 _ROUNDING = 1e-12
-_NEARLY = 0.7  # of the most evidence, in logarithms
+_START_EVIDENCE_SHARE = 0.7  # of the largest evidence, in logarithms
 
 
 @dataclass(frozen=True)
@@ -125,7 +124,7 @@ def sum_losses(promise: Promise, truth: Labels, path: Labels, nested: bool) -> L
 
 
 def empty_loss_sums(promise: Promise, n_values: int) -> LossSums:
-    """The sum_losses of no rows, to begin with."""
+    """The sums over no rows, to begin with."""
     zero = np.zeros(n_values)
     bets = needs_bets(promise)
     growth = bets_below(np.empty((n_values, 0)), promise.level) if bets else None
@@ -171,23 +170,23 @@ def plan_test(promise: Promise, pilot: LossSums, n_rows: int) -> Plan:
 
 
 def first_tested_value(pilots: list[EvaluatedPromise], answered: FloatArray) -> int:
-    """The place at which tests of these promises begin.
+    """The index of the value at which tests of these promises begin.
 
     Where nothing is answered there is no evidence about a ratio, so its tests begin where a
     few other rows have nearly most evidence. Others begin at the most cautious value.
     """
     last = len(answered) - 1
-    if not any(one.promise.is_ratio for one in pilots):
+    if not any(evaluated.promise.is_ratio for evaluated in pilots):
         return last
-    p = np.max([p_values(*one) for one in pilots], axis=0)
-    seen = np.logical_and.reduce([answered > 0, *(one.sums.n > 0 for one in pilots)])
+    p = np.max([p_values(*evaluated) for evaluated in pilots], axis=0)
+    seen = np.logical_and.reduce([answered > 0, *(evaluated.sums.n > 0 for evaluated in pilots)])
     evidence = np.where(seen, -np.log(np.maximum(p, 1e-300)), -1.0)
     if evidence.max() < 0:
         return last
-    return int(np.flatnonzero(evidence >= _NEARLY * evidence.max())[-1])
+    return int(np.flatnonzero(evidence >= _START_EVIDENCE_SHARE * evidence.max())[-1])
 
 
-def kept_values(tested: list[EvaluatedPromise], start: int | None = None) -> NDArray[np.bool_]:
+def kept_values(evaluated: list[EvaluatedPromise], start: int | None = None) -> NDArray[np.bool_]:
     """At which values all promises are kept, (V,).
 
     On average: conformal risk control. With confidence: learn then test; from ``start`` (by
@@ -195,8 +194,8 @@ def kept_values(tested: list[EvaluatedPromise], start: int | None = None) -> NDA
     until one fails (fixed sequence testing). A value passes if every promise does, each by itself:
     that all are kept is wrong only if one of them is broken, so nothing is shared out.
     """
-    passed = np.asarray(np.logical_and.reduce([passes(*one) for one in tested]))
-    if tested[0].promise.confidence is None:
+    passed = np.asarray(np.logical_and.reduce([passes(*promise) for promise in evaluated]))
+    if evaluated[0].promise.confidence is None:
         return passed
     first = len(passed) - 1 if start is None else start
     kept = np.zeros(len(passed), dtype=bool)
@@ -204,28 +203,28 @@ def kept_values(tested: list[EvaluatedPromise], start: int | None = None) -> NDA
     return kept
 
 
-def passes(promise: Promise, found: LossSums, plan: Plan) -> NDArray[np.bool_]:
+def passes(promise: Promise, sums: LossSums, plan: Plan) -> NDArray[np.bool_]:
     """At which values one promise passes by itself, (V,)."""
     if promise.confidence is None:
-        n = np.maximum(found.n, 1.0)
-        kept = conformal_bound(found.loss / n, n) <= promise.level + _ROUNDING
-        return np.asarray(kept & (found.n > 0))
-    return p_values(promise, found, plan) <= 1 - promise.confidence
+        n = np.maximum(sums.n, 1.0)
+        kept = conformal_bound(sums.loss / n, n) <= promise.level + _ROUNDING
+        return np.asarray(kept & (sums.n > 0))
+    return p_values(promise, sums, plan) <= 1 - promise.confidence
 
 
-def p_values(promise: Promise, found: LossSums, plan: Plan) -> FloatArray:
-    """Of "the risk is above the level" at every value, (V,)."""
+def p_values(promise: Promise, sums: LossSums, plan: Plan) -> FloatArray:
+    """P-values of the null hypothesis "the risk is above the level", (V,)."""
     if promise.is_binomial:
-        return binomial_p_value(np.rint(found.bad).astype(np.int64), found.n, promise.level)
-    assert found.growth is not None
-    n = np.maximum(found.n, 1.0)
-    bound = hoeffding_bentkus_p_value(found.loss / n, n, promise.level)
-    growth = found.growth[plan.stake, np.arange(len(bound))]
+        return binomial_p_value(np.rint(sums.bad).astype(np.int64), sums.n, promise.level)
+    assert sums.growth is not None
+    n = np.maximum(sums.n, 1.0)
+    bound = hoeffding_bentkus_p_value(sums.loss / n, n, promise.level)
+    growth = sums.growth[plan.stake, np.arange(len(bound))]
     return np.where(plan.bets, np.exp(-np.maximum(growth, 0.0)), bound)
 
 
 def nearest_to_kept(evaluated: EvaluatedPromise, completeness: FloatArray) -> int | None:
-    """The place that answers something and has most evidence for the promise; None: there is none.
+    """Index of the value that answers something with most evidence for the promise; None: none.
 
     With confidence, that of the smallest p-value; on average, the most cautious one.
     """
@@ -247,15 +246,15 @@ def kept_by_agreement(promise: Promise, folds: list[LossSums]) -> NDArray[np.boo
     K. M. Cohen, S. Park, O. Simeone and S. Shamai, Cross-validation conformal risk control,
     IEEE International Symposium on Information Theory, 2024.
     """
-    mean = np.mean([one.loss / np.maximum(one.n, 1.0) for one in folds], axis=0)
+    mean = np.mean([sums.loss / np.maximum(sums.n, 1.0) for sums in folds], axis=0)
     return np.asarray(conformal_bound(mean, len(folds)) <= promise.level + _ROUNDING)
 
 
 def interval(
-    promise: Promise, found: LossSums, at: int, alpha: float = 0.05
+    promise: Promise, sums: LossSums, value_index: int, alpha: float = 0.05
 ) -> tuple[float, float]:
-    """For the risk at one value, without the choice of it taken into account."""
-    bad, every = float(found.bad[at]), float(found.every[at])
+    """Confidence interval of the risk at one value, as if the value had been fixed beforehand."""
+    bad, every = float(sums.bad[value_index]), float(sums.every[value_index])
     if promise.is_binomial:
         return interval_of_share(bad, every, alpha)
-    return interval_of_ratio(bad, every, int(found.n[at]), alpha)
+    return interval_of_ratio(bad, every, int(sums.n[value_index]), alpha)

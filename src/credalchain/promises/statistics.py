@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
-FloatArray = NDArray[np.float64]
+from credalchain.array_types import FloatArray
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 """Stakes of the gamblers, as shares of what they can lose at most."""
@@ -19,7 +19,7 @@ _MANY_ROWS = 10**8
 _NEARLY_ALWAYS = 0.95  # a risk that cannot be noticeably larger
 _PRICE_OF_CHOICE = 3.0  # among gamblers and where they begin, as a logarithm
 _ROWS_BETWEEN = 50  # two rows at which gamblers begin
-_MOST_GROWTH = 600.0  # of a logarithm, below what overflows
+_MAX_GROWTH = 600.0  # of a logarithm, below what overflows
 
 
 def conformal_bound(mean_loss: FloatArray, n: Any) -> FloatArray:
@@ -72,8 +72,8 @@ def bets_below(losses: FloatArray, level: float) -> FloatArray:
 
 def _binomial_cdf(k: Any, n: Any, p: float) -> FloatArray:
     """P(at most k of n), by the incomplete beta function; k and n are whole, and k is at most n."""
-    rest = np.asarray(n - k, dtype=np.float64)
-    return np.where(rest > 0, betainc(np.maximum(rest, 1.0), k + 1.0, 1 - p), 1.0)
+    n_above = np.asarray(n - k, dtype=np.float64)
+    return np.where(n_above > 0, betainc(np.maximum(n_above, 1.0), k + 1.0, 1 - p), 1.0)
 
 
 def _relative_entropy(p: FloatArray, q: float) -> FloatArray:
@@ -112,7 +112,7 @@ def rows_to_show(
 
 
 def interval_of_share(n_bad: float, n: float, alpha: float = 0.05) -> tuple[float, float]:
-    """In which a share lies with confidence, from independent rows (Clopper and Pearson)."""
+    """Confidence interval for a proportion (Clopper and Pearson)."""
     if n == 0:
         return 0.0, 1.0
     bad, good = round(n_bad), round(n) - round(n_bad)
@@ -122,7 +122,7 @@ def interval_of_share(n_bad: float, n: float, alpha: float = 0.05) -> tuple[floa
 
 
 def interval_of_ratio(bad: float, every: float, n: int, alpha: float = 0.05) -> tuple[float, float]:
-    """In which E[bad] / E[every] lies with confidence, from sums over ``n`` rows.
+    """Confidence interval for E[bad] / E[every], from sums over ``n`` rows.
 
     Hoeffding's inequality for bad - ratio * every, whose range has length 1.
     """
@@ -151,7 +151,7 @@ def evidence_against(losses: FloatArray, level: float) -> FloatArray:
     for number, first in enumerate(range(0, n, _ROWS_BETWEEN), start=1):
         share = 1 / (number * (number + 1))  # adds up to 1 over all that ever begin
         growth = np.cumsum(won[:, first:], axis=1)
-        evidence[first:] += share * np.exp(np.minimum(growth, _MOST_GROWTH)).mean(axis=0)
+        evidence[first:] += share * np.exp(np.minimum(growth, _MAX_GROWTH)).mean(axis=0)
         not_begun[first:] -= share
     return evidence + not_begun
 

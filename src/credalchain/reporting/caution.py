@@ -33,14 +33,14 @@ def caution_parameters(study: Study, results: pd.DataFrame) -> Cautions:
 
     Results say it; for those of older versions the study does, as far as it can.
     """
-    told = {}
+    recorded = {}
     if "caution_parameter" in results:
         known = results.dropna(subset=["caution_parameter"]).drop_duplicates("method")
         columns = ("method", "caution_parameter", "larger_is_more_cautious")
         for method, name, larger in zip(*(known[column] for column in columns), strict=True):
-            told[method] = CautionParameter(str(name), bool(larger)) if name else None
+            recorded[method] = CautionParameter(str(name), bool(larger)) if name else None
     return {
-        method.name: told[method.name] if method.name in told else _guess(method, results)
+        method.name: recorded[method.name] if method.name in recorded else _guess(method, results)
         for method in study.methods
     }
 

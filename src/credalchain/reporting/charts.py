@@ -50,18 +50,20 @@ class Curve:
     points: Sequence[Point]
 
 
-def method_look(turn: int) -> Look:
-    """The look of the turn-th method: colours repeat after seven, with other dashes and markers."""
-    again = turn // N_COLOURS
-    return Look(f"k{turn % N_COLOURS}", _DASHES[(turn + again) % 4], (turn + again) % N_COLOURS)
+def method_look(index: int) -> Look:
+    """The look of a method: colours repeat after seven, with other dashes and markers."""
+    n_repeats = index // N_COLOURS
+    return Look(
+        f"k{index % N_COLOURS}", _DASHES[(index + n_repeats) % 4], (index + n_repeats) % N_COLOURS
+    )
 
 
-def ramp_look(turn: int, n: int) -> Look:
-    """The look of the turn-th of n values in order."""
-    place = (len(_RAMP) - 1) * (turn / (n - 1) if n > 1 else 0)
-    at = min(int(place), len(_RAMP) - 2)
-    parts = zip(_RAMP[at], _RAMP[at + 1], strict=True)
-    mixed = [round(a + (place - at) * (b - a)) for a, b in parts]
+def ramp_look(index: int, n: int) -> Look:
+    """The look of a value by its index among n in order."""
+    position = (len(_RAMP) - 1) * (index / (n - 1) if n > 1 else 0)
+    left = min(int(position), len(_RAMP) - 2)
+    parts = zip(_RAMP[left], _RAMP[left + 1], strict=True)
+    mixed = [round(a + (position - left) * (b - a)) for a, b in parts]
     return Look("#" + "".join(f"{part:02x}" for part in mixed))
 
 
@@ -125,8 +127,8 @@ def _ends(point: Point) -> tuple[float, float]:
 
 def _ticks(values: Iterable[float]) -> list[int]:
     """Round numbers around all values: a few, at equal distances."""
-    found = list(values)
-    low, high = min(found, default=0.0), max(found, default=100.0)
+    numbers = list(values)
+    low, high = min(numbers, default=0.0), max(numbers, default=100.0)
     for step in (2, 5, 10, 20, 25):
         start = int(low // step) * step
         stop = max(math.ceil(high / step - 1e-9) * step, start + step)
@@ -148,8 +150,8 @@ def _axes(frame: _Frame, x_words: str, y_words: str) -> list[str]:
     middle = (frame.left + frame.right) / 2, (frame.top + frame.bottom) / 2
     below = f'x="{middle[0]}" y="{frame.bottom + 36}"'
     beside = f'transform="translate(13 {middle[1]}) rotate(-90)"'
-    for place, words in ((below, x_words), (beside, y_words)):
-        parts.append(f'<text {place} text-anchor="middle">{escape(words)}</text>')
+    for position, words in ((below, x_words), (beside, y_words)):
+        parts.append(f'<text {position} text-anchor="middle">{escape(words)}</text>')
     return [*parts, "</g>"]
 
 
@@ -164,12 +166,12 @@ def _band(frame: _Frame, curve: Curve) -> str:
 
 
 def _line(frame: _Frame, curve: Curve) -> str:
-    places = [(frame.x(point.x), frame.y(point.y)) for point in curve.points]
-    line = "M" + "L".join(f"{x} {y}" for x, y in places)
+    positions = [(frame.x(point.x), frame.y(point.y)) for point in curve.points]
+    line = "M" + "L".join(f"{x} {y}" for x, y in positions)
     parts = [f"<g {curve.look.attributes}>"]
-    if len(places) > 1:
+    if len(positions) > 1:
         parts.append(f'<path class="line" d="{line}"{_dashed(curve.look)}/>')
-    for (x, y), point in zip(places, curve.points, strict=True):
+    for (x, y), point in zip(positions, curve.points, strict=True):
         title = escape(visible(point.words))
         mark = _marker(curve.look.marker, x, y)
         parts.append(f'<path class="mark" d="{mark}"><title>{title}</title></path>')

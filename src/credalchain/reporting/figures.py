@@ -61,7 +61,7 @@ def trade_off_figure(summary: pd.DataFrame, damage: str = "removed") -> Figure:
     """
     datasets = list(dict.fromkeys(summary["dataset"]))
     levels = sorted(summary["missing"].unique())
-    shown = [levels[at] for at in sorted({0, len(levels) // 2, len(levels) - 1})]
+    shown = [levels[i] for i in sorted({0, len(levels) // 2, len(levels) - 1})]
     curves = list(dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True)))
     columns = 2 if len(shown) > 1 else 1  # names may be longer than a single panel is wide
     legend_height = 0.25 * math.ceil(len(curves) / columns)

@@ -199,10 +199,10 @@ class Findings:
     @property
     def levels(self) -> list[float]:
         """Levels of damage, least first."""
-        return sorted({found.level for found in self.shares})
+        return sorted({share_findings.level for share_findings in self.shares})
 
     def at_level(self, level: float) -> list[ShareFindings]:
-        return [found for found in self.shares if found.level == level]
+        return [share_findings for share_findings in self.shares if share_findings.level == level]
 
 
 def curve_name(method: str, strategy: str) -> str:
@@ -249,8 +249,8 @@ def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFin
 def _paired(results: pd.DataFrame) -> pd.DataFrame:
     """Results of those repetitions of a data set that all its methods have."""
     n_curves = results.groupby("dataset")["curve"].transform("nunique")
-    here = results.groupby(["dataset", "repetition"])["curve"].transform("nunique")
-    return results[here == n_curves]
+    n_present = results.groupby(["dataset", "repetition"])["curve"].transform("nunique")
+    return results[n_present == n_curves]
 
 
 def _share(
@@ -305,17 +305,17 @@ def _standings(table: pd.DataFrame, means: pd.DataFrame, over: str) -> list[Stan
 def _comparisons(table: pd.DataFrame, means: pd.DataFrame, n_folds: int) -> list[Comparison]:
     """Over data sets where that could show a difference, otherwise over the folds of each."""
     pairs = list(combinations(means.columns, 2))
-    found: list[tuple[str, str, str | None, int, float, float]] = []
+    tests: list[tuple[str, str, str | None, int, float, float]] = []
     if len(means) >= datasets_needed(len(pairs)):
         for a, b in pairs:
             differences = means[a] - means[b]
             p = signed_rank_test(differences)
-            found.append((a, b, None, len(means), float(differences.mean()), p))
+            tests.append((a, b, None, len(means), float(differences.mean()), p))
     else:
         for dataset, folds in table.groupby(level="dataset", sort=False):
             for a, b in pairs:
                 differences = folds[a] - folds[b]
                 p = corrected_t_test(differences, n_folds)
-                found.append((a, b, str(dataset), len(folds), float(differences.mean()), p))
-    corrected = holm([p for *_, p in found])
-    return [Comparison(*one, float(value)) for one, value in zip(found, corrected, strict=True)]
+                tests.append((a, b, str(dataset), len(folds), float(differences.mean()), p))
+    corrected = holm([p for *_, p in tests])
+    return [Comparison(*test, float(value)) for test, value in zip(tests, corrected, strict=True)]

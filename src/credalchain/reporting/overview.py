@@ -1,5 +1,6 @@
 """The first screen of the page: what came out, and how methods were compared."""
 
+import math
 from collections.abc import Iterator
 
 from credalchain.reporting.findings import WIDEST_GAP, Findings, ShareFindings, Standing
@@ -18,9 +19,9 @@ from credalchain.reporting.sentences import (
     verdict_words,
     without_comparison,
 )
-from credalchain.reporting.significance import FEWEST_FOLDS, datasets_needed
+from credalchain.reporting.significance import MIN_FOLDS, datasets_needed
 
-_MOST_METHODS = 12  # on the first screen; all are in the tables
+_MAX_METHODS = 12  # on the first screen; all are in the tables
 
 
 def overview(findings: Findings, damage: str, problem: str, link: str) -> Iterator[str]:
@@ -48,7 +49,7 @@ def _compared(findings: Findings, damage: str, link: str) -> Iterator[str]:
     yield from (f"<p>{text(line)}</p>" for line in others)
     if len(findings.curves) > 1:
         shares = findings.at_level(findings.levels[0])
-        sentences = [share_sentence(findings, found, damage) for found in shares]
+        sentences = [share_sentence(findings, share_findings, damage) for share_findings in shares]
         yield from _details("The same in sentences", sentences)
     yield from _details("How methods were compared", _how(findings))
 
@@ -66,67 +67,69 @@ def _table(findings: Findings) -> Iterator[str]:
     """Methods and shares, at the least level of damage."""
     shares = findings.at_level(findings.levels[0])
     heads = [
-        f'<th scope="col" class="number">{percent(found.share)} answered'
-        f"{_on_how_many(findings, found)}</th>"
-        for found in shares
+        f'<th scope="col" class="number">{percent(share_findings.share)} answered'
+        f"{_on_how_many(findings, share_findings)}</th>"
+        for share_findings in shares
     ]
     yield scroll("Methods where they answer the same share of labels")
     yield f'<table class="findings sortable"><thead><tr><th scope="col">method</th>{"".join(heads)}'
     yield "</tr></thead><tbody>"
-    for curve in _by_rank(findings, shares)[:_MOST_METHODS]:
-        cells = "".join(_cell(found, curve, findings.n_datasets) for found in shares)
+    for curve in _by_rank(findings, shares)[:_MAX_METHODS]:
+        cells = "".join(
+            _cell(share_findings, curve, findings.n_datasets) for share_findings in shares
+        )
         yield f'<tr><th scope="row">{text(curve)}</th>{cells}</tr>'
     yield f"</tbody>{_foot(shares)}</table></div>"
 
 
-def _on_how_many(findings: Findings, found: ShareFindings) -> str:
+def _on_how_many(findings: Findings, share_findings: ShareFindings) -> str:
     if findings.n_datasets == 1:
         return ""
-    return f"<br><small>{len(found.datasets)} of {findings.n_datasets} data sets</small>"
+    return f"<br><small>{len(share_findings.datasets)} of {findings.n_datasets} data sets</small>"
 
 
 def _by_rank(findings: Findings, shares: list[ShareFindings]) -> list[str]:
     """Methods by their mean rank at the shares where they are compared."""
     ranks: dict[str, list[float]] = {curve: [] for curve in findings.curves}
-    for found in shares:
-        for standing in found.standings:
+    for share_findings in shares:
+        for standing in share_findings.standings:
             ranks[standing.curve].append(standing.rank)
     last = [float(len(findings.curves))]
-    means = {curve: sum(found or last) / len(found or last) for curve, found in ranks.items()}
+    means = {curve: sum(values or last) / len(values or last) for curve, values in ranks.items()}
     return sorted(means, key=lambda curve: (not ranks[curve], means[curve]))
 
 
-def _cell(found: ShareFindings, curve: str, n_datasets: int) -> str:
-    standing = next((one for one in found.standings if one.curve == curve), None)
+def _cell(share_findings: ShareFindings, curve: str, n_datasets: int) -> str:
+    standing = next((s for s in share_findings.standings if s.curve == curve), None)
     if standing is None:
-        n = found.left_out[curve]
-        words = f"reached on {n} of {n_datasets}" if n else "not reached"
-        return f'<td class="number" data-v="">-<small>{words}</small></td>'
-    is_best = curve in (found.best.curve, *found.tied_with_best)
-    lines = [f"rank {standing.rank:.2f}"] if len(found.datasets) > 1 else []
-    lines += [_beside_best(found, standing, is_best)]
+        n = share_findings.left_out[curve]
+        note = f"reached on {n} of {n_datasets}" if n else "not reached"
+        return f'<td class="number" data-v="">-<small>{note}</small></td>'
+    is_best = curve in (share_findings.best.curve, *share_findings.tied_with_best)
+    lines = [f"rank {standing.rank:.2f}"] if len(share_findings.datasets) > 1 else []
+    lines += [_beside_best(share_findings, standing, is_best)]
     small = "".join(f"<small>{line}</small>" for line in lines if line)
     kind = "number best" if is_best else "number"
     value = f"{100 * standing.accuracy:.6f}"  # for sorting
     return f'<td class="{kind}" data-v="{value}">{accuracy(standing)}{small}</td>'
 
 
-def _beside_best(found: ShareFindings, standing: Standing, is_best: bool) -> str:
-    if len(found.standings) == 1:
+def _beside_best(share_findings: ShareFindings, standing: Standing, is_best: bool) -> str:
+    if len(share_findings.standings) == 1:
         return "alone"
     if is_best:
-        return "best, tied" if found.tied_with_best else "best"
-    return verdict_words(found.verdict(standing.curve), of_other=True)
+        return "best, tied" if share_findings.tied_with_best else "best"
+    return verdict_words(share_findings.verdict(standing.curve), of_other=True)
 
 
 def _foot(shares: list[ShareFindings]) -> str:
     """Friedman's test, where there is one."""
-    known = [found.friedman == found.friedman for found in shares]
-    if not any(known):
+    p_values = [share_findings.friedman for share_findings in shares]
+    if all(map(math.isnan, p_values)):
         return ""
     cells = "".join(
-        f'<td class="number">{text(f"p {p_value(found.friedman)}") if is_known else ""}</td>'
-        for found, is_known in zip(shares, known, strict=True)
+        f'<td class="number">{"" if math.isnan(p) else text(f"p {p_value(p)}")}</td>'
+        for p in p_values
     )
     return f'<tfoot><tr><th scope="row">Friedman\'s test: all equal?</th>{cells}</tr></tfoot>'
 
@@ -141,11 +144,11 @@ def _below_table(findings: Findings, damage: str) -> str:
         level = findings.levels[0]
         words += f", {percent(level) if level else 'none'} of the training labels {damage}"
     small = ["the average rank over data sets"] if findings.n_datasets > 1 else []
-    if any(found.is_tested for found in findings.at_level(findings.levels[0])):
+    if any(share_findings.is_tested for share_findings in findings.at_level(findings.levels[0])):
         small.append("what tests say of a method against the best")
     words += f". Small print: {join_with_and(small)}." if small else "."
-    more = len(findings.curves) - _MOST_METHODS
-    return f"{words} {count(more, 'more method')} in the tables." if more > 0 else words
+    n_more = len(findings.curves) - _MAX_METHODS
+    return f"{words} {count(n_more, 'more method')} in the tables." if n_more > 0 else words
 
 
 # -- how methods were compared -------------------------------------------------------------
@@ -167,7 +170,7 @@ def _how(findings: Findings) -> list[str]:
         "of them for any difference to show after Holm's correction, "
         f"{datasets_needed(1)} for two methods and {datasets_needed(3)} for three; otherwise over "
         "the folds of each data set (the corrected resampled t-test of Nadeau and Bengio, which "
-        f"allows for training sets that share rows), if these have {FEWEST_FOLDS} results. With "
+        f"allows for training sets that share rows), if these have {MIN_FOLDS} results. With "
         "three methods and three data sets or more, Friedman's test asks whether there is any "
         "difference at all. A difference that is not shown may still be there.",
     ]
@@ -182,12 +185,12 @@ def _limit(findings: Findings) -> str:
 def _not_compared(findings: Findings) -> list[str]:
     """What does not count where, at the least level of damage."""
     shares: dict[str, list[str]] = {}
-    for found in findings.at_level(findings.levels[0]):
-        away = [name for name in findings.datasets if name not in found.datasets]
-        kinds = (("data set", away), ("method", list(found.left_out)))
+    for share_findings in findings.at_level(findings.levels[0]):
+        away = [name for name in findings.datasets if name not in share_findings.datasets]
+        kinds = (("data set", away), ("method", list(share_findings.left_out)))
         parts = [
             f"the {noun}{'s' * (len(all_) > 1)} {quoted(*all_)}" for noun, all_ in kinds if all_
         ]
         if parts:
-            shares.setdefault(join_with_and(parts), []).append(percent(found.share))
+            shares.setdefault(join_with_and(parts), []).append(percent(share_findings.share))
     return [f"Not compared at {join_with_and(where)}: {what}." for what, where in shares.items()]

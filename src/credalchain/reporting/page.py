@@ -135,15 +135,15 @@ def _about_points(content: PageContent) -> str:
     parts = [
         words if is_one else f"{words}, of {quoted(*methods)}" for words, methods in by_name.items()
     ]
-    said = []
+    sentences = []
     if parts:
-        said.append(f"Each point is a value of the caution parameter: {'; '.join(parts)}.")
+        sentences.append(f"Each point is a value of the caution parameter: {'; '.join(parts)}.")
     if without:
         has = "has" if len(without) == 1 else "have"
-        said.append(f"{quoted(*without)} {has} no caution parameter.")
-    said.append("Further up, fewer rows have a wrong answer; further right, more is answered.")
-    said.append(f"Bands are ± {spread_words(content.findings)}. Scales differ between charts.")
-    return " ".join(said)
+        sentences.append(f"{quoted(*without)} {has} no caution parameter.")
+    sentences.append("Further up, fewer rows have a wrong answer; further right, more is answered.")
+    sentences.append(f"Bands are ± {spread_words(content.findings)}. Scales differ between charts.")
+    return " ".join(sentences)
 
 
 def _tables(content: PageContent) -> Iterator[str]:
@@ -152,10 +152,10 @@ def _tables(content: PageContent) -> Iterator[str]:
     yield f"<p>Measures are in percent, mean over folds and repetitions ± {spread}.</p>"
     yield f"<p>{download('summary', content.all_numbers, 'All numbers as CSV')}</p>"
     for name, frame in content.tables.items():
-        words = f"{name.replace('_', ' ')} ({count(len(frame), 'row')})"
-        yield f"<details><summary>{text(words)}</summary>"
+        title = f"{name.replace('_', ' ')} ({count(len(frame), 'row')})"
+        yield f"<details><summary>{text(title)}</summary>"
         yield f'<div class="bar">{_link(content, name)}</div>'
-        yield f"{table(frame, words)}</details>"
+        yield f"{table(frame, title)}</details>"
     yield "</section>"
 
 

@@ -23,7 +23,7 @@ def trade_off_panels(
 ) -> Iterator[str]:
     """Set-accuracy against completeness: a legend, then a chart per data set and level."""
     pairs = list(dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True)))
-    looks = {pair: method_look(turn) for turn, pair in enumerate(pairs)}
+    looks = {pair: method_look(index) for index, pair in enumerate(pairs)}
     yield _legend([(curve_name(*pair), look) for pair, look in looks.items()])
     figures: dict[str, list[Panel]] = {}
     for (dataset, level), part in groups(summary, ["dataset", "missing"]):
@@ -37,13 +37,13 @@ def trade_off_panels(
         title = level_words(level, damage) if damage else dataset
         label = f"Set-accuracy against completeness: {dataset}" + (f", {title}" if damage else "")
         figures.setdefault(dataset, []).append((title, label, curves))
-    words = ("completeness (%)", "set-accuracy (%)")
+    axes = ("completeness (%)", "set-accuracy (%)")
     if not damage:
-        yield _grid([panel for panels in figures.values() for panel in panels], *words)
+        yield _grid([panel for panels in figures.values() for panel in panels], *axes)
         return
     for dataset, panels in figures.items():
         yield f"<h3>{text(dataset)}</h3>"
-        yield _grid(panels, *words)
+        yield _grid(panels, *axes)
 
 
 def level_panels(summary: pd.DataFrame, caution_parameters: Cautions, damage: str) -> Iterator[str]:
@@ -52,7 +52,7 @@ def level_panels(summary: pd.DataFrame, caution_parameters: Cautions, damage: st
         title = f"{dataset}: {curve_name(method, strategy)}"
         yield f"<h3>{text(title)}</h3>"
         values = sorted(part["s"].unique())
-        looks = {value: ramp_look(turn, len(values)) for turn, value in enumerate(values)}
+        looks = {value: ramp_look(index, len(values)) for index, value in enumerate(values)}
         caution = caution_parameters[method]
         if caution is not None:
             names = [(_value(caution, value), look) for value, look in looks.items()]

@@ -64,7 +64,7 @@ def _content(study: Study, store: Store) -> PageContent:
     results = store.results(study)
     over = spread_unit(results)
     summary = summarize(results, over=over)
-    findings, called, damage = (
+    findings, parameters, damage = (
         compare_methods(study, results),
         caution_parameters(study, results),
         damage_word(study),
@@ -76,20 +76,20 @@ def _content(study: Study, store: Store) -> PageContent:
         )
     if findings.shares:
         tables["findings"] = standing_table(findings, damage)
-    if any(found.comparisons for found in findings.shares):
+    if any(share_findings.comparisons for share_findings in findings.shares):
         tables["tests"] = comparison_table(findings, damage)
     for measure in study.measures:
-        tables[measure] = measure_table(summary, measure, called, damage)
+        tables[measure] = measure_table(summary, measure, parameters, damage)
     return PageContent(
         study=study,
         findings=findings,
         summary=summary,
-        caution_parameters=called,
+        caution_parameters=parameters,
         damage=damage,
         problem=_problem(study, store),
         n_results=len(results),
         datasets=dataset_table(store.facts()).round(3),
-        all_numbers=with_display_columns(summary, called, damage),
+        all_numbers=with_display_columns(summary, parameters, damage),
         software=_software(results),
         tables=tables,
     )

@@ -12,7 +12,7 @@ from credalchain.reporting.findings import (
     Standing,
     Verdict,
 )
-from credalchain.reporting.significance import FEWEST_FOLDS, LEVEL
+from credalchain.reporting.significance import LEVEL, MIN_FOLDS
 
 _NOT_MEASURED = (
     "The study does not measure both set-accuracy and completeness, so methods cannot be compared "
@@ -34,7 +34,7 @@ def in_words(findings: Findings, damage: str = "") -> list[str]:
     lines = leads(findings, damage)
     if len(findings.curves) > 1:
         first = findings.at_level(findings.levels[0])
-        lines[1:1] = [share_sentence(findings, found, damage) for found in first]
+        lines[1:1] = [share_sentence(findings, share_findings, damage) for share_findings in first]
     return [*lines, *unreached(findings), *tests_in_words(findings)]
 
 
@@ -45,8 +45,8 @@ def without_comparison(findings: Findings) -> str:
 
 def unreached(findings: Findings) -> list[str]:
     """The shares that no curve reaches at the least level of damage, in a sentence, if any."""
-    here = findings.at_level(findings.levels[0]) if findings.shares else []
-    compared = {found.share for found in here}
+    at_least_damage = findings.at_level(findings.levels[0]) if findings.shares else []
+    compared = {share_findings.share for share_findings in at_least_damage}
     away = [f"{100 * share:.10g}" for share in COMPARED_COMPLETENESS if share not in compared]
     if not away:
         return []
@@ -55,14 +55,14 @@ def unreached(findings: Findings) -> list[str]:
 
 def leads(findings: Findings, damage: str = "") -> list[str]:
     """Which method comes first at which share: a sentence for levels of damage that are alike."""
-    said: dict[str, list[float]] = {}
+    levels_of: dict[str, list[float]] = {}
     for level in findings.levels:
         shares = findings.at_level(level)
         words = _only_one(findings, shares) if len(findings.curves) == 1 else _first_places(shares)
-        said.setdefault(words, []).append(level)
+        levels_of.setdefault(words, []).append(level)
     return [
         _where(levels, damage) + words if damage else words[0].upper() + words[1:]
-        for words, levels in said.items()
+        for words, levels in levels_of.items()
     ]
 
 
@@ -74,23 +74,26 @@ def _where(levels: list[float], damage: str) -> str:
 
 
 def _only_one(findings: Findings, shares: list[ShareFindings]) -> str:
-    found = [f"{accuracy(one.best)} % at {percent(one.share)}" for one in shares]
+    results = [
+        f"{accuracy(share_findings.best)} % at {percent(share_findings.share)}"
+        for share_findings in shares
+    ]
     return (
         f"{quoted(findings.curves[0])} is the only method, so there is nothing to compare it with. "
-        f"Rows without a wrong answer, by the share of labels answered: {join_with_and(found)}."
+        f"Rows without a wrong answer, by the share of labels answered: {join_with_and(results)}."
     )
 
 
 def _first_places(shares: list[ShareFindings]) -> str:
-    contested = [found for found in shares if len(found.standings) > 1]
+    contested = [share_findings for share_findings in shares if len(share_findings.standings) > 1]
     if not contested:
         return "no share of labels is answered by two methods, so none are compared."
-    decided = [found for found in contested if not found.tied_with_best]
+    decided = [share_findings for share_findings in contested if not share_findings.tied_with_best]
     if not decided:
         return f"the best methods are equal where {_shares(contested)} of the labels are answered."
     winners: dict[str, list[ShareFindings]] = {}
-    for found in decided:
-        winners.setdefault(found.best.curve, []).append(found)
+    for share_findings in decided:
+        winners.setdefault(share_findings.best.curve, []).append(share_findings)
     if len(winners) == 1:
         words = (
             f"{quoted(*winners)} comes first where {_shares(decided)} of the labels are answered"
@@ -104,7 +107,11 @@ def _first_places(shares: list[ShareFindings]) -> str:
 
 def _with_certainty(words: str, decided: list[ShareFindings]) -> str:
     """The order of methods, and how much of it tests show; that they show nothing comes first."""
-    verdicts = [found.verdict(other.curve) for found in decided for other in found.standings[1:]]
+    verdicts = [
+        share_findings.verdict(other.curve)
+        for share_findings in decided
+        for other in share_findings.standings[1:]
+    ]
     if not any(verdict.n for verdict in verdicts):
         return f"{words}; no test of it was possible."
     if not any(verdict.n_better or verdict.n_worse for verdict in verdicts):
@@ -117,36 +124,41 @@ def _with_certainty(words: str, decided: list[ShareFindings]) -> str:
     return f"{words}; tests show it only for some methods, data sets or shares."
 
 
-def share_sentence(findings: Findings, found: ShareFindings, damage: str = "") -> str:
+def share_sentence(findings: Findings, share_findings: ShareFindings, damage: str = "") -> str:
     """The methods at one share: the best, where, and what tests say of the others."""
-    n = len(found.datasets)
-    kept = f", {level_words(found.level, damage)}" if damage else ""
+    n = len(share_findings.datasets)
+    kept = f", {level_words(share_findings.level, damage)}" if damage else ""
     on = f"{n} of {findings.n_datasets} data sets" if findings.n_datasets > 1 else "1 data set"
-    best = quoted(found.best.curve, *found.tied_with_best)
-    head = f"{percent(found.share)} answered{kept}, {on}: {best}"
-    right = f"{accuracy(found.best)} % of rows without a wrong answer"
-    if len(found.standings) == 1:
+    best = quoted(share_findings.best.curve, *share_findings.tied_with_best)
+    head = f"{percent(share_findings.share)} answered{kept}, {on}: {best}"
+    right = f"{accuracy(share_findings.best)} % of rows without a wrong answer"
+    if len(share_findings.standings) == 1:
         return f"{head} alone reaches it, with {right}."
-    rank = f", average rank {found.best.rank:.2f}" if n > 1 else ""
-    tied = " tied" if found.tied_with_best else ""
+    rank = f", average rank {share_findings.best.rank:.2f}" if n > 1 else ""
+    tied = " tied" if share_findings.tied_with_best else ""
     words = f"{head}{tied}, {right}{rank}."
-    others = [s.curve for s in found.standings[1:] if s.curve not in found.tied_with_best]
-    return " ".join([words, *_friedman(found), *_tests(found, others)])
+    others = [
+        s.curve
+        for s in share_findings.standings[1:]
+        if s.curve not in share_findings.tied_with_best
+    ]
+    return " ".join([words, *_friedman(share_findings), *_tests(share_findings, others)])
 
 
-def _friedman(found: ShareFindings) -> list[str]:
-    if np.isnan(found.friedman):
+def _friedman(share_findings: ShareFindings) -> list[str]:
+    if np.isnan(share_findings.friedman):
         return []
-    return [f"All {len(found.standings)} methods by Friedman's test: p {p_value(found.friedman)}."]
+    n_methods, p = len(share_findings.standings), p_value(share_findings.friedman)
+    return [f"All {n_methods} methods by Friedman's test: p {p}."]
 
 
-def _tests(found: ShareFindings, others: list[str]) -> list[str]:
+def _tests(share_findings: ShareFindings, others: list[str]) -> list[str]:
     """Methods of which tests say the same, together."""
-    said: dict[str, list[str]] = {}
+    curves_of: dict[str, list[str]] = {}
     for other in others:
-        said.setdefault(verdict_words(found.verdict(other)), []).append(other)
-    said.pop("", None)
-    return [f"Against {quoted(*curves)}: {words}." for words, curves in said.items()]
+        curves_of.setdefault(verdict_words(share_findings.verdict(other)), []).append(other)
+    curves_of.pop("", None)
+    return [f"Against {quoted(*curves)}: {words}." for words, curves in curves_of.items()]
 
 
 def verdict_words(verdict: Verdict, *, of_other: bool = False) -> str:
@@ -170,12 +182,16 @@ def verdict_words(verdict: Verdict, *, of_other: bool = False) -> str:
 
 def tests_in_words(findings: Findings) -> list[str]:
     """Which tests were done, or why none was; nothing if there is nothing to test."""
-    compared = [found for found in findings.shares if len(found.standings) > 1]
+    compared = [
+        share_findings for share_findings in findings.shares if len(share_findings.standings) > 1
+    ]
     if not compared:
         return []
-    if not any(found.is_tested for found in compared):
+    if not any(share_findings.is_tested for share_findings in compared):
         return [_why_untested(findings)]
-    kinds = {found.is_over_datasets for found in compared if found.is_tested}
+    kinds = {
+        share_findings.is_over_datasets for share_findings in compared if share_findings.is_tested
+    }
     tests = ["Wilcoxon's signed-rank test over data sets"] if True in kinds else []
     if False in kinds:
         tests.append("Nadeau and Bengio's corrected resampled t-test over the folds of a data set")
@@ -190,13 +206,13 @@ def tests_in_words(findings: Findings) -> list[str]:
 
 
 def _why_untested(findings: Findings) -> str:
-    if findings.n_folds * findings.n_repetitions >= FEWEST_FOLDS:
+    if findings.n_folds * findings.n_repetitions >= MIN_FOLDS:
         return "No test was possible: methods differ by the same in all folds."
     times = "once" if findings.n_repetitions == 1 else f"{findings.n_repetitions} times"
     sets = "one data set" if findings.n_datasets == 1 else f"{findings.n_datasets} data sets"
     return (
         f"No test was possible: {sets} and {findings.n_folds} folds {times} are too few; with "
-        f"{FEWEST_FOLDS} results of folds, from more repetitions for instance, there would be one."
+        f"{MIN_FOLDS} results of folds, from more repetitions for instance, there would be one."
     )
 
 
@@ -239,5 +255,5 @@ def join_with_and(words: Iterable[str]) -> str:
     return f"{', '.join(before)} and {last}" if before else last
 
 
-def _shares(found: Sequence[ShareFindings]) -> str:
-    return join_with_and(f"{100 * one.share:.10g}" for one in found) + " %"
+def _shares(shares: Sequence[ShareFindings]) -> str:
+    return join_with_and(f"{100 * share_findings.share:.10g}" for share_findings in shares) + " %"

@@ -3,13 +3,13 @@
 import warnings
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from scipy import stats
 
-FloatArray = NDArray[np.float64]
+from credalchain.array_types import FloatArray
 
 LEVEL = 0.05  # a difference is shown if its p-value, corrected, is at most this
-FEWEST_FOLDS = 10  # results of folds, below which their variance is hardly known
+MIN_FOLDS = 10  # results of folds, below which their variance is hardly known
 
 
 def signed_rank_test(differences: ArrayLike) -> float:
@@ -20,13 +20,13 @@ def signed_rank_test(differences: ArrayLike) -> float:
     >>> signed_rank_test([0.1, 0.2, 0.3, 0.4, 0.5, 0.6])  # the least there is for six
     0.03125
     """
-    found = np.asarray(differences, dtype=float)
-    found = found[found != 0]
-    if not len(found):
+    values = np.asarray(differences, dtype=float)
+    values = values[values != 0]
+    if not len(values):
         return 1.0
     with warnings.catch_warnings():  # older versions warn of few values where there are ties
         warnings.simplefilter("ignore")
-        return float(stats.wilcoxon(found).pvalue)
+        return float(stats.wilcoxon(values).pvalue)
 
 
 def datasets_needed(n_pairs: int) -> int:
@@ -57,14 +57,14 @@ def corrected_t_test(differences: ArrayLike, n_folds: int) -> float:
     ----------
     C. Nadeau and Y. Bengio, Inference for the Generalization Error, Machine Learning 52, 2003.
     """
-    found = np.asarray(differences, dtype=float)
-    n = len(found)
-    if n < FEWEST_FOLDS:
+    values = np.asarray(differences, dtype=float)
+    n = len(values)
+    if n < MIN_FOLDS:
         return float("nan")
-    variance = float(found.var(ddof=1))
+    variance = float(values.var(ddof=1))
     if variance <= np.finfo(float).eps ** 2:  # equal but for rounding
-        return 1.0 if np.allclose(found, 0) else float("nan")
-    t = found.mean() / np.sqrt((1 / n + 1 / (n_folds - 1)) * variance)
+        return 1.0 if np.allclose(values, 0) else float("nan")
+    t = values.mean() / np.sqrt((1 / n + 1 / (n_folds - 1)) * variance)
     return float(2 * stats.t.sf(abs(t), n - 1))
 
 

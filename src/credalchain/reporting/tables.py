@@ -65,18 +65,18 @@ def standing_table(findings: Findings, damage: str) -> pd.DataFrame:
     """Every method at every share of labels answered, in percent, best first."""
     rows = [
         {
-            "missing": percent(found.level),
-            "answered": percent(found.share),
+            "missing": percent(share_findings.level),
+            "answered": percent(share_findings.share),
             "method": standing.curve,
             "set_accuracy": f"{100 * standing.accuracy:.1f}",
             "spread": "" if pd.isna(standing.spread) else f"{100 * standing.spread:.1f}",
             "average_rank": f"{standing.rank:.2f}",
             "first_on": standing.n_first,
-            "datasets": len(found.datasets),
-            "friedman_p": _p(found.friedman),
+            "datasets": len(share_findings.datasets),
+            "friedman_p": _p(share_findings.friedman),
         }
-        for found in findings.shares
-        for standing in found.standings
+        for share_findings in findings.shares
+        for standing in share_findings.standings
     ]
     return with_display_columns(pd.DataFrame(rows), {}, damage)
 
@@ -85,18 +85,18 @@ def comparison_table(findings: Findings, damage: str) -> pd.DataFrame:
     """Every test of two methods; differences of set-accuracy in points of percent."""
     rows = [
         {
-            "missing": percent(found.level),
-            "answered": percent(found.share),
-            "first": one.first,
-            "second": one.second,
-            "dataset": one.dataset or f"all {one.n}",
-            "difference": f"{100 * one.difference:.2f}",
-            "p": _p(one.p),
-            "p_holm": _p(one.corrected),
-            "shown": "" if pd.isna(one.p) else "yes" if one.is_shown else "no",
+            "missing": percent(share_findings.level),
+            "answered": percent(share_findings.share),
+            "first": comparison.first,
+            "second": comparison.second,
+            "dataset": comparison.dataset or f"all {comparison.n}",
+            "difference": f"{100 * comparison.difference:.2f}",
+            "p": _p(comparison.p),
+            "p_holm": _p(comparison.corrected),
+            "shown": "" if pd.isna(comparison.p) else "yes" if comparison.is_shown else "no",
         }
-        for found in findings.shares
-        for one in found.comparisons
+        for share_findings in findings.shares
+        for comparison in share_findings.comparisons
     ]
     return with_display_columns(pd.DataFrame(rows), {}, damage)
 
@@ -122,14 +122,14 @@ def with_display_columns(
         table = table.rename(columns={"missing": damage})
     if "s" not in table:
         return table
-    place = list(table.columns).index("s")
+    position = list(table.columns).index("s")
     names = table["method"].map(lambda method: getattr(caution_parameters[method], "name", ""))
     values = table["s"].where(names != "")
     table = table.drop(columns="s")
     different = [name for name in dict.fromkeys(names) if name]
     if len(different) == 1 and different[0] not in table:
-        table.insert(place, different[0], values)
+        table.insert(position, different[0], values)
     elif different:
-        table.insert(place, "parameter", names)
-        table.insert(place + 1, "value", values)
+        table.insert(position, "parameter", names)
+        table.insert(position + 1, "value", values)
     return table

@@ -7,11 +7,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from credalchain.bases.protocol import Labels
+from credalchain.array_types import Labels
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.review.rows import content_of, from_json, row_keys
 from credalchain.review.session import ReviewSession
-from credalchain.review.store import AnswerStore, RowKey, StoredEvent, current_answers
+from credalchain.review.store import AnswerStore, RowKey, StoredReviewEvent, current_answers
 
 _QUESTION = "labels"  # as both formats name the choice of labels
 _NOTES = "credalchain"
@@ -21,23 +21,23 @@ def people_answers(store: AnswerStore) -> pd.DataFrame:
     """Every answer that stands: row, label, value, who, when, what the model had said."""
     records = []
     for (key, label), people in current_answers(store.events()).items():
-        values = {one.event.value for one in people.values()}
-        for one in people.values():
+        values = {stored.event.value for stored in people.values()}
+        for stored in people.values():
             records.append(
                 {
-                    "row": one.row_number,
+                    "row": stored.row_number,
                     "row_hash": key.hash,
                     "occurrence": key.occurrence,
                     "label": label,
-                    "value": one.event.value,
-                    "who": one.event.who,
-                    "at": one.at,
-                    "suggested": one.event.suggested,
-                    "lower": one.event.lower,
-                    "upper": one.event.upper,
-                    "blind": one.event.blind,
+                    "value": stored.event.value,
+                    "who": stored.event.who,
+                    "at": stored.at,
+                    "suggested": stored.event.suggested,
+                    "lower": stored.event.lower,
+                    "upper": stored.event.upper,
+                    "blind": stored.event.blind,
                     "disagreement": len(values) > 1,
-                    "model": one.model,
+                    "model": stored.model,
                 }
             )
     columns = [
@@ -51,20 +51,20 @@ def people_answers(store: AnswerStore) -> pd.DataFrame:
 
 
 def last_answers(
-    answers: Mapping[tuple[RowKey, str], Mapping[str, StoredEvent]],
+    answers: Mapping[tuple[RowKey, str], Mapping[str, StoredReviewEvent]],
     keys: Sequence[RowKey],
     label_names: Sequence[str],
 ) -> Labels:
     """What people have answered last, (n, m), -1 where nobody has."""
-    found = np.full((len(keys), len(label_names)), MISSING, np.int8)
+    labels = np.full((len(keys), len(label_names)), MISSING, np.int8)
     row_of = {key: i for i, key in enumerate(keys)}
-    place = {name: j for j, name in enumerate(label_names)}
+    label_index = {name: j for j, name in enumerate(label_names)}
     for (key, label), people in answers.items():
-        if key in row_of and label in place and people:
+        if key in row_of and label in label_index and people:
             *_, last = people.values()
             assert last.event.value is not None
-            found[row_of[key], place[label]] = last.event.value
-    return found
+            labels[row_of[key], label_index[label]] = last.event.value
+    return labels
 
 
 def training_rows(store: AnswerStore, label_names: Sequence[str]) -> pd.DataFrame:
@@ -87,7 +87,7 @@ def training_rows(store: AnswerStore, label_names: Sequence[str]) -> pd.DataFram
     return table.set_axis(pd.Index(keys, dtype=object), axis=0)
 
 
-class Added(NamedTuple):
+class AugmentedData(NamedTuple):
     """Training data with people's answers, and how many of what.
 
     Labels that were missing in rows of the data, labels that said otherwise, rows added.
@@ -102,47 +102,48 @@ class Added(NamedTuple):
 
 def add_answers(
     X: pd.DataFrame, Y: pd.DataFrame, keys: Sequence[RowKey], store: AnswerStore
-) -> Added:
+) -> AugmentedData:
     """Training data with people's answers: filled in where the very row is there, else added.
 
     ``keys`` are those of the rows of the data, with all its columns but the labels.
     """
     names = list(Y.columns)
-    new = training_rows(store, names)
-    missing = [name for name in X.columns if len(new) and name not in new.columns]
+    answered = training_rows(store, names)
+    missing = [name for name in X.columns if len(answered) and name not in answered.columns]
     if missing:
         raise ValueError(
             f"{store.path}: its rows lack {len(missing)} columns of the data, such as "
             f"{missing[0]!r}."
         )
-    here = {key: i for i, key in enumerate(keys)}
+    row_of_key = {key: i for i, key in enumerate(keys)}
     Y = Y.astype("Float64")
     n_filled = n_replaced = 0
-    for key in new.index:
-        if key not in here:
+    for key in answered.index:
+        if key not in row_of_key:
             continue
         for j, name in enumerate(names):
-            value: Any = new.at[key, name]
-            before: Any = Y.iat[here[key], j]
+            value: Any = answered.at[key, name]
+            before: Any = Y.iat[row_of_key[key], j]
             if pd.isna(value) or (not pd.isna(before) and before == value):
                 continue
             n_filled, n_replaced = n_filled + pd.isna(before), n_replaced + (not pd.isna(before))
-            Y.iat[here[key], j] = float(value)
-    more = new[[key not in here for key in new.index]]
-    if len(more) == 0:
-        return Added(X, Y, int(n_filled), int(n_replaced), 0)
-    types = _dtypes(X, more)
-    X = pd.concat([X, more[list(X.columns)].astype(types)], ignore_index=True)
-    Y = pd.concat([Y, more[names].astype("Float64")], ignore_index=True)
-    return Added(X, Y, int(n_filled), int(n_replaced), len(more))
+            Y.iat[row_of_key[key], j] = float(value)
+    new_rows = answered[[key not in row_of_key for key in answered.index]]
+    if len(new_rows) == 0:
+        return AugmentedData(X, Y, int(n_filled), int(n_replaced), 0)
+    types = _dtypes(X, new_rows)
+    X = pd.concat([X, new_rows[list(X.columns)].astype(types)], ignore_index=True)
+    Y = pd.concat([Y, new_rows[names].astype("Float64")], ignore_index=True)
+    return AugmentedData(X, Y, int(n_filled), int(n_replaced), len(new_rows))
 
 
-def _dtypes(X: pd.DataFrame, more: pd.DataFrame) -> dict[str, Any]:
+def _dtypes(X: pd.DataFrame, new_rows: pd.DataFrame) -> dict[str, Any]:
     """The types of columns that can hold what is added."""
     return {
         name: X[name].dtype
         for name in X.columns
-        if X[name].dtype.kind == "f" or (X[name].dtype.kind in "iub" and more[name].notna().all())
+        if X[name].dtype.kind == "f"
+        or (X[name].dtype.kind in "iub" and new_rows[name].notna().all())
     }
 
 
@@ -153,28 +154,28 @@ Annotation = tuple[int, dict[str, int], str]
 
 
 def _notes(session: ReviewSession, row: int) -> dict[str, Any]:
-    """What we write into a task, to know it again: the row, and what people had answered here."""
+    """Notes in an exported task, read on import: the row, and what people had answered."""
     key, person = session.keys[row], session.human_labels[row]
     answered = [name for name, y in zip(session.label_names, person, strict=True) if y != MISSING]
     return {
         "row": f"{key.hash}-{key.occurrence}",
         "answered": answered,
-        "chosen": _names(person, session.label_names),
+        "chosen": _positive_names(person, session.label_names),
     }
 
 
-def _names(labels: Labels, names: Sequence[str]) -> list[str]:
+def _positive_names(labels: Labels, names: Sequence[str]) -> list[str]:
     """The labels that are yes."""
     return [name for name, y in zip(names, labels, strict=True) if y == 1]
 
 
 def _row_of(notes: Any, content: Any, session: ReviewSession, task: int) -> int:
-    """The row that a task is about: by our notes in it, or by its content."""
-    found = None
+    """The row that a task is about: by the exported notes in it, or by its content."""
+    row = None
     if isinstance(notes, dict) and "row" in notes:
         digest, _, nth = str(notes["row"]).rpartition("-")
         key = RowKey(digest, int(nth) if nth.isdigit() else -1)
-        found = session.keys.index(key) if key in session.keys else None
+        row = session.keys.index(key) if key in session.keys else None
     elif isinstance(content, dict) and content:
         columns = [name for name in session.table.columns if name in content]
         if columns:
@@ -184,23 +185,23 @@ def _row_of(notes: Any, content: Any, session: ReviewSession, task: int) -> int:
                 for i, key in enumerate(row_keys(session.table[columns]))
                 if key.hash == asked.hash
             ]
-            found = same[0] if len(same) == 1 else None
-    if found is None:
+            row = same[0] if len(same) == 1 else None
+    if row is None:
         raise ValueError(
             f"task {task} is none, or not a single one, of the rows of the data: tasks must be "
             "those that review export has written, or have the same cells."
         )
-    return found
+    return row
 
 
-def _said(chosen: set[str], notes: Any, names: Sequence[str]) -> dict[str, int]:
+def _annotated_labels(chosen: set[str], notes: Any, names: Sequence[str]) -> dict[str, int]:
     """What an annotation says of each label.
 
-    All of them, chosen or not; but one that is as we wrote it says what it did then.
+    An unchanged annotation counts only for the labels that had been answered at export.
     """
-    strange = sorted(chosen - set(names))
-    if strange:
-        raise ValueError(f"{strange[0]!r} is not one of the labels {', '.join(names[:12])}.")
+    unknown = sorted(chosen - set(names))
+    if unknown:
+        raise ValueError(f"{unknown[0]!r} is not one of the labels {', '.join(names[:12])}.")
     asked = set(names)
     if isinstance(notes, dict) and chosen == set(notes.get("chosen") or ()):
         asked = set(notes.get("answered") or names)
@@ -212,13 +213,15 @@ def to_label_studio(session: ReviewSession) -> str:
     names, tasks = session.label_names, []
     for row in range(len(session.keys)):
         content = content_of(session.table, row)
-        suggested = _choices(_names(session.labels[row], names))
+        suggested = _choices(_positive_names(session.labels[row], names))
         task: dict[str, Any] = {
             "data": {**content, _NOTES: _notes(session, row)},
             "predictions": [{"model_version": session.model_digest[:12], "result": suggested}],
         }
         if (session.human_labels[row] != MISSING).any():
-            task["annotations"] = [{"result": _choices(_names(session.human_labels[row], names))}]
+            task["annotations"] = [
+                {"result": _choices(_positive_names(session.human_labels[row], names))}
+            ]
         tasks.append(task)
     return json.dumps(tasks, indent=1, ensure_ascii=False)
 
@@ -230,21 +233,25 @@ def _choices(chosen: list[str]) -> list[dict[str, Any]]:
 
 def read_label_studio(text: str, session: ReviewSession) -> list[Annotation]:
     """What annotations of tasks say."""
-    found: list[Annotation] = []
-    for place, task in enumerate(_list(text, "Label Studio")):
+    annotations: list[Annotation] = []
+    for task_number, task in enumerate(_parse_records(text, "Label Studio")):
         content = task.get("data") or {}
         notes = content.get(_NOTES)
         for annotation in task.get("annotations") or []:
-            results = [one for one in annotation.get("result") or [] if "value" in one]
-            chosen = [one["value"].get("choices") for one in results]
-            if annotation.get("was_cancelled") or not any(one is not None for one in chosen):
+            results = [result for result in annotation.get("result") or [] if "value" in result]
+            chosen = [result["value"].get("choices") for result in results]
+            if annotation.get("was_cancelled") or not any(
+                choices is not None for choices in chosen
+            ):
                 continue
-            names = {name for one in chosen if one is not None for name in one}
+            names = {name for choices in chosen if choices is not None for name in choices}
             who = annotation.get("completed_by") or "label studio"
             who = who.get("email", "label studio") if isinstance(who, dict) else who
-            row = _row_of(notes, content, session, place)
-            found.append((row, _said(names, notes, session.label_names), str(who)))
-    return found
+            row = _row_of(notes, content, session, task_number)
+            annotations.append(
+                (row, _annotated_labels(names, notes, session.label_names), str(who))
+            )
+    return annotations
 
 
 def to_argilla(session: ReviewSession) -> str:
@@ -253,7 +260,7 @@ def to_argilla(session: ReviewSession) -> str:
     for row in range(len(session.keys)):
         content, labels = content_of(session.table, row), session.labels[row]
         is_open = [name for name, y in zip(names, labels, strict=True) if y == ABSTAIN]
-        suggestion = {"value": _names(labels, names), "agent": session.model_digest[:12]}
+        suggestion = {"value": _positive_names(labels, names), "agent": session.model_digest[:12]}
         record: dict[str, Any] = {
             "id": str(row),
             "fields": {key: "" if value is None else str(value) for key, value in content.items()},
@@ -262,7 +269,7 @@ def to_argilla(session: ReviewSession) -> str:
             "responses": {},
         }
         if (session.human_labels[row] != MISSING).any():
-            chosen = _names(session.human_labels[row], names)
+            chosen = _positive_names(session.human_labels[row], names)
             record["responses"] = {_QUESTION: [{"value": chosen, "user_id": "credalchain"}]}
         records.append(record)
     return json.dumps(records, indent=1, ensure_ascii=False)
@@ -270,25 +277,27 @@ def to_argilla(session: ReviewSession) -> str:
 
 def read_argilla(text: str, session: ReviewSession) -> list[Annotation]:
     """What responses to records say; those that were not submitted say nothing."""
-    found: list[Annotation] = []
-    for place, record in enumerate(_list(text, "Argilla")):
+    annotations: list[Annotation] = []
+    for record_number, record in enumerate(_parse_records(text, "Argilla")):
         notes = (record.get("metadata") or {}).get(_NOTES)
         notes = json.loads(notes) if isinstance(notes, str) else notes
         for response in (record.get("responses") or {}).get(_QUESTION) or []:
             value = response.get("value")
             if value is None or response.get("status", "submitted") != "submitted":
                 continue
-            row = _row_of(notes, record.get("fields"), session, place)
+            row = _row_of(notes, record.get("fields"), session, record_number)
             who = str(response.get("user_id") or "argilla")
-            found.append((row, _said(set(value), notes, session.label_names), who))
-    return found
+            annotations.append(
+                (row, _annotated_labels(set(value), notes, session.label_names), who)
+            )
+    return annotations
 
 
-def _list(text: str, what: str) -> list[Any]:
+def _parse_records(text: str, what: str) -> list[Any]:
     try:
-        found = json.loads(text)
+        records = json.loads(text)
     except ValueError as error:
         raise ValueError(f"this is not JSON, as {what} writes it: {error}") from error
-    if not isinstance(found, list) or not all(isinstance(one, dict) for one in found):
+    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
         raise ValueError(f"a file of {what} must be a list of objects.")
-    return found
+    return records

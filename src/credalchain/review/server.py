@@ -14,7 +14,7 @@ from pydantic import BaseModel, Field
 from credalchain.review.rows import IMAGES, image_file
 from credalchain.review.session import ORDERS, ReviewError, ReviewSession
 
-_MOST_BYTES = 64 * 1024  # of a request
+_MAX_BYTES = 64 * 1024  # of a request
 _log = logging.getLogger(__name__)
 _PAGE = {
     "": ("index.html", "text/html; charset=utf-8"),
@@ -98,18 +98,18 @@ def make_app(
 
     @app.exception_handler(RequestValidationError)
     async def tell_what_is_wrong(request: Request, error: RequestValidationError) -> Response:
-        places = [".".join(map(str, one["loc"][1:])) for one in error.errors()]
-        words = f"the request was not understood: {', '.join(places[:3])}."
-        return JSONResponse({"detail": words}, status_code=422)
+        fields = [".".join(map(str, item["loc"][1:])) for item in error.errors()]
+        message = f"the request was not understood: {', '.join(fields[:3])}."
+        return JSONResponse({"detail": message}, status_code=422)
 
     @app.get("/")
     @app.get("/page.css")
     @app.get("/page.js")
     def page(request: Request) -> Response:
-        given = request.query_params.get("token")
-        if token is not None and given is not None:  # keep it where scripts do not see it
+        given_token = request.query_params.get("token")
+        if token is not None and given_token is not None:  # keep it where scripts do not see it
             answer = RedirectResponse("/", status_code=303)
-            answer.set_cookie(_cookie(request), given, httponly=True, samesite="strict")
+            answer.set_cookie(_cookie(request), given_token, httponly=True, samesite="strict")
             return answer
         file, kind = _PAGE[request.url.path.removeprefix("/")]
         content = resources.files("credalchain.review").joinpath("page", file).read_bytes()
@@ -204,22 +204,24 @@ def _refusal(request: Request, hosts: set[str] | None, token: str | None) -> Res
         size = request.headers.get("content-length", "")
         if not size.isdigit() or "transfer-encoding" in request.headers:
             return _refused(411, "requests must say how long they are.")
-        if int(size) > _MOST_BYTES:
-            return _refused(413, f"requests must have at most {_MOST_BYTES} bytes.")
+        if int(size) > _MAX_BYTES:
+            return _refused(413, f"requests must have at most {_MAX_BYTES} bytes.")
     return None
 
 
-def _refused(status: int, words: str) -> Response:
-    return JSONResponse({"detail": words}, status_code=status)
+def _refused(status: int, message: str) -> Response:
+    return JSONResponse({"detail": message}, status_code=status)
 
 
 def _knows(request: Request, token: str) -> bool:
-    given = (
+    given_tokens = (
         request.cookies.get(_cookie(request), ""),
         request.headers.get("authorization", "").removeprefix("Bearer "),
         request.query_params.get("token", ""),
     )
-    return any(hmac.compare_digest(one.encode(), token.encode()) for one in given)
+    return any(
+        hmac.compare_digest(given_token.encode(), token.encode()) for given_token in given_tokens
+    )
 
 
 def _cookie(request: Request) -> str:

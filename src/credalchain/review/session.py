@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from credalchain.bases.protocol import Labels
+from credalchain.array_types import Labels
 from credalchain.explanation import explain
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.promises.classifier import PromisedClassifier
@@ -22,9 +22,9 @@ from credalchain.questions import expected_to_settle
 from credalchain.review.rows import as_json, row_keys, shown_cells
 from credalchain.review.store import (
     AnswerStore,
-    Event,
+    ReviewEvent,
     RowKey,
-    StoredEvent,
+    StoredReviewEvent,
     current_answers,
     standing,
 )
@@ -33,8 +33,8 @@ ORDERS = ("settles most", "least sure", "in order")
 LEASE_SECONDS = 300.0
 _ROWS_AT_ONCE = 2000  # that are inferred before progress is told
 _SECONDS_OF_LOOKING_AHEAD = 0.02  # before a row is given out
-_MOST_ROWS_OF_A_LOOK = 16
-_RECENT = 3600.0  # seconds that the pace is measured over
+_MAX_ROWS_PER_LOOK_AHEAD = 16
+_PACE_WINDOW_SECONDS = 3600.0  # over which the pace is measured
 
 
 class ReviewError(ValueError):
@@ -100,9 +100,9 @@ class ReviewSession:
         self._lock = threading.RLock()
         self._reviewers: dict[str, _ReviewerState] = {}
         self._leases: dict[int, tuple[str, float]] = {}
-        self._events: list[StoredEvent] = []
-        self._answers: dict[tuple[RowKey, str], dict[str, StoredEvent]] = {}
-        self._times: list[float] = []
+        self._events: list[StoredReviewEvent] = []
+        self._answers: dict[tuple[RowKey, str], dict[str, StoredReviewEvent]] = {}
+        self._answer_times: list[float] = []
         n, m = len(features), len(self.label_names)
         self.labels = np.empty((n, m), np.int8)
         self.interval = np.empty((n, m, 2), np.float32)
@@ -115,26 +115,26 @@ class ReviewSession:
         self._completeness_before = float((self.labels != ABSTAIN).mean())
         self.blind_share = blind
         self.blind = self._choose_blind(blind)
-        self._open = np.zeros(n, np.int64)
-        self._unsettled = np.zeros(n, np.int64)
-        self._given = np.zeros(n, np.int64)
+        self._n_open = np.zeros(n, np.int64)
+        self._n_unsettled = np.zeros(n, np.int64)
+        self._n_answered = np.zeros(n, np.int64)
         self._gain = np.full(n, -np.inf)
         self._certainty: NDArray[np.float32] | None = None
         self._n_waiting = 0
         self._check: tuple[int, str] | None = None
         self._count_cells(np.arange(n))
         self._sync_from_store()
-        self._to_look_at = np.argsort(-self._open, kind="stable")
-        self._looked_at = 0
+        self._look_ahead_rows = np.argsort(-self._n_open, kind="stable")
+        self._n_looked_at = 0
 
     # -- the state -------------------------------------------------------------------------
 
     def _infer(self, rows: NDArray[np.int64]) -> None:
         """What the model says about rows, given what people have answered."""
         known = self.human_labels[rows]
-        found = self.classifier.infer(self.features.iloc[rows], known=known)
-        self.labels[rows] = np.where(known != MISSING, known, found.labels)
-        self.interval[rows] = found.interval
+        prediction = self.classifier.infer(self.features.iloc[rows], known=known)
+        self.labels[rows] = np.where(known != MISSING, known, prediction.labels)
+        self.interval[rows] = prediction.interval
 
     def _choose_blind(self, share: float) -> NDArray[np.bool_]:
         """Answered labels to be asked without a suggestion, chosen by the rows' hashes.
@@ -153,16 +153,16 @@ class ReviewSession:
     def _sync_from_store(self) -> None:
         """Take up what was answered before, and what others have written to the file."""
         last = self._events[-1].id if self._events else 0
-        new = self.store.events(last)
-        if not new:
+        new_events = self.store.events(last)
+        if not new_events:
             return
-        self._events += new
-        cells = {(one.event.row, one.event.label) for one in new}
-        for one in new:
-            self._remember(one.event)
+        self._events += new_events
+        cells = {(stored.event.row, stored.event.label) for stored in new_events}
+        for stored in new_events:
+            self._remember(stored.event)
         self._apply_answers(cells)
 
-    def _remember(self, event: Event) -> None:
+    def _remember(self, event: ReviewEvent) -> None:
         """What a person has passed over, and seen."""
         cell = self._cell(event)
         if cell is None:
@@ -174,7 +174,7 @@ class ReviewSession:
         if event.kind == "undo":
             person.skipped.discard(cell)
 
-    def _cell(self, event: Event) -> tuple[int, int] | None:
+    def _cell(self, event: ReviewEvent) -> tuple[int, int] | None:
         """Row and label of an event; None if they are not in this review."""
         row, label = self._row_of.get(event.row), self._label_of.get(event.label)
         return None if row is None or label is None else (row, label)
@@ -182,7 +182,7 @@ class ReviewSession:
     def _apply_answers(self, cells: set[tuple[RowKey, str]]) -> None:
         """What stands of some cells after their last events, and what follows for their rows."""
         answers = current_answers(
-            [one for one in self._events if (one.event.row, one.event.label) in cells]
+            [stored for stored in self._events if (stored.event.row, stored.event.label) in cells]
         )
         rows = set()
         for key, name in cells:
@@ -208,10 +208,10 @@ class ReviewSession:
         self._count_cells(rows)
 
     def _count_cells(self, rows: NDArray[np.int64]) -> None:
-        self._open[rows] = self._open_cells(rows).sum(axis=1)
-        self._unsettled[rows] = (self.labels[rows] == ABSTAIN).sum(axis=1)
-        self._given[rows] = (self.human_labels[rows] != MISSING).sum(axis=1)
-        self._gain[rows[self._open[rows] == 0]] = -np.inf
+        self._n_open[rows] = self._open_cells(rows).sum(axis=1)
+        self._n_unsettled[rows] = (self.labels[rows] == ABSTAIN).sum(axis=1)
+        self._n_answered[rows] = (self.human_labels[rows] != MISSING).sum(axis=1)
+        self._gain[rows[self._n_open[rows] == 0]] = -np.inf
 
     def _open_cells(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Labels that a person is asked for: left open, or blind; not answered by anybody."""
@@ -268,7 +268,7 @@ class ReviewSession:
 
     def _free_rows(self, who: str) -> NDArray[np.bool_]:
         """Rows with open labels that nobody else has and the person has not passed."""
-        free = self._open > 0
+        free = self._n_open > 0
         free[list(self._reviewer(who).passed)] = False
         for row in list(self._leases):
             if self._holder(row) not in (None, who):
@@ -279,9 +279,9 @@ class ReviewSession:
         free = self._free_rows(who)
         if not free.any():
             return None
-        mine = [row for row in self._leases if self._holder(row) == who and free[row]]
-        if mine:
-            return mine[-1]
+        own_leases = [row for row in self._leases if self._holder(row) == who and free[row]]
+        if own_leases:
+            return own_leases[-1]
         blind = free & self.blind.any(axis=1) if self.blind_share > 0 else free
         if self.blind_share > 0 and blind.any():
             every = max(2, round(1 / self.blind_share))
@@ -292,7 +292,7 @@ class ReviewSession:
 
     def _scores(self, order: str) -> NDArray[np.float64]:
         """Rows with open labels by how soon they come, (n,)."""
-        n = len(self._open)
+        n = len(self._n_open)
         if order == "in order":
             return -np.arange(n, dtype=float)
         if order == "least sure":
@@ -302,28 +302,28 @@ class ReviewSession:
             return np.asarray(-cells.min(axis=1), dtype=float)
         self._look_ahead()
         # rows that were not looked at yet come after all others, those with most open labels first
-        return np.where(np.isfinite(self._gain), self._gain, self._open / (2.0 * n + 1) - 1)
+        return np.where(np.isfinite(self._gain), self._gain, self._n_open / (2.0 * n + 1) - 1)
 
     def _look_ahead(self) -> None:
         """Find out what questions would settle in a few more rows, as long as time allows."""
         began, n_rows = time.monotonic(), 1
-        while self._looked_at < len(self._to_look_at) and n_rows >= 1:
-            part = self._to_look_at[self._looked_at : self._looked_at + n_rows]
-            self._looked_at += len(part)
-            part = part[self._open[part] > 0]
+        while self._n_looked_at < len(self._look_ahead_rows) and n_rows >= 1:
+            part = self._look_ahead_rows[self._n_looked_at : self._n_looked_at + n_rows]
+            self._n_looked_at += len(part)
+            part = part[self._n_open[part] > 0]
             if len(part):
                 started = time.monotonic()
                 self._gain[part] = self._settles(part).max(axis=1)
-                a_row = (time.monotonic() - started) / len(part)
+                seconds_per_row = (time.monotonic() - started) / len(part)
                 left = _SECONDS_OF_LOOKING_AHEAD - (time.monotonic() - began)
-                n_rows = min(int(left / a_row), _MOST_ROWS_OF_A_LOOK)
+                n_rows = min(int(left / seconds_per_row), _MAX_ROWS_PER_LOOK_AHEAD)
             if self._n_waiting > 0:  # others want their rows
                 return
 
     def _settles(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """The lower expectation of what an answer to each label settles, (rows, m)."""
         is_open = self.labels[rows] == ABSTAIN
-        found = expected_to_settle(
+        expected = expected_to_settle(
             self.classifier,
             self.features.iloc[rows],
             self.human_labels[rows],
@@ -331,7 +331,7 @@ class ReviewSession:
             self.interval[rows].astype(np.float64),
             np.arange(len(rows)),
         )
-        return np.asarray(found[..., 0])
+        return np.asarray(expected[..., 0])
 
     def _lease(self, row: int, who: str) -> None:
         self._leases.pop(row, None)
@@ -361,7 +361,7 @@ class ReviewSession:
     def _label(self, row: int, j: int, is_open: bool, before: Labels | None) -> dict[str, Any]:
         name = self.label_names[j]
         people = self._answers.get((self.keys[row], name), {})
-        given = {one.event.who: one.event.value for one in people.values()}
+        answer_of = {stored.event.who: stored.event.value for stored in people.values()}
         answer = int(self.labels[row, j])
         hidden = is_open and bool(self.blind[row, j])
         lower, upper = self.interval[row, j].tolist()
@@ -380,7 +380,7 @@ class ReviewSession:
             and source != "person"
             and not hidden
             and int(before[j]) != answer,
-            "people": given if len(set(given.values())) > 1 else {},
+            "people": answer_of if len(set(answer_of.values())) > 1 else {},
         }
 
     def _questions(self, row: int, who: str, cells: NDArray[np.bool_]) -> list[int]:
@@ -389,21 +389,21 @@ class ReviewSession:
         Those asked without a suggestion come before, so that nothing has been seen; skipped ones
         come last.
         """
-        places = np.flatnonzero(cells)
-        if len(places) == 0:
+        indices = np.flatnonzero(cells)
+        if len(indices) == 0:
             return []
         person = self._reviewer(who)
         if person.order == "settles most":
             gains = self._settles(np.array([row]))[0]
             self._gain[row] = gains.max()
-            rank = -gains[places]
+            rank = -gains[indices]
         elif person.order == "least sure":
-            rank = np.abs(self.interval[row, places].mean(axis=-1) - 0.5)
+            rank = np.abs(self.interval[row, indices].mean(axis=-1) - 0.5)
         else:
-            rank = places.astype(float)
-        later = np.array([(row, j) in person.skipped for j in places.tolist()])
-        shown = ~self.blind[row, places]
-        return [int(j) for j in places[np.lexsort((places, rank, shown, later))]]
+            rank = indices.astype(float)
+        later = np.array([(row, j) in person.skipped for j in indices.tolist()])
+        shown = ~self.blind[row, indices]
+        return [int(j) for j in indices[np.lexsort((indices, rank, shown, later))]]
 
     def _check_row(self, row: int) -> None:
         if not 0 <= row < len(self.keys):
@@ -418,7 +418,7 @@ class ReviewSession:
     def answer(
         self, row: int, label: int, value: int | None, who: str, request: str
     ) -> dict[str, Any]:
-        """Take an answer (0 or 1) or a skip (None), and think the row over again."""
+        """Take an answer (0 or 1) or a skip (None), and infer the row again."""
         with self._lock:
             self._check_row(row)
             self._check_label(label)
@@ -428,38 +428,43 @@ class ReviewSession:
             if self._append(event, row):
                 self._lease(row, who)
                 if value is not None:
-                    self._times.append(time.time())
+                    self._answer_times.append(time.time())
             return self.view(row, who, before)
 
-    def _event(self, row: int, label: int, value: int | None, who: str, request: str) -> Event:
+    def _event(
+        self, row: int, label: int, value: int | None, who: str, request: str
+    ) -> ReviewEvent:
         """With what the model says of the label if nobody has answered it."""
-        said, (lower, upper) = int(self.labels[row, label]), self.interval[row, label].tolist()
+        suggested, (lower, upper) = int(self.labels[row, label]), self.interval[row, label].tolist()
         if self.human_labels[row, label] != MISSING:
             known = self.human_labels[[row]].copy()
             known[0, label] = MISSING
-            found = self.classifier.infer(self.features.iloc[[row]], known=known)
-            said, (lower, upper) = int(found.labels[0, label]), found.interval[0, label].tolist()
+            prediction = self.classifier.infer(self.features.iloc[[row]], known=known)
+            suggested, (lower, upper) = (
+                int(prediction.labels[0, label]),
+                prediction.interval[0, label].tolist(),
+            )
         is_blind = (
             bool(self.blind[row, label])
             and self.human_labels[row, label] == MISSING
             and (row, label) not in self._reviewer(who).touched
         )
         if is_blind:  # what people have said meanwhile is left out
-            said = int(self.first_labels[row, label])
-        return Event(
+            suggested = int(self.first_labels[row, label])
+        return ReviewEvent(
             request,
             who,
             "skip" if value is None else "answer",
             self.keys[row],
             self.label_names[label],
             value,
-            None if said == ABSTAIN else said,
+            None if suggested == ABSTAIN else suggested,
             lower,
             upper,
             is_blind and value is not None,
         )
 
-    def _append(self, event: Event, row: int) -> bool:
+    def _append(self, event: ReviewEvent, row: int) -> bool:
         """Whether it is new."""
         try:
             _, is_new = self.store.append(
@@ -479,23 +484,25 @@ class ReviewSession:
         """Take back what a person did last; as often as one likes."""
         with self._lock:
             self._sync_from_store()
-            for one in self._events:
-                if one.event.request == request:  # the same request again
-                    cell = self._cell(one.event)
+            for stored in self._events:
+                if stored.event.request == request:  # the same request again
+                    cell = self._cell(stored.event)
                     assert cell is not None
                     return self.view(cell[0], who)
-            mine = [
-                one
-                for one in standing(self._events)
-                if one.event.who == who and self._cell(one.event) is not None
+            own_events = [
+                stored
+                for stored in standing(self._events)
+                if stored.event.who == who and self._cell(stored.event) is not None
             ]
-            if not mine:
+            if not own_events:
                 raise ReviewError("there is nothing to take back.")
-            last = mine[-1]
+            last = own_events[-1]
             row = self._row_of[last.event.row]
             before = self.labels[row].copy()
             self._reviewer(who).passed.discard(row)
-            undo = Event(request, who, "undo", last.event.row, last.event.label, undoes=last.id)
+            undo = ReviewEvent(
+                request, who, "undo", last.event.row, last.event.label, undoes=last.id
+            )
             self._append(undo, row)
             self._lease(row, who)
             return self.view(row, who, before)
@@ -513,56 +520,64 @@ class ReviewSession:
             name = self.label_names[label]
             known = self.human_labels[row][None]
             features = self.features.iloc[[row]]
-            found = explain(self.classifier, features, known=known, labels=[label])
+            explanation = explain(self.classifier, features, known=known, labels=[label])
         secret = {self.label_names[j] for j in np.flatnonzero(hidden)}
-        (step,) = [one for one in found.steps if one.label == name]
-        reasons = [one for one in step.reasons if one.source != "label" or one.name not in secret]
+        (step,) = [s for s in explanation.steps if s.label == name]
+        reasons = [
+            reason
+            for reason in step.reasons
+            if reason.source != "label" or reason.name not in secret
+        ]
         return {
-            "setting": found.setting,
+            "setting": explanation.setting,
             "reasons": [
-                {"name": " ".join(filter(None, (one.name, one.value))), "lower": _finite(one.lower),
-                 "upper": _finite(one.upper)}
-                for one in reasons[:6]
+                {"name": " ".join(filter(None, (reason.name, reason.value))),
+                 "lower": _finite(reason.lower), "upper": _finite(reason.upper)}
+                for reason in reasons[:6]
             ],
             "similar": [
-                {"row": one.row, "weight": one.weight, "labels": one.labels_as_text,
-                 "in_common": list(one.in_common[:3])}
-                for one in found.similar[:5]
+                {"row": similar.row, "weight": similar.weight, "labels": similar.labels_as_text,
+                 "in_common": list(similar.in_common[:3])}
+                for similar in explanation.similar[:5]
             ],
             "settles": [
-                {"answer": one.answer,
-                 "labels": [list(pair) for pair in one.settles if pair[0] not in secret]}
-                for one in found.questions
-                if one.label == name
+                {"answer": question.answer,
+                 "labels": [list(pair) for pair in question.settles if pair[0] not in secret]}
+                for question in explanation.questions
+                if question.label == name
             ],
         }  # fmt: skip
 
     def progress(self) -> dict[str, Any]:
         """How far the review has come."""
         now = time.time()
-        recent = [at for at in self._times if at > now - _RECENT]
+        recent = [
+            answered_at
+            for answered_at in self._answer_times
+            if answered_at > now - _PACE_WINDOW_SECONDS
+        ]
         pace = 0.0
         if len(recent) > 1:
             pace = 3600.0 * (len(recent) - 1) / max(now - recent[0], 1.0)
         n_cells = max(self.labels.size, 1)
         return {
             "rows": len(self.labels),
-            "rows_left": int((self._open > 0).sum()),
-            "labels_left": int(self._open.sum()),
-            "answers": int(self._given.sum()),
+            "rows_left": int((self._n_open > 0).sum()),
+            "labels_left": int(self._n_open.sum()),
+            "answers": int(self._n_answered.sum()),
             "answers_an_hour": round(pace),
             "completeness_before": self._completeness_before,
-            "completeness": 1 - int(self._unsettled.sum()) / n_cells,
+            "completeness": 1 - int(self._n_unsettled.sum()) / n_cells,
         }
 
-    def _blind_answers(self) -> dict[tuple[int, int, str], Event]:
+    def _blind_answers(self) -> dict[tuple[int, int, str], ReviewEvent]:
         """Each person's answers to labels of this model whose suggestion they had not seen."""
-        found: dict[tuple[int, int, str], Event] = {}
-        for one in standing(self._events):
-            cell = self._cell(one.event)
-            if one.event.blind and one.model == self.model_digest and cell is not None:
-                found.setdefault((*cell, one.event.who), one.event)
-        return found
+        answers: dict[tuple[int, int, str], ReviewEvent] = {}
+        for stored in standing(self._events):
+            cell = self._cell(stored.event)
+            if stored.event.blind and stored.model == self.model_digest and cell is not None:
+                answers.setdefault((*cell, stored.event.who), stored.event)
+        return answers
 
     def blind_result(self) -> dict[str, Any]:
         """How often people and the model disagree where people did not see its answer."""
@@ -573,7 +588,7 @@ class ReviewSession:
             check = self._promise_check(asked)
         return {"asked": len(asked), "disagree": n_other, "low": low, "high": high, "check": check}
 
-    def _promise_check(self, asked: dict[tuple[int, int, str], Event]) -> str | None:
+    def _promise_check(self, asked: dict[tuple[int, int, str], ReviewEvent]) -> str | None:
         """Whether the model's promise holds, by rows that were asked without suggestions."""
         if not isinstance(self.classifier, PromisedClassifier) or not self.sampled_rows.any():
             return None
@@ -586,27 +601,27 @@ class ReviewSession:
             return "no row is checked yet"
         last = self._events[-1].id
         if self._check is None or self._check[0] != last:
-            found = self.classifier.check(self.features.iloc[rows], self.human_labels[rows])
-            self._check = last, str(found)
+            check = self.classifier.check(self.features.iloc[rows], self.human_labels[rows])
+            self._check = last, str(check)
         return self._check[1]
 
     def disagreements(self) -> list[dict[str, Any]]:
         """Where people contradict the model, or each other; the newest first."""
-        found = []
+        records = []
         with self._lock:
             for (key, name), people in self._answers.items():
                 if key not in self._row_of or name not in self._label_of or not people:
                     continue
-                given = {one.event.who: one.event.value for one in people.values()}
+                answer_of = {stored.event.who: stored.event.value for stored in people.values()}
                 *_, last = people.values()
-                said = last.event.suggested
-                against_model = said is not None and said != last.event.value
-                if against_model or len(set(given.values())) > 1:
-                    found.append(
-                        {"row": self._row_of[key], "label": name, "people": given,
-                         "model": said, "id": last.id}
+                suggested = last.event.suggested
+                against_model = suggested is not None and suggested != last.event.value
+                if against_model or len(set(answer_of.values())) > 1:
+                    records.append(
+                        {"row": self._row_of[key], "label": name, "people": answer_of,
+                         "model": suggested, "id": last.id}
                     )  # fmt: skip
-        return sorted(found, key=lambda one: -one["id"])
+        return sorted(records, key=lambda record: -record["id"])
 
     def queue(self, who: str, order: str, at_most: int = 20) -> list[dict[str, Any]]:
         """Rows that come next for a person, with the labels that are open."""
@@ -619,8 +634,8 @@ class ReviewSession:
             rows = rows[free[rows]]
             cells = self._open_cells(rows)
             return [
-                {"row": int(row), "open": [self.label_names[j] for j in np.flatnonzero(one)]}
-                for row, one in zip(rows.tolist(), cells, strict=True)
+                {"row": int(row), "open": [self.label_names[j] for j in np.flatnonzero(is_open)]}
+                for row, is_open in zip(rows.tolist(), cells, strict=True)
             ]
 
 

@@ -63,7 +63,7 @@ class RowKey:
 
 
 @dataclass(frozen=True)
-class Event:
+class ReviewEvent:
     """What somebody did about one label of one row.
 
     Attributes
@@ -100,7 +100,7 @@ class Event:
 
 
 @dataclass(frozen=True)
-class StoredEvent:
+class StoredReviewEvent:
     """An event with its number, its time (UTC, ISO 8601) and the model by its digest.
 
     ``row_number`` is where the row stood in the data.
@@ -110,7 +110,7 @@ class StoredEvent:
     at: str
     model: str
     row_number: int
-    event: Event
+    event: ReviewEvent
 
 
 _COLUMNS = (
@@ -174,7 +174,7 @@ class AnswerStore:
             self._connection.close()
 
     def add_model(self, digest: str, file: str) -> int:
-        """Its number; a model that was used before keeps its own."""
+        """The model's id, inserted if new."""
         with self._lock:
             self._connection.execute(
                 "INSERT OR IGNORE INTO models (digest, file, first_used) VALUES (?, ?, ?)",
@@ -185,13 +185,13 @@ class AnswerStore:
         return int(number)
 
     def append(
-        self, event: Event, *, model: int, row_number: int, content: str
+        self, event: ReviewEvent, *, model: int, row_number: int, content: str
     ) -> tuple[int, bool]:
         """The event's number, and whether it is new: the same request twice is one event.
 
         Parameters
         ----------
-        event : Event
+        event : ReviewEvent
         model : int
         row_number : int
             Where the row stands in the data.
@@ -218,24 +218,24 @@ class AnswerStore:
         assert added.lastrowid is not None
         return added.lastrowid, True
 
-    def events(self, after: int = 0) -> list[StoredEvent]:
+    def events(self, after: int = 0) -> list[StoredReviewEvent]:
         """Those with greater numbers, the oldest first."""
         query = (
             f"SELECT events.id, at, digest, row_number, {', '.join(_COLUMNS)} FROM events "
             "JOIN models ON models.id = events.model WHERE events.id > ? ORDER BY events.id"
         )
         with self._lock:
-            found = self._connection.execute(query, (after,)).fetchall()
+            records = self._connection.execute(query, (after,)).fetchall()
         return [
-            StoredEvent(number, at, digest, row, _event(rest))
-            for number, at, digest, row, *rest in found
+            StoredReviewEvent(number, at, digest, row, _event(rest))
+            for number, at, digest, row, *rest in records
         ]
 
     def rows(self) -> dict[RowKey, str]:
         """The content of every row that has events."""
         with self._lock:
-            found = self._connection.execute("SELECT * FROM rows").fetchall()
-        return {RowKey(digest, nth): content for digest, nth, content in found}
+            records = self._connection.execute("SELECT * FROM rows").fetchall()
+        return {RowKey(digest, nth): content for digest, nth, content in records}
 
     def __enter__(self) -> "AnswerStore":
         return self
@@ -244,16 +244,16 @@ class AnswerStore:
         self.close()
 
 
-def _flat(event: Event) -> tuple[Any, ...]:
+def _flat(event: ReviewEvent) -> tuple[Any, ...]:
     row = (event.row.hash, event.row.occurrence)
     values = (event.value, event.suggested, event.lower, event.upper, int(event.blind))
     return (event.request, event.who, event.kind, *row, event.label, *values, event.undoes)
 
 
-def _event(values: Sequence[Any]) -> Event:
+def _event(values: Sequence[Any]) -> ReviewEvent:
     request, who, kind, digest, nth, label, value, suggested, lower, upper, blind, undoes = values
     row = RowKey(digest, nth)
-    return Event(
+    return ReviewEvent(
         request, who, kind, row, label, value, suggested, lower, upper, bool(blind), undoes
     )
 
@@ -262,22 +262,22 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="milliseconds")
 
 
-def standing(events: Sequence[StoredEvent]) -> Iterator[StoredEvent]:
+def standing(events: Sequence[StoredReviewEvent]) -> Iterator[StoredReviewEvent]:
     """Answers and skips that were not taken back, the oldest first."""
-    undone = {one.event.undoes for one in events if one.event.kind == "undo"}
-    for one in events:
-        if one.event.kind != "undo" and one.id not in undone:
-            yield one
+    undone = {stored.event.undoes for stored in events if stored.event.kind == "undo"}
+    for stored in events:
+        if stored.event.kind != "undo" and stored.id not in undone:
+            yield stored
 
 
 def current_answers(
-    events: Sequence[StoredEvent],
-) -> dict[tuple[RowKey, str], dict[str, StoredEvent]]:
+    events: Sequence[StoredReviewEvent],
+) -> dict[tuple[RowKey, str], dict[str, StoredReviewEvent]]:
     """For every row and label, each person's last answer, in the order in which they were given."""
-    found: dict[tuple[RowKey, str], dict[str, StoredEvent]] = {}
-    for one in standing(events):
-        if one.event.kind == "answer":
-            people = found.setdefault((one.event.row, one.event.label), {})
-            people.pop(one.event.who, None)
-            people[one.event.who] = one
-    return found
+    answers: dict[tuple[RowKey, str], dict[str, StoredReviewEvent]] = {}
+    for stored in standing(events):
+        if stored.event.kind == "answer":
+            people = answers.setdefault((stored.event.row, stored.event.label), {})
+            people.pop(stored.event.who, None)
+            people[stored.event.who] = stored
+    return answers

@@ -20,7 +20,7 @@ from credalchain.persistence.checks import (
 )
 
 _FORESTS = ("ExtraTreesClassifier", "RandomForestClassifier")
-_NODES: dict[str, tuple[str, Any]] = {  # and the kind and type of each
+_NODES: dict[str, tuple[str, Any]] = {  # name: kind and dtype
     "feature": ("i", np.int32),
     "threshold": ("f", np.float64),
     "left": ("i", np.int32),
@@ -30,7 +30,7 @@ _NODES: dict[str, tuple[str, Any]] = {  # and the kind and type of each
 }
 
 ARRAYS = tuple(f"forest_{name}" for name in (*_NODES, "roots", "n_nodes", "n_trees"))
-_MOST_ROWS = 2**53  # beyond this a number of rows is not exact as a float
+_MAX_ROWS = 2**53  # larger integers are not exact as floats
 
 
 def describe(
@@ -41,14 +41,16 @@ def describe(
     empty = [np.empty((0, 2) if name == "counts" else 0, t) for name, (_, t) in _NODES.items()]
     grown = [forest for forest in model.forests if forest is not None]
     arrays = {
-        f"forest_{name}": np.concatenate([nothing, *(getattr(one, name) for one in grown)])
-        for name, nothing in zip(_NODES, empty, strict=True)
+        f"forest_{name}": np.concatenate([no_nodes, *(getattr(forest, name) for forest in grown)])
+        for name, no_nodes in zip(_NODES, empty, strict=True)
     }
     arrays["forest_roots"] = np.concatenate(
         [np.empty(0, np.int32), *(forest.roots for forest in grown)]
     )
-    for name, of in (("n_nodes", "feature"), ("n_trees", "roots")):
-        sizes = [0 if forest is None else len(getattr(forest, of)) for forest in model.forests]
+    for name, array_name in (("n_nodes", "feature"), ("n_trees", "roots")):
+        sizes = [
+            0 if forest is None else len(getattr(forest, array_name)) for forest in model.forests
+        ]
         arrays[f"forest_{name}"] = np.array(sizes, dtype=np.int64)
     description = {
         "base": {"kind": "forest", "forest": learner},
@@ -70,21 +72,21 @@ def restore(description: Description, arrays: Arrays) -> tuple[CredalForest, For
     )
     n_labels = len(n_nodes)
     n = len(nodes["feature"])
-    if any(part.shape != ((n, 2) if name == "counts" else (n,)) for name, part in nodes.items()):
+    if any(array.shape != ((n, 2) if name == "counts" else (n,)) for name, array in nodes.items()):
         raise ModelFileError("the nodes of the trees must be as many in every array")
     roots = np.asarray(checked_array(arrays, "forest_roots", "i", ndim=1), dtype=np.int32)
     forests: list[PackedForest | None] = []
-    places = zip(
+    slices = zip(
         checked_slices(n_nodes, len(nodes["feature"]), "forests"),
         checked_slices(n_trees, len(roots), "forests"),
         strict=True,
     )
-    for here, trees in places:
-        if here.start == here.stop:
+    for node_slice, tree_slice in slices:
+        if node_slice.start == node_slice.stop:
             forests.append(None)
             continue
-        mine = {name: part[here] for name, part in nodes.items()}
-        forest = PackedForest(**mine, roots=roots[trees])
+        label_nodes = {name: array[node_slice] for name, array in nodes.items()}
+        forest = PackedForest(**label_nodes, roots=roots[tree_slice])
         _check(forest, n_features, n_labels)
         forests.append(forest)
     return CredalForest(learner), ForestChainModel(forests, encoder), encoder.n_columns
@@ -119,27 +121,27 @@ def restore_forest(description: Any, known: Sequence[str]) -> Any:
 
 
 def check_nodes(nodes: Any, n_features: int, first_feature: int = 0) -> None:
-    """That every walk through trees ends, and looks at columns that are there."""
+    """Check that the trees have no cycles and split on existing columns."""
     n = len(nodes.feature)
-    here = np.arange(n)
+    node = np.arange(n)
     splits = nodes.feature != LEAF
     children = np.stack([nodes.left, nodes.right])[:, splits]
     if len(nodes.roots) == 0 or not ((nodes.roots >= 0) & (nodes.roots < n)).all():
         raise ModelFileError("the roots of the trees must be nodes")
-    if not ((children > here[splits]) & (children < n)).all():
+    if not ((children > node[splits]) & (children < n)).all():
         raise ModelFileError("a node's branches must come after it")
     if len(np.unique(np.append(children, nodes.roots))) < children.size + len(nodes.roots):
         raise ModelFileError("a node must have one way that leads to it")
-    looks_at = nodes.feature[splits]
-    if not ((looks_at >= first_feature) & (looks_at < n_features)).all():
+    columns = nodes.feature[splits]
+    if not ((columns >= first_feature) & (columns < n_features)).all():
         raise ModelFileError("the trees split on a column that is not there")
     if np.isnan(nodes.threshold[splits]).any():
         raise ModelFileError("a split needs a number")
 
 
 def _check(forest: PackedForest, n_features: int, n_labels: int) -> None:
-    """That every walk ends, in a leaf with something in it, and looks at what is there."""
+    """Check the nodes, and that each of them holds training rows."""
     check_nodes(forest, n_features, -n_labels)
     counts = forest.counts
-    if not (((counts >= 0) & (counts <= _MOST_ROWS)).all() and counts.any(axis=1).all()):
-        raise ModelFileError(f"a node must hold more than 0 rows and at most {_MOST_ROWS}")
+    if not (((counts >= 0) & (counts <= _MAX_ROWS)).all() and counts.any(axis=1).all()):
+        raise ModelFileError(f"a node must hold more than 0 rows and at most {_MAX_ROWS}")

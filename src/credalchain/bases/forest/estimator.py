@@ -6,10 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 
+from credalchain.array_types import Labels
 from credalchain.bases.forest.model import ForestChainModel
 from credalchain.bases.forest.packed import PackedForest
 from credalchain.bases.inputs import TableEncoder, earlier_labels, fit_each_label, with_nan
-from credalchain.bases.protocol import Labels, Rows
+from credalchain.bases.protocol import Rows
 
 
 class CredalForest(BaseEstimator):
@@ -65,21 +66,21 @@ class CredalForest(BaseEstimator):
     ) -> ForestChainModel:
         """Fit one forest per label, on the features and the labels before it."""
         encoder = TableEncoder.learn(X, one_hot=False)
-        numbers = encoder.encode(X, np.float32)
+        encoded = encoder.encode(X, np.float32)
         labels = with_nan(Y)
-        before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalForest")
-        unfitted = self._unfitted()
+        before = earlier_labels(order, Y.shape[1], chained=chained, base_name="CredalForest")
+        unfitted = self._checked_forest()
 
         def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> PackedForest:
             learner = clone(unfitted).set_params(random_state=rng.randint(2**31 - 1))
-            learner.fit(np.hstack([numbers[rows], labels[rows][:, earlier]]), y)
-            return PackedForest.of(learner, numbers.shape[1], earlier)
+            learner.fit(np.hstack([encoded[rows], labels[rows][:, earlier]]), y)
+            return PackedForest.of(learner, encoded.shape[1], earlier)
 
         return ForestChainModel(fit_each_label(Y, before, fit), encoder)
 
-    def _unfitted(self) -> Any:
+    def _checked_forest(self) -> Any:
         if self.forest is None:
-            return default_classifiers()
+            return default_forest_classifier()
         from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import
 
         if not isinstance(self.forest, (ExtraTreesClassifier, RandomForestClassifier)):
@@ -90,8 +91,8 @@ class CredalForest(BaseEstimator):
         return self.forest
 
 
-def default_classifiers(n_estimators: int = 100) -> Any:
-    """The trees that ``forest=None`` means."""
+def default_forest_classifier(n_estimators: int = 100) -> Any:
+    """The forest that ``forest=None`` means."""
     from sklearn.ensemble import ExtraTreesClassifier  # slow to import
 
     return ExtraTreesClassifier(n_estimators=n_estimators, min_samples_leaf=2)

@@ -1,6 +1,6 @@
-"""A forest asked for bounds, with both branches taken where a label is open.
+"""Bounds from a forest; both branches are followed where a label is open.
 
-Memory layout: the nodes of all trees of a forest stand one after the other; a node is a row in
+Memory layout: the nodes of all trees of a forest are stored one after the other; a node is a row in
 each of a few flat arrays. ``feature`` is a column of X, or -1 - k for label k, or LEAF. A row of
 data goes through one tree after the other, so it stays in the first-level cache.
 """
@@ -38,15 +38,15 @@ def forest_bounds(
     An open label takes one value for the whole of a path, however often the path splits on it.
     """
     n_trees, n_labels = roots.shape[0], history.shape[1]
-    labels = np.empty(n_labels, np.int8)  # of a row; open ones as the present path fixed them
-    fixed = np.empty(n_labels, np.int32)  # the labels that the present path fixed, in its order
-    # branches yet to visit, where a label is 1: one at the most for each label of the path
+    labels = np.empty(n_labels, np.int8)  # of a row; open ones as fixed on the current path
+    fixed = np.empty(n_labels, np.int32)  # labels fixed on the current path, in order
+    # branches still to visit, where a label is 1: at most one per label
     nodes = np.empty(n_labels, np.int32)
     label_of = np.empty(n_labels, np.int32)
-    depth_of = np.empty(n_labels, np.int32)  # how many labels had been fixed above it
+    depth_of = np.empty(n_labels, np.int32)  # how many labels were fixed above it
     weights = np.empty(n_labels, np.float64)
-    for at in range(rows.shape[0]):
-        row = rows[at]
+    for i in range(rows.shape[0]):
+        row = rows[i]
         for k in range(n_labels):
             labels[k] = history[row, k]
         total_lower, total_upper = 0.0, 0.0
@@ -102,7 +102,7 @@ def forest_bounds(
                 n_fixed += 1
             total_lower += lower
             total_upper += upper
-        bounds[at, 0], bounds[at, 1] = total_lower / n_trees, total_upper / n_trees
+        bounds[i, 0], bounds[i, 1] = total_lower / n_trees, total_upper / n_trees
 
 
 @kernel
@@ -120,8 +120,8 @@ def count_rows(
     counts: NDArray[np.float64],
 ) -> None:
     """Add ``rows`` to ``counts`` (nodes, 2) of all nodes they come through, by their label j."""
-    for at in range(rows.shape[0]):
-        row = rows[at]
+    for i in range(rows.shape[0]):
+        row = rows[i]
         y = labels[row, j]
         for root in roots:
             node = root

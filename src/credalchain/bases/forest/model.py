@@ -8,21 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.bases.forest.packed import PackedForest
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.model import ChainModel
 from credalchain.bases.probability_walk import ProbabilityWalk
-from credalchain.bases.protocol import (
-    RANKS,
-    ExactBounds,
-    Exactness,
-    Labels,
-    Ranks,
-    Rows,
-    Signs,
-    Walk,
-)
+from credalchain.bases.protocol import RANKS, ExactBounds, Exactness, Ranks, Rows, Signs, Walk
 from credalchain.labels import ABSTAIN
 from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy, merge_dropped, merge_widest
@@ -60,18 +52,20 @@ class ForestChainModel(ChainModel):
         return np.array([forest is None for forest in self.forests])
 
     def count_rows(self, encoded: NDArray[np.float32], labels: Labels) -> list[NDArray[np.float64]]:
-        """Of rows that no tree was grown on: how many come to each node, for every label."""
-        forests = [PackedForest.single_leaf() if one is None else one for one in self.forests]
+        """Number of rows in each node, for every label; no tree was grown on these rows."""
+        forests = [
+            PackedForest.single_leaf() if forest is None else forest for forest in self.forests
+        ]
         return [forest.count(encoded, labels, j) for j, forest in enumerate(forests)]
 
-    def with_counts(self, more: Sequence[NDArray[np.float64]]) -> "ForestChainModel":
-        """The same trees, with such rows counted besides."""
+    def with_counts(self, counts: Sequence[NDArray[np.float64]]) -> "ForestChainModel":
+        """The same trees, with these counts added to those of the nodes."""
         forests = []
-        for forest, counts in zip(self.forests, more, strict=True):
-            if forest is None and counts.any():
+        for forest, label_counts in zip(self.forests, counts, strict=True):
+            if forest is None and label_counts.any():
                 forest = PackedForest.single_leaf()
             if forest is not None:
-                forest = replace(forest, counts=forest.counts + counts)
+                forest = replace(forest, counts=forest.counts + label_counts)
             forests.append(forest)
         return ForestChainModel(forests, self.encoder)
 
@@ -84,7 +78,7 @@ class ForestChainModel(ChainModel):
 
         def bounds(row: int, j: int, history: Labels) -> tuple[Fraction, Fraction]:
             forest = self.forests[j]
-            assert forest is not None  # never observed labels are not asked about
+            assert forest is not None  # bounds of labels never observed are not requested
             return forest.exact_bounds(encoded[row], history, s=s, weighted=weighted)
 
         return bounds
@@ -94,7 +88,7 @@ class ForestChainModel(ChainModel):
     ) -> Walk:
         if strategy.merge in _COMPILED:
             return ForestWalk(self.forests, encoded, s, weighted=_COMPILED[strategy.merge])
-        return LocalWalk(_Local(self.forests), encoded, self.n_labels, s, strategy)
+        return LocalWalk(ForestLocalModel(self.forests), encoded, self.n_labels, s, strategy)
 
 
 class ForestWalk(ProbabilityWalk):
@@ -114,8 +108,8 @@ class ForestWalk(ProbabilityWalk):
     def exactness(self, j: int, rows: Rows) -> Ranks:
         """Rows with an open label before j: exact only in a single tree."""
         forest = self._forests[j]
-        one_tree = forest is not None and len(forest.roots) == 1
-        worst = Exactness.EXACT if one_tree else Exactness.OUTER
+        is_single_tree = forest is not None and len(forest.roots) == 1
+        worst = Exactness.EXACT if is_single_tree else Exactness.OUTER
         if self._weighted:
             worst = Exactness.APPROXIMATE
         any_open = (self._history[rows] == ABSTAIN).any(axis=1)
@@ -133,8 +127,8 @@ class ForestWalk(ProbabilityWalk):
         exact = _exact_bounds_of_rows(
             forest, self._X[rows[near]], self._history[rows[near]], self._s, weighted=self._weighted
         )
-        for at, bounds in zip(np.flatnonzero(near).tolist(), exact, strict=True):
-            lower[at], upper[at] = ((bound > t) - (bound < t) for bound in bounds)
+        for i, bounds in zip(np.flatnonzero(near).tolist(), exact, strict=True):
+            lower[i], upper[i] = ((bound > t) - (bound < t) for bound in bounds)
         return lower, upper
 
     def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
@@ -144,8 +138,8 @@ class ForestWalk(ProbabilityWalk):
         return forest.bounds(self._X, rows, self._history, s=self._s, weighted=self._weighted)
 
 
-class _Local:
-    """The forests under complete histories; a label left out is averaged over, as when missing."""
+class ForestLocalModel:
+    """The forests given complete histories; labels left out are averaged over."""
 
     can_leave_out = True
     log_odds_error = _ROUNDING

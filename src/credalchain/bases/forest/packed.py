@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.protocol import Labels, Rows
+from credalchain.array_types import Labels
+from credalchain.bases.protocol import Rows
 from credalchain.labels import MISSING
 
-LEAF = 2**31 - 1  # in place of the feature that a node splits on
+LEAF = 2**31 - 1  # value of ``feature`` in a leaf
 
 
 @dataclass(frozen=True, eq=False)
@@ -64,7 +65,7 @@ class PackedForest:
 
     @classmethod
     def single_leaf(cls) -> "PackedForest":
-        """A tree that asks nothing, without rows: for a label of which only others are known."""
+        """A single empty leaf, for a label observed only in unsampled rows."""
         return cls(
             np.array([LEAF], np.int32),
             np.full(1, -2.0),

@@ -1,6 +1,6 @@
 """The arrays of a fitted joint model, as its kernels take them.
 
-``label_mass[y, u, j]`` is the mass that label vector u surely gives to label j being y. An observed
+``label_mass[y, u, j]`` is the mass that label vector u certainly gives to Y_j = y. An observed
 label has 1 for its value and 0 for the other, a missing one its probability and the complement, or
 0 and 0 where it may be either. The lower probability of a set of answers is then a sum over vectors
 of products, whatever is missing.
@@ -24,9 +24,9 @@ class Trees(NamedTuple):
 
 
 class Leaves(NamedTuple):
-    """What the leaves hold, and how much of it counts.
+    """The training rows in the leaves, and the shares of the forest.
 
-    The training rows of node k stand at ``indptr[k]:indptr[k + 1]``; the bootstrap has drawn each
+    The training rows of node k are at ``indptr[k]:indptr[k + 1]``; the bootstrap has drawn each
     ``times`` times. ``vector_of`` is the label vector of a training row; ``label_mass`` is
     (2, K, m). ``joint`` is the share of the vectors, ``product`` that of the products of each
     leaf's single labels.
@@ -41,10 +41,10 @@ class Leaves(NamedTuple):
     product: float
 
 
-class OtherWeights(NamedTuple):
-    """Weights of other models on the vectors: in CSR form, rows by vectors.
+class MemberWeights(NamedTuple):
+    """Weights of the members on label vectors: in CSR form, rows by vectors.
 
-    They are multiplied by the shares of their models.
+    They are multiplied by the shares of the members.
     """
 
     indptr: NDArray[np.int64]

@@ -60,21 +60,21 @@ _KERNEL = ("mean", "deviation", "centres", "coefficients", "prior", "classes")
 def describe(
     forest: Any, members: Sequence[Any] | None, model: JointModel
 ) -> tuple[Description, dict[str, NDArray[Any]]]:
-    """Of the unfitted forest and members, and the model that was learned."""
+    """Describe the unfitted forest and members, and the fitted model."""
     arrays: dict[str, Any] = {name: getattr(model.trees, name) for name in _TREES}
     arrays |= {name: getattr(model.leaves, name) for name in _LEAVES}
     arrays["label_mass"] = model.leaves.label_mass
-    arrays["gaps"] = model.gaps
+    arrays["gaps"] = model.missing_features
     if model.row_numbers is not None:
         arrays["row_numbers"] = model.row_numbers
     fitted = []
-    for at, member in enumerate(model.members):
-        content, its_arrays = _describe_member(member)
-        fitted.append({**content, "share": model.shares[at]})
-        arrays |= {f"{at}.{name}": values for name, values in its_arrays.items()}
+    for index, member in enumerate(model.members):
+        content, member_arrays = _describe_member(member)
+        fitted.append({**content, "share": model.shares[index]})
+        arrays |= {f"{index}.{name}": values for name, values in member_arrays.items()}
     description = {
         "forest": describe_forest(forest, _FORESTS),
-        "members": None if members is None else [_describe_unfitted(one) for one in members],
+        "members": None if members is None else [_describe_unfitted(member) for member in members],
         "fitted_members": fitted,
         "joint": model.leaves.joint,
         "product": model.leaves.product,
@@ -127,62 +127,63 @@ def restore(description: Description, arrays: Arrays) -> tuple[Any, Any, JointMo
     """The unfitted forest and members, the model, and the number of features."""
     forest = restore_forest(description["forest"], _FORESTS)
     unfitted = description["members"]
-    members = None if unfitted is None else [_restore_unfitted(one) for one in unfitted]
+    members = None if unfitted is None else [_restore_unfitted(member) for member in unfitted]
     encoder, _ = TableEncoder.restore(description["numbers"], one_hot=False)
     trees = Trees(**{name: _typed(arrays, name, *kind) for name, kind in _TREES.items()})
     joint, product = (_share(description[name], name) for name in ("joint", "product"))
     label_mass = np.ascontiguousarray(
         checked_array(arrays, "label_mass", "f", ndim=3), dtype=np.float64
     )
-    flat = {name: _typed(arrays, name, *kind) for name, kind in _LEAVES.items()}
-    leaves = Leaves(**flat, label_mass=label_mass, joint=joint, product=product)
+    leaf_arrays = {name: _typed(arrays, name, *kind) for name, kind in _LEAVES.items()}
+    leaves = Leaves(**leaf_arrays, label_mass=label_mass, joint=joint, product=product)
     if any(len(getattr(trees, name)) != len(trees.feature) for name in list(_TREES)[:5]):
         raise ModelFileError("the nodes of the trees must be as many in every array")
     check_nodes(trees, encoder.n_columns)
     _check_leaves(trees, leaves)
     n_columns = encoder.indicators(np.zeros((1, encoder.n_columns), np.float32)).shape[1]
     fitted, shares, used = [], [], {*_TREES, *_LEAVES, "label_mass", "gaps", "row_numbers"}
-    for at, one in enumerate(description["fitted_members"]):
-        prefix = f"{at}."
-        own = arrays_with_prefix(arrays, prefix)
-        used |= {prefix + name for name in own}
-        fitted.append(_restore_member(one, own, n_columns, label_mass.shape[1]))
-        shares.append(_share(one["share"], "share"))
+    for index, member in enumerate(description["fitted_members"]):
+        prefix = f"{index}."
+        member_arrays = arrays_with_prefix(arrays, prefix)
+        used |= {prefix + name for name in member_arrays}
+        fitted.append(_restore_member(member, member_arrays, n_columns, label_mass.shape[1]))
+        shares.append(_share(member["share"], "share"))
     if abs(joint + product + sum(shares) - 1) > 1e-9:
         raise ModelFileError("the shares of the members must add up to 1")
     refuse_other_arrays(arrays, used)
-    kept = _restore_row_numbers(arrays, len(leaves.vector_of))
-    n_kept = len(leaves.vector_of) if kept is None else len(kept)
-    gaps = _restore_gaps(arrays, (n_kept, encoder.n_columns))
-    model = JointModel(trees, leaves, encoder, fitted, shares, gaps, kept)
+    row_numbers = _restore_row_numbers(arrays, len(leaves.vector_of))
+    n_kept = len(leaves.vector_of) if row_numbers is None else len(row_numbers)
+    missing_features = _restore_missing_features(arrays, (n_kept, encoder.n_columns))
+    model = JointModel(trees, leaves, encoder, fitted, shares, missing_features, row_numbers)
     return forest, members, model, encoder.n_columns
 
 
 def _restore_row_numbers(arrays: Arrays, n_rows: int) -> NDArray[np.int64] | None:
     if "row_numbers" not in arrays:
         return None
-    numbers = checked_array(arrays, "row_numbers", "i", ndim=1).astype(np.int64)
-    if not 0 < len(numbers) <= n_rows or (np.diff(numbers, prepend=-1) <= 0).any():
+    row_numbers = checked_array(arrays, "row_numbers", "i", ndim=1).astype(np.int64)
+    if not 0 < len(row_numbers) <= n_rows or (np.diff(row_numbers, prepend=-1) <= 0).any():
         raise ModelFileError("the numbers of training rows must increase")
-    return numbers
+    return row_numbers
 
 
-def _restore_gaps(arrays: Arrays, shape: tuple[int, int]) -> NDArray[np.int64]:
-    gaps = checked_array(arrays, "gaps", "i", ndim=2).astype(np.int64)
-    if len(gaps) != 2 or not all(
-        ((places >= 0) & (places < n)).all() for places, n in zip(gaps, shape, strict=True)
+def _restore_missing_features(arrays: Arrays, shape: tuple[int, int]) -> NDArray[np.int64]:
+    missing_features = checked_array(arrays, "gaps", "i", ndim=2).astype(np.int64)
+    if len(missing_features) != 2 or not all(
+        ((indices >= 0) & (indices < n)).all()
+        for indices, n in zip(missing_features, shape, strict=True)
     ):
         raise ModelFileError("features can be missing in training rows and columns only")
-    if (np.diff(gaps[0]) < 0).any():
+    if (np.diff(missing_features[0]) < 0).any():
         raise ModelFileError("missing features must be sorted by row")
-    return gaps
+    return missing_features
 
 
 def _typed(arrays: Arrays, name: str, kind: str, dtypes: Any) -> NDArray[Any]:
-    found = checked_array(arrays, name, kind, ndim=1)
-    if found.dtype not in (dtypes if isinstance(dtypes, tuple) else (dtypes,)):
-        raise ModelFileError(f"the array {name} has a dtype that is not used here, {found.dtype}")
-    return np.ascontiguousarray(found)
+    array = checked_array(arrays, name, kind, ndim=1)
+    if array.dtype not in (dtypes if isinstance(dtypes, tuple) else (dtypes,)):
+        raise ModelFileError(f"the array {name} has a dtype that is not used here, {array.dtype}")
+    return np.ascontiguousarray(array)
 
 
 def _share(value: Any, name: str) -> float:
@@ -192,9 +193,9 @@ def _share(value: Any, name: str) -> float:
 
 
 def _check_leaves(trees: Trees, leaves: Leaves) -> None:
-    """That every leaf holds training rows, which have label vectors."""
+    """Check that every leaf holds training rows with label vectors."""
     n_nodes = len(trees.feature)
-    n_entries, (two, n_vectors, n_labels) = len(leaves.row), leaves.label_mass.shape
+    n_entries, (n_values, n_vectors, n_labels) = len(leaves.row), leaves.label_mass.shape
     inside = ((leaves.indptr >= 0) & (leaves.indptr <= n_entries)).all()
     if len(leaves.indptr) != n_nodes + 1 or not inside or leaves.indptr[-1] != n_entries:
         raise ModelFileError("the leaves must hold all rows that are there")
@@ -208,7 +209,12 @@ def _check_leaves(trees: Trees, leaves: Leaves) -> None:
     if not ((leaves.vector_of >= 0) & (leaves.vector_of < n_vectors)).all():
         raise ModelFileError("a training row must have a label vector")
     inside = ((leaves.label_mass >= 0) & (leaves.label_mass <= 1)).all()
-    if two != 2 or n_labels == 0 or not inside or (leaves.label_mass.sum(axis=0) > 1 + 1e-9).any():
+    if (
+        n_values != 2
+        or n_labels == 0
+        or not inside
+        or (leaves.label_mass.sum(axis=0) > 1 + 1e-9).any()
+    ):
         raise ModelFileError("what label vectors say must be probabilities")
 
 

@@ -1,4 +1,4 @@
-"""Rows that trees were not grown on, counted in the leaves: as many as there are."""
+"""Count rows that trees were not grown on in the leaves, over data of any size."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -9,28 +9,28 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.bases.joint.arrays import Leaves, Trees
-from credalchain.bases.joint.growing import MIN_PROBABILITY, empty_weights, find_leaves
-from credalchain.bases.protocol import Labels
+from credalchain.bases.joint.growing import MIN_PROBABILITY, find_leaves, no_member_weights
 from credalchain.labels import MISSING
 
 BUDGET = 2**24  # entries: some hundred megabytes
 _ENTRIES_AT_ONCE = 2**19
 _ROWS_AT_ONCE = 2**14
-_MOST_ZERO_BITS = 48
+_MAX_ZERO_BITS = 48
 
 
 class Entries(NamedTuple):
-    """How often rows came to a leaf, by label vector and zero bits at the end of their hashes."""
+    """Number of rows in a leaf, by label vector and trailing zero bits of their hashes."""
 
     node: NDArray[np.int32]
     vector: NDArray[np.int32]
     zero_bits: NDArray[np.uint8]
     times: NDArray[np.uint32]
 
-    def take(self, which: Any) -> "Entries":
+    def take(self, index: Any) -> "Entries":
         """Some of them."""
-        return Entries(*(column[which] for column in self))
+        return Entries(*(column[index] for column in self))
 
     @staticmethod
     def concatenated(parts: Sequence["Entries"]) -> "Entries":
@@ -42,7 +42,7 @@ class Entries(NamedTuple):
         n_vectors = int(self.vector.max(initial=0)) + 1
         keys = (
             self.node.astype(np.int64) * n_vectors + self.vector
-        ) * _MOST_ZERO_BITS + self.zero_bits
+        ) * _MAX_ZERO_BITS + self.zero_bits
         order = np.argsort(keys, kind="stable")  # sums of parts are two sorted runs: a merge
         starts = _first_of_equal(keys[order])
         if len(starts) == len(order):
@@ -53,12 +53,12 @@ class Entries(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class LeafCounts:
-    """How many rows with each label vector came to each leaf.
+    """How many rows with each label vector are in each leaf.
 
-    ``vectors`` (K, m) are sorted and all different; they may have gaps. ``entries`` are sorted, and
-    all different. So sums do not depend on who counted first.
+    ``vectors`` (K, m) are sorted and distinct; labels may be missing. ``entries`` are sorted, and
+    distinct. So sums do not depend on the order of the chunks.
 
-    With many labels nearly every row has a vector of its own, and entries would grow with the
+    With many labels nearly every row has a distinct vector, and entries would grow with the
     rows. So there are at most ``budget`` of them, and of cells of ``vectors``: half of the rows
     have a hash that ends with one zero bit or more, a quarter with two or more, and so on, and only
     rows with ``min_zero_bits`` or more are counted, the least number that keeps to the budget. It
@@ -81,8 +81,11 @@ class LeafCounts:
         budget: int = BUDGET,
     ) -> "LeafCounts":
         """From the leaves of rows (n, trees), their labels (n, m) and zero_bits (n,)."""
-        vectors, place = np.unique(labels, axis=0, return_inverse=True)
-        vector, once = place.reshape(-1).astype(np.int32), np.ones(len(place), dtype=np.uint32)
+        vectors, vector_index = np.unique(labels, axis=0, return_inverse=True)
+        vector, once = (
+            vector_index.reshape(-1).astype(np.int32),
+            np.ones(len(vector_index), dtype=np.uint32),
+        )
         by_tree = [  # the nodes of a tree come after those of the tree before
             Entries(nodes[:, tree], vector, zero_bits, once).summed()
             for tree in range(nodes.shape[1])
@@ -91,14 +94,14 @@ class LeafCounts:
 
     def __add__(self, other: "LeafCounts") -> "LeafCounts":
         min_zero_bits = max(self.min_zero_bits, other.min_zero_bits)
-        one, two = self.with_zero_bits(min_zero_bits), other.with_zero_bits(min_zero_bits)
-        vectors, place = np.unique(
-            np.concatenate([one.vectors, two.vectors]), axis=0, return_inverse=True
+        left, right = self.with_zero_bits(min_zero_bits), other.with_zero_bits(min_zero_bits)
+        vectors, vector_index = np.unique(
+            np.concatenate([left.vectors, right.vectors]), axis=0, return_inverse=True
         )
-        places = np.split(place.reshape(-1).astype(np.int32), [len(one.vectors)])
+        vector_indices = np.split(vector_index.reshape(-1).astype(np.int32), [len(left.vectors)])
         parts = [
-            part.entries._replace(vector=new[part.entries.vector])
-            for part, new in zip((one, two), places, strict=True)
+            counts.entries._replace(vector=new_index[counts.entries.vector])
+            for counts, new_index in zip((left, right), vector_indices, strict=True)
         ]
         summed = [Entries.concatenated(pair).summed() for pair in _by_nodes(*parts)]
         return LeafCounts(
@@ -122,12 +125,12 @@ class LeafCounts:
         return len(self.entries.node)
 
     def _within_budget(self) -> "LeafCounts":
-        found = self
-        while max(found.size, found.vectors.size) > found.budget:
-            if found.min_zero_bits == _MOST_ZERO_BITS - 1:
+        counts = self
+        while max(counts.size, counts.vectors.size) > counts.budget:
+            if counts.min_zero_bits == _MAX_ZERO_BITS - 1:
                 break
-            found = found.with_zero_bits(found.min_zero_bits + 1)
-        return found
+            counts = counts.with_zero_bits(counts.min_zero_bits + 1)
+        return counts
 
     def of_all_rows(self) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint32]]:
         """Leaf, vector and how many rows: each that was counted stands for 2**min_zero_bits."""
@@ -137,18 +140,18 @@ class LeafCounts:
         return node[starts], vector[starts], _as_times(total << self.min_zero_bits)
 
 
-def _by_nodes(one: Entries, two: Entries) -> Iterator[tuple[Entries, Entries]]:
-    """Entries of the same leaves, some at a time: what is made of them takes little memory."""
-    cuts = one.node[_ENTRIES_AT_ONCE::_ENTRIES_AT_ONCE]
-    ends = [np.append(np.searchsorted(part.node, cuts), len(part.node)) for part in (one, two)]
+def _by_nodes(left: Entries, right: Entries) -> Iterator[tuple[Entries, Entries]]:
+    """Entries of the same leaves, some at a time, which limits the memory for their sums."""
+    cuts = left.node[_ENTRIES_AT_ONCE::_ENTRIES_AT_ONCE]
+    ends = [np.append(np.searchsorted(part.node, cuts), len(part.node)) for part in (left, right)]
     first = [0, 0]
     for stop in zip(*(end.tolist() for end in ends), strict=True):
-        yield one.take(slice(first[0], stop[0])), two.take(slice(first[1], stop[1]))
+        yield left.take(slice(first[0], stop[0])), right.take(slice(first[1], stop[1]))
         first = list(stop)
 
 
 def _first_of_equal(*columns: NDArray[Any]) -> NDArray[np.intp]:
-    """Where sorted entries differ from those before them."""
+    """Positions at which sorted entries differ from those before them."""
     differs = np.zeros(len(columns[0]), dtype=bool)
     differs[:1] = True
     for column in columns:
@@ -166,14 +169,14 @@ def trailing_zero_bits(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """How many of the last bits of a hash are 0: half of the rows have none, a quarter one, ..."""
     last_bit = hashes & (~hashes + np.uint64(1))
     zero_bits = np.log2(np.maximum(last_bit, 1).astype(np.float64))  # powers of 2: exact
-    return np.minimum(np.where(last_bit == 0, np.inf, zero_bits), _MOST_ZERO_BITS - 1).astype(
+    return np.minimum(np.where(last_bit == 0, np.inf, zero_bits), _MAX_ZERO_BITS - 1).astype(
         np.uint8
     )
 
 
 @dataclass(frozen=True, eq=False)
 class LeafCounter:
-    """Counts rows in the leaves of trees that were grown on others.
+    """Counts rows in the leaves of trees that were grown on other rows.
 
     With ``leaves`` of all rows, a missing label is drawn from its probability given x and the
     row's other labels, so that a row counts as one label vector; without (None), it stays
@@ -195,13 +198,13 @@ class LeafCounter:
         zero_bits, min_zero_bits = trailing_zero_bits(hashes), 0
         waiting = [self._count(X[:0], labels[:0], zero_bits[:0], uniform[:0])]
         for first in range(0, len(X), _ROWS_AT_ONCE):
-            # rows with fewer zero bits would only be left out again
+            # rows with fewer zero bits would be dropped later anyway
             rows = first + np.flatnonzero(zero_bits[first : first + _ROWS_AT_ONCE] >= min_zero_bits)
             waiting.append(self._count(X[rows], labels[rows], zero_bits[rows], uniform[rows]))
-            # small sums wait for others of their size: fewer passes over the large ones
+            # sums of similar size are added: fewer passes over the large ones
             while len(waiting) > 1 and waiting[-2].size <= 2 * waiting[-1].size:
                 waiting[-2:] = [waiting[-2] + waiting[-1]]
-            min_zero_bits = max(one.min_zero_bits for one in waiting)
+            min_zero_bits = max(counts.min_zero_bits for counts in waiting)
         return reduce(add, reversed(waiting))
 
     def _count(
@@ -220,7 +223,7 @@ class LeafCounter:
 def _draw_missing(
     leaves: Leaves, nodes: NDArray[np.int32], labels: Labels, uniform: NDArray[np.float64]
 ) -> Labels:
-    """Label by label, each given those before: so a draw of all that are missing together."""
+    """Draw label by label, each given those before: a draw from their joint distribution."""
     drawn = labels.copy()
     for j in np.flatnonzero((labels == MISSING).any(axis=0)).tolist():
         rows = np.flatnonzero(labels[:, j] == MISSING)
@@ -233,14 +236,16 @@ def _draw_missing(
 def _probability(
     leaves: Leaves, nodes: NDArray[np.int32], known: Labels, j: int
 ) -> NDArray[np.float64]:
-    """P(Y_j = 1) given known labels, or without them if no row has those; NaN: nobody knows."""
+    """P(Y_j = 1) given known labels, or without them if no row has those; NaN: not observed."""
     from credalchain.bases.joint import kernels  # imports numba
 
     p = np.full(len(known), np.nan)
-    for given in (known, np.full_like(known, MISSING)):
+    for condition in (known, np.full_like(known, MISSING)):
         rows = np.flatnonzero(np.isnan(p))
         lower = np.empty((len(rows), known.shape[1], 2))
-        kernels.bound_labels(nodes[rows], given[rows], empty_weights(len(rows)), leaves, 0.0, lower)
+        kernels.bound_labels(
+            nodes[rows], condition[rows], no_member_weights(len(rows)), leaves, 0.0, lower
+        )
         zero, one = lower[:, j, 0], lower[:, j, 1]
         total = zero + one
         p[rows] = np.where(total > 0, one / np.where(total > 0, total, 1.0), np.nan)
@@ -267,22 +272,22 @@ def fill_missing_from_counts(
     return leaves._replace(label_mass=label_mass)
 
 
-def with_counts(leaves: Leaves, more: LeafCounts) -> Leaves:
-    """The same leaves with rows counted besides.
+def with_counts(leaves: Leaves, counts: LeafCounts) -> Leaves:
+    """The same leaves with counted rows added.
 
-    They are no single rows any more: after the training rows, a row for each of their label
-    vectors stands for all that have it.
+    These are not stored one by one: after the training rows, there is a row for each of their
+    label vectors, which stands for all rows that have it.
     """
-    vector_of, label_mass = _extended(leaves.label_mass, more.vectors)
+    vector_of, label_mass = _extended(leaves.label_mass, counts.vectors)
     n_rows, n_nodes = len(leaves.vector_of), len(leaves.indptr) - 1
-    more_nodes, more_vectors, more_times = more.of_all_rows()
-    node = np.concatenate([np.repeat(np.arange(n_nodes), np.diff(leaves.indptr)), more_nodes])
+    counted_nodes, counted_vectors, counted_times = counts.of_all_rows()
+    node = np.concatenate([np.repeat(np.arange(n_nodes), np.diff(leaves.indptr)), counted_nodes])
     order = np.argsort(node, kind="stable")
     sizes = np.bincount(node, minlength=n_nodes)
     return leaves._replace(
         indptr=np.append(0, np.cumsum(sizes)).astype(np.int64),
-        row=np.concatenate([leaves.row, n_rows + more_vectors])[order].astype(np.int32),
-        times=np.concatenate([leaves.times.astype(np.uint32), more_times])[order],
+        row=np.concatenate([leaves.row, n_rows + counted_vectors])[order].astype(np.int32),
+        times=np.concatenate([leaves.times.astype(np.uint32), counted_times])[order],
         vector_of=np.concatenate([leaves.vector_of, vector_of]).astype(np.int32),
         label_mass=label_mass,
     )
@@ -291,12 +296,14 @@ def with_counts(leaves: Leaves, more: LeafCounts) -> Leaves:
 def _extended(
     label_mass: NDArray[np.float64], vectors: Labels
 ) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
-    """The places of ``vectors`` in ``label_mass`` (2, K, m), to which those not there are added."""
+    """Indices of ``vectors`` in ``label_mass`` (2, K, m), and that array with new ones appended."""
     complete = np.flatnonzero((label_mass.max(axis=0) == 1).all(axis=1))
-    places = {label_mass[1, at].astype(np.int8).tobytes(): at for at in complete.tolist()}
-    found = [places.get(vector.tobytes(), -1) for vector in np.ascontiguousarray(vectors)]
-    place = np.array(found, dtype=np.int32).reshape(-1)
-    new = np.flatnonzero(place < 0)
-    place[new] = label_mass.shape[1] + np.arange(len(new))
+    index_of_vector = {label_mass[1, u].astype(np.int8).tobytes(): u for u in complete.tolist()}
+    indices = [
+        index_of_vector.get(vector.tobytes(), -1) for vector in np.ascontiguousarray(vectors)
+    ]
+    vector_index = np.array(indices, dtype=np.int32).reshape(-1)
+    new = np.flatnonzero(vector_index < 0)
+    vector_index[new] = label_mass.shape[1] + np.arange(len(new))
     new_mass = np.stack([vectors[new] == 0, vectors[new] == 1]).astype(np.float64)
-    return place, np.concatenate([label_mass, new_mass], axis=1)
+    return vector_index, np.concatenate([label_mass, new_mass], axis=1)

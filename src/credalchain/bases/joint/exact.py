@@ -1,4 +1,4 @@
-"""The joint model in exact fractions: its formulas, literally, for one row."""
+"""The joint model in exact fractions: its formulas for one row."""
 
 from collections.abc import Mapping
 from fractions import Fraction
@@ -6,15 +6,15 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.bases.joint.arrays import Leaves
-from credalchain.bases.protocol import Labels
 
 Event = Mapping[int, int]  # label: value
 
 
 def exact_lower(
     nodes: NDArray[np.int32],
-    others: Mapping[int, float],
+    member_weights: Mapping[int, float],
     leaves: Leaves,
     *,
     s: float,
@@ -23,7 +23,7 @@ def exact_lower(
 ) -> Fraction:
     """Lower probability of an event (some labels have some values), given the known labels.
 
-    ``nodes`` are the leaves of the row, ``others`` weights of other models on vectors.
+    ``nodes`` are the leaves of the row, ``member_weights`` the weights of members on vectors.
     """
     given = {j: value for j, value in enumerate(known.tolist()) if value >= 0}
     if any(given.get(j, value) != value for j, value in event.items()):
@@ -33,23 +33,23 @@ def exact_lower(
         return Fraction(1)
     imprecision, trees = Fraction(s), [node for node in nodes.tolist() if node >= 0]
     rest, products = Fraction(0), []
-    mass: dict[int, Fraction] = {}
+    leaf_weights: dict[int, Fraction] = {}
     for node in trees:
         rows = range(int(leaves.indptr[node]), int(leaves.indptr[node + 1]))
-        n_rows = Fraction(sum(int(leaves.times[at]) for at in rows))
+        n_rows = Fraction(sum(int(leaves.times[entry]) for entry in rows))
         rest += imprecision / (n_rows + imprecision) / len(trees)
-        of_tree: dict[int, Fraction] = {}
-        for at in rows:
-            u = int(leaves.vector_of[leaves.row[at]])
-            weight = Fraction(int(leaves.times[at])) / (n_rows + imprecision)
-            of_tree[u] = of_tree.get(u, Fraction(0)) + weight
-        for u, weight in of_tree.items():
-            mass[u] = mass.get(u, Fraction(0)) + weight / len(trees)
-        products.append(_tree(of_tree, asked, given, leaves))
+        tree_weights: dict[int, Fraction] = {}
+        for entry in rows:
+            u = int(leaves.vector_of[leaves.row[entry]])
+            weight = Fraction(int(leaves.times[entry])) / (n_rows + imprecision)
+            tree_weights[u] = tree_weights.get(u, Fraction(0)) + weight
+        for u, weight in tree_weights.items():
+            leaf_weights[u] = leaf_weights.get(u, Fraction(0)) + weight / len(trees)
+        products.append(_bounds_in_tree(tree_weights, asked, given, leaves))
     joint, product = Fraction(leaves.joint), Fraction(leaves.product)
-    weights = {u: joint * weight for u, weight in mass.items()}
-    for u, given_weight in others.items():
-        weights[u] = weights.get(u, Fraction(0)) + Fraction(given_weight) * (1 - rest)
+    weights = {u: joint * weight for u, weight in leaf_weights.items()}
+    for u, member_weight in member_weights.items():
+        weights[u] = weights.get(u, Fraction(0)) + Fraction(member_weight) * (1 - rest)
     both = only_known = Fraction(0)
     possible = rest * (1 - product) > 0
     for u, weight in weights.items():
@@ -77,7 +77,7 @@ def _upper(u: int, event: Event, leaves: Leaves) -> Fraction:
     return p
 
 
-def _tree(
+def _bounds_in_tree(
     weights: Mapping[int, Fraction], asked: Event, given: Event, leaves: Leaves
 ) -> tuple[Fraction, Fraction, Fraction]:
     """In one leaf, labels independent: lower P(asked), lower and upper P(given)."""
@@ -101,7 +101,7 @@ def _least_ratio(
     trees: list[tuple[Fraction, Fraction, Fraction]],
     possible: bool,
 ) -> Fraction:
-    """As in the kernel of this name: the least P(asked | given)."""
+    """The least P(asked | given), computed as in the kernel of this name."""
     least: Fraction | None = None
     while True:
         top, bottom = both, both + only_known

@@ -6,21 +6,19 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
+from credalchain.array_types import FloatArray, Labels
 from credalchain.bases.forest.packed import nodes_of, packed_nodes
-from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
-from credalchain.bases.protocol import Labels
+from credalchain.bases.joint.arrays import Leaves, MemberWeights, Trees
 from credalchain.bases.threads import for_each_range
 from credalchain.labels import MISSING
 from credalchain.progress import Progress, track
 
-FloatArray = NDArray[np.float64]
-
-_TREES_AT_ONCE = 20  # between two reports of progress, and two chances to be interrupted
-_MOST_OUTPUTS = 64
-_MOST_BYTES = 2**28  # of scikit-learn's trees that are grown together
+_TREES_AT_ONCE = 20  # per fit, after which progress is reported
+_MAX_OUTPUTS = 64
+_MAX_BYTES = 2**28  # of scikit-learn's trees that are grown together
 _ROWS_AT_ONCE = 512
 MIN_PROBABILITY = 1e-3
-_ROUNDS = 3  # of filling labels that are missing
+_ROUNDS = 3  # of filling missing labels
 
 
 class GrownForest(NamedTuple):
@@ -34,8 +32,8 @@ class GrownForest(NamedTuple):
     out_of_bag: NDArray[np.int32]
 
 
-def default_forest(n_estimators: int = 300) -> Any:
-    """What was found best on data that no study of ours uses."""
+def default_forest_regressor(n_estimators: int = 300) -> Any:
+    """The default forest, tuned on data sets that the studies do not use."""
     from sklearn.ensemble import ExtraTreesRegressor  # slow to import
 
     return ExtraTreesRegressor(
@@ -63,45 +61,45 @@ def grow(
     A. Joly, P. Geurts and L. Wehenkel, Random forests with random projections of the output
     space for high dimensional multi-label classification, ECML PKDD 2014.
     """
-    rng = np.random.RandomState(seed)  # goes on from part to part: trees are those of one fit
+    rng = np.random.RandomState(seed)  # used by all parts: the trees are those of a single fit
     sums = np.random.RandomState(seed)
     n_trees = forest.n_estimators
     at_once = _trees_at_once(*targets.shape)
     times = np.empty((len(X), n_trees), dtype=np.uint16)
-    packed = []
+    tree_nodes = []
     with Progress("trees", n_trees) as progress:
         for grown in range(0, n_trees, at_once):
-            some = clone(forest).set_params(
+            part = clone(forest).set_params(
                 n_estimators=min(at_once, n_trees - grown),
                 random_state=rng,
                 n_jobs=n_jobs,
                 warm_start=False,
             )
-            some.fit(X, _outputs(targets, sums))
-            for tree, drawn in enumerate(some.estimators_samples_, start=grown):
+            part.fit(X, _outputs(targets, sums))
+            for tree, drawn in enumerate(part.estimators_samples_, start=grown):
                 times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
-            packed += [nodes_of(tree.tree_) for tree in some.estimators_]
-            progress(grown + some.n_estimators)
-    trees = Trees(*packed_nodes(packed))
+            tree_nodes += [nodes_of(tree.tree_) for tree in part.estimators_]
+            progress(grown + part.n_estimators)
+    trees = Trees(*packed_nodes(tree_nodes))
     nodes = find_leaves(X, trees, n_jobs)
     leaves = _leaves_from_nodes(nodes, times, len(trees.feature), *label_vectors(labels, targets))
     return GrownForest(trees, leaves, np.where(times > 0, np.int32(-1), nodes))
 
 
 def _trees_at_once(n_rows: int, n_labels: int) -> int:
-    """So that what scikit-learn keeps in the nodes, a number for each label, stays small."""
-    bytes_of_a_tree = 16 * n_rows * min(n_labels, _MOST_OUTPUTS)
-    return int(np.clip(_MOST_BYTES // bytes_of_a_tree, 1, _TREES_AT_ONCE))
+    """Trees per fit, so that scikit-learn's node values stay below ``_MAX_BYTES``."""
+    bytes_of_a_tree = 16 * n_rows * min(n_labels, _MAX_OUTPUTS)
+    return int(np.clip(_MAX_BYTES // bytes_of_a_tree, 1, _TREES_AT_ONCE))
 
 
 def _outputs(targets: FloatArray, rng: np.random.RandomState) -> FloatArray:
-    """What trees are grown on: the labels, or random sums of them if there are many.
+    """Targets of the trees: the labels, or random sums of them if there are many.
 
     Distances between rows, and so variances in nodes, stay about the same.
     """
     n_labels = targets.shape[1]
-    if n_labels > _MOST_OUTPUTS:
-        return np.asarray(targets @ rng.normal(size=(n_labels, _MOST_OUTPUTS)))
+    if n_labels > _MAX_OUTPUTS:
+        return np.asarray(targets @ rng.normal(size=(n_labels, _MAX_OUTPUTS)))
     return targets[:, 0] if n_labels == 1 else targets
 
 
@@ -135,52 +133,52 @@ def _leaves_from_nodes(
 
 
 def label_vectors(labels: Labels, targets: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
-    """The vector of every row, and what the vectors say, (2, K, m).
+    """The vector of every row, and the label mass of the vectors, (2, K, m).
 
-    Complete vectors come first. A row with a missing label has a vector of its own. A label that
-    nobody observed may be either.
+    Complete vectors come first. A row with a missing label has its own vector. A label that was
+    never observed may be either.
     """
     missing = labels == MISSING
-    gaps = missing.any(axis=1)
-    distinct, which = np.unique(labels[~gaps], axis=0, return_inverse=True)
+    has_missing = missing.any(axis=1)
+    distinct, vector_index = np.unique(labels[~has_missing], axis=0, return_inverse=True)
     vector_of = np.empty(len(labels), dtype=np.int32)
-    vector_of[~gaps] = which.reshape(-1)
-    vector_of[gaps] = len(distinct) + np.arange(gaps.sum())
-    one = np.vstack([distinct, targets[gaps]]).astype(np.float64)
+    vector_of[~has_missing] = vector_index.reshape(-1)
+    vector_of[has_missing] = len(distinct) + np.arange(has_missing.sum())
+    one = np.vstack([distinct, targets[has_missing]]).astype(np.float64)
     label_mass = np.stack([1.0 - one, one])
     label_mass[:, :, np.flatnonzero(missing.all(axis=0))] = 0.0
     return vector_of, label_mass
 
 
 def merged_by_vector(leaves: Leaves) -> Leaves:
-    """Leaves that hold label vectors in place of rows, each with how often it is there."""
+    """Leaves that hold label vectors in place of rows, each with its number of rows."""
     _, n_vectors, _ = leaves.label_mass.shape
     node = np.repeat(np.arange(len(leaves.indptr) - 1), np.diff(leaves.indptr))
     keys = node * n_vectors + leaves.vector_of[leaves.row]
-    distinct, place = np.unique(keys, return_inverse=True)
-    times = np.bincount(place.reshape(-1), leaves.times, minlength=len(distinct))
-    few = times.max(initial=0) < 2**16
+    distinct, entry = np.unique(keys, return_inverse=True)
+    times = np.bincount(entry.reshape(-1), leaves.times, minlength=len(distinct))
+    fits_uint16 = times.max(initial=0) < 2**16
     return leaves._replace(
         indptr=np.searchsorted(distinct, np.arange(len(leaves.indptr)) * n_vectors).astype(
             np.int64
         ),
         row=(distinct % n_vectors).astype(np.int32),
-        times=times.astype(np.uint16 if few else np.uint32),
+        times=times.astype(np.uint16 if fits_uint16 else np.uint32),
         vector_of=np.arange(n_vectors, dtype=np.int32),
     )
 
 
 def with_vacuous_missing(leaves: Leaves, labels: Labels) -> Leaves:
-    """The same leaves, where a missing label gives nothing to either value."""
+    """The same leaves, where a missing label gives no mass to either value."""
     rows, columns = np.nonzero(labels == MISSING)
     label_mass = leaves.label_mass.copy()
     label_mass[:, leaves.vector_of[rows], columns] = 0.0
     return leaves._replace(label_mass=label_mass)
 
 
-def empty_weights(n_rows: int) -> OtherWeights:
-    """Of other models, where there are none."""
-    return OtherWeights(np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
+def no_member_weights(n_rows: int) -> MemberWeights:
+    """The weights of members if there are none."""
+    return MemberWeights(np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
 
 
 def fill_missing(
@@ -188,8 +186,8 @@ def fill_missing(
 ) -> FloatArray:
     """Labels as numbers, with a probability where they are missing.
 
-    It comes from rows that are alike and have the row's other labels: out of bag, from smaller
-    forests that are grown on labels filled before; the first on the labels' means.
+    It is estimated out of bag, given the observed labels of the row, by smaller forests that are
+    grown on the labels filled in before; the first on the labels' means.
     """
     missing = labels == MISSING
     observed = np.maximum((~missing).sum(axis=0), 1)
@@ -209,7 +207,7 @@ def fill_missing(
             seed=(seed + round_number + 1) % 2**31,
         )
         p = out_of_bag_labels(grown, labels, n_jobs)
-        p = np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY)  # only what was observed is certain
+        p = np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY)  # only observed labels are certain
         targets = np.where(missing & np.isfinite(p), p, targets)
     return targets
 
@@ -217,7 +215,7 @@ def fill_missing(
 def out_of_bag_labels(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatArray:
     """P(Y_j = 1) of every training row given its observed labels, (n, m).
 
-    From the trees that were not grown on it; NaN where they say nothing.
+    From the trees that were not grown on it; NaN where there is no estimate.
     """
     from credalchain.bases.joint import kernels  # imports numba
 
@@ -225,8 +223,10 @@ def out_of_bag_labels(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatA
 
     def run(first: int, stop: int) -> None:
         rows = slice(first, stop)
-        others = empty_weights(stop - first)
-        kernels.bound_labels(grown.out_of_bag[rows], labels[rows], others, leaves, 0.0, lower[rows])
+        member_weights = no_member_weights(stop - first)
+        kernels.bound_labels(
+            grown.out_of_bag[rows], labels[rows], member_weights, leaves, 0.0, lower[rows]
+        )
 
     for_each_range(len(labels), _ROWS_AT_ONCE, n_jobs, run)
     total = lower.sum(axis=-1)
@@ -247,7 +247,7 @@ def out_of_bag_scores(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatA
         kernels.score_vectors(
             grown.out_of_bag[rows],
             labels[rows],
-            empty_weights(stop - first),
+            no_member_weights(stop - first),
             leaves,
             scores[rows],
         )

@@ -1,7 +1,7 @@
-"""What the leaves of a row say about its labels: bounds, and the best set of answers.
+"""Bounds for the labels of a row from its leaves, and the best set of answers.
 
-For every row, ``_gather`` adds up what stands in its leaves; everything after that reads what was
-gathered. Sums over label vectors stop where a product is 0, which for most vectors is soon.
+For every row, ``_gather`` adds up the contents of its leaves; all other functions use these sums.
+Products over labels stop where they are 0, which for most vectors is soon.
 """
 
 import math
@@ -12,29 +12,29 @@ from numpy.typing import NDArray
 
 from credalchain.bases.compiler import kernel, kernel_helper
 from credalchain.bases.forest.packed import LEAF
-from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
+from credalchain.bases.joint.arrays import Leaves, MemberWeights, Trees
 
-_ROUNDING = 2.0**-40  # what is certain is a sum of weights closer to 1 than this
-_N_CANDIDATES = 9  # label vectors among which the likeliest is looked for
+_ROUNDING = 2.0**-40  # probabilities closer to 1 than this are set to 1
+_N_CANDIDATES = 9  # label vectors that are compared to get the likeliest
 
 
 class Workspace(NamedTuple):
-    """Arrays for what is found out about one row, used again for the next.
+    """Arrays for intermediate results of one row, reused for the next.
 
-    ``mass`` (K,): weights of the leaves on vectors; ``other`` (K,): of other models; ``touched``:
-    the vectors that have any. ``tree`` (2, m, trees): lower probabilities of single labels being 0
-    or 1 in each tree, trees last, so that products for all trees are made side by side.
+    ``leaf_weight`` (K,): weights of the leaves on vectors; ``member_weight`` (K,): of the members;
+    ``touched``: the vectors that have any. ``tree_lower`` (2, m, trees): lower probabilities of
+    single labels being 0 or 1 in each tree; trees come last, so that products vectorize over them.
     ``low_known``, ``high_known``: bounds of the probability of the known labels, for each touched
-    vector; ``tree_low_known``, ``tree_high_known``: in each tree. ``leaf`` (m,): what a leaf says
-    of single labels. ``tree_product``, ``tree_high`` (trees,): products along a prefix of answers.
+    vector; ``tree_low_known``, ``tree_high_known``: in each tree. ``leaf_counts`` (2, m): rows in a
+    leaf by label. ``tree_product``, ``tree_high`` (trees,): products along a prefix of answers.
     ``both``, ``only_known`` (m + 1,): lower P(prefix and known), upper P(known but not the prefix).
     """
 
-    mass: NDArray[np.float64]
-    other: NDArray[np.float64]
+    leaf_weight: NDArray[np.float64]
+    member_weight: NDArray[np.float64]
     touched: NDArray[np.int32]
-    leaf: NDArray[np.float64]
-    tree: NDArray[np.float64]
+    leaf_counts: NDArray[np.float64]
+    tree_lower: NDArray[np.float64]
     low_known: NDArray[np.float64]
     high_known: NDArray[np.float64]
     tree_low_known: NDArray[np.float64]
@@ -45,10 +45,10 @@ class Workspace(NamedTuple):
     only_known: NDArray[np.float64]
 
 
-class Row(NamedTuple):
-    """How much of the workspace one row uses; ``n_trees`` is 0 where products do not count.
+class GatheredRow(NamedTuple):
+    """How much of the workspace one row uses; ``n_trees`` is 0 where products are not used.
 
-    ``possible``: the vectors allow for what is known.
+    ``possible``: the known labels are possible according to the vectors.
     """
 
     n_touched: int
@@ -84,17 +84,17 @@ def fill_leaves(
 ) -> None:
     """Training rows by leaf, from their ``nodes`` and bootstrap ``times``, both (n, trees).
 
-    ``first`` (nodes,) holds where each leaf begins, and is moved on to where it ends.
+    ``first`` (nodes,) holds where each leaf begins, and is changed to where it ends.
     """
     for i in range(nodes.shape[0]):
         for tree in range(nodes.shape[1]):
             if times[i, tree] > 0:
-                at = first[nodes[i, tree]]
-                row[at], row_times[at] = i, times[i, tree]
-                first[nodes[i, tree]] = at + 1
+                entry = first[nodes[i, tree]]
+                row[entry], row_times[entry] = i, times[i, tree]
+                first[nodes[i, tree]] = entry + 1
 
 
-# -- one row: what its leaves hold ---------------------------------------------------------------
+# -- one row: the contents of its leaves -----------------------------------------------------------
 
 
 @kernel_helper
@@ -122,13 +122,13 @@ def _gather(
     i: int,
     nodes: NDArray[np.int32],
     known: NDArray[np.int8],
-    others: OtherWeights,
+    member_weights: MemberWeights,
     leaves: Leaves,
     s: float,
     products: bool,
     workspace: Workspace,
-) -> Row:
-    """What row i's leaves say. A node of -1 is a tree that is not asked."""
+) -> GatheredRow:
+    """Add up the leaves of row i. A node of -1 is a tree that is left out."""
     n_asked, n_touched, rest, tree = 0, 0, 0.0, 0
     for node in nodes:
         n_asked += node >= 0
@@ -136,37 +136,40 @@ def _gather(
         if node < 0:
             continue
         n_rows = 0.0
-        for at in range(leaves.indptr[node], leaves.indptr[node + 1]):
-            n_rows += leaves.times[at]
+        for entry in range(leaves.indptr[node], leaves.indptr[node + 1]):
+            n_rows += leaves.times[entry]
         total = n_rows + s
         weight, inverse = 1.0 / (total * n_asked), 1.0 / total
         if products:
-            workspace.leaf[:] = 0.0
-        for at in range(leaves.indptr[node], leaves.indptr[node + 1]):
-            u = leaves.vector_of[leaves.row[at]]
-            if workspace.mass[u] == 0.0:
+            workspace.leaf_counts[:] = 0.0
+        for entry in range(leaves.indptr[node], leaves.indptr[node + 1]):
+            u = leaves.vector_of[leaves.row[entry]]
+            if workspace.leaf_weight[u] == 0.0:
                 workspace.touched[n_touched] = u
                 n_touched += 1
-            workspace.mass[u] += leaves.times[at] * weight
+            workspace.leaf_weight[u] += leaves.times[entry] * weight
             if products:
                 for value in range(2):
                     for j in range(known.shape[0]):
-                        workspace.leaf[value, j] += (
-                            leaves.times[at] * leaves.label_mass[value, u, j]
+                        workspace.leaf_counts[value, j] += (
+                            leaves.times[entry] * leaves.label_mass[value, u, j]
                         )
-        if products:  # whole numbers until here, so that what is certain is exactly 1
+        if products:  # counts are integers until here, so that certainty is exactly 1
             for value in range(2):
                 for j in range(known.shape[0]):
-                    counted = workspace.leaf[value, j]
-                    workspace.tree[value, j, tree] = 1.0 if counted == total else counted * inverse
+                    count = workspace.leaf_counts[value, j]
+                    workspace.tree_lower[value, j, tree] = (
+                        1.0 if count == total else count * inverse
+                    )
         rest += s * weight
         tree += 1
-    for at in range(others.indptr[i], others.indptr[i + 1]):
-        u = others.indices[at]
-        if workspace.mass[u] == 0.0 and workspace.other[u] == 0.0:
+    for entry in range(member_weights.indptr[i], member_weights.indptr[i + 1]):
+        u = member_weights.indices[entry]
+        if workspace.leaf_weight[u] == 0.0 and workspace.member_weight[u] == 0.0:
             workspace.touched[n_touched] = u
             n_touched += 1
-        workspace.other[u] += others.data[at] * (1.0 - rest)  # they leave as much open as leaves do
+        # as imprecise as the leaves
+        workspace.member_weight[u] += member_weights.data[entry] * (1.0 - rest)
     possible = rest * (1.0 - leaves.product) > 0.0
     any_known = bool((known >= 0).any())
     if any_known:
@@ -174,12 +177,14 @@ def _gather(
             u = workspace.touched[k]
             workspace.low_known[k], workspace.high_known[k] = _bounds_in_vector(known, u, leaves)
             possible |= (
-                leaves.joint * workspace.mass[u] + workspace.other[u]
+                leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
             ) * workspace.high_known[k] > 0.0
-    row = Row(n_touched, tree if products else 0, rest, any_known, possible)
+    gathered = GatheredRow(n_touched, tree if products else 0, rest, any_known, possible)
     if any_known:
-        _bounds_in_trees(known, row, workspace, workspace.tree_low_known, workspace.tree_high_known)
-    return row
+        _bounds_in_trees(
+            known, gathered, workspace, workspace.tree_low_known, workspace.tree_high_known
+        )
+    return gathered
 
 
 @kernel_helper
@@ -196,7 +201,7 @@ def _bounds_in_vector(event: NDArray[np.int8], u: int, leaves: Leaves) -> tuple[
 @kernel_helper
 def _bounds_in_trees(
     event: NDArray[np.int8],
-    row: Row,
+    gathered: GatheredRow,
     workspace: Workspace,
     low: NDArray[np.float64],
     high: NDArray[np.float64],
@@ -205,41 +210,41 @@ def _bounds_in_trees(
     low[:], high[:] = 1.0, 1.0
     for j in range(event.shape[0]):
         if event[j] >= 0:
-            for t in range(row.n_trees):
-                low[t] *= workspace.tree[event[j], j, t]
-                high[t] *= 1.0 - workspace.tree[1 - event[j], j, t]
+            for t in range(gathered.n_trees):
+                low[t] *= workspace.tree_lower[event[j], j, t]
+                high[t] *= 1.0 - workspace.tree_lower[1 - event[j], j, t]
 
 
 @kernel_helper
-def _clear(row: Row, workspace: Workspace) -> None:
-    for k in range(row.n_touched):
-        workspace.mass[workspace.touched[k]] = 0.0
-        workspace.other[workspace.touched[k]] = 0.0
+def _clear(gathered: GatheredRow, workspace: Workspace) -> None:
+    for k in range(gathered.n_touched):
+        workspace.leaf_weight[workspace.touched[k]] = 0.0
+        workspace.member_weight[workspace.touched[k]] = 0.0
 
 
 @kernel_helper
 def _least_ratio(
-    both: float, only_known: float, share: float, row: Row, workspace: Workspace
+    both: float, only_known: float, share: float, gathered: GatheredRow, workspace: Workspace
 ) -> float:
     """The least P(A | known) that is possible.
 
-    ``both`` is the lower probability, in the vectors, of A together with what is known, and
-    ``only_known`` the upper one of what is known without A: one distribution attains both. In a
-    tree P(A), ``tree_product``, and P(known) are free of each other: P(known) is as large as it
-    can be where P(A) is below the ratio, elsewhere as small (Dinkelbach's method). Where that makes
-    P(known) zero, nothing is below the ratio before. Where P(known) is zero from the start and yet
-    possible, it is possible only together with A.
+    ``both`` is the lower probability, in the vectors, of A and the known labels, ``only_known`` the
+    upper one of the known labels without A: one distribution attains both. In a tree P(A), which
+    is ``tree_product``, and P(known) vary independently: P(known) is as large as possible where
+    P(A) is below the ratio, elsewhere as small (Dinkelbach's method). Where that makes P(known)
+    zero, the ratio before is the least. Where P(known) is zero from the start and yet possible, it
+    is possible only together with A.
     """
     least = np.inf
     while True:
         top, bottom = both, both + only_known
-        for t in range(row.n_trees):
+        for t in range(gathered.n_trees):
             is_below = workspace.tree_product[t] < least
             p_known = workspace.tree_high_known[t] if is_below else workspace.tree_low_known[t]
             top += share * workspace.tree_product[t] * p_known
             bottom += share * p_known
         if bottom <= 0.0:
-            return min(least, 1.0) if row.possible or least < np.inf else 0.0
+            return min(least, 1.0) if gathered.possible or least < np.inf else 0.0
         if top / bottom >= least:
             return least
         least = top / bottom
@@ -251,7 +256,7 @@ def _least_ratio(
 @kernel_helper
 def _bound_labels(
     known: NDArray[np.int8],
-    row: Row,
+    gathered: GatheredRow,
     leaves: Leaves,
     workspace: Workspace,
     lower: NDArray[np.float64],
@@ -259,36 +264,39 @@ def _bound_labels(
     """``lower`` (m, 2): the lower probability of each label being 0, and of its being 1."""
     n_labels = known.shape[0]
     lower[:] = 0.0
-    if not row.any_known:  # products have the same single labels as the vectors
-        for k in range(row.n_touched):
+    if not gathered.any_known:  # products have the same single labels as the vectors
+        forest_share = leaves.joint + leaves.product
+        for k in range(gathered.n_touched):
             u = workspace.touched[k]
-            weight = (leaves.joint + leaves.product) * workspace.mass[u] + workspace.other[u]
+            weight = forest_share * workspace.leaf_weight[u] + workspace.member_weight[u]
             for j in range(n_labels):
                 lower[j, 0] += weight * leaves.label_mass[0, u, j]
                 lower[j, 1] += weight * leaves.label_mass[1, u, j]
         return
-    share = leaves.product / max(row.n_trees, 1)
+    share = leaves.product / max(gathered.n_trees, 1)
     for j in range(n_labels):
         if known[j] >= 0:
             lower[j, known[j]] = 1.0
             continue
         for value in range(2):
-            both, only_known = 0.0, row.rest * (1.0 - leaves.product)
-            for k in range(row.n_touched):
+            both, only_known = 0.0, gathered.rest * (1.0 - leaves.product)
+            for k in range(gathered.n_touched):
                 u = workspace.touched[k]
-                weight = leaves.joint * workspace.mass[u] + workspace.other[u]
+                weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
                 p = leaves.label_mass[value, u, j]
                 both += weight * workspace.low_known[k] * p
                 only_known += weight * workspace.high_known[k] * (1.0 - p)
-            workspace.tree_product[: row.n_trees] = workspace.tree[value, j, : row.n_trees]
-            lower[j, value] = _least_ratio(both, only_known, share, row, workspace)
+            workspace.tree_product[: gathered.n_trees] = workspace.tree_lower[
+                value, j, : gathered.n_trees
+            ]
+            lower[j, value] = _least_ratio(both, only_known, share, gathered, workspace)
 
 
 @kernel
 def bound_labels(
     nodes: NDArray[np.int32],
     known: NDArray[np.int8],
-    others: OtherWeights,
+    member_weights: MemberWeights,
     leaves: Leaves,
     s: float,
     lower: NDArray[np.float64],
@@ -297,9 +305,9 @@ def bound_labels(
     workspace = _make_workspace(nodes.shape[1], leaves)
     for i in range(nodes.shape[0]):
         products = leaves.product > 0.0 and (known[i] >= 0).any()
-        row = _gather(i, nodes[i], known[i], others, leaves, s, products, workspace)
-        _bound_labels(known[i], row, leaves, workspace, lower[i])
-        _clear(row, workspace)
+        gathered = _gather(i, nodes[i], known[i], member_weights, leaves, s, products, workspace)
+        _bound_labels(known[i], gathered, leaves, workspace, lower[i])
+        _clear(gathered, workspace)
 
 
 @kernel
@@ -307,45 +315,51 @@ def bound_events(
     nodes: NDArray[np.int32],
     known: NDArray[np.int8],
     events: NDArray[np.int8],
-    others: OtherWeights,
+    member_weights: MemberWeights,
     leaves: Leaves,
     s: float,
     bounds: NDArray[np.float64],
 ) -> None:
     """``bounds`` (n, 2): lower probability of each row's event, and of its contrary.
 
-    An event (m,) has -1 for labels that may be anything, and says nothing about known labels.
+    An event (m,) has -1 for labels that may be anything, known labels among them.
     """
     workspace = _make_workspace(nodes.shape[1], leaves)
     for i in range(nodes.shape[0]):
-        row = _gather(i, nodes[i], known[i], others, leaves, s, leaves.product > 0.0, workspace)
-        share = leaves.product / max(row.n_trees, 1)
+        gathered = _gather(
+            i, nodes[i], known[i], member_weights, leaves, s, leaves.product > 0.0, workspace
+        )
+        share = leaves.product / max(gathered.n_trees, 1)
         for contrary in range(2):
-            both, only_known = 0.0, row.rest * (1.0 - leaves.product)
-            for k in range(row.n_touched):
+            both, only_known = 0.0, gathered.rest * (1.0 - leaves.product)
+            for k in range(gathered.n_touched):
                 u = workspace.touched[k]
                 low, high = _bounds_in_vector(events[i], u, leaves)
                 p = 1.0 - high if contrary else low
-                weight = leaves.joint * workspace.mass[u] + workspace.other[u]
-                low_known = workspace.low_known[k] if row.any_known else 1.0
-                high_known = workspace.high_known[k] if row.any_known else 1.0
+                weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+                low_known = workspace.low_known[k] if gathered.any_known else 1.0
+                high_known = workspace.high_known[k] if gathered.any_known else 1.0
                 both += weight * low_known * p
                 only_known += weight * high_known * (1.0 - p)
-            _bounds_in_trees(events[i], row, workspace, workspace.tree_product, workspace.tree_high)
+            _bounds_in_trees(
+                events[i], gathered, workspace, workspace.tree_product, workspace.tree_high
+            )
             if contrary:
                 workspace.tree_product[:] = 1.0 - workspace.tree_high
-            if row.any_known:
-                bounds[i, contrary] = _least_ratio(both, only_known, share, row, workspace)
+            if gathered.any_known:
+                bounds[i, contrary] = _least_ratio(both, only_known, share, gathered, workspace)
             else:
-                bounds[i, contrary] = both + share * workspace.tree_product[: row.n_trees].sum()
-        _clear(row, workspace)
+                bounds[i, contrary] = (
+                    both + share * workspace.tree_product[: gathered.n_trees].sum()
+                )
+        _clear(gathered, workspace)
 
 
 @kernel
 def score_vectors(
     nodes: NDArray[np.int32],
     truth: NDArray[np.int8],
-    others: OtherWeights,
+    member_weights: MemberWeights,
     leaves: Leaves,
     scores: NDArray[np.float64],
 ) -> None:
@@ -356,15 +370,15 @@ def score_vectors(
     workspace = _make_workspace(nodes.shape[1], leaves)
     nothing = np.full(truth.shape[1], -1, np.int8)
     for i in range(nodes.shape[0]):
-        row = _gather(i, nodes[i], nothing, others, leaves, 0.0, True, workspace)
+        gathered = _gather(i, nodes[i], nothing, member_weights, leaves, 0.0, True, workspace)
         scores[i] = 0.0
-        for k in range(row.n_touched):
+        for k in range(gathered.n_touched):
             u = workspace.touched[k]
-            scores[i, 0] += workspace.mass[u] * _bounds_in_vector(truth[i], u, leaves)[0]
-        _bounds_in_trees(truth[i], row, workspace, workspace.tree_product, workspace.tree_high)
-        for t in range(row.n_trees):
-            scores[i, 1] += workspace.tree_product[t] / row.n_trees
-        _clear(row, workspace)
+            scores[i, 0] += workspace.leaf_weight[u] * _bounds_in_vector(truth[i], u, leaves)[0]
+        _bounds_in_trees(truth[i], gathered, workspace, workspace.tree_product, workspace.tree_high)
+        for t in range(gathered.n_trees):
+            scores[i, 1] += workspace.tree_product[t] / gathered.n_trees
+        _clear(gathered, workspace)
 
 
 # -- the decision: the likeliest vector, then labels withdrawn one by one ------------------------
@@ -376,66 +390,66 @@ def _prefixes_right(
     order: NDArray[np.int64],
     first: int,
     stop: int,
-    row: Row,
+    gathered: GatheredRow,
     leaves: Leaves,
     workspace: Workspace,
     right: NDArray[np.float64],
 ) -> None:
     """``right[k]``: lower probability that the answers to the first k labels are all right.
 
-    Labels stand in ``order``: up to ``first`` they are known, from ``stop`` on nothing is.
+    Labels are in ``order``: up to ``first`` they are known, from ``stop`` on not answerable.
     """
-    share = leaves.product / max(row.n_trees, 1)
+    share = leaves.product / max(gathered.n_trees, 1)
     right[: first + 1] = 1.0
     workspace.both[:] = 0.0
-    workspace.only_known[:] = row.rest * (1.0 - leaves.product)
-    for k in range(row.n_touched):
+    workspace.only_known[:] = gathered.rest * (1.0 - leaves.product)
+    for k in range(gathered.n_touched):
         u, product = workspace.touched[k], 1.0
-        weight = leaves.joint * workspace.mass[u] + workspace.other[u]
-        for place in range(first, stop):
-            product *= leaves.label_mass[answers[order[place]], u, order[place]]
-            if row.any_known:
-                workspace.both[place + 1] += weight * workspace.low_known[k] * product
-                workspace.only_known[place + 1] += (
+        weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+        for position in range(first, stop):
+            product *= leaves.label_mass[answers[order[position]], u, order[position]]
+            if gathered.any_known:
+                workspace.both[position + 1] += weight * workspace.low_known[k] * product
+                workspace.only_known[position + 1] += (
                     weight * workspace.high_known[k] * (1.0 - product)
                 )
             elif product == 0.0:
                 break
             else:
-                workspace.both[place + 1] += weight * product
+                workspace.both[position + 1] += weight * product
     workspace.tree_product[:] = 1.0
-    for place in range(first, stop):
-        of_label = workspace.tree[answers[order[place]], order[place]]
-        for t in range(row.n_trees):
-            workspace.tree_product[t] *= of_label[t]
-        both, only_known = workspace.both[place + 1], workspace.only_known[place + 1]
-        if row.any_known:
-            right[place + 1] = _least_ratio(both, only_known, share, row, workspace)
+    for position in range(first, stop):
+        label_lower = workspace.tree_lower[answers[order[position]], order[position]]
+        for t in range(gathered.n_trees):
+            workspace.tree_product[t] *= label_lower[t]
+        both, only_known = workspace.both[position + 1], workspace.only_known[position + 1]
+        if gathered.any_known:
+            right[position + 1] = _least_ratio(both, only_known, share, gathered, workspace)
         else:
-            right[place + 1] = both + share * workspace.tree_product[: row.n_trees].sum()
+            right[position + 1] = both + share * workspace.tree_product[: gathered.n_trees].sum()
 
 
 @kernel_helper
 def _heaviest_vectors(
-    row: Row, leaves: Leaves, workspace: Workspace, heaviest: NDArray[np.int64]
+    gathered: GatheredRow, leaves: Leaves, workspace: Workspace, heaviest: NDArray[np.int64]
 ) -> int:
-    """The touched vectors with the greatest weights, as far as there is place; how many."""
-    n = 0
-    for k in range(row.n_touched):
-        if row.any_known and workspace.low_known[k] == 0.0:
+    """Put the touched vectors with the greatest weights into ``heaviest``; return how many."""
+    n, forest_share = 0, leaves.joint + leaves.product
+    for k in range(gathered.n_touched):
+        if gathered.any_known and workspace.low_known[k] == 0.0:
             continue
         u = workspace.touched[k]
-        weight = (leaves.joint + leaves.product) * workspace.mass[u] + workspace.other[u]
-        place = n
-        while place > 0:
-            v = workspace.touched[heaviest[place - 1]]
-            if weight <= (leaves.joint + leaves.product) * workspace.mass[v] + workspace.other[v]:
+        weight = forest_share * workspace.leaf_weight[u] + workspace.member_weight[u]
+        position = n
+        while position > 0:
+            v = workspace.touched[heaviest[position - 1]]
+            if weight <= forest_share * workspace.leaf_weight[v] + workspace.member_weight[v]:
                 break
-            if place < heaviest.shape[0]:
-                heaviest[place] = heaviest[place - 1]
-            place -= 1
-        if place < heaviest.shape[0]:
-            heaviest[place] = k
+            if position < heaviest.shape[0]:
+                heaviest[position] = heaviest[position - 1]
+            position -= 1
+        if position < heaviest.shape[0]:
+            heaviest[position] = k
             n = min(n + 1, heaviest.shape[0])
     return n
 
@@ -448,7 +462,7 @@ def _propose(
     leaves: Leaves,
     answers: NDArray[np.int8],
 ) -> None:
-    """The answers of vector u; what it does not know is as in ``likelier``."""
+    """The answers of vector u; labels missing in it are as in ``likelier``."""
     for j in range(known.shape[0]):
         if known[j] >= 0:
             answers[j] = known[j]
@@ -464,32 +478,32 @@ def _vector_is_right(
     order: NDArray[np.int64],
     first: int,
     stop: int,
-    row: Row,
+    gathered: GatheredRow,
     leaves: Leaves,
     workspace: Workspace,
 ) -> float:
-    """Lower probability of all answers together with what is known, the least certain first."""
+    """Lower probability of all answers and the known labels, the least certain first."""
     total = 0.0
-    for k in range(row.n_touched):
+    for k in range(gathered.n_touched):
         u = workspace.touched[k]
-        product = leaves.joint * workspace.mass[u] + workspace.other[u]
-        if row.any_known:
+        product = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+        if gathered.any_known:
             product *= workspace.low_known[k]
-        for place in range(stop - 1, first - 1, -1):
+        for position in range(stop - 1, first - 1, -1):
             if product == 0.0:
                 break
-            product *= leaves.label_mass[answers[order[place]], u, order[place]]
+            product *= leaves.label_mass[answers[order[position]], u, order[position]]
         total += product
-    if row.n_trees == 0:
+    if gathered.n_trees == 0:
         return total
-    workspace.tree_product[:] = leaves.product / row.n_trees
-    if row.any_known:
+    workspace.tree_product[:] = leaves.product / gathered.n_trees
+    if gathered.any_known:
         workspace.tree_product[:] *= workspace.tree_low_known
-    for place in range(first, stop):
-        of_label = workspace.tree[answers[order[place]], order[place]]
-        for t in range(row.n_trees):
-            workspace.tree_product[t] *= of_label[t]
-    return total + float(workspace.tree_product[: row.n_trees].sum())
+    for position in range(first, stop):
+        label_lower = workspace.tree_lower[answers[order[position]], order[position]]
+        for t in range(gathered.n_trees):
+            workspace.tree_product[t] *= label_lower[t]
+    return total + float(workspace.tree_product[: gathered.n_trees].sum())
 
 
 @kernel_helper
@@ -499,7 +513,7 @@ def _choose_answers(
     order: NDArray[np.int64],
     first: int,
     stop: int,
-    row: Row,
+    gathered: GatheredRow,
     leaves: Leaves,
     workspace: Workspace,
     heaviest: NDArray[np.int64],
@@ -509,10 +523,10 @@ def _choose_answers(
     for j in range(known.shape[0]):
         answers[j] = known[j] if known[j] >= 0 else lower[j, 1] >= lower[j, 0]
     likelier, proposed = answers.copy(), answers.copy()
-    best = _vector_is_right(answers, order, first, stop, row, leaves, workspace)
-    for at in range(_heaviest_vectors(row, leaves, workspace, heaviest)):
-        _propose(workspace.touched[heaviest[at]], likelier, known, leaves, proposed)
-        p = _vector_is_right(proposed, order, first, stop, row, leaves, workspace)
+    best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
+    for candidate in range(_heaviest_vectors(gathered, leaves, workspace, heaviest)):
+        _propose(workspace.touched[heaviest[candidate]], likelier, known, leaves, proposed)
+        p = _vector_is_right(proposed, order, first, stop, gathered, leaves, workspace)
         if p > best:
             best = p
             answers[:] = proposed
@@ -552,11 +566,11 @@ def _put_prices(
     n_labels = prices.shape[0]
     prices[:] = np.inf
     least = 0.0
-    for at in range(1, _hull_corners(right, stop, corners)):
-        a, b = corners[at - 1], corners[at]
+    for corner in range(1, _hull_corners(right, stop, corners)):
+        a, b = corners[corner - 1], corners[corner]
         least = max(least, n_labels * (right[a] - right[b]) / ((b - a) * right[0]))
-        for place in range(a, b):
-            prices[order[place]] = least
+        for position in range(a, b):
+            prices[order[position]] = least
 
 
 @kernel
@@ -568,7 +582,8 @@ def price_prefixes(
 ) -> None:
     """``prices`` (n, m) from the probability ``right`` (n, m + 1) that the first k are right.
 
-    Labels stand in ``order`` (n, m); only the first ``stop`` can be answered.
+    Or from how often they are right in draws, with which ties are exact. Labels are in ``order``
+    (n, m); only the first ``stop`` can be answered.
     """
     corners = np.empty(order.shape[1] + 1, np.int64)
     for i in range(order.shape[0]):
@@ -579,7 +594,7 @@ def price_prefixes(
 def decide_rows(
     nodes: NDArray[np.int32],
     known: NDArray[np.int8],
-    others: OtherWeights,
+    member_weights: MemberWeights,
     leaves: Leaves,
     s: float,
     lower: NDArray[np.float64],
@@ -598,8 +613,10 @@ def decide_rows(
     right = np.empty(n_labels + 1)
     certainty = np.empty(n_labels)
     for i in range(nodes.shape[0]):
-        row = _gather(i, nodes[i], known[i], others, leaves, s, leaves.product > 0.0, workspace)
-        _bound_labels(known[i], row, leaves, workspace, lower[i])
+        gathered = _gather(
+            i, nodes[i], known[i], member_weights, leaves, s, leaves.product > 0.0, workspace
+        )
+        _bound_labels(known[i], gathered, leaves, workspace, lower[i])
         first, stop = 0, 0
         for j in range(n_labels):
             is_known, answerable = known[i, j] >= 0, max(lower[i, j, 0], lower[i, j, 1]) > 0.0
@@ -608,15 +625,24 @@ def decide_rows(
             certainty[j] = 2.0 if is_known else max(lower[i, j, 0], lower[i, j, 1])
         order = np.argsort(-certainty, kind="mergesort")
         _choose_answers(
-            known[i], lower[i], order, first, stop, row, leaves, workspace, heaviest, answers[i]
+            known[i],
+            lower[i],
+            order,
+            first,
+            stop,
+            gathered,
+            leaves,
+            workspace,
+            heaviest,
+            answers[i],
         )
         for j in range(n_labels):
             if known[i, j] < 0:
                 certainty[j] = lower[i, j, answers[i, j]]
-        for j in range(n_labels):  # what cannot be answered stays last
+        for j in range(n_labels):  # labels that cannot be answered stay last
             if max(lower[i, j, 0], lower[i, j, 1]) == 0.0:
                 certainty[j] = -1.0
         order = np.argsort(-certainty, kind="mergesort")
-        _prefixes_right(answers[i], order, first, stop, row, leaves, workspace, right)
+        _prefixes_right(answers[i], order, first, stop, gathered, leaves, workspace, right)
         _put_prices(right, order, stop, corners, prices[i])
-        _clear(row, workspace)
+        _clear(gathered, workspace)

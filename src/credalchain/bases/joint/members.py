@@ -12,30 +12,29 @@ from scipy.optimize import minimize_scalar
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import get_tags
 
-from credalchain.bases.protocol import Labels
+from credalchain.array_types import FloatArray, Labels
 from credalchain.seeds import seeded
-from credalchain.validation import check_whole
+from credalchain.validation import check_int
 
-FloatArray = NDArray[np.float64]
-Matrix = NDArray[np.float32]
+Float32Array = NDArray[np.float32]
 
-_FLOOR = 0.02  # share of all vectors alike, so that no row's score is zero
+_FLOOR = 0.02  # share of a uniform distribution, so that no row's score is zero
 _WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
-_RIDGES = (3.0, 1.0)  # the first with all widths, the other with the best
-_LEAST_SEEN = 0.1  # of the rows must have a vector that another row has
-_LEAST_WEIGHT = 2e-3  # smaller weights of a row are given to the others
+_RIDGES = (3.0, 1.0)  # the first is tried with every width, the second only with the best width
+_MIN_SEEN = 0.1  # share of rows that must have a vector that another row has
+_MIN_WEIGHT = 2e-3  # smaller weights of a row are set to 0, then normalised
 
 
 class FittedMember(Protocol):
     """Weights on label vectors for new rows.
 
-    ``name`` is for people. A member whose weights are estimates by chance may say so with
+    ``name`` is shown to users. A member whose weights are random estimates may set
     ``is_exact = False``.
     """
 
     name: str
 
-    def weights(self, X: Matrix) -> Any:
+    def weights(self, X: Float32Array) -> Any:
         """Sparse (n, K); rows add up to 1."""
         ...
 
@@ -44,7 +43,11 @@ class VectorMember(Protocol):
     """An unfitted member."""
 
     def fit_vectors(
-        self, X: Matrix, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
+        self,
+        X: Float32Array,
+        vector_of: NDArray[np.int32],
+        vectors: Labels,
+        rng: np.random.RandomState,
     ) -> tuple[FittedMember, Any] | None:
         """Learn which of the label ``vectors`` (K, m) a row has; None if there is nothing to learn.
 
@@ -54,33 +57,35 @@ class VectorMember(Protocol):
         ...
 
 
-def checked_weights(weights: Any, n: int, n_vectors: int, who: Any) -> Any:
-    """Weights of a member as a sparse matrix; what are no probabilities is refused."""
+def checked_weights(weights: Any, n: int, n_vectors: int, member: Any) -> Any:
+    """Validate a member's weights; a CSR array."""
     try:
-        found = sparse.csr_array(weights)
+        matrix = sparse.csr_array(weights)
     except (TypeError, ValueError):
-        found = sparse.csr_array((0, 0))
-    sums = np.asarray(found.sum(axis=1)).reshape(-1) if found.ndim == 2 else np.empty(0)
-    sound = found.shape == (n, n_vectors) and np.isfinite(found.data).all()
-    if not sound or (found.data < 0).any() or (np.abs(sums - 1) > 1e-6).any():
+        matrix = sparse.csr_array((0, 0))
+    sums = np.asarray(matrix.sum(axis=1)).reshape(-1) if matrix.ndim == 2 else np.empty(0)
+    is_valid = matrix.shape == (n, n_vectors) and np.isfinite(matrix.data).all()
+    if not is_valid or (matrix.data < 0).any() or (np.abs(sums - 1) > 1e-6).any():
         raise ValueError(
             f"a member must give weights of shape {(n, n_vectors)} that are not negative and add "
-            f"up to 1 in every row, a row of X and a label vector each; {type(who).__name__} gave "
-            f"an array of shape {found.shape}, with rows that add up to "
+            f"up to 1 in every row, a row of X and a label vector each; {type(member).__name__} "
+            f"gave an array of shape {matrix.shape}, with rows that add up to "
             f"{sums.min(initial=np.inf):.3g} at least and {sums.max(initial=-np.inf):.3g} at most."
         )
-    return found
+    return matrix
 
 
 def on_vectors(p: FloatArray, classes: NDArray[np.int64], n_vectors: int) -> Any:
     """Probabilities of some vectors (n, C) as sparse weights on all, (n, K).
 
-    Small ones are left out, which spares most of the work that follows.
+    Small ones are left out, which saves most of the computation that follows.
     """
-    p = np.where(p < np.minimum(_LEAST_WEIGHT, p.max(axis=1, keepdims=True)), 0.0, p)
+    p = np.where(p < np.minimum(_MIN_WEIGHT, p.max(axis=1, keepdims=True)), 0.0, p)
     p /= p.sum(axis=1, keepdims=True)
-    row, at = np.nonzero(p)
-    return sparse.csr_array((p[row, at], (row, classes[at])), shape=(len(p), n_vectors))
+    row, class_index = np.nonzero(p)
+    return sparse.csr_array(
+        (p[row, class_index], (row, classes[class_index])), shape=(len(p), n_vectors)
+    )
 
 
 class KernelPowerset(BaseEstimator):
@@ -88,19 +93,18 @@ class KernelPowerset(BaseEstimator):
 
     A ridge regression predicts for every vector whether a row has it. The positive part of that,
     raised to a power and normalised, is its probability (least-squares probabilistic
-    classification). Rows left out have a closed form, by which the width of the Gaussian kernel,
-    the ridge and the power are chosen. Columns are standardised; a missing value is its column's
-    mean.
+    classification). Leave-one-out predictions have a closed form; they select kernel width, ridge
+    and power. Columns are standardised; a missing value is its column's mean.
 
     Parameters
     ----------
     max_centres : int, default=2000
-        Rows that kernels stand on, drawn at random where there are more. Fitting takes time in
-        proportion to rows * max_centres ** 2, and a few arrays of rows * max_centres numbers.
+        Number of training rows used as kernel centres, drawn at random if there are more. Fitting
+        takes O(rows * max_centres ** 2) time and O(rows * max_centres) memory.
     max_vectors : int, default=300
         The most frequent label vectors that are learned. Vectors that occur once never are.
     ridge : float, default=None
-        How much coefficients are held back. None chooses between 1 and 3.
+        L2 regularization strength. None chooses between 1 and 3.
 
     References
     ----------
@@ -117,41 +121,50 @@ class KernelPowerset(BaseEstimator):
 
     def check_parameters(self) -> None:
         """Refuse values that cannot be used, before anything is fitted."""
-        check_whole("max_centres", self.max_centres, at_least=2)
-        check_whole("max_vectors", self.max_vectors, at_least=2)
+        check_int("max_centres", self.max_centres, at_least=2)
+        check_int("max_vectors", self.max_vectors, at_least=2)
         is_number = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool)
         if self.ridge is not None and not (is_number and 0 < self.ridge < np.inf):
             raise ValueError(f"ridge must be None or a positive number, got {self.ridge!r}.")
 
     def fit_vectors(
-        self, X: Matrix, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
+        self,
+        X: Float32Array,
+        vector_of: NDArray[np.int32],
+        vectors: Labels,
+        rng: np.random.RandomState,
     ) -> tuple["FittedKernel", Any] | None:
         """None where hardly any label vector occurs twice."""
         n_vectors = len(vectors)
-        classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
-        learned = place >= 0
-        if len(classes) < 2 or learned.mean() < _LEAST_SEEN:
+        classes, class_index = frequent_vectors(vector_of, n_vectors, self.max_vectors)
+        learned = class_index >= 0
+        if len(classes) < 2 or learned.mean() < _MIN_SEEN:
             return None
         standardizer = Standardizer.learn(X)
         Z = standardizer.apply(X)
-        # a row that comes again would be a centre twice, and the kernel matrix singular
+        # duplicate rows as centres would make the kernel matrix singular
         chosen = np.sort(np.unique(Z, axis=0, return_index=True)[1])
         if len(chosen) > self.max_centres:
             chosen = chosen[np.sort(rng.choice(len(chosen), self.max_centres, replace=False))]
         centres = Z[chosen]
         targets = np.zeros((len(Z), len(classes)), dtype=np.float32)
-        targets[np.flatnonzero(learned), place[learned]] = 1.0
+        targets[np.flatnonzero(learned), class_index[learned]] = 1.0
         distances = _squared_distances(Z, centres)
-        middle = float(np.median(distances[:: max(1, len(Z) // 500)])) or 1.0
+        median_distance = float(np.median(distances[:: max(1, len(Z) // 500)])) or 1.0
         prior = targets.mean(axis=0) / targets.mean(axis=0).sum()
         ridges = _RIDGES if self.ridge is None else (self.ridge,)
         best = min(
-            (_try(distances, centres, targets, place, w / middle, ridges[0]) for w in _WIDTHS),
+            (
+                _fit_kernel(
+                    distances, centres, targets, class_index, w / median_distance, ridges[0]
+                )
+                for w in _WIDTHS
+            ),
             key=attrgetter("loss"),
         )
         for ridge in ridges[1:]:
-            other = _try(distances, centres, targets, place, best.gamma, ridge)
-            best = min(best, other, key=attrgetter("loss"))
+            fit = _fit_kernel(distances, centres, targets, class_index, best.gamma, ridge)
+            best = min(best, fit, key=attrgetter("loss"))
         fitted = FittedKernel(
             standardizer,
             centres,
@@ -169,26 +182,26 @@ class KernelPowerset(BaseEstimator):
 def frequent_vectors(
     vector_of: NDArray[np.int32], n_vectors: int, at_most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The most frequent vectors that occur at least twice, and each row's place among them.
+    """The most frequent vectors that occur at least twice, and the index of each row's vector.
 
     -1 for a row whose vector is not among them.
     """
     times = np.bincount(vector_of, minlength=n_vectors)
     classes = np.sort(np.argsort(-times, kind="stable")[:at_most])
     classes = classes[times[classes] > 1]
-    place = np.full(n_vectors, -1)
-    place[classes] = np.arange(len(classes))
-    return classes, place[vector_of]
+    class_index = np.full(n_vectors, -1)
+    class_index[classes] = np.arange(len(classes))
+    return classes, class_index[vector_of]
 
 
 class Standardizer:
     """Columns with mean 0 and variance 1; or as they are, and missing values become the mean."""
 
-    def __init__(self, mean: Matrix, deviation: Matrix, centred: bool = True) -> None:
+    def __init__(self, mean: Float32Array, deviation: Float32Array, centred: bool = True) -> None:
         self.mean, self.deviation, self.centred = mean, deviation, centred
 
     @classmethod
-    def learn(cls, X: Matrix) -> "Standardizer":
+    def learn(cls, X: Float32Array) -> "Standardizer":
         missing = np.isnan(X)
         n = np.maximum((~missing).sum(axis=0), 1)
         mean = np.where(missing, 0.0, X).sum(axis=0, dtype=np.float64) / n
@@ -196,7 +209,7 @@ class Standardizer:
         deviation = np.sqrt(np.where(square > 0, square, 1.0))
         return cls(mean.astype(np.float32), deviation.astype(np.float32))
 
-    def apply(self, X: Matrix) -> Matrix:
+    def apply(self, X: Float32Array) -> Float32Array:
         if not self.centred:
             return np.where(np.isnan(X), self.mean, X).astype(np.float32)
         Z = (X - self.mean) / self.deviation
@@ -204,56 +217,58 @@ class Standardizer:
 
 
 def _squared_distances(
-    A: Matrix, B: Matrix, product: Callable[[Matrix, Matrix], Matrix] = np.matmul
-) -> Matrix:
+    A: Float32Array,
+    B: Float32Array,
+    product: Callable[[Float32Array, Float32Array], Float32Array] = np.matmul,
+) -> Float32Array:
     lengths = np.square(A).sum(axis=1)[:, None] + np.square(B).sum(axis=1)
     return np.asarray(np.maximum(lengths - 2 * product(A, B.T), 0), dtype=np.float32)
 
 
 def _ridge(
-    kernel: Matrix, centres: Matrix, gamma: float, targets: Matrix, ridge: float
-) -> tuple[Matrix, Matrix]:
-    """Coefficients (centres, classes), and what each row would get if it were left out."""
+    kernel: Float32Array, centres: Float32Array, gamma: float, targets: Float32Array, ridge: float
+) -> tuple[Float32Array, Float32Array]:
+    """Coefficients (centres, classes), and leave-one-out predictions (rows, classes)."""
     if len(centres) == len(kernel):
         kernel[np.diag_indices_from(kernel)] += np.float32(ridge)
         inverse = _inverse(kernel)
         coefficients = inverse @ targets
         return coefficients, targets - coefficients / np.diag(inverse)[:, None]
-    among = np.exp(-np.float32(gamma) * _squared_distances(centres, centres))
-    normal = kernel.T @ kernel + np.float32(ridge) * among
+    centre_kernel = np.exp(-np.float32(gamma) * _squared_distances(centres, centres))
+    normal = kernel.T @ kernel + np.float32(ridge) * centre_kernel
     normal[np.diag_indices_from(normal)] += np.float32(1e-4 * np.trace(normal) / len(normal))
     smoother = kernel @ _inverse(normal)
     coefficients = smoother.T @ targets
-    own = np.minimum(np.einsum("ij,ij->i", smoother, kernel), 0.99)[:, None]
-    left_out = (kernel @ coefficients - own * targets) / (1 - own)
+    leverage = np.minimum(np.einsum("ij,ij->i", smoother, kernel), 0.99)[:, None]
+    left_out = (kernel @ coefficients - leverage * targets) / (1 - leverage)
     return np.asarray(coefficients, np.float32), np.asarray(left_out, np.float32)
 
 
-class _Tried(NamedTuple):
-    """A kernel machine with one width and ridge, and how well it does on rows left out."""
+class _KernelFit(NamedTuple):
+    """A kernel model with one width and ridge, and its leave-one-out loss."""
 
     loss: float
     gamma: float
     power: float
-    coefficients: Matrix
-    left_out: Matrix
+    coefficients: Float32Array
+    left_out: Float32Array
 
 
-def _try(
-    distances: Matrix,
-    centres: Matrix,
-    targets: Matrix,
-    place: NDArray[np.int64],
+def _fit_kernel(
+    distances: Float32Array,
+    centres: Float32Array,
+    targets: Float32Array,
+    class_index: NDArray[np.int64],
     gamma: float,
     ridge: float,
-) -> _Tried:
+) -> _KernelFit:
     kernel = np.exp(-np.float32(gamma) * distances)
     coefficients, left_out = _ridge(kernel, centres, gamma, targets, ridge)
-    loss, power = _best_power(left_out, place)
-    return _Tried(loss, gamma, power, coefficients, left_out)
+    loss, power = _best_power(left_out, class_index)
+    return _KernelFit(loss, gamma, power, coefficients, left_out)
 
 
-def _inverse(matrix: Matrix) -> Matrix:
+def _inverse(matrix: Float32Array) -> Float32Array:
     """Of a symmetric positive definite matrix."""
     factor, not_definite = linalg.lapack.spotrf(matrix, lower=1)
     inverse, failed = linalg.lapack.spotri(factor, lower=1)
@@ -263,21 +278,21 @@ def _inverse(matrix: Matrix) -> Matrix:
     return np.asarray(lower + np.tril(inverse, -1).T, dtype=np.float32)
 
 
-def _best_power(scores: Matrix, place: NDArray[np.int64]) -> tuple[float, float]:
-    """Least log-loss of rows left out, and the power with which positive scores reach it."""
-    rows = np.flatnonzero(place >= 0)
+def _best_power(scores: Float32Array, class_index: NDArray[np.int64]) -> tuple[float, float]:
+    """Least leave-one-out log-loss, and the power of positive scores that attains it."""
+    rows = np.flatnonzero(class_index >= 0)
     with np.errstate(divide="ignore"):
         logs = np.log(np.maximum(scores[rows], 0)).astype(np.float64)
-    at = np.arange(len(rows)), place[rows]
+    true_class = np.arange(len(rows)), class_index[rows]
 
     def loss(power: float) -> float:
         raised = np.exp(power * logs)
         total = np.maximum(raised.sum(axis=1), np.finfo(float).tiny)
-        p = (1 - _FLOOR) * raised[at] / total + _FLOOR / scores.shape[1]
+        p = (1 - _FLOOR) * raised[true_class] / total + _FLOOR / scores.shape[1]
         return float(-np.log(p).mean())
 
-    found = minimize_scalar(loss, bounds=(0.5, 5.0), method="bounded", options={"xatol": 0.02})
-    return float(found.fun), float(found.x)
+    result = minimize_scalar(loss, bounds=(0.5, 5.0), method="bounded", options={"xatol": 0.02})
+    return float(result.fun), float(result.x)
 
 
 class FittedKernel:
@@ -288,11 +303,11 @@ class FittedKernel:
     def __init__(
         self,
         standardizer: Standardizer,
-        centres: Matrix,
+        centres: Float32Array,
         gamma: float,
-        coefficients: Matrix,
+        coefficients: Float32Array,
         power: float,
-        prior: Matrix,
+        prior: Float32Array,
         classes: NDArray[np.int64],
         n_vectors: int,
     ) -> None:
@@ -300,7 +315,7 @@ class FittedKernel:
         self.coefficients, self.power, self.prior = coefficients, power, prior
         self.classes, self.n_vectors = classes, n_vectors
 
-    def weights(self, X: Matrix) -> Any:
+    def weights(self, X: Float32Array) -> Any:
         from credalchain.bases.products import product_by_rows  # imports numba
 
         Z = self.standardizer.apply(X)
@@ -309,8 +324,8 @@ class FittedKernel:
         scores = product_by_rows(kernel, self.coefficients)
         return on_vectors(self.normalised(scores), self.classes, self.n_vectors)
 
-    def normalised(self, scores: Matrix) -> FloatArray:
-        """Probabilities from scores; those of training where no score is positive."""
+    def normalised(self, scores: Float32Array) -> FloatArray:
+        """Probabilities from scores; the prior where no score is positive."""
         p = np.maximum(scores, 0).astype(np.float64) ** self.power
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), self.prior)
@@ -323,9 +338,10 @@ class LabelPowerset(BaseEstimator):
     ----------
     estimator : classifier, default=None
         None is logistic regression on standardised columns. Missing values become the mean of their
-        column, unless the classifier takes them.
+        column, unless the classifier accepts them. The last bits of its probabilities may depend
+        on the rows that are predicted together, as they do in scikit-learn.
     n_folds : int, default=3
-        For its share: how well it does on rows that it was not fitted on.
+        Cross-validation folds used to estimate its mixture share.
     max_vectors : int, default=300
         The most frequent label vectors that are learned. Vectors that occur once never are.
 
@@ -344,8 +360,8 @@ class LabelPowerset(BaseEstimator):
 
     def check_parameters(self) -> None:
         """Refuse values that cannot be used, before anything is fitted."""
-        check_whole("n_folds", self.n_folds, at_least=2)
-        check_whole("max_vectors", self.max_vectors, at_least=2)
+        check_int("n_folds", self.n_folds, at_least=2)
+        check_int("max_vectors", self.max_vectors, at_least=2)
         if self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
             raise TypeError(
                 "estimator of LabelPowerset must be None or a classifier with predict_proba, got "
@@ -353,35 +369,39 @@ class LabelPowerset(BaseEstimator):
             )
 
     def fit_vectors(
-        self, X: Matrix, vector_of: NDArray[np.int32], vectors: Labels, rng: np.random.RandomState
+        self,
+        X: Float32Array,
+        vector_of: NDArray[np.int32],
+        vectors: Labels,
+        rng: np.random.RandomState,
     ) -> tuple["FittedPowerset", Any] | None:
         """None where hardly any label vector occurs twice."""
         from sklearn.model_selection import KFold  # slow to import
 
         n_vectors = len(vectors)
-        classes, place = frequent_vectors(vector_of, n_vectors, self.max_vectors)
-        rows = np.flatnonzero(place >= 0)
-        if len(classes) < 2 or len(rows) < _LEAST_SEEN * len(X) or len(rows) < self.n_folds:
+        classes, class_index = frequent_vectors(vector_of, n_vectors, self.max_vectors)
+        rows = np.flatnonzero(class_index >= 0)
+        if len(classes) < 2 or len(rows) < _MIN_SEEN * len(X) or len(rows) < self.n_folds:
             return None
         seed = rng.randint(2**31 - 1)
         standardizer: Standardizer | None = Standardizer.learn(X)
-        if self.estimator is not None:  # it gets the columns as they are, without gaps if need be
-            takes_gaps = get_tags(self.estimator).input_tags.allow_nan
+        if self.estimator is not None:  # columns unscaled, imputed if it needs that
+            allow_nan = get_tags(self.estimator).input_tags.allow_nan
             mean = Standardizer.learn(X).mean
-            standardizer = None if takes_gaps else Standardizer(mean, np.ones_like(mean), False)
+            standardizer = None if allow_nan else Standardizer(mean, np.ones_like(mean), False)
         X = X if standardizer is None else standardizer.apply(X)
         held_out = np.full((len(X), len(classes)), 1 / len(classes))
         for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(rows):
-            if len(np.unique(place[rows[train]])) < 2:
+            if len(np.unique(class_index[rows[train]])) < 2:
                 continue
-            fold = self._fit(X[rows[train]], place[rows[train]], seed)
+            fold = self._fit(X[rows[train]], class_index[rows[train]], seed)
             held_out[rows[test]] = 0.0
             held_out[np.ix_(rows[test], fold.classes_)] = fold.predict_proba(X[rows[test]])
-        classifier = self._fit(X[rows], place[rows], seed)
+        classifier = self._fit(X[rows], class_index[rows], seed)
         fitted = FittedPowerset(classifier, classes, n_vectors, standardizer)
         return fitted, on_vectors(held_out, classes, n_vectors)
 
-    def _fit(self, X: Matrix, y: NDArray[np.int64], seed: int) -> Any:
+    def _fit(self, X: Float32Array, y: NDArray[np.int64], seed: int) -> Any:
         if self.estimator is not None:
             return seeded(clone(self.estimator), seed).fit(X, y)
         from sklearn.linear_model import LogisticRegression  # slow to import
@@ -404,7 +424,7 @@ class FittedPowerset:
         self.classifier, self.classes, self.n_vectors = classifier, classes, n_vectors
         self.standardizer = standardizer
 
-    def weights(self, X: Matrix) -> Any:
+    def weights(self, X: Float32Array) -> Any:
         X = X if self.standardizer is None else self.standardizer.apply(X)
         p = np.asarray(self.classifier.predict_proba(X), dtype=np.float64)
         return on_vectors(p, self.classes[self.classifier.classes_], self.n_vectors)

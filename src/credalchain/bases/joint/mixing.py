@@ -1,24 +1,21 @@
-"""How much each way to weigh label vectors counts: shares learned from rows held out."""
+"""Shares of the mixture components, learned from held-out rows."""
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.optimize import minimize
 
-from credalchain.bases.protocol import Labels
+from credalchain.array_types import FloatArray, Labels
 from credalchain.labels import MISSING
 
-FloatArray = NDArray[np.float64]
-
 _BACKGROUND = 0.02  # share of independent labels, so that no row's score is zero
-_MOST_OTHERS = 0.5  # share of all models other than the forest
-_AT_ONCE = 2**16
-_LEAST = 1e-3  # a smaller share is none
+_MAX_MEMBER_SHARE = 0.5  # of all members together
+_ENTRIES_AT_ONCE = 2**16
+_MIN_SHARE = 1e-3  # smaller shares are set to 0
 
 
 def independent_likelihood(labels: Labels) -> FloatArray:
-    """The probability of each row's observed labels if labels were independent of all, (n,)."""
+    """The probability of each row's observed labels by the marginal frequencies, (n,)."""
     observed = labels != MISSING
     ones = (labels == 1).sum(axis=0)
     p = (ones + 1) / (observed.sum(axis=0) + 2)
@@ -31,8 +28,8 @@ def score_weights(weights: Any, label_mass: FloatArray, labels: Labels) -> Float
     weights = weights.tocoo()
     row, vector = weights.row, weights.col
     scores = np.zeros((len(labels), 1))
-    for first in range(0, len(row), _AT_ONCE):
-        part = slice(first, first + _AT_ONCE)
+    for first in range(0, len(row), _ENTRIES_AT_ONCE):
+        part = slice(first, first + _ENTRIES_AT_ONCE)
         truth = labels[row[part]]
         p = np.where(truth == 1, label_mass[1, vector[part]], label_mass[0, vector[part]])
         p = np.where(truth == MISSING, 1.0, p).prod(axis=1) * weights.data[part]
@@ -46,12 +43,12 @@ def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> F
     Parameters
     ----------
     scores : ndarray of shape (n, C)
-        Probability that each of C ways gives to the labels of each row, held out; rows with NaN
-        are left out.
+        Held-out probability of the labels of each row by each of C mixture components; rows with
+        NaN are left out.
     labels : ndarray of shape (n, m)
     n_forest : int
-        The first so many ways are the forest's own; together they keep at least one half, since
-        held-out rows see only a third of its trees, which makes it look worse than it is.
+        The first components are those of the forest; together they keep at least one half, since
+        only a third of its trees are out of bag for a row, so its score is too pessimistic.
     """
     usable = np.isfinite(scores).all(axis=1)
     shares = _forest_only(scores.shape[1], n_forest)
@@ -65,7 +62,7 @@ def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> F
         total = np.maximum(mixed @ shares, np.finfo(float).tiny)
         return -float(np.log(total).mean()), -(mixed / total[:, None]).mean(axis=0)
 
-    found = minimize(  # it is convex, with a few unknowns
+    result = minimize(  # convex, with few variables
         loss,
         shares,
         jac=True,
@@ -73,14 +70,14 @@ def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> F
         bounds=[(0.0, 1.0)] * len(shares),
         constraints=[
             {"type": "eq", "fun": lambda shares: shares.sum() - 1.0},
-            {"type": "ineq", "fun": lambda shares: _MOST_OTHERS - shares[n_forest:].sum()},
+            {"type": "ineq", "fun": lambda shares: _MAX_MEMBER_SHARE - shares[n_forest:].sum()},
         ],
         options={"ftol": 1e-9, "maxiter": 200},
     )
-    shares = np.asarray(found.x)
-    shares = np.where(shares < _LEAST, 0.0, shares)
+    shares = np.asarray(result.x)
+    shares = np.where(shares < _MIN_SHARE, 0.0, shares)
     return np.asarray(shares / shares.sum())
 
 
-def _forest_only(n_ways: int, n_forest: int) -> FloatArray:
-    return np.where(np.arange(n_ways) < n_forest, 1 / n_forest, 0.0)
+def _forest_only(n_components: int, n_forest: int) -> FloatArray:
+    return np.where(np.arange(n_components) < n_forest, 1 / n_forest, 0.0)

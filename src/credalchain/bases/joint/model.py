@@ -1,4 +1,4 @@
-"""The fitted joint model: what it says about new rows."""
+"""The fitted joint model and its predictions."""
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
@@ -8,15 +8,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from credalchain.array_types import FloatArray, Labels
 from credalchain.bases.inputs import TableEncoder
-from credalchain.bases.joint.arrays import Leaves, OtherWeights, Trees
+from credalchain.bases.joint.arrays import Leaves, MemberWeights, Trees
 from credalchain.bases.joint.exact import exact_lower
-from credalchain.bases.joint.growing import empty_weights, find_leaves, merged_by_vector
+from credalchain.bases.joint.growing import find_leaves, merged_by_vector, no_member_weights
 from credalchain.bases.joint.members import FittedMember, checked_weights
 from credalchain.bases.protocol import (
     Answer,
     Exactness,
-    Labels,
     Request,
     labels_from_signs,
     uniform_exactness,
@@ -26,9 +26,7 @@ from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.odds import log_odds
 from credalchain.preprocessing import Categories
 
-FloatArray = NDArray[np.float64]
-
-_ROUNDING = 2.0**-40  # sums of weights are closer to the truth than this
+_ROUNDING = 2.0**-40  # bound on the rounding error of sums of weights
 
 
 class JointAnswers(NamedTuple):
@@ -49,11 +47,11 @@ class JointAnswers(NamedTuple):
 
 
 class JointModel:
-    """Trees whose leaves hold training rows, and other models of label vectors beside them.
+    """Trees whose leaves hold training rows, mixed with other models of label vectors.
 
-    ``members`` have ``shares``; those of the forest are in ``leaves``. ``gaps`` (2, any
+    ``members`` have ``shares``; those of the forest are in ``leaves``. ``missing_features`` (2, any
     number) are the training rows and columns where features were missing, by row. If only a
-    sample of the training rows is kept, ``row_numbers`` are theirs; the rows of ``leaves`` after
+    sample of the training rows is stored, ``row_numbers`` are theirs; the rows of ``leaves`` after
     them stand for all other rows that have the same labels.
     """
 
@@ -69,12 +67,14 @@ class JointModel:
         encoder: TableEncoder,
         members: Sequence[FittedMember] = (),
         shares: Sequence[float] = (),
-        gaps: NDArray[np.int64] | None = None,
+        missing_features: NDArray[np.int64] | None = None,
         row_numbers: NDArray[np.int64] | None = None,
     ) -> None:
         self.trees, self.leaves, self.encoder = trees, leaves, encoder
         self._merged: tuple[Leaves, Leaves] | None = None
-        self.gaps = np.empty((2, 0), dtype=np.int64) if gaps is None else gaps
+        self.missing_features = (
+            np.empty((2, 0), dtype=np.int64) if missing_features is None else missing_features
+        )
         self.row_numbers = row_numbers
         self.members, self.shares = list(members), [float(share) for share in shares]
 
@@ -84,13 +84,13 @@ class JointModel:
 
     @property
     def n_training_rows(self) -> int:
-        """Those that are kept one by one."""
-        kept = self.leaves.vector_of if self.row_numbers is None else self.row_numbers
-        return len(kept)
+        """Training rows stored one by one, not merged by label vector."""
+        stored = self.leaves.vector_of if self.row_numbers is None else self.row_numbers
+        return len(stored)
 
     @property
     def exactness(self) -> Exactness:
-        """How its bounds relate to those defined: the weights of a member may be estimates."""
+        """Whether bounds are exact: the weights of a member may be estimates."""
         are_exact = all(getattr(member, "is_exact", True) for member in self.members)
         return Exactness.EXACT if are_exact else Exactness.APPROXIMATE
 
@@ -117,9 +117,12 @@ class JointModel:
 
         def run(first: int, stop: int) -> None:
             rows = slice(first, stop)
-            nodes, others = self.leaves_of(encoded[rows]), self.other_weights(encoded[rows])
-            for at, s in enumerate(request.values):
-                kernels.bound_labels(nodes, known[rows], others, leaves, s, lower[at, rows])
+            nodes, member_weights = (
+                self.leaves_of(encoded[rows]),
+                self.member_weights(encoded[rows]),
+            )
+            for v, s in enumerate(request.values):
+                kernels.bound_labels(nodes, known[rows], member_weights, leaves, s, lower[v, rows])
 
         for_each_range(n, self.rows_at_once, request.n_jobs, run)
         np.clip(lower, 0.0, 1.0, out=lower)
@@ -151,7 +154,7 @@ class JointModel:
             kernels.decide_rows(
                 self.leaves_of(encoded[rows]),
                 usable[rows],
-                self.other_weights(encoded[rows]),
+                self.member_weights(encoded[rows]),
                 leaves,
                 s,
                 lower[rows],
@@ -180,15 +183,22 @@ class JointModel:
         n = encoded.shape[0]
         usable = self._usable(known, n)
         leaves = self._merged_leaves()
-        given = usable if known is None else known
-        impossible = ((given != MISSING) & (events != MISSING) & (given != events)).any(axis=1)
-        asked = np.where(given == MISSING, events, np.int8(MISSING))
+        known_labels = usable if known is None else known
+        impossible = (
+            (known_labels != MISSING) & (events != MISSING) & (known_labels != events)
+        ).any(axis=1)
+        asked = np.where(known_labels == MISSING, events, np.int8(MISSING))
         bounds = np.empty((n, 2))
 
         def run(first: int, stop: int) -> None:
             rows = slice(first, stop)
-            nodes, others = self.leaves_of(encoded[rows]), self.other_weights(encoded[rows])
-            kernels.bound_events(nodes, usable[rows], asked[rows], others, leaves, s, bounds[rows])
+            nodes, member_weights = (
+                self.leaves_of(encoded[rows]),
+                self.member_weights(encoded[rows]),
+            )
+            kernels.bound_events(
+                nodes, usable[rows], asked[rows], member_weights, leaves, s, bounds[rows]
+            )
 
         for_each_range(n, self.rows_at_once, n_jobs, run)
         bounds[(asked == MISSING).all(axis=1)] = (1.0, 0.0)
@@ -213,24 +223,26 @@ class JointModel:
         return sparse.csr_array((weights, (leaf // n_trees, leaves.row[entries])), shape), rest
 
     def vector_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
-        """Weights on label vectors, sparse (n, K), those of other members included; the rest."""
+        """Weights on label vectors, sparse (n, K), those of members included; the rest (n,)."""
         by_row, rest = self.row_weights(encoded, s=s)
         leaves, n_rows = self.leaves, len(self.leaves.vector_of)
         ones = (np.ones(n_rows), (np.arange(n_rows), leaves.vector_of))
         shape = (n_rows, leaves.label_mass.shape[1])
         weights = (leaves.joint + leaves.product) * (by_row @ sparse.csr_array(ones, shape))
-        others = self.other_weights(encoded)
-        more = sparse.csr_array((others.data, others.indices, others.indptr), weights.shape)
-        return sparse.csr_array(weights + sparse.diags_array(1 - rest) @ more), rest
+        member_weights = self.member_weights(encoded)
+        member_matrix = sparse.csr_array(
+            (member_weights.data, member_weights.indices, member_weights.indptr), weights.shape
+        )
+        return sparse.csr_array(weights + sparse.diags_array(1 - rest) @ member_matrix), rest
 
     def _merged_leaves(self) -> Leaves:
-        """The same leaves with training rows of equal labels as one: less to add up."""
+        """The same leaves with training rows of equal labels merged: shorter sums."""
         if self._merged is None or self._merged[0] is not self.leaves:
             self._merged = self.leaves, merged_by_vector(self.leaves)
         return self._merged[1]
 
     def _usable(self, known: Labels | None, n: int) -> Labels:
-        """What is known and says something: (n, m). Of a label never observed, nothing follows."""
+        """Known labels (n, m), without labels never observed, from which nothing follows."""
         usable = np.full((n, self.n_labels), MISSING, dtype=np.int8)
         if known is not None:
             usable[:] = np.where(self.never_observed(), np.int8(MISSING), known)
@@ -240,22 +252,22 @@ class JointModel:
         """The leaf of each row in each tree, (n, trees)."""
         return find_leaves(encoded, self.trees)
 
-    def other_weights(self, encoded: NDArray[np.float32]) -> OtherWeights:
-        """What the other members say about these rows."""
+    def member_weights(self, encoded: NDArray[np.float32]) -> MemberWeights:
+        """Weights of the members on label vectors, for these rows."""
         n = len(encoded)
         if not self.members:
-            return empty_weights(n)
+            return no_member_weights(n)
         first = np.flatnonzero(np.append(True, (encoded[1:] != encoded[:-1]).any(axis=1)))
-        numbers = self.encoder.indicators(encoded[first])  # rows that come again are asked once
+        indicators = self.encoder.indicators(encoded[first])  # without repeated rows
         n_vectors = self.leaves.label_mass.shape[1]
         parts = [
-            share * checked_weights(member.weights(numbers), len(first), n_vectors, member)
+            share * checked_weights(member.weights(indicators), len(first), n_vectors, member)
             for share, member in zip(self.shares, self.members, strict=True)
         ]
         total = sparse.csr_array(sum(parts[1:], start=parts[0]))
         if len(first) < n:
             total = total[np.repeat(np.arange(len(first)), np.diff(np.append(first, n)))]
-        return OtherWeights(
+        return MemberWeights(
             total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data
         )
 
@@ -268,25 +280,27 @@ class JointModel:
     ) -> Labels:
         """Labels (values, n, m) from lower probabilities; ties are settled in fractions."""
         t = request.thresholds
-        below, above = lower[..., 1] - t, (1.0 - lower[..., 0]) - t
-        signs = [np.sign(gap).astype(np.int8) for gap in (below, above)]
+        lower_gap, upper_gap = lower[..., 1] - t, (1.0 - lower[..., 0]) - t
+        signs = [np.sign(gap).astype(np.int8) for gap in (lower_gap, upper_gap)]
         undecided = request.forced_labels() == UNDECIDED
-        near = np.minimum(np.abs(below), np.abs(above)) <= _ROUNDING
-        for at, i, j in np.argwhere(near & undecided).tolist():
-            exact = self._exact_bounds(encoded[i : i + 1], j, known[i], request, at)
+        near = np.minimum(np.abs(lower_gap), np.abs(upper_gap)) <= _ROUNDING
+        for v, i, j in np.argwhere(near & undecided).tolist():
+            exact = self._exact_bounds(encoded[i : i + 1], j, known[i], request, v)
             for sign, bound in zip(signs, exact, strict=True):
-                sign[at, i, j] = (bound > t[j]) - (bound < t[j])
+                sign[v, i, j] = (bound > t[j]) - (bound < t[j])
         labels = labels_from_signs(*signs, precise=request.precise)
         return np.where(undecided, labels, request.forced_labels()).astype(np.int8)
 
     def _exact_bounds(
-        self, row: NDArray[np.float32], j: int, known: Labels, request: Request, at: int
+        self, row: NDArray[np.float32], j: int, known: Labels, request: Request, v: int
     ) -> tuple[Any, Any]:
-        nodes, others = self.leaves_of(row)[0], self.other_weights(row)
-        weights = dict(zip(others.indices.tolist(), others.data.tolist(), strict=True))
+        nodes, member_weights = self.leaves_of(row)[0], self.member_weights(row)
+        weights = dict(
+            zip(member_weights.indices.tolist(), member_weights.data.tolist(), strict=True)
+        )
         zero, one = (
             exact_lower(
-                nodes, weights, self.leaves, s=request.values[at], event={j: value}, known=known
+                nodes, weights, self.leaves, s=request.values[v], event={j: value}, known=known
             )
             for value in (0, 1)
         )
@@ -314,4 +328,4 @@ def _precise(lower: FloatArray) -> FloatArray:
     return np.where(total > 0, lower / np.where(total > 0, total, 1.0), 0.5)
 
 
-assert ABSTAIN == MISSING  # both are -1, as kernels have it
+assert ABSTAIN == MISSING  # both are -1, which the kernels rely on

@@ -1,4 +1,4 @@
-"""The training rows that weigh most in what a joint forest says, and why they are thought alike."""
+"""The training rows with the greatest weights in a prediction, and what they have in common."""
 
 from collections import defaultdict
 from typing import NamedTuple
@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.bases.forest.packed import LEAF
 from credalchain.bases.joint.arrays import Trees
 from credalchain.bases.joint.model import JointModel
-from credalchain.bases.protocol import Labels
 from credalchain.labels import MISSING
 
 
@@ -43,37 +43,37 @@ def similar_rows(
     for j in np.flatnonzero(known != MISSING).tolist():
         shares = shares * vectors[known[j], :, j]
     total = shares.sum()
-    shares = np.where(numbers < model.n_training_rows, shares, 0.0)  # others are not kept singly
+    shares = np.where(numbers < model.n_training_rows, shares, 0.0)  # merged rows cannot be shown
     heaviest = np.lexsort((numbers, -shares))[:at_most]
     nodes = model.leaves_of(x)[0]
-    found = []
-    for at in heaviest.tolist():
-        if shares[at] <= 0:
+    rows = []
+    for index in heaviest.tolist():
+        if shares[index] <= 0:
             break
-        number = int(numbers[at])
-        labels = np.where(vectors[:, at].max(axis=0) == 1, vectors[1, at] == 1, MISSING).astype(
-            np.int8
-        )
+        number = int(numbers[index])
+        labels = np.where(
+            vectors[:, index].max(axis=0) == 1, vectors[1, index] == 1, MISSING
+        ).astype(np.int8)
         shared = [
             tree
             for tree, node in enumerate(nodes.tolist())
             if number in leaves.row[leaves.indptr[node] : leaves.indptr[node + 1]]
         ]
-        first, stop = np.searchsorted(model.gaps[0], [number, number + 1])
-        was_missing = set(model.gaps[1, first:stop].tolist())
+        first, stop = np.searchsorted(model.missing_features[0], [number, number + 1])
+        was_missing = set(model.missing_features[1, first:stop].tolist())
         conditions = [
             condition
             for condition in _conditions(model.trees, x[0], shared)
             if condition.is_missing == (condition.feature in was_missing)
         ]
-        weight = (leaves.joint + leaves.product) * float(shares[at] / total)
+        weight = (leaves.joint + leaves.product) * float(shares[index] / total)
         in_data = number if model.row_numbers is None else int(model.row_numbers[number])
-        found.append(TrainingRow(in_data, weight, labels, conditions))
-    return found
+        rows.append(TrainingRow(in_data, weight, labels, conditions))
+    return rows
 
 
 def _conditions(trees: Trees, x: NDArray[np.float32], shared: list[int]) -> list[Condition]:
-    """What the paths of some trees ask about a row, one condition a column, most asked first."""
+    """The splits on the paths of some trees, one condition per column, most frequent first."""
     bounds: dict[int, list[float]] = defaultdict(lambda: [-np.inf, np.inf])
     asked_by: dict[int, set[int]] = defaultdict(set)
     for tree in shared:
@@ -90,7 +90,7 @@ def _conditions(trees: Trees, x: NDArray[np.float32], shared: list[int]) -> list
                     [low, min(high, threshold)] if to_left else [max(low, threshold), high]
                 )
             node = int(trees.left[node] if to_left else trees.right[node])
-    most = sorted(asked_by, key=lambda column: (-len(asked_by[column]), column))
+    columns = sorted(asked_by, key=lambda column: (-len(asked_by[column]), column))
     return [
         Condition(
             column,
@@ -99,5 +99,5 @@ def _conditions(trees: Trees, x: NDArray[np.float32], shared: list[int]) -> list
             bool(np.isnan(x[column])),
             len(asked_by[column]),
         )
-        for column in most
+        for column in columns
     ]

@@ -16,7 +16,7 @@ from credalchain.persistence.checks import (
     checked_slices,
 )
 
-_LARGEST = 1e100  # a coefficient, which is multiplied by s and by a feature
+_MAX_COEFFICIENT = 1e100  # products with s and features stay finite
 
 ARRAYS = tuple(f"logistic_{name}" for name in ("features", "intercept", "labels", "sizes"))
 
@@ -25,14 +25,20 @@ def describe(
     base: CredalLogistic, model: LogisticChainModel
 ) -> tuple[Description, dict[str, NDArray[Any]]]:
     """The base's parameters and the coefficients."""
-    fitted = [one for one in model.members if one is not None]
-    m, p = model.n_labels, max((one.features.shape[1] for one in fitted), default=0)
+    fitted = [coefficients for coefficients in model.coefficient_sets if coefficients is not None]
+    m = model.n_labels
+    p = max((coefficients.features.shape[1] for coefficients in fitted), default=0)
     empty = CoefficientSet(np.empty((0, p)), np.empty(0), np.empty((0, m, 2)))
     arrays: dict[str, NDArray[Any]] = {
-        f"logistic_{name}": np.concatenate([getattr(one, name) for one in (empty, *fitted)])
+        f"logistic_{name}": np.concatenate(
+            [getattr(coefficients, name) for coefficients in (empty, *fitted)]
+        )
         for name in vars(empty)
     }
-    sizes = [0 if one is None else len(one.intercept) for one in model.members]
+    sizes = [
+        0 if coefficients is None else len(coefficients.intercept)
+        for coefficients in model.coefficient_sets
+    ]
     arrays["logistic_sizes"] = np.array(sizes, dtype=np.int64)
     params = {name: as_json(value) for name, value in base.get_params().items()}
     return {
@@ -59,12 +65,16 @@ def restore(
     total, m = len(intercept), len(sizes)
     if features.shape != (total, p if total else 0) or labels.shape != (total, m, 2):
         raise ModelFileError("the coefficients must be as many in every array")
-    if not all((np.abs(part) <= _LARGEST).all() for part in (features, intercept, labels)):
-        raise ModelFileError(f"coefficients must be numbers from {-_LARGEST:g} to {_LARGEST:g}")
-    members = [
+    if not all(
+        (np.abs(array) <= _MAX_COEFFICIENT).all() for array in (features, intercept, labels)
+    ):
+        raise ModelFileError(
+            f"coefficients must be numbers from {-_MAX_COEFFICIENT:g} to {_MAX_COEFFICIENT:g}"
+        )
+    coefficient_sets = [
         None
-        if here.start == here.stop
-        else CoefficientSet(features[here], intercept[here], labels[here])
-        for here in checked_slices(sizes, total, "coefficients")
+        if rows.start == rows.stop
+        else CoefficientSet(features[rows], intercept[rows], labels[rows])
+        for rows in checked_slices(sizes, total, "coefficients")
     ]
-    return base, LogisticChainModel(members, encoder), encoder.n_columns
+    return base, LogisticChainModel(coefficient_sets, encoder), encoder.n_columns

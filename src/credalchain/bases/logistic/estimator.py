@@ -7,22 +7,21 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from credalchain.array_types import FloatArray, Labels
 from credalchain.bases.inputs import TableEncoder, earlier_labels, fit_each_label, indicators
 from credalchain.bases.logistic.model import CoefficientSet, LogisticChainModel, without_missing
-from credalchain.bases.protocol import Labels, Rows
+from credalchain.bases.protocol import Rows
 from credalchain.odds import probabilities
-from credalchain.validation import check_choice, check_whole
-
-FloatArray = NDArray[np.float64]
+from credalchain.validation import check_choice, check_int
 
 
 class CredalLogistic(BaseEstimator):
     """A logistic regression for every label, with a set of coefficient vectors.
 
-    The set holds the fit to all rows and, for each of ``n_members`` others, the point s times as
+    The set holds the fit to all rows and, for each of ``n_members`` members, the point s times as
     far from it: s = 0 is the fit alone, s = 1 reaches the members, and a larger s can only
     widen the bounds. Log-odds add up over the labels given, so the worst case over the labels left
-    open is found label by label, exactly and in linear time.
+    open is computed label by label, exactly and in linear time.
 
     Parameters
     ----------
@@ -36,9 +35,9 @@ class CredalLogistic(BaseEstimator):
     Notes
     -----
     A column of text becomes a column of 0 and 1 for each category. Features should be of similar
-    scale: put a ``StandardScaler`` before the chain. An earlier
-    label has one coefficient for 0 and one for 1, so where it is missing in training it says
-    nothing, rather than being filled in; "marginalization" treats a label left open alike.
+    scale: put a ``StandardScaler`` before the chain. An earlier label has one coefficient for 0 and
+    one for 1, so where it is missing in training it contributes 0, rather than being filled in;
+    "marginalization" treats a label left open in the same way.
 
     Examples
     --------
@@ -69,22 +68,22 @@ class CredalLogistic(BaseEstimator):
         """Fit every label on the features and the labels before it."""
         self.check_parameters()
         encoder = TableEncoder.learn(X, one_hot=True)
-        numbers = without_missing(encoder.encode(X))
-        before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalLogistic")
+        encoded = without_missing(encoder.encode(X))
+        before = earlier_labels(order, Y.shape[1], chained=chained, base_name="CredalLogistic")
 
         def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> CoefficientSet:
-            inputs = np.hstack([numbers[rows], indicators(Y[rows][:, earlier])])
+            inputs = np.hstack([encoded[rows], indicators(Y[rows][:, earlier])])
             vectors = self._vectors(inputs, y, rng)
-            return _unpacked(vectors, numbers.shape[1], earlier, Y.shape[1])
+            return _unpacked(vectors, encoded.shape[1], earlier, Y.shape[1])
 
         return LogisticChainModel(fit_each_label(Y, before, fit), encoder)
 
     def _vectors(self, inputs: FloatArray, y: Labels, rng: np.random.RandomState) -> FloatArray:
-        """(members, inputs and intercept)."""
+        """Coefficients and intercept of the fit and of every member, (members, inputs + 1)."""
         fit = self._fit(inputs, y)
-        if len(np.unique(y)) == 1:  # bootstrap samples are all alike: half a row less, and more
+        if len(np.unique(y)) == 1:  # bootstrap samples are equal: shift by half a row
             n1, n0, width = np.sum(y == 1) + 1.0, np.sum(y == 0) + 1.0, inputs.shape[1]
-            ends = [np.log((n1 - half) / (n0 + half)) for half in (0.5, -0.5)]
+            ends = [np.log((n1 - shift) / (n0 + shift)) for shift in (0.5, -0.5)]
             return np.vstack([fit, *(np.append(np.zeros(width), end) for end in ends)])
         if self.source == "posterior":
             return np.vstack([fit, _posterior(inputs, fit, self.C, self.n_members, rng)])
@@ -95,7 +94,7 @@ class CredalLogistic(BaseEstimator):
         from sklearn.linear_model import LogisticRegression  # slow to import
 
         classes = np.unique(y)
-        if len(classes) == 1:  # nothing to tell apart: as if one more row of each class were there
+        if len(classes) == 1:  # as if there were one more row of each class
             odds = (np.sum(y == 1) + 1) / (np.sum(y == 0) + 1)
             return np.append(np.zeros(inputs.shape[1]), np.log(odds))
         fitted = LogisticRegression(C=self.C, max_iter=1000).fit(inputs, y)
@@ -104,7 +103,7 @@ class CredalLogistic(BaseEstimator):
     def check_parameters(self) -> None:
         """Refuse parameters that fit or predictions would refuse."""
         check_choice("source", self.source, ("bag", "posterior"))
-        check_whole("n_members", self.n_members)
+        check_int("n_members", self.n_members)
         if not (isinstance(self.C, Real) and 0 < self.C < np.inf):
             raise ValueError(f"C must be a positive number, got {self.C!r}.")
 

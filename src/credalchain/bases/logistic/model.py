@@ -8,17 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from credalchain.array_types import FloatArray, Labels
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.model import ChainModel
-from credalchain.bases.protocol import Labels, LogOdds, Rows, Walk
+from credalchain.bases.protocol import LogOdds, Rows, Walk
 from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.odds import probabilities
 from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy, marginalization
 from credalchain.tree import Bounds
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -26,7 +25,7 @@ class CoefficientSet:
     """One label's coefficient vectors; number 0 is the fit to all rows.
 
     ``features`` is (members, p), ``intercept`` (members,), ``labels`` (members, m, 2): what label k
-    adds if it is 0 or 1. A label that is not given adds nothing.
+    adds if it is 0 or 1. A label without a value adds nothing.
     """
 
     features: FloatArray
@@ -47,9 +46,11 @@ class LogisticChainModel(ChainModel):
     shares_encoding = True
     why_no_reasons = "bounds come from several regressions, each with reasons of its own"
 
-    def __init__(self, members: Sequence[CoefficientSet | None], encoder: TableEncoder) -> None:
-        self.members, self.encoder = list(members), encoder
-        self.n_labels = len(self.members)
+    def __init__(
+        self, coefficient_sets: Sequence[CoefficientSet | None], encoder: TableEncoder
+    ) -> None:
+        self.coefficient_sets, self.encoder = list(coefficient_sets), encoder
+        self.n_labels = len(self.coefficient_sets)
 
     def encode(self, X: Any) -> Any:
         return without_missing(self.encoder.encode_table(X))
@@ -58,22 +59,31 @@ class LogisticChainModel(ChainModel):
         return self.encoder.words
 
     def never_observed(self) -> NDArray[np.bool_]:
-        return np.array([one is None for one in self.members])
+        return np.array([coefficients is None for coefficients in self.coefficient_sets])
 
     def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         if strategy.merge is None:
-            return LocalWalk(_Local(self.members), encoded, self.n_labels, s, strategy)
-        return LogisticWalk(self.members, encoded, s, strategy)
+            return LocalWalk(
+                LogisticLocalModel(self.coefficient_sets), encoded, self.n_labels, s, strategy
+            )
+        return LogisticWalk(self.coefficient_sets, encoded, s, strategy)
 
 
 class LogisticWalk(Walk):
     """A batch on its way along a chain of logistic regressions."""
 
     def __init__(
-        self, members: Sequence[CoefficientSet | None], X: Any, s: float, strategy: Strategy
+        self,
+        coefficient_sets: Sequence[CoefficientSet | None],
+        X: Any,
+        s: float,
+        strategy: Strategy,
     ) -> None:
-        self.n_rows, self.n_labels = int(X.shape[0]), len(members)
-        self._members = [None if one is None else one.scaled(s) for one in members]
+        self.n_rows, self.n_labels = int(X.shape[0]), len(coefficient_sets)
+        self._coefficient_sets = [
+            None if coefficients is None else coefficients.scaled(s)
+            for coefficients in coefficient_sets
+        ]
         self._X, self._merge = X, strategy.merge
         self._history = np.full((self.n_rows, self.n_labels), UNDECIDED, dtype=np.int8)
 
@@ -85,12 +95,12 @@ class LogisticWalk(Walk):
         return self._cached(j, rows, self._find_log_odds)
 
     def _find_log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        members = self._members[j]
-        if members is None:
+        coefficients = self._coefficient_sets[j]
+        if coefficients is None:
             return np.full(len(rows), -np.inf), np.full(len(rows), np.inf)
         history = self._history[rows]
-        if_zero, if_one = members.labels[:, :, 0], members.labels[:, :, 1]
-        sums = _products(self._X[rows], members.features) + members.intercept
+        if_zero, if_one = coefficients.labels[:, :, 0], coefficients.labels[:, :, 1]
+        sums = _products(self._X[rows], coefficients.features) + coefficients.intercept
         sums += _products(history == 0, if_zero) + _products(history == 1, if_one)
         is_open = (history == ABSTAIN).astype(np.float64)
         if not is_open.any() or self._merge is None:
@@ -113,16 +123,16 @@ def _products(rows: Any, coefficients: FloatArray) -> FloatArray:
     return product_by_rows(rows, coefficients.T)
 
 
-class _Local:
-    """The regressions under complete histories; a label left out adds nothing."""
+class LogisticLocalModel:
+    """The regressions given complete histories; a label left out adds nothing."""
 
     can_leave_out = True
 
-    def __init__(self, members: Sequence[CoefficientSet | None]) -> None:
-        self._members = members
+    def __init__(self, coefficient_sets: Sequence[CoefficientSet | None]) -> None:
+        self._coefficient_sets = coefficient_sets
 
     def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
-        walk = LogisticWalk(self._members, X, s, marginalization)
+        walk = LogisticWalk(self._coefficient_sets, X, s, marginalization)
         rows = np.arange(len(history))
         for k in range(walk.n_labels):
             walk.set_label(k, history[:, k], rows)
@@ -130,11 +140,11 @@ class _Local:
         return lower, upper
 
 
-def without_missing(numbers: Any) -> Any:
-    """Refuse missing values, which a regression has no place for."""
-    if np.isnan(numbers.data if sparse.issparse(numbers) else numbers).any():
+def without_missing(encoded: Any) -> Any:
+    """Refuse missing values, which a regression cannot use."""
+    if np.isnan(encoded.data if sparse.issparse(encoded) else encoded).any():
         raise ValueError(
             "CredalLogistic needs every value; fill in missing ones first, for instance with "
             "scikit-learn's SimpleImputer in a pipeline."
         )
-    return numbers
+    return encoded

@@ -64,7 +64,7 @@ def restore(description: Description, arrays: Arrays) -> tuple[NaiveCredal, Naiv
 
 
 def _describe_settings(settings: NaiveSettings) -> Description:
-    """Parameters by name; a prior or denominator of one's own has none that could be loaded."""
+    """Parameters by name; a custom prior or denominator has no name that could be loaded."""
     for name, value, known in (
         ("prior", settings.prior, PRIORS),
         ("denominator", settings.denominator, DENOMINATORS),
@@ -88,8 +88,10 @@ def _describe_discretizer(discretizer: Any) -> tuple[Any, dict[str, NDArray[Any]
     columns, cuts = [], []
     for binning in fitted.binnings_:
         if isinstance(binning, Categories):
-            words = binning.keys.dtype.kind != "f"
-            columns.append({"kind": "words" if words else "values", "keys": binning.keys.tolist()})
+            is_text = binning.keys.dtype.kind != "f"
+            columns.append(
+                {"kind": "words" if is_text else "values", "keys": binning.keys.tolist()}
+            )
         else:
             kind = "numeric" if isinstance(binning, NumericBins) else "zero"
             columns.append({"kind": kind, "cuts": len(binning.cuts)})

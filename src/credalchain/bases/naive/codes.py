@@ -12,17 +12,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from credalchain.array_types import IntArray
 from credalchain.labels import is_missing
-from credalchain.preprocessing import Discretizer
+from credalchain.preprocessing import MISSING_CODE, Discretizer
 
-IntArray = NDArray[np.int64]
-
-MISSING_CODE = -1
 _CACHE_LINE = 64  # bytes
 
 
 def aligned(shape: tuple[int, ...], dtype: Any = np.int64, *, zeros: bool = True) -> NDArray[Any]:
-    """Memory that starts at a cache line, all 0 or as it is found.
+    """An array that starts at a cache line, filled with 0 or uninitialised.
 
     A table row that straddles lines costs one load in three.
     """
@@ -38,7 +36,7 @@ def aligned(shape: tuple[int, ...], dtype: Any = np.int64, *, zeros: bool = True
 def table_rows(n_categories: IntArray, has_unseen: bool) -> tuple[IntArray, IntArray]:
     """How many table rows each feature has, and its first one.
 
-    Unseen and missing codes have rows of their own only where there are any.
+    Unseen and missing codes have rows only if any code is unseen or missing.
     """
     n_rows = n_categories + (2 if has_unseen else 0)
     return n_rows, np.cumsum(n_rows) - n_rows
@@ -99,20 +97,20 @@ class SparseCodes:
     def compacted(
         self, n_categories: IntArray, *, all_rows: bool
     ) -> tuple["SparseCodes", IntArray]:
-        """The same for a table of some rows only, and which those are.
+        """These codes renumbered for a reduced table, and the table rows it keeps.
 
-        All but the codes 0, or only what is stored here.
+        All but code 0 (``all_rows``), or only those that occur here.
         """
         n_rows, offsets = table_rows(n_categories, self.has_unseen)
         needed = np.full(int(n_rows.sum()), all_rows)
-        if all_rows:  # one code 0 fewer for every feature up to the entry's
+        if all_rows:  # the rows of code 0 up to the entry's feature are dropped
             needed[offsets] = False
-            kept = self.entries.dtype
-            entries = np.subtract(self.entries, self.indices + 1, dtype=kept, casting="same_kind")
+            dtype = self.entries.dtype
+            entries = np.subtract(self.entries, self.indices + 1, dtype=dtype, casting="same_kind")
             return replace(self, entries=entries), np.flatnonzero(needed)
         needed[self.entries] = True
-        place = (np.cumsum(needed) - 1).astype(self.entries.dtype)
-        return replace(self, entries=place[self.entries]), np.flatnonzero(needed)
+        new_row = (np.cumsum(needed) - 1).astype(self.entries.dtype)
+        return replace(self, entries=new_row[self.entries]), np.flatnonzero(needed)
 
     def single_row_dense(self, n_categories: IntArray) -> "DenseCodes":
         """The first row, as dense codes."""
@@ -129,18 +127,18 @@ class SparseCodes:
 Codes = DenseCodes | SparseCodes
 
 
-def as_codes(codes: Any, n_categories: IntArray, *, within: bool = False) -> Codes:
+def as_codes(codes: Any, n_categories: IntArray, *, in_range: bool = False) -> Codes:
     """Input codes (dense array or scipy sparse) as table codes.
 
-    ``within`` says that no code is beyond its categories.
+    ``in_range``: all codes are known to be below their number of categories.
     """
     if sparse.issparse(codes):
         return _as_sparse_codes(codes.tocsr(), n_categories)
-    given = np.asarray(codes)
-    beyond = not within and bool((given.max(axis=0, initial=0) >= n_categories).any())
-    limits = np.broadcast_to(n_categories, given.shape)
-    strange = given >= limits if beyond else None
-    values, has_unseen = _translate(given, limits, strange, n_categories)
+    raw = np.asarray(codes)
+    any_beyond = not in_range and bool((raw.max(axis=0, initial=0) >= n_categories).any())
+    limits = np.broadcast_to(n_categories, raw.shape)
+    out_of_range = raw >= limits if any_beyond else None
+    values, has_unseen = _translate(raw, limits, out_of_range, n_categories)
     _, offsets = table_rows(n_categories, has_unseen)
     return DenseCodes(np.ascontiguousarray(values), offsets, has_unseen)
 
@@ -153,9 +151,9 @@ def _as_sparse_codes(matrix: Any, n_categories: IntArray) -> SparseCodes:
         matrix = matrix.copy()  # stored or not, code 0 is code 0
         matrix.eliminate_zeros()
     limits = n_categories.astype(np.int32)[matrix.indices]
-    strange = matrix.data >= limits
-    reached = strange if strange.any() else None
-    values, has_unseen = _translate(matrix.data, limits, reached, n_categories)
+    beyond = matrix.data >= limits
+    out_of_range = beyond if beyond.any() else None
+    values, has_unseen = _translate(matrix.data, limits, out_of_range, n_categories)
     n_rows, offsets = table_rows(n_categories, has_unseen)
     small = np.int32 if n_rows.sum() < 2**31 else np.int64
     entries = offsets.astype(small)[matrix.indices]
@@ -173,41 +171,42 @@ def _as_sparse_codes(matrix: Any, n_categories: IntArray) -> SparseCodes:
 def _translate(
     codes: NDArray[Any],
     limits: NDArray[Any],
-    strange: NDArray[np.bool_] | None,
+    out_of_range: NDArray[np.bool_] | None,
     n_categories: IntArray,
 ) -> tuple[NDArray[Any], bool]:
     """Codes in the smallest type, and whether any is never seen or missing.
 
-    ``limits`` is K of each code's feature; ``strange`` codes reach it (None: there is none).
+    ``limits`` is K of each code's feature; ``out_of_range`` marks codes from K on (None: no such
+    code).
     """
     dtype: Any = np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
     negative = codes.dtype.kind != "u" and codes.size > 0 and codes.min() < 0
-    if strange is None and not negative:
+    if out_of_range is None and not negative:
         if codes.dtype == np.int8:
             return codes.view(np.uint8), False
         return codes.astype(dtype, copy=False), False
-    strange = np.zeros(codes.shape, dtype=bool) if strange is None else strange
+    replaced = np.zeros(codes.shape, dtype=bool) if out_of_range is None else out_of_range
     if negative:
-        strange |= codes < 0
+        replaced |= codes < 0
     values = codes.astype(dtype)  # always a copy
-    values[strange] = limits[strange] + (codes[strange] == MISSING_CODE)
+    values[replaced] = limits[replaced] + (codes[replaced] == MISSING_CODE)
     return values, True
 
 
-_MOST_CATEGORIES = 1_000_000
+_MAX_CATEGORIES = 1_000_000
 
 
-def input_codes(X: Any, discretizer: Any) -> Any:
-    """Input codes of checked input, by a fitted discretizer or, if None, as they are."""
+def encode_input(X: Any, discretizer: Any) -> Any:
+    """Input codes of checked input, from a fitted discretizer or, if None, X itself."""
     if discretizer is None:
-        return given_codes(X)
+        return validate_codes(X)
     if isinstance(discretizer, Discretizer):
         return discretizer.encode(X)  # X was checked when the classifier read it
     return discretizer.transform(X)
 
 
-def given_codes(X: Any) -> Any:
-    """Input that is codes already: integers, or floats that are whole with NaN for missing."""
+def validate_codes(X: Any) -> Any:
+    """Input that is codes already: integers, or whole floats with NaN for missing."""
     stored = X.data if sparse.issparse(X) else np.asarray(X)
     if stored.dtype.kind in "iu":
         return X.tocsr() if sparse.issparse(X) else stored
@@ -254,7 +253,7 @@ def _objects_as_floats(values: NDArray[Any]) -> NDArray[Any]:
         return values
 
 
-def categories_of_codes(codes: Any) -> IntArray:
+def infer_n_categories(codes: Any) -> IntArray:
     """1 + the largest code seen, at least 1, of each feature."""
     if sparse.issparse(codes):
         matrix = codes.tocsr()
@@ -263,10 +262,10 @@ def categories_of_codes(codes: Any) -> IntArray:
     else:
         largest = codes.max(axis=0, initial=0)
     n_categories: IntArray = np.maximum(largest.astype(np.int64), 0) + 1
-    if (n_categories > _MOST_CATEGORIES).any():
+    if (n_categories > _MAX_CATEGORIES).any():
         feature = int(n_categories.argmax())
         raise ValueError(
             f"X holds the code {n_categories[feature] - 1} in column {feature}; with "
-            f"discretizer=None codes must be below {_MOST_CATEGORIES}."
+            f"discretizer=None codes must be below {_MAX_CATEGORIES}."
         )
     return n_categories

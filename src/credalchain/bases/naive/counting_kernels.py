@@ -3,7 +3,7 @@
 Memory layout: several counters share a 64-bit word, eight of 8 bits or four of 16, so one
 addition counts for many labels and classes. ``words`` (rows, blocks, 4) holds the 0/1 lanes
 (label, class) of each training row, ``packed`` (blocks, categories, 4) their sums. Before a
-counter could overflow into its neighbour, after ``limit`` rows, all are emptied into
+counter could overflow into its neighbour, after ``limit`` rows, all are flushed into
 ``counts``; ``lanes`` is the memory of ``packed``, seen as single counters.
 """
 
@@ -22,8 +22,8 @@ def _add_words(row: Any, a: Any, b: Any, c: Any, d: Any) -> None:
 
 
 @kernel_helper
-def _empty(lanes: NDArray[np.unsignedinteger], counts: NDArray[np.signedinteger]) -> None:
-    """Add counters (blocks, categories, lanes of a block) to ``counts``; they are 0 then."""
+def _flush(lanes: NDArray[np.unsignedinteger], counts: NDArray[np.signedinteger]) -> None:
+    """Add counters (blocks, categories, lanes of a block) to ``counts`` and reset them."""
     n_blocks, n_rows, width = lanes.shape
     for row in range(n_rows):
         for block in range(n_blocks):
@@ -54,9 +54,9 @@ def count_codes(
                 added = words[row, block]
                 a, b, c, d = added[0], added[1], added[2], added[3]
                 for feature in range(codes.shape[1]):
-                    at = np.uint64(offsets[feature] + codes[first + row, feature])
-                    _add_words(counters[at], a, b, c, d)
-        _empty(lanes, counts)
+                    table_row = np.uint64(offsets[feature] + codes[first + row, feature])
+                    _add_words(counters[table_row], a, b, c, d)
+        _flush(lanes, counts)
 
 
 @lane_kernel
@@ -81,7 +81,7 @@ def count_sparse_codes(
                 stored = entries[indptr[first + row] : indptr[first + row + 1]]
                 for entry in range(stored.shape[0]):
                     _add_words(counters[np.uint64(stored[entry])], a, b, c, d)
-        _empty(lanes, counts)
+        _flush(lanes, counts)
 
 
 @kernel

@@ -7,21 +7,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import IntArray
 from credalchain.bases.naive.codes import (
     Codes,
     DenseCodes,
     SparseCodes,
     aligned,
     as_codes,
-    categories_of_codes,
-    given_codes,
+    infer_n_categories,
     table_rows,
+    validate_codes,
 )
 from credalchain.labels import MISSING, as_labels
 from credalchain.preprocessing import Discretizer
 from credalchain.typing import MatrixLike
-
-IntArray = NDArray[np.int64]
 
 _LIMIT = 2**53  # beyond this a count is not exact as a float
 _ROWS_AT_ONCE = 2**14
@@ -89,25 +88,25 @@ class ChainCounts:
         >>> chain.predict([[0.2]])
         array([[0, 1]])
         """
-        codes = given_codes(X) if discretizer is None else discretizer.transform(X)
+        codes = validate_codes(X) if discretizer is None else discretizer.transform(X)
         labels = as_labels(Y, require_zero=False)
         if codes.ndim != 2 or codes.shape[0] != len(labels):
             raise ValueError(
                 f"X and Y must have the same rows, got shapes {codes.shape} and {labels.shape}."
             )
         if discretizer is None:
-            k = categories_of_codes(codes)
-            return count(as_codes(codes, k, within=True), labels, k)
-        k = np.asarray(discretizer.n_categories_, dtype=np.int64)
-        return count(as_codes(codes, k), labels, k)
+            n_categories = infer_n_categories(codes)
+            return count(as_codes(codes, n_categories, in_range=True), labels, n_categories)
+        n_categories = np.asarray(discretizer.n_categories_, dtype=np.int64)
+        return count(as_codes(codes, n_categories), labels, n_categories)
 
     @classmethod
     def unchecked(
         cls, n_rows: int, *arrays: NDArray[Any], totals: NDArray[Any] | None = None
     ) -> "ChainCounts":
-        """Counts that were made here, without the checks; ``arrays`` in the order above.
+        """Counts from trusted arrays, without validation; ``arrays`` in the order above.
 
-        ``totals`` spares the sum of ``feature_totals``, where it is known.
+        ``totals`` is ``feature_totals``, if it is known already.
         """
         self = object.__new__(cls)
         vars(self).update({"n_rows": n_rows, **dict(zip(_ARRAYS, arrays, strict=True))})
@@ -139,7 +138,7 @@ class ChainCounts:
 
     @staticmethod
     def sum_unchecked(parts: "list[ChainCounts]") -> "ChainCounts":
-        """The sum of counts of the same categories and labels, without the checks."""
+        """The sum of counts of the same categories and labels, without validation."""
         n_rows = sum(part.n_rows for part in parts)
         label, feature, pair = (
             _total([getattr(part, name) for part in parts], dtype)
@@ -153,7 +152,7 @@ class ChainCounts:
         )
 
     def subtract_unchecked(self, part: "ChainCounts") -> "ChainCounts":
-        """These counts less those of some of their own rows; that they are is not checked."""
+        """These counts minus those of a subset of their rows, without validation."""
         return ChainCounts.unchecked(
             self.n_rows - part.n_rows,
             self.n_categories,
@@ -214,7 +213,7 @@ _ARRAYS = ("n_categories", "label", "feature", "pair")
 
 
 def _total(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    """Their sum, without a stack of copies of them."""
+    """The sum of arrays, without stacking copies."""
     total = arrays[0].astype(dtype)
     for array in arrays[1:]:
         total += array
@@ -226,13 +225,13 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
     n_rows, n_labels = Y.shape
     n_lanes = 2 * n_labels
     label = np.stack([np.sum(a == Y, axis=0) for a in (0, 1)], axis=1)
-    rows_each, offsets = table_rows(n_categories, codes.has_unseen)
-    feature = np.zeros((int(rows_each.sum()), n_lanes), dtype=_count_dtype(n_rows))
+    n_table_rows, offsets = table_rows(n_categories, codes.has_unseen)
+    feature = np.zeros((int(n_table_rows.sum()), n_lanes), dtype=_count_dtype(n_rows))
     _count_features(codes, Y, offsets, feature)
     if isinstance(codes, SparseCodes):
         from credalchain.bases.naive import counting_kernels as kernels  # imports numba
 
-        kernels.count_zeros(offsets, rows_each, label.astype(feature.dtype).ravel(), feature)
+        kernels.count_zeros(offsets, n_table_rows, label.astype(feature.dtype).ravel(), feature)
     if codes.has_unseen:  # rows of codes that are in no category
         feature = feature[_category_rows(n_categories, offsets)]
     totals = None
@@ -251,7 +250,10 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
 def _count_features(
     codes: Codes, Y: NDArray[np.int8], offsets: IntArray, feature: NDArray[Any]
 ) -> None:
-    """In pieces whose lanes fit a cache. Small counters where that makes fewer blocks of them."""
+    """Count codes into ``feature`` in place, some rows at a time.
+
+    16-bit counters for sparse codes or few lanes, else 8-bit.
+    """
     from credalchain.bases.naive import counting_kernels as kernels  # imports numba
 
     few_lanes = feature.shape[1] <= 16
@@ -272,7 +274,7 @@ def _count_features(
 
 
 def _words(Y: NDArray[np.int8], counter: Any, n_lanes: int) -> NDArray[np.uint64]:
-    """(rows, blocks, 4): 1 in the lane of each label's class, seen as words."""
+    """(rows, blocks, 4): 1 in the lane of each label's class, viewed as 64-bit words."""
     lanes = np.zeros((len(Y), n_lanes), dtype=counter)
     for a in (0, 1):
         np.equal(Y, a, out=lanes[:, a : 2 * Y.shape[1] : 2], casting="unsafe")
@@ -280,7 +282,7 @@ def _words(Y: NDArray[np.int8], counter: Any, n_lanes: int) -> NDArray[np.uint64
 
 
 def _category_rows(n_categories: IntArray, offsets: IntArray) -> IntArray:
-    """Where the categories are among rows with gaps between the features."""
+    """The rows of categories, where unseen and missing rows follow each feature."""
     starts = np.cumsum(n_categories) - n_categories
     return np.repeat(offsets - starts, n_categories) + np.arange(int(n_categories.sum()))
 
@@ -290,7 +292,7 @@ def _count_pairs(Y: NDArray[np.int8], label: IntArray, dtype: Any) -> NDArray[An
     n_rows, m = Y.shape
     if n_rows * m * m >= _MANY_PAIRS:
         return _multiply_pairs(Y, label).astype(dtype)
-    values = np.where(Y == MISSING, 2, Y).astype(np.uint8)  # a category for what is missing
+    values = np.where(Y == MISSING, 2, Y).astype(np.uint8)  # a third category for missing labels
     offsets = 3 * np.arange(m)
     pair = np.zeros((3 * m, 2 * m), dtype=dtype)
     _count_features(DenseCodes(values, offsets, has_unseen=True), Y, offsets, pair)
@@ -300,13 +302,13 @@ def _count_pairs(Y: NDArray[np.int8], label: IntArray, dtype: Any) -> NDArray[An
 def _multiply_pairs(Y: NDArray[np.int8], label: IntArray) -> IntArray:
     """The same from products of 0/1 matrices, which are exact in single precision below 2**24.
 
-    They are faster for many labels, but bring threads that cost more than they do for a few.
+    Faster for many labels; for few, the overhead of BLAS threads outweighs the gain.
     """
     m = Y.shape[1]
     pair = np.zeros((m, 2, m, 2), dtype=np.int64)
     ones = _products(Y == 1, Y == 1)
     pair[:, 1, :, 1] = ones
-    if label.sum() == Y.size:  # nothing missing: the others follow
+    if label.sum() == Y.size:  # nothing missing: the other counts follow
         pair[:, 1, :, 0] = label[:, 1, None] - ones
         pair[:, 0, :, 1] = label[:, 1] - ones
         pair[:, 0, :, 0] = label[:, 0] - pair[:, 1, :, 0]
@@ -339,7 +341,7 @@ def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:
 
 
 def _check(counts: ChainCounts) -> None:
-    """Refuse what cannot be the counts of any data set, before a kernel sees it."""
+    """Refuse arrays that cannot be the counts of any data set, before a kernel sees them."""
     vars(counts).pop("feature_totals", None)  # of arrays that may have been changed since
     for name in _ARRAYS:
         array = getattr(counts, name)

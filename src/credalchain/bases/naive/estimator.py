@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 
-from credalchain.bases.naive.codes import IntArray, as_codes
+from credalchain.array_types import IntArray, Labels
+from credalchain.bases.naive.codes import as_codes
 from credalchain.bases.naive.counts import ChainCounts, as_counts, count
 from credalchain.bases.naive.formulas import (
     DENOMINATORS,
@@ -17,7 +18,6 @@ from credalchain.bases.naive.formulas import (
     Prior,
 )
 from credalchain.bases.naive.model import NaiveChainModel
-from credalchain.bases.protocol import Labels
 from credalchain.preprocessing import Discretizer
 from credalchain.validation import check_choice, check_epsilon
 
@@ -29,8 +29,8 @@ class NaiveCredal(BaseEstimator):
     ----------
     epsilon : float in [0, 1), default=0.001
         Every conditional bound q becomes (1 - epsilon) q + epsilon / K, which keeps one zero
-        count from making a whole answer vacuous. 0 is the paper's text. (0, or at least
-        1e-60.)
+        count from making a whole answer vacuous. 0 reproduces the paper. Must be 0 or at
+        least 1e-60.
     prior : {"laplace", "paper", "credal"} or Prior, default="laplace"
         P(Y_j = 1). "laplace": (n(1) + 1) / (n + 2). "paper": n(1) / n, Laplace only where a
         class was never seen. "credal": an interval from the same s.
@@ -47,7 +47,7 @@ class NaiveCredal(BaseEstimator):
     """
 
     learns_from_counts = True  # has unfitted_discretizer and from_counts
-    serves_any_order = True  # one set of counts does for every order of the labels
+    serves_any_order = True  # one set of counts serves every order of the labels
 
     def __init__(
         self,
@@ -73,16 +73,17 @@ class NaiveCredal(BaseEstimator):
         chained: bool = True,
         rng: np.random.RandomState | None = None,
     ) -> NaiveChainModel:
-        """Count. One set of counts serves every order, so ``order`` is not looked at."""
+        """Count. One set of counts serves every order, so ``order`` is ignored."""
         settings = self.settings()
         discretizer = self.unfitted_discretizer()
         if isinstance(discretizer, Discretizer):
             codes = discretizer.fit_encode(X)  # X was checked when the classifier read it
-            k = discretizer.n_categories_
-            return NaiveChainModel(count(as_codes(codes, k), Y, k), settings, discretizer)
+            n_categories = discretizer.n_categories_
+            counts = count(as_codes(codes, n_categories), Y, n_categories)
+            return NaiveChainModel(counts, settings, discretizer)
         if discretizer is not None:
             discretizer.fit(X, Y)
-            _categories_of(discretizer)  # says what is missing
+            _n_categories_of(discretizer)  # raises if there is none
         return NaiveChainModel(ChainCounts.from_rows(X, Y, discretizer), settings, discretizer)
 
     def from_counts(
@@ -91,11 +92,11 @@ class NaiveCredal(BaseEstimator):
         """A model from counts made elsewhere; ``discretizer`` is fitted, None for bare codes."""
         counts = as_counts(counts)
         if discretizer is not None:
-            k = _categories_of(discretizer)
-            if not np.array_equal(k, counts.n_categories):
+            n_categories = _n_categories_of(discretizer)
+            if not np.array_equal(n_categories, counts.n_categories):
                 raise ValueError(
                     f"counts.n_categories is {counts.n_categories.tolist()}, but the "
-                    f"discretizer gives {k.tolist()} categories."
+                    f"discretizer gives {n_categories.tolist()} categories."
                 )
         return NaiveChainModel(counts, self.settings(), discretizer)
 
@@ -124,11 +125,11 @@ class NaiveCredal(BaseEstimator):
 
 
 def _named(name: str, value: Any, known: dict[str, Any], kind: type) -> Any:
-    """One of the values known by name, or a value of one's own."""
+    """One of the values known by name, or a custom value."""
     return value if isinstance(value, kind) else known[check_choice(name, value, tuple(known))]
 
 
-def _categories_of(discretizer: Any) -> IntArray:
+def _n_categories_of(discretizer: Any) -> IntArray:
     try:
         return np.asarray(discretizer.n_categories_, dtype=np.int64)
     except AttributeError:

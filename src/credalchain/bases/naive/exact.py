@@ -1,6 +1,6 @@
 """The naive credal model in exact fractions, for the comparisons that rounding cannot decide.
 
-This is the model written down plainly: prior, features and labels multiply odds. Odds are products
+The model in its plainest form: prior, features and labels multiply odds. Odds are products
 of fractions, so whether they exceed a threshold is a question about whole numbers. Factors are
 collected with their multiplicities first: on exact ties most of them cancel, and a hundred thousand
 features have few distinct factors.
@@ -15,7 +15,8 @@ from functools import lru_cache, partial
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.naive.codes import Codes, IntArray
+from credalchain.array_types import IntArray
+from credalchain.bases.naive.codes import Codes
 from credalchain.bases.naive.counts import ChainCounts
 from credalchain.bases.naive.formulas import NaiveSettings, idm_bounds
 from credalchain.labels import ABSTAIN, UNDECIDED
@@ -30,18 +31,18 @@ class OddsProduct:
 
     def __init__(self) -> None:
         self._powers: Counter[int] = Counter()
-        self._zero_above = False
-        self._zero_below = False
+        self._zero_numerator = False
+        self._zero_denominator = False
 
     def multiply(self, odds: Odds, times: int = 1) -> None:
-        above, below = Fraction(odds.above), Fraction(odds.below)
-        self._zero_above |= above == 0
-        self._zero_below |= below == 0
-        if above and below:
-            self._powers[above.numerator] += times
-            self._powers[above.denominator] -= times
-            self._powers[below.numerator] -= times
-            self._powers[below.denominator] += times
+        numerator, denominator = Fraction(odds.numerator), Fraction(odds.denominator)
+        self._zero_numerator |= numerator == 0
+        self._zero_denominator |= denominator == 0
+        if numerator and denominator:
+            self._powers[numerator.numerator] += times
+            self._powers[numerator.denominator] -= times
+            self._powers[denominator.numerator] -= times
+            self._powers[denominator.denominator] += times
 
     def compared_with(self, other: "OddsProduct") -> int:
         """The sign of self - other."""
@@ -50,35 +51,35 @@ class OddsProduct:
             return (left > right) - (left < right)
         powers = Counter(self._powers)
         powers.subtract(other._powers)
-        above, below = _evaluated(powers)
-        return (above > below) - (above < below)
+        numerator, denominator = _evaluated(powers)
+        return (numerator > denominator) - (numerator < denominator)
 
     def probability(self) -> Fraction:
         """P = odds / (1 + odds); 0 for odds of 0/0."""
         infinity = self._infinite_sign()
         if infinity:
             return Fraction(max(infinity, 0))
-        above, below = _evaluated(self._powers)
-        return Fraction(above, above + below)
+        numerator, denominator = _evaluated(self._powers)
+        return Fraction(numerator, numerator + denominator)
 
     def inverted(self) -> "OddsProduct":
         """1 / self. Odds of 0/0 count as 0, so their inverse is infinite."""
         result = OddsProduct()
         result._powers.update({factor: -power for factor, power in self._powers.items()})
         infinity = self._infinite_sign()
-        result._zero_above, result._zero_below = infinity > 0, infinity < 0
+        result._zero_numerator, result._zero_denominator = infinity > 0, infinity < 0
         return result
 
     def _infinite_sign(self) -> int:
         """-1 for odds of 0 (0/0 included), 1 for infinite odds, 0 for all others."""
-        return -1 if self._zero_above else int(self._zero_below)
+        return -1 if self._zero_numerator else int(self._zero_denominator)
 
 
 def _evaluated(powers: Counter[int]) -> tuple[int, int]:
     """The products of the factors with positive and with negative powers."""
-    above = math.prod(factor**power for factor, power in powers.items() if power > 0)
-    below = math.prod(factor**-power for factor, power in powers.items() if power < 0)
-    return above, below
+    numerator = math.prod(factor**power for factor, power in powers.items() if power > 0)
+    denominator = math.prod(factor**-power for factor, power in powers.items() if power < 0)
+    return numerator, denominator
 
 
 def threshold_odds(threshold: float) -> OddsProduct:
@@ -137,28 +138,28 @@ class ExactChain:
         return lower, upper
 
     def _feature_counts(self, j: int, codes: IntArray) -> Iterable[tuple[CountsKey, int]]:
-        """The counts behind the features that are there, and how often each occurs."""
-        k = self._counts.n_categories
-        features = np.flatnonzero((k > 1) & (codes <= k))
-        seen = codes[features] < k[features]
+        """The counts of features that are not missing, and how often each occurs."""
+        n_categories = self._counts.n_categories
+        features = np.flatnonzero((n_categories > 1) & (codes <= n_categories))
+        seen = codes[features] < n_categories[features]
         rows = self._offsets[features] + np.where(seen, codes[features], 0)
         n = np.where(seen[:, None], self._counts.feature[rows, j], 0)
         total = self._totals[features, j]
         columns = (n[:, 0], total[:, 0], total[:, 0], n[:, 1], total[:, 1], total[:, 1])
-        lists = [column.tolist() for column in (*columns, k[features])]
+        lists = [column.tolist() for column in (*columns, n_categories[features])]
         return Counter(zip(*lists, strict=True)).items()
 
     def _missing_odds(self, j: int, codes: IntArray) -> Iterable[tuple[Odds, Odds]]:
         """Missing features, which may have had any of their categories."""
-        k = self._counts.n_categories
+        n_categories = self._counts.n_categories
         if not self._conservative:
             return
-        for feature in np.flatnonzero((k > 1) & (codes == k + 1)).tolist():
-            start = self._offsets[feature]
+        for feature in np.flatnonzero((n_categories > 1) & (codes == n_categories + 1)).tolist():
+            start, stop = self._offsets[feature], self._offsets[feature] + n_categories[feature]
             t0, t1 = self._totals[feature, j].tolist()
             options = [
-                self._odds((n0, t0, t0, n1, t1, t1, int(k[feature])))
-                for n0, n1 in self._counts.feature[start : start + k[feature], j].tolist()
+                self._odds((n0, t0, t0, n1, t1, t1, int(n_categories[feature])))
+                for n0, n1 in self._counts.feature[start:stop, j].tolist()
             ]
             lower, upper = zip(*options, strict=True)
             yield least_odds(lower), greatest_odds(upper)
@@ -179,15 +180,17 @@ class ExactChain:
         return self._merge(if_zero, if_one, (EVEN, EVEN))
 
     def _odds_of(self, key: CountsKey) -> tuple[Odds, Odds]:
-        n0, t0, d0, n1, t1, d1, k = key
-        lower0, upper0 = self._bounds(n0, t0, d0, k)
-        lower1, upper1 = self._bounds(n1, t1, d1, k)
+        n0, t0, d0, n1, t1, d1, n_categories = key
+        lower0, upper0 = self._bounds(n0, t0, d0, n_categories)
+        lower1, upper1 = self._bounds(n1, t1, d1, n_categories)
         return Odds(lower1, upper0), Odds(upper1, lower0)
 
-    def _bounds(self, n: int, total: int, denominator: int, k: int) -> tuple[Fraction, Fraction]:
+    def _bounds(
+        self, n: int, total: int, denominator: int, n_categories: int
+    ) -> tuple[Fraction, Fraction]:
         if self._s == 0 and total == 0:
-            return Fraction(1, k), Fraction(1, k)
-        lower, upper = idm_bounds(n, denominator, k, self._s, self._epsilon)
+            return Fraction(1, n_categories), Fraction(1, n_categories)
+        lower, upper = idm_bounds(n, denominator, n_categories, self._s, self._epsilon)
         return lower, upper
 
 
@@ -247,9 +250,9 @@ class ExactComparator:
         """The label with the largest max(L, -U), of equals the first."""
         best, certainty = labels[0], self._certainty(row, labels[0], history)
         for j in labels[1:]:
-            other = self._certainty(row, j, history)
-            if other.compared_with(certainty) > 0:
-                best, certainty = j, other
+            candidate = self._certainty(row, j, history)
+            if candidate.compared_with(certainty) > 0:
+                best, certainty = j, candidate
         return best
 
     def _certainty(self, row: int, j: int, history: NDArray[np.int8]) -> OddsProduct:

@@ -1,7 +1,7 @@
 """The formulas of the naive credal model, as values: bounds, priors and denominators.
 
 They work on arrays and on exact fractions alike (the bounds also in compiled code), so that each
-stands in one place. A new prior or denominator is one more value here, or one that a user passes.
+is defined once. A new prior or denominator is another value below, or one that a user passes.
 """
 
 from collections.abc import Callable
@@ -14,16 +14,16 @@ from numpy.typing import NDArray
 from credalchain.bases.naive.counts import ChainCounts
 
 OddsPair = tuple[tuple[Any, Any], tuple[Any, Any]]
-"""(above, below) of the lower odds, then of the upper odds."""
+"""(numerator, denominator) of the lower odds, then of the upper odds."""
 
 
-def idm_bounds(n: Any, denominator: Any, k: Any, s: Any, epsilon: Any) -> Any:
+def idm_bounds(n: Any, denominator: Any, n_categories: Any, s: Any, epsilon: Any) -> Any:
     """Lower and upper P(v | a) of the imprecise Dirichlet model, from n(v, a), D and K.
 
     An epsilon is mixed in as the uniform distribution, so that no bound is 0.
     """
     share = (1 - epsilon) / (denominator + s)
-    floor = epsilon / k
+    floor = epsilon / n_categories
     return n * share + floor, (n + s) * share + floor
 
 

@@ -5,17 +5,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.bases.naive.codes import Codes
 from credalchain.bases.naive.engine.layout import resolve_zero_factors
 from credalchain.bases.naive.engine.tables import ChainTables
 from credalchain.bases.naive.engine.walk import LabelSums
-from credalchain.bases.protocol import ExactBounds, Labels
+from credalchain.bases.protocol import ExactBounds
 from credalchain.labels import MISSING, UNDECIDED
 from credalchain.tree import Bounds, Ends
 
 
 class NaiveLocal:
-    """Bounds for the rows of one batch, one s; "X" is the rows' numbers in the batch."""
+    """Bounds for the rows of one batch, one s; "X" holds the indices of rows in the batch."""
 
     def __init__(
         self,
@@ -37,7 +38,9 @@ class NaiveLocal:
             return np.zeros(len(X), dtype=object), np.ones(len(X), dtype=object)
         decided = np.where(history == MISSING, UNDECIDED, history).astype(np.int8)
         rows = X[:, 0].tolist()
-        bounds = [self._exact(row, j, one) for row, one in zip(rows, decided, strict=True)]
+        bounds = [
+            self._exact(row, j, row_history) for row, row_history in zip(rows, decided, strict=True)
+        ]
         lower, upper = np.array(bounds, dtype=object).reshape(-1, 2).T
         return lower, upper
 

@@ -1,4 +1,4 @@
-"""The fitted naive credal chain: counts and settings, and how they are asked."""
+"""The fitted naive credal chain: counts, settings and inference."""
 
 import threading
 from collections import OrderedDict
@@ -10,14 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import Labels
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.model import ChainModel, combine_answers
 from credalchain.bases.naive.codes import (
     Codes,
     SparseCodes,
     as_codes,
-    categories_of_codes,
-    input_codes,
+    encode_input,
+    infer_n_categories,
 )
 from credalchain.bases.naive.contributions import naive_contributions
 from credalchain.bases.naive.counts import ChainCounts, count
@@ -34,7 +35,6 @@ from credalchain.bases.protocol import (
     Contribution,
     ExactBounds,
     Exactness,
-    Labels,
     Request,
     Walk,
 )
@@ -44,9 +44,9 @@ from credalchain.strategies import Strategy, branching
 _EXACTNESS = np.array(  # by whether ties can be settled
     [RANKS[Exactness.APPROXIMATE], RANKS[Exactness.EXACT]], dtype=np.int8
 )
-_KEPT_TABLES = 4
-_VALUES_AT_ONCE = 16  # of s, on a path, that share a pass over the features
-_PAIRS_AT_ONCE = 2**21  # of labels, over these values: a hundred megabytes of tables
+_MAX_CACHED_TABLES = 4
+_VALUES_AT_ONCE = 16  # values of s on a path that share a pass over the features
+_PAIRS_AT_ONCE = 2**21  # pairs of labels, times values of s: a hundred megabytes of tables
 
 
 class NaiveChainModel(ChainModel):
@@ -82,7 +82,7 @@ class NaiveChainModel(ChainModel):
         self._reset_tables()
 
     def encode(self, X: Any) -> Codes:
-        return as_codes(input_codes(X, self.discretizer), self.counts.n_categories)
+        return as_codes(encode_input(X, self.discretizer), self.counts.n_categories)
 
     def text_categories(self) -> dict[int, Categories]:
         binnings = getattr(self.discretizer, "binnings_", [])
@@ -107,11 +107,11 @@ class NaiveChainModel(ChainModel):
         return not bool((never_together & (self.settings.denominator.of(self.counts) > 0)).any())
 
     def update(self, X: Any, Y: Labels) -> "NaiveChainModel":
-        """A model that has also seen these rows. Bins stay; given codes may bring categories."""
-        codes = input_codes(X, self.discretizer)
+        """A model that has also seen these rows. Bins stay; raw codes may bring categories."""
+        codes = encode_input(X, self.discretizer)
         old = self.counts
         if self.discretizer is None:
-            old = old.widened(categories_of_codes(codes))
+            old = old.widened(infer_n_categories(codes))
         new = count(as_codes(codes, old.n_categories), Y, old.n_categories)
         return NaiveChainModel(old + new, self.settings, self.discretizer)
 
@@ -127,7 +127,7 @@ class NaiveChainModel(ChainModel):
 
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         spec = self._spec(encoded, (strategy if strategy.merge else branching,), precise=precise)
-        codes, tables = self._kept_tables(encoded, s, spec, n_jobs=1)
+        codes, tables = self._cached_tables(encoded, s, spec, n_jobs=1)
         if strategy.merge is None:
             exact = self._comparator(encoded, s, branching, precise=precise).bounds
             rows = np.arange(encoded.shape[0])[:, None]
@@ -146,14 +146,14 @@ class NaiveChainModel(ChainModel):
         if strategy.merge is None:
             return None
         codes = encoded.single_row_dense(self.counts.n_categories)
-        _, tables = self._kept_tables(codes, s, self._spec(codes, (strategy,)), n_jobs=1)
+        _, tables = self._cached_tables(codes, s, self._spec(codes, (strategy,)), n_jobs=1)
         return naive_contributions(
             codes, tables, places, self.counts.n_categories, self.discretizer
         )
 
     def infer(self, encoded: Codes, request: Request) -> Answer:
         """Compiled where the order is fixed and open labels can be merged; else label by label."""
-        if request.order is None or not all(one.merge for one in request.strategies):
+        if request.order is None or not all(strategy.merge for strategy in request.strategies):
             return self._infer_each_strategy(encoded, request)
         spec = self._spec(
             encoded, request.strategies, request.order, request.chained, request.precise
@@ -163,44 +163,51 @@ class NaiveChainModel(ChainModel):
         if len(request.values) > 1:
             each = [self.infer(encoded, replace(request, values=(s,))) for s in request.values]
             return combine_answers(each, lambda arrays: np.concatenate(arrays, axis=1))
-        codes, tables = self._kept_tables(encoded, request.values[0], spec, request.n_jobs)
+        codes, tables = self._cached_tables(encoded, request.values[0], spec, request.n_jobs)
         make_comparator = partial(self._comparator, precise=request.precise)
-        made = FixedOrderPass(codes, tables, request, make_comparator)
-        made.run()
-        log_odds = made.log_odds[:, None] if request.wants_bounds else None
-        ranks = _EXACTNESS[[int(one.merge_exact is not None) for one in request.strategies]]
+        fixed_pass = FixedOrderPass(codes, tables, request, make_comparator)
+        fixed_pass.run()
+        log_odds = fixed_pass.log_odds[:, None] if request.wants_bounds else None
+        ranks = _EXACTNESS[
+            [int(strategy.merge_exact is not None) for strategy in request.strategies]
+        ]
         return Answer(
-            made.labels, log_odds, np.broadcast_to(ranks[:, None, None, None], made.labels.shape)
+            fixed_pass.labels,
+            log_odds,
+            np.broadcast_to(ranks[:, None, None, None], fixed_pass.labels.shape),
         )
 
     def _infer_each_strategy(self, encoded: Codes, request: Request) -> Answer:
-        """Strategies one by one, since a tree does not merge; compiled where that is possible."""
+        """Each strategy separately, since a tree does not merge; compiled where possible."""
         if len(request.strategies) == 1:
             return super().infer(encoded, request)
         each = [
-            self.infer(encoded, replace(request, strategies=(one,))) for one in request.strategies
+            self.infer(encoded, replace(request, strategies=(strategy,)))
+            for strategy in request.strategies
         ]
         return combine_answers(each, np.concatenate)
 
     def _infer_path(self, encoded: Codes, request: Request, spec: TableSpec) -> Answer:
-        """For many values of s, some at a time: tables are used once, and only what is needed."""
+        """Many values of s, some at a time: tables are used once and hold only the rows needed."""
         rows = None
         if isinstance(encoded, SparseCodes):
             encoded, rows = encoded.compacted(self.counts.n_categories, all_rows=False)
         source = TableSource(
-            self.counts, self.settings, spec, rows, kept=False, n_jobs=request.n_jobs
+            self.counts, self.settings, spec, rows, cached=False, n_jobs=request.n_jobs
         )
         shape = (len(spec.strategies), len(request.values), encoded.shape[0], self.n_labels)
         labels = np.empty(shape, dtype=np.int8)
         size = max(1, min(_VALUES_AT_ONCE, _PAIRS_AT_ONCE // self.n_labels**2))
         make_comparator = partial(self._comparator, precise=request.precise)
-        for places in source.groups(request.values, size):
-            values = tuple(request.values[place] for place in places)
+        for indices in source.groups(request.values, size):
+            values = tuple(request.values[i] for i in indices)
             part = replace(request, values=values)
-            made = FixedOrderPass(encoded, source.tables(values), part, make_comparator)
-            made.run()
-            labels[:, places] = made.labels
-        ranks = _EXACTNESS[[int(one.merge_exact is not None) for one in request.strategies]]
+            fixed_pass = FixedOrderPass(encoded, source.tables(values), part, make_comparator)
+            fixed_pass.run()
+            labels[:, indices] = fixed_pass.labels
+        ranks = _EXACTNESS[
+            [int(strategy.merge_exact is not None) for strategy in request.strategies]
+        ]
         return Answer(labels, None, np.broadcast_to(ranks[:, None, None, None], shape))
 
     def _comparator(
@@ -228,12 +235,12 @@ class NaiveChainModel(ChainModel):
             conservative=self.settings.is_conservative(precise=precise),
         )
 
-    def _kept_tables(
+    def _cached_tables(
         self, codes: Codes, s: float, spec: TableSpec, n_jobs: int
     ) -> tuple[Codes, ChainTables]:
         """Tables for one s, and codes that fit them.
 
-        They stay a while, so that predicting row by row builds them once.
+        The most recent ones are cached, so that predicting row by row builds them once.
         """
         rows = None
         if isinstance(codes, SparseCodes):
@@ -243,11 +250,11 @@ class NaiveChainModel(ChainModel):
             if key in self._tables:
                 self._tables.move_to_end(key)
                 return codes, self._tables[key]
-        # outside the lock: two threads may build the same, none waits
-        source = TableSource(self.counts, self.settings, spec, rows, kept=True, n_jobs=n_jobs)
-        made = source.tables((s,))
+        # outside the lock: two threads may build the same tables, but none waits
+        source = TableSource(self.counts, self.settings, spec, rows, cached=True, n_jobs=n_jobs)
+        tables = source.tables((s,))
         with self._lock:
-            self._tables[key] = made
-            while len(self._tables) > _KEPT_TABLES:
+            self._tables[key] = tables
+            while len(self._tables) > _MAX_CACHED_TABLES:
                 self._tables.popitem(last=False)
-        return codes, made
+        return codes, tables

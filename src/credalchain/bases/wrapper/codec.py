@@ -1,4 +1,4 @@
-"""Wrapped classifiers in files: skops holds what is scikit-learn's, JSON what is ours."""
+"""Wrapped classifiers in files: scikit-learn estimators as skops, parameters as JSON."""
 
 from typing import Any
 
@@ -28,7 +28,7 @@ from credalchain.persistence.skops_bytes import from_bytes, to_bytes
 
 ARRAYS = ("skops",)
 PARTS = (Bagged, Constant, Contaminated, VennAbersCalibrated)
-_TOLD = np.array([ABSTAIN, 0, 1], dtype=np.int8)  # what an earlier label may be
+_LABEL_VALUES = np.array([ABSTAIN, 0, 1], dtype=np.int8)  # possible values of an earlier label
 _STEPS = ("p0_", "p1_", "c_")  # a Venn-Abers predictor's three arrays
 
 
@@ -40,7 +40,7 @@ def describe(
     unfitted = options.pop("estimator")
     content = {
         "estimator": unfitted,
-        "labels": [_as_list(one) for one in model.models],
+        "labels": [_as_list(label_model) for label_model in model.models],
         "before": [earlier.tolist() for earlier in model.before],
     }
     blob = to_bytes(content)
@@ -61,7 +61,7 @@ def restore(
     base = CredalWrapper(content["estimator"], **options)
     base.check_parameters()
     encoder, _ = TableEncoder.restore(description["numbers"], one_hot=True)
-    models = [_from_list(one) for one in content["labels"]]
+    models = [_from_list(label_model) for label_model in content["labels"]]
     before = [np.array(earlier, dtype=np.int64) for earlier in content["before"]]
     _check_before(before, len(models))
     model = WrappedChainModel(models, before, encoder, base.budget)
@@ -70,40 +70,40 @@ def restore(
 
 
 def check_can_be_saved(estimator: Any) -> None:
-    """Fit a copy to a few made-up rows, to see before a long fit whether skops takes the result."""
+    """Fit a clone to a few artificial rows, to see before a long fit whether skops can save it."""
     if estimator is not None:
         fitted = clone(estimator).fit(np.eye(20), np.arange(20) % 2)
         to_bytes(fitted)
 
 
 def _check_before(before: list[NDArray[np.int64]], n_labels: int) -> None:
-    sound = len(before) == n_labels and all(
+    is_valid = len(before) == n_labels and all(
         earlier.ndim == 1 and ((earlier >= 0) & (earlier < n_labels)).all() for earlier in before
     )
-    if not sound:
+    if not is_valid:
         raise ModelFileError("every label needs a list of earlier labels")
 
 
 def _check_answers(model: WrappedChainModel) -> None:
-    """Whatever is wrong with a classifier shows when it is asked about a row of zeros."""
+    """Check the bounds for a row of zeros, which shows whether the classifiers work."""
     row = np.zeros((1, model.encoder.n_columns))
     if model.encoder.words:
         row = row.astype(object)
         row[0, list(model.encoder.words)] = None
-    rows = np.repeat(model.encoder.encode_table(row), len(_TOLD), axis=0)
+    rows = np.repeat(model.encoder.encode_table(row), len(_LABEL_VALUES), axis=0)
     for j, earlier in enumerate(model.before):
-        history = np.repeat(_TOLD[:, None], len(earlier), axis=1)
+        history = np.repeat(_LABEL_VALUES[:, None], len(earlier), axis=1)
         lower, upper = model.bounds(j, rows, history, s=1.0)
         if not ((lower >= 0) & (lower <= upper) & (upper <= 1)).all():
-            raise ModelFileError(f"label {j} has no sound probability")
+            raise ModelFileError(f"label {j} has no valid probability")
 
 
 def _as_list(model: LabelModel | None) -> list[Any] | None:
-    """Kind and parts, as lists, numbers, arrays and scikit-learn's own."""
+    """Kind and parts, as lists, numbers, arrays and scikit-learn estimators."""
     if isinstance(model, Contaminated):
         return ["contamination", _as_plain(model.fitted)]
     if isinstance(model, Bagged):
-        members = [_as_plain(one) for one in model.members]
+        members = [_as_plain(member) for member in model.members]
         return ["bag", _as_plain(model.fitted), members, list(model.quantiles)]
     if isinstance(model, VennAbersCalibrated):
         steps = [np.asarray(getattr(model.calibrator, name)) for name in _STEPS]
@@ -121,14 +121,14 @@ def _from_list(parts: Any) -> LabelModel | None:
         members, (low, high) = rest
         if not 0 <= low <= high <= 1:
             raise ModelFileError(f"quantiles must lie between 0 and 1, got {low}, {high}")
-        return Bagged(_from_plain(fitted), [_from_plain(one) for one in members], (low, high))
+        return Bagged(_from_plain(fitted), [_from_plain(member) for member in members], (low, high))
     if kind == "venn-abers":
         return VennAbersCalibrated(_from_plain(fitted), _calibrator(rest[0]))
     raise ModelFileError(f"unknown kind of credal set {kind!r}")
 
 
 def _calibrator(steps: Any) -> Any:
-    """A Venn-Abers predictor that has two probabilities for every one it may be asked about."""
+    """A Venn-Abers predictor; it must give two probabilities for every score in [0, 1]."""
     p0, p1, scores = (np.asarray(step, dtype=np.float64) for step in steps)
     inside = scores.ndim == 1 and ((scores >= 0) & (scores <= 1)).all()
     if not inside or (np.diff(scores) <= 0).any():
@@ -139,21 +139,21 @@ def _calibrator(steps: Any) -> Any:
     for name, step in zip(_STEPS, (p0, p1, scores), strict=True):
         setattr(calibrator, name, step)
     ends = np.concatenate([[0.0], scores, [1.0]])
-    asked = np.concatenate([ends, (ends[1:] + ends[:-1]) / 2])  # at each score and between them
-    answers = np.hstack(calibrator.predict_proba(np.column_stack([1 - asked, asked])))
+    grid = np.concatenate([ends, (ends[1:] + ends[:-1]) / 2])  # at each score and between them
+    answers = np.hstack(calibrator.predict_proba(np.column_stack([1 - grid, grid])))
     if not ((answers >= 0) & (answers <= 1)).all():
         raise ModelFileError("the steps of a Venn-Abers predictor must be probabilities")
     return calibrator
 
 
 def _as_plain(fitted: Any) -> Any:
-    return [fitted.p, fitted.doubt] if isinstance(fitted, Constant) else fitted
+    return [fitted.p, fitted.half_width] if isinstance(fitted, Constant) else fitted
 
 
 def _from_plain(fitted: Any) -> Any:
     if not isinstance(fitted, list):
         return fitted
-    p, doubt = fitted
-    if not (0 <= p <= 1 and 0 <= doubt <= 1):
-        raise ModelFileError(f"a probability must lie between 0 and 1, got {p} and {doubt}")
-    return Constant(p, doubt)
+    p, half_width = fitted
+    if not (0 <= p <= 1 and 0 <= half_width <= 1):
+        raise ModelFileError(f"a probability must lie between 0 and 1, got {p} and {half_width}")
+    return Constant(p, half_width)

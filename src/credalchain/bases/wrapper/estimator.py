@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, is_classifier
 
+from credalchain.array_types import Labels
 from credalchain.bases.inputs import (
     TableEncoder,
     earlier_labels,
@@ -14,16 +15,16 @@ from credalchain.bases.inputs import (
     indicators,
     side_by_side,
 )
-from credalchain.bases.protocol import Labels, Rows
+from credalchain.bases.protocol import Rows
 from credalchain.bases.wrapper.model import WrappedChainModel
 from credalchain.bases.wrapper.sets import (
     Bagged,
     Contaminated,
     LabelModel,
     VennAbersCalibrated,
-    fit_one,
+    fit_classifier,
 )
-from credalchain.validation import check_choice, check_whole
+from credalchain.validation import check_choice, check_int
 
 _SOURCES = ("bag", "contamination", "venn-abers")
 
@@ -31,7 +32,7 @@ _SOURCES = ("bag", "contamination", "venn-abers")
 class CredalWrapper(BaseEstimator):
     """Any scikit-learn classifier with ``predict_proba``, one for every label, made credal.
 
-    At s = 0 a label has the classifier's own probability (with "venn-abers": the calibrated one);
+    At s = 0 a label has the classifier's probability (with "venn-abers": the calibrated one);
     a larger s uses more of the set around it, which comes from ``source``:
 
     - "bag": the classifier is also fitted to ``n_members`` bootstrap samples. s = 1 reaches from
@@ -43,10 +44,10 @@ class CredalWrapper(BaseEstimator):
       interval between the two probabilities of an inductive Venn-Abers predictor. Needs the
       package venn-abers.
 
-    A classifier is a black box, so "branching" looks at every way to fill in the labels left
-    open, while these are at most ``budget``. Beyond that it searches with a beam, which may miss
-    the worst case: the exactness of such a prediction is "inner". "marginalization" tells the
-    classifier nothing about an open label, just as where it is missing in training, and is
+    A classifier is a black box, so "branching" tries every way to fill in the labels left open,
+    if these are at most ``budget``. Beyond that it uses beam search, which may miss the worst
+    case: the exactness of such a prediction is "inner". With "marginalization" the classifier gets
+    no information about an open label, just as where it is missing in training; this is
     reported as approximate.
 
     Parameters
@@ -62,7 +63,7 @@ class CredalWrapper(BaseEstimator):
     calibration : float, default=0.3
         Share of rows kept back, for "venn-abers".
     budget : int, default=256
-        Ways to fill in open labels that are looked at for each row and label.
+        Ways to fill in open labels that are tried for each row and label.
 
     Notes
     -----
@@ -129,7 +130,7 @@ class CredalWrapper(BaseEstimator):
         self.check_parameters()
         encoder = TableEncoder.learn(X, one_hot=True)
         table = encoder.encode_table(X)
-        before = earlier_labels(order, Y.shape[1], chained=chained, who="CredalWrapper")
+        before = earlier_labels(order, Y.shape[1], chained=chained, base_name="CredalWrapper")
 
         def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> LabelModel:
             inputs = side_by_side(table[rows], indicators(Y[rows][:, earlier]))
@@ -139,35 +140,35 @@ class CredalWrapper(BaseEstimator):
 
     def _fit_label(self, inputs: Any, y: Labels, rng: np.random.RandomState) -> LabelModel:
         def fit(rows: NDArray[np.int64]) -> Any:
-            return fit_one(unfitted, inputs[rows], y[rows], rng.randint(2**31 - 1))
+            return fit_classifier(unfitted, inputs[rows], y[rows], rng.randint(2**31 - 1))
 
         unfitted = self.estimator
         if unfitted is None:
             from sklearn.linear_model import LogisticRegression  # slow to import
 
             unfitted = LogisticRegression(max_iter=1000)
-        everything = np.arange(len(y))
+        all_rows = np.arange(len(y))
         if self.source == "contamination":
-            return Contaminated(fit(everything))
+            return Contaminated(fit(all_rows))
         if self.source == "bag":
             draws = rng.randint(len(y), size=(self.n_members, len(y)))
             low, high = self.quantiles
-            return Bagged(fit(everything), [fit(rows) for rows in draws], (float(low), float(high)))
+            return Bagged(fit(all_rows), [fit(rows) for rows in draws], (float(low), float(high)))
         shuffled = rng.permutation(len(y))
-        n_kept = int(np.ceil(self.calibration * len(y)))
-        kept, others = shuffled[:n_kept], shuffled[n_kept:]
-        if len(others) == 0:
+        n_calibration = int(np.ceil(self.calibration * len(y)))
+        calibration_rows, training_rows = shuffled[:n_calibration], shuffled[n_calibration:]
+        if len(training_rows) == 0:
             raise ValueError(
                 f"source='venn-abers' keeps rows back to calibrate, and a label has {len(y)} only."
             )
-        fitted = fit(others)
-        return VennAbersCalibrated.fit(fitted, inputs[kept], y[kept])
+        fitted = fit(training_rows)
+        return VennAbersCalibrated.fit(fitted, inputs[calibration_rows], y[calibration_rows])
 
     def check_parameters(self) -> None:
         """Refuse parameters that fit or predictions would refuse."""
         check_choice("source", self.source, _SOURCES)
-        check_whole("n_members", self.n_members)
-        check_whole("budget", self.budget, at_least=2)
+        check_int("n_members", self.n_members)
+        check_int("budget", self.budget, at_least=2)
         pair = np.asarray(self.quantiles, dtype=float) if np.size(self.quantiles) == 2 else None
         if pair is None or not 0 <= pair[0] <= pair[1] <= 1:
             raise ValueError(
@@ -177,9 +178,11 @@ class CredalWrapper(BaseEstimator):
             raise ValueError(
                 f"calibration must be a share between 0 and 1, got {self.calibration!r}."
             )
-        given = self.estimator
-        if given is not None and not (hasattr(given, "predict_proba") and is_classifier(given)):
+        estimator = self.estimator
+        if estimator is not None and not (
+            hasattr(estimator, "predict_proba") and is_classifier(estimator)
+        ):
             raise ValueError(
-                f"estimator must be a classifier with predict_proba, got {given!r}; scikit-learn's "
-                "CalibratedClassifierCV gives one to classifiers that have none."
+                f"estimator must be a classifier with predict_proba, got {estimator!r}; "
+                "scikit-learn's CalibratedClassifierCV gives one to classifiers that have none."
             )

@@ -6,19 +6,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import FloatArray, Labels
 from credalchain.bases.inputs import TableEncoder, indicators, side_by_side
 from credalchain.bases.local import LocalWalk
 from credalchain.bases.model import ChainModel
 from credalchain.bases.probability_walk import ProbabilityWalk
-from credalchain.bases.protocol import RANKS, Exactness, Labels, Ranks, Rows, Walk
+from credalchain.bases.protocol import RANKS, Exactness, Ranks, Rows, Walk
 from credalchain.bases.wrapper.search import is_enumerable, widest_bounds
 from credalchain.bases.wrapper.sets import LabelModel
 from credalchain.labels import ABSTAIN
 from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.tree import Bounds
-
-FloatArray = NDArray[np.float64]
 
 _SEARCHED = {merge_widest: True, merge_dropped: False}  # whether open labels are filled in
 
@@ -45,7 +44,7 @@ class WrappedChainModel(ChainModel):
 
     @property
     def nested(self) -> bool:
-        """A beam may find a narrower interval at a larger s, so only where none is needed."""
+        """Whether bounds never narrow with s: beam search may give narrower ones at a larger s."""
         n_earlier = np.array([len(earlier) for earlier in self.before])
         return bool(is_enumerable(n_earlier, self.budget).all())
 
@@ -61,15 +60,15 @@ class WrappedChainModel(ChainModel):
     def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         if strategy.merge in _SEARCHED:
             return WrappedWalk(self, encoded, s, searches=_SEARCHED[strategy.merge])
-        return LocalWalk(_Local(self), encoded, self.n_labels, s, strategy)
+        return LocalWalk(WrapperLocalModel(self), encoded, self.n_labels, s, strategy)
 
     def bounds(self, j: int, X: Any, history: Labels, s: float) -> Bounds:
-        """Label j of each row, given earlier labels (rows, earlier); an open one says nothing."""
+        """Label j of each row, given earlier labels (rows, earlier); open ones are left out."""
         model = self.models[j]
         if model is None:
             return np.zeros(len(history)), np.ones(len(history))
-        reach = model.reach(side_by_side(X, indicators(history)))
-        return reach.bounds(model.width(s))
+        interval = model.full_interval(side_by_side(X, indicators(history)))
+        return interval.bounds(model.width(s))
 
 
 class WrappedWalk(ProbabilityWalk):
@@ -91,16 +90,16 @@ class WrappedWalk(ProbabilityWalk):
         history = self._history[rows][:, self._model.before[j]]
         X = self._X[rows]
 
-        def evaluate(at: Rows, earlier: Labels) -> Bounds:
-            return self._model.bounds(j, X[at], earlier, self._s)
+        def evaluate(positions: Rows, earlier: Labels) -> Bounds:
+            return self._model.bounds(j, X[positions], earlier, self._s)
 
         if not self._searches or not (history == ABSTAIN).any():
             return np.column_stack(evaluate(np.arange(len(rows)), history))
         return np.column_stack(widest_bounds(evaluate, history, self._model.budget))
 
 
-class _Local:
-    """The classifiers under complete histories; a label left out is neither 0 nor 1 to them."""
+class WrapperLocalModel:
+    """The classifiers given complete histories; a label left out is encoded as neither 0 nor 1."""
 
     can_leave_out = True
 

@@ -1,7 +1,7 @@
 """The widest bounds over all ways to fill in the labels left open, of a model that is a black box.
 
-All completions are looked at while they are few. Beyond that a beam fills in one label after the
-other and keeps the most promising: it can miss the worst case but never invent one, so its
+All completions are evaluated if they are few. Otherwise beam search fills in one label after the
+other and keeps the best completions: it can miss the worst case but never exceed it, so its
 bounds lie inside the true ones.
 """
 
@@ -10,12 +10,12 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.bases.protocol import Labels, Rows
+from credalchain.array_types import FloatArray, Labels
+from credalchain.bases.protocol import Rows
 from credalchain.labels import ABSTAIN
 
-FloatArray = NDArray[np.float64]
 Evaluate = Callable[[Rows, Labels], tuple[FloatArray, FloatArray]]
-"""Lower and upper probability of some rows under given histories; an open label says nothing."""
+"""Lower and upper probability of some rows for these histories; open labels are left out."""
 
 
 def widest_bounds(
@@ -29,7 +29,7 @@ def widest_bounds(
     history : int8, (n, earlier labels)
         0, 1, or -1 for a label left open.
     budget : int
-        Completions looked at for each row and bound, at most (but two for each open label).
+        Most completions evaluated for each row and bound (but at least two per open label).
     """
     lower, upper = np.empty((2, len(history)))
     n_open = (history == ABSTAIN).sum(axis=1)
@@ -41,14 +41,14 @@ def widest_bounds(
             lower[rows], upper[rows] = _enumerate(evaluate, rows, history[rows], open_labels)
         else:
             width = max(1, budget // (2 * count))
-            where = rows, history[rows], open_labels, width
-            lower[rows] = _beam(lambda *told: evaluate(*told)[0], *where)
-            upper[rows] = -_beam(lambda *told: -evaluate(*told)[1], *where)
+            beam_args = rows, history[rows], open_labels, width
+            lower[rows] = _beam(lambda *args: evaluate(*args)[0], *beam_args)
+            upper[rows] = -_beam(lambda *args: -evaluate(*args)[1], *beam_args)
     return lower, upper
 
 
 def is_enumerable(n_open: NDArray[np.int64], budget: int) -> NDArray[np.bool_]:
-    """Whether so many open labels are filled in in all ways."""
+    """Whether all completions of so many open labels are within the budget."""
     return np.asarray(n_open <= budget.bit_length() - 1)  # 2 ** n_open <= budget
 
 
@@ -68,25 +68,25 @@ def _enumerate(
 
 
 def _beam(
-    badness: Callable[[Rows, Labels], FloatArray],
+    objective: Callable[[Rows, Labels], FloatArray],
     rows: Rows,
     history: Labels,
     open_labels: NDArray[np.int64],
     width: int,
 ) -> FloatArray:
-    """The least value that a beam of so many partial completions finds, for each row."""
+    """The least value found by beam search of this width, for each row."""
     beam = history[:, None, :]  # (rows, kept, earlier labels)
-    found = np.empty((len(rows), 1))
-    for place in range(open_labels.shape[1]):
+    objective_values = np.empty((len(rows), 1))
+    for position in range(open_labels.shape[1]):
         grown = np.repeat(beam, 2, axis=1)
-        where = np.broadcast_to(open_labels[:, None, place, None], (*grown.shape[:2], 1))
+        columns = np.broadcast_to(open_labels[:, None, position, None], (*grown.shape[:2], 1))
         values = np.tile(np.array([0, 1], dtype=np.int8), beam.shape[1])
-        np.put_along_axis(grown, where, values[None, :, None], axis=2)
-        flat = badness(np.repeat(rows, grown.shape[1]), grown.reshape(-1, grown.shape[2]))
-        found = flat.reshape(len(rows), -1)
-        best = np.argsort(found, axis=1, kind="stable")[:, :width]
+        np.put_along_axis(grown, columns, values[None, :, None], axis=2)
+        flat = objective(np.repeat(rows, grown.shape[1]), grown.reshape(-1, grown.shape[2]))
+        objective_values = flat.reshape(len(rows), -1)
+        best = np.argsort(objective_values, axis=1, kind="stable")[:, :width]
         beam = np.take_along_axis(grown, best[:, :, None], axis=1)
-    return np.asarray(found.min(axis=1))
+    return np.asarray(objective_values.min(axis=1))
 
 
 __all__ = ["is_enumerable", "widest_bounds"]

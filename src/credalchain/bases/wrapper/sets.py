@@ -1,8 +1,8 @@
 """How a classifier's probability becomes a set of them.
 
-Every way gives three probabilities for a row: the centre, what the classifier says, and how far
-the set reaches down and up at full width. The degree of caution s says how much of that
-reach is used: nothing at 0.
+Every kind of set gives three probabilities for a row: the centre, which is the classifier's, and
+the lower and upper end of the set at full width. The degree of caution s determines how much of
+that width is used: nothing at 0.
 """
 
 import warnings
@@ -13,30 +13,30 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 
-FloatArray = NDArray[np.float64]
+from credalchain.array_types import FloatArray
 
 
-class Reach(NamedTuple):
-    """P(Y = 1) of each row and how far it might lie below and above: least <= centre <= most."""
+class FullInterval(NamedTuple):
+    """P(Y = 1) of each row and the set at full width: lower <= centre <= upper."""
 
     centre: FloatArray
-    least: FloatArray
-    most: FloatArray
+    lower: FloatArray
+    upper: FloatArray
 
     def bounds(self, width: float) -> tuple[FloatArray, FloatArray]:
-        """Lower and upper probability where ``width`` times the reach is used."""
-        lower = self.centre - width * (self.centre - self.least)
-        upper = self.centre + width * (self.most - self.centre)
+        """Lower and upper probability with ``width`` times the full interval."""
+        lower = self.centre - width * (self.centre - self.lower)
+        upper = self.centre + width * (self.upper - self.centre)
         return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
 
 
 class LabelModel(Protocol):
     """What was learned for one label."""
 
-    def reach(self, inputs: Any) -> Reach: ...
+    def full_interval(self, inputs: Any) -> FullInterval: ...
 
     def width(self, s: float) -> float:
-        """How much of the reach is used; 0 at 0, and never less for a larger s."""
+        """How much of the full interval is used; 0 at 0, and never less for a larger s."""
         ...
 
 
@@ -46,9 +46,9 @@ class Contaminated:
     def __init__(self, fitted: Any) -> None:
         self.fitted = fitted
 
-    def reach(self, inputs: Any) -> Reach:
+    def full_interval(self, inputs: Any) -> FullInterval:
         p = probability_of_one(self.fitted, inputs)
-        return Reach(p, np.zeros_like(p), np.ones_like(p))
+        return FullInterval(p, np.zeros_like(p), np.ones_like(p))
 
     def width(self, s: float) -> float:
         return s / (1 + s)
@@ -60,13 +60,15 @@ class Bagged:
     def __init__(self, fitted: Any, members: Sequence[Any], quantiles: tuple[float, float]) -> None:
         self.fitted, self.members, self.quantiles = fitted, list(members), quantiles
 
-    def reach(self, inputs: Any) -> Reach:
+    def full_interval(self, inputs: Any) -> FullInterval:
         centre = probability_of_one(self.fitted, inputs)
-        if isinstance(self.fitted, Constant):  # bootstrap samples of one class are all alike
-            return Reach(centre, centre - self.fitted.doubt, centre + self.fitted.doubt)
-        others = np.array([probability_of_one(one, inputs) for one in self.members])
-        least, most = np.quantile(others, self.quantiles, axis=0)
-        return Reach(centre, np.minimum(least, centre), np.maximum(most, centre))
+        if isinstance(self.fitted, Constant):  # bootstrap samples of a single class are equal
+            return FullInterval(
+                centre, centre - self.fitted.half_width, centre + self.fitted.half_width
+            )
+        probabilities = np.array([probability_of_one(member, inputs) for member in self.members])
+        lower, upper = np.quantile(probabilities, self.quantiles, axis=0)
+        return FullInterval(centre, np.minimum(lower, centre), np.maximum(upper, centre))
 
     def width(self, s: float) -> float:
         return s
@@ -83,15 +85,15 @@ class VennAbersCalibrated:
         """Calibrate a fitted classifier on rows that it has not seen."""
         p = probability_of_one(fitted, inputs)
         with np.errstate(all="ignore"), warnings.catch_warnings():
-            warnings.simplefilter("ignore", RuntimeWarning)  # its 0/0 at the end is meant
+            warnings.simplefilter("ignore", RuntimeWarning)  # 0/0 at the ends is expected
             calibrator = venn_abers().fit(np.column_stack([1 - p, p]), y)
         return cls(fitted, calibrator)
 
-    def reach(self, inputs: Any) -> Reach:
+    def full_interval(self, inputs: Any) -> FullInterval:
         p = probability_of_one(self.fitted, inputs)
         summary, both = self.calibrator.predict_proba(np.column_stack([1 - p, p]))
-        least, most = both.min(axis=1), both.max(axis=1)
-        return Reach(np.clip(summary[:, 1], least, most), least, most)
+        lower, upper = both.min(axis=1), both.max(axis=1)
+        return FullInterval(np.clip(summary[:, 1], lower, upper), lower, upper)
 
     def width(self, s: float) -> float:
         return s
@@ -107,13 +109,13 @@ def venn_abers() -> Any:
 
 
 class Constant:
-    """Where training shows one class only: as if one more row of each class were there.
+    """For a single class in training: as if there were one more row of each class.
 
-    ``doubt`` is how far the probability moves if both of these had the same class.
+    ``half_width`` is how far the probability moves if both of these had the same class.
     """
 
-    def __init__(self, p: float, doubt: float) -> None:
-        self.p, self.doubt = p, doubt
+    def __init__(self, p: float, half_width: float) -> None:
+        self.p, self.half_width = p, half_width
 
     @classmethod
     def of(cls, y: NDArray[Any]) -> "Constant":
@@ -127,13 +129,13 @@ def probability_of_one(fitted: Any, inputs: Any) -> FloatArray:
     both = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
     p = both[:, fitted.classes_.tolist().index(1)]
     if not ((p >= 0) & (p <= 1)).all():
-        wrong = p[~((p >= 0) & (p <= 1))][0]
-        raise ValueError(f"{fitted!r} gave {wrong} as a probability.")
+        invalid = p[~((p >= 0) & (p <= 1))][0]
+        raise ValueError(f"{fitted!r} gave {invalid} as a probability.")
     return p
 
 
-def fit_one(estimator: Any, inputs: Any, y: NDArray[Any], seed: int) -> Any:
-    """A fitted copy, seeded where it can be; a constant where there is nothing to tell apart."""
+def fit_classifier(estimator: Any, inputs: Any, y: NDArray[Any], seed: int) -> Any:
+    """A fitted clone, seeded if possible; a constant if there is a single class."""
     if len(np.unique(y)) < 2:
         return Constant.of(y)
     copy = clone(estimator)

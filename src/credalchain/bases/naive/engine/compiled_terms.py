@@ -1,10 +1,10 @@
-"""Large tables, and tables for many values of s, made by compiled code.
+"""Large tables, and tables for many values of s, built by compiled code.
 
 A bound of P(v | a) depends on n(v, a), D and K alone, and a table has ten times as many cells as
-there are different triples of these. So triples are numbered first, their logarithms are found for
+there are different triples of these. So triples are numbered first, their logarithms are taken for
 all values of s at once, and tables are filled by looking up and subtracting. Tables for many values
-are not kept: they are made a few labels at a time, added up while they are in the cache, and
-forgotten.
+are not kept: they are built a few labels at a time, added up while they are in the cache, and
+discarded.
 """
 
 from collections.abc import Iterator
@@ -13,29 +13,28 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from credalchain.array_types import FloatArray, IntArray
 from credalchain.bases.naive.codes import aligned
 from credalchain.bases.naive.engine import term_kernels as kernels
 from credalchain.bases.naive.engine.layout import (
     LANES,
-    ZERO_ABOVE,
-    ZERO_BELOW,
+    ZERO_IN_DENOMINATOR,
+    ZERO_IN_NUMERATOR,
     FixedPoint,
     FixedTable,
-    FloatArray,
-    IntArray,
-    KeptTable,
     Layout,
     Observations,
     SValues,
     TableSlice,
+    WholeTable,
 )
 from credalchain.bases.threads import for_each_range
 
 _CELLS_AT_ONCE = 2**18
 _CELLS_WORTH_A_THREAD = 2**16
 _FEW_TRIPLES = 2**9
-_MOST_SLOTS = 2**16  # counts that are looked up directly; larger ones share a slot
-_UNIT = LANES // 2  # labels: the tiles of every layout have so many, or a divisor of it
+_MAX_SLOTS = 2**16  # counts that are looked up directly; larger ones share a slot
+_LABEL_MULTIPLE = LANES // 2  # labels: every layout has tiles of this many, or of a divisor of it
 _NUMBERS_IN_CACHE = 2**17  # 64-bit numbers: half of a second-level cache
 
 
@@ -81,7 +80,11 @@ class Triples(NamedTuple):
             == 0
         )
         zeros[0] = False
-        return LogBounds(zeros * ZERO_ABOVE, zeros * -ZERO_BELOW) if zeros.any() else None
+        return (
+            LogBounds(zeros * ZERO_IN_NUMERATOR, zeros * -ZERO_IN_DENOMINATOR)
+            if zeros.any()
+            else None
+        )
 
     def _bounds(self, s_values: SValues) -> FloatArray:
         bounds = np.empty((len(self.triples), len(s_values.values), 2))
@@ -92,7 +95,7 @@ class Triples(NamedTuple):
 class CompiledTerms:
     """What observations add to every label: ``n_cells`` for both classes.
 
-    With ``reuse`` the triples that were found are kept.
+    With ``reuse`` the triples of each group are cached.
     """
 
     def __init__(
@@ -107,48 +110,52 @@ class CompiledTerms:
         self.observations, self.scale = observations, scale
         self._reuse = reuse
         self._n_jobs = n_jobs if n_cells >= _CELLS_WORTH_A_THREAD else 1
-        cells_a_label = n_cells // len(observations.order)
-        self._group_size = _UNIT * max(1, _CELLS_AT_ONCE // (_UNIT * cells_a_label))
-        self._found: dict[tuple[int, int], Triples] = {}
+        cells_per_label = n_cells // len(observations.order)
+        self._group_size = _LABEL_MULTIPLE * max(
+            1, _CELLS_AT_ONCE // (_LABEL_MULTIPLE * cells_per_label)
+        )
+        self._triples_cache: dict[tuple[int, int], Triples] = {}
 
     def streamed(self, s_values: SValues, layout: Layout) -> "StreamedTable":
-        """A table of features that is never whole."""
+        """A table of features that is never built whole."""
         return StreamedTable(self, s_values, layout, has_zeros=s_values.n_without_epsilon > 0)
 
-    def whole(self, s_values: SValues, layout: Layout) -> KeptTable:
-        """A table for values that are all with epsilon or all without."""
+    def whole(self, s_values: SValues, layout: Layout) -> WholeTable:
+        """A table for values of s that all have an epsilon, or all have none."""
         values, zeros = TileRows(self.observations, layout), None
         shape = (layout.n_tiles, values.n_rows, layout.tile_lanes)
         tables = [aligned(shape, zeros=False)]
         if s_values.n_without_epsilon:
             zeros = TileRows(self.observations, layout)
             tables.append(aligned(shape, zeros=False))
-        for table in tables:  # lanes of padding may be computed with
-            n_lanes = layout.n_labels * layout.run - (layout.n_tiles - 1) * layout.tile_lanes
+        for table in tables:  # lanes of padding may take part in computations
+            n_lanes = (
+                layout.n_labels * layout.label_lanes - (layout.n_tiles - 1) * layout.tile_lanes
+            )
             table[-1:, :, n_lanes:] = 0
         any_zeros: list[bool] = []
 
         def run(first: int, stop: int) -> None:
-            found = self._find(first, stop)
-            values.fill(found, found.logarithms(s_values, self.scale), tables[0])
+            group = self._group_triples(first, stop)
+            values.fill(group, group.logarithms(s_values, self.scale), tables[0])
             if zeros is not None:
-                factors = found.zero_factors(s_values)
+                factors = group.zero_factors(s_values)
                 any_zeros.append(factors is not None)
-                zeros.fill(found, factors, tables[1])
+                zeros.fill(group, factors, tables[1])
 
         n_labels = len(self.observations.order)
-        for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
+        for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_LABEL_MULTIPLE)
         if zeros is None or not any(any_zeros):
-            return KeptTable(FixedTable(values.start), FixedTable(tables[0]), has_zeros=False)
+            return WholeTable(FixedTable(values.start), FixedTable(tables[0]), has_zeros=False)
         start, rows = FixedTable(values.start, zeros.start), FixedTable(tables[0], tables[1])
-        return KeptTable(start, rows, has_zeros=True)
+        return WholeTable(start, rows, has_zeros=True)
 
     def forward_pairs(
         self, s_values: SValues, shape: tuple[int, ...], widest: int, *, filled: bool
     ) -> FixedTable:
         """Log-odds that each label adds to every later one: as 0, as 1, and left open.
 
-        The last in column ``widest``, as branching has it; -1 for none. ``filled``: cells that are
+        The last goes to column ``widest``, for branching; -1 for none. ``filled``: cells that are
         not written are never read, so memory need not be 0 at first.
         """
         values = aligned(shape, zeros=not filled)
@@ -156,16 +163,16 @@ class CompiledTerms:
         any_zeros: list[bool] = []
 
         def run(first: int, stop: int) -> None:
-            found = self._find(first, stop)
-            logs = found.logarithms(s_values, self.scale)
-            kernels.fill_pairs(found.numbers, first, *logs, widest, values)
-            factors = found.zero_factors(s_values) if s_values.n_without_epsilon else None
+            group = self._group_triples(first, stop)
+            logs = group.logarithms(s_values, self.scale)
+            kernels.fill_pairs(group.numbers, first, *logs, widest, values)
+            factors = group.zero_factors(s_values) if s_values.n_without_epsilon else None
             if factors is not None:
-                kernels.fill_pairs(found.numbers, first, *factors, -1, zeros)
+                kernels.fill_pairs(group.numbers, first, *factors, -1, zeros)
                 any_zeros.append(True)
 
         n_labels = len(self.observations.order)
-        for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_UNIT)
+        for_each_range(n_labels, self._group_size, self._n_jobs, run, multiple_of=_LABEL_MULTIPLE)
         if not any_zeros:
             return FixedTable(values)
         if widest >= 0:
@@ -175,22 +182,22 @@ class CompiledTerms:
     def groups(self) -> Iterator[Triples]:
         """All labels, some at a time, in whole tiles of any layout."""
         for first in range(0, len(self.observations.order), self._group_size):
-            yield self._find(first, first + self._group_size)
+            yield self._group_triples(first, first + self._group_size)
 
-    def _find(self, first: int, stop: int) -> Triples:
+    def _group_triples(self, first: int, stop: int) -> Triples:
         """The triples of some labels, from position ``first`` of the order on."""
         observed, labels = self.observations, self.observations.order[first:stop]
-        kept = self._found.get((first, len(labels)))
-        if kept is not None:
-            return kept
+        cached = self._triples_cache.get((first, len(labels)))
+        if cached is not None:
+            return cached
         numbers = np.empty((len(labels), 2, len(observed.sources)), dtype=np.int32)
-        largest, n_found = int(observed.totals.max(initial=0)), -1
-        room = max(_FEW_TRIPLES, numbers.size // 16)
-        while n_found < 0:  # there was too little room
-            room *= 4
-            triples = np.empty((room, 3), dtype=np.int64)
-            triples[0] = 1  # it says nothing: any numbers will do
-            n_found = kernels.number_triples(
+        largest, n_triples = int(observed.totals.max(initial=0)), -1
+        capacity = max(_FEW_TRIPLES, numbers.size // 16)
+        while n_triples < 0:  # the capacity was too small
+            capacity *= 4
+            triples = np.empty((capacity, 3), dtype=np.int64)
+            triples[0] = 1  # adds nothing: any numbers will do
+            n_triples = kernels.number_triples(
                 observed.counts,
                 observed.totals,
                 observed.denominators,
@@ -201,17 +208,17 @@ class CompiledTerms:
                 observed.limits[first : first + len(labels)],
                 numbers,
                 triples,
-                np.full((2, min(_MOST_SLOTS, 2 ** (largest + 1).bit_length())), -1, dtype=np.int32),
-                np.full(2 ** (2 * room).bit_length(), -1, dtype=np.int32),
+                np.full((2, min(_MAX_SLOTS, 2 ** (largest + 1).bit_length())), -1, dtype=np.int32),
+                np.full(2 ** (2 * capacity).bit_length(), -1, dtype=np.int32),
             )
-        found = Triples(first, numbers, triples[:n_found])
+        group = Triples(first, numbers, triples[:n_triples])
         if self._reuse:
-            self._found[first, len(labels)] = found
-        return found
+            self._triples_cache[first, len(labels)] = group
+        return group
 
 
 class StreamedTable(NamedTuple):
-    """A feature table a few labels at a time: made anew whenever it is asked for, never kept.
+    """A feature table a few labels at a time: built anew for each use, never kept.
 
     So a part is still in the cache when its rows are added up.
     """
@@ -230,47 +237,50 @@ class StreamedTable(NamedTuple):
             layout = Layout.of(s_values.n_without_epsilon, layout.n_labels)
         tiles = TileRows(self.terms.observations, layout)
         size = max(1, _NUMBERS_IN_CACHE // max(1, tiles.n_rows * layout.tile_lanes))
-        room = aligned((min(size, layout.n_tiles), tiles.n_rows, layout.tile_lanes), zeros=False)
-        for found in self.terms.groups():
+        buffer = aligned((min(size, layout.n_tiles), tiles.n_rows, layout.tile_lanes), zeros=False)
+        for group in self.terms.groups():
             logs = (
-                found.zero_factors(s_values)
+                group.zero_factors(s_values)
                 if zeros
-                else found.logarithms(s_values, self.terms.scale)
+                else group.logarithms(s_values, self.terms.scale)
             )
-            tiles.fill_start(found, logs)
-            first = found.first // layout.tile_labels
-            stop = first - (-len(found.numbers) // layout.tile_labels)
+            tiles.fill_start(group, logs)
+            first = group.first // layout.tile_labels
+            stop = first - (-len(group.numbers) // layout.tile_labels)
             for tile in range(first, stop, size):
-                table = room[: stop - tile]
-                tiles.fill_rows(found, logs, table, tile)
+                table = buffer[: stop - tile]
+                tiles.fill_rows(group, logs, table, tile)
                 yield TableSlice(tiles.start, table, tile)
 
 
 class TileRows:
-    """Fills tiles of a table, and where sums start; without logarithms there is nothing in them."""
+    """Fills tiles of a table and the start of each sum; ``logs=None`` fills them with 0."""
 
     def __init__(self, observations: Observations, layout: Layout) -> None:
         self._observations, self._layout = observations, layout
         self.n_rows = len(observations.sources) - observations.n_zero_codes
         self.start = aligned((layout.n_tiles, layout.tile_lanes))
 
-    def fill(self, found: Triples, logs: LogBounds | None, table: IntArray) -> None:
-        """All that is about the labels of ``found``, in a table of all tiles."""
-        first, unit = found.first // self._layout.tile_labels, self._layout.tile_labels
-        self.fill_start(found, logs)
-        self.fill_rows(found, logs, table[first : first - (-len(found.numbers) // unit)], first)
+    def fill(self, group: Triples, logs: LogBounds | None, table: IntArray) -> None:
+        """Fill the rows and starts of the labels of ``group``, in a table of all tiles."""
+        tile_labels = self._layout.tile_labels
+        first = group.first // tile_labels
+        self.fill_start(group, logs)
+        self.fill_rows(
+            group, logs, table[first : first - (-len(group.numbers) // tile_labels)], first
+        )
 
-    def fill_start(self, found: Triples, logs: LogBounds | None) -> None:
-        """Where the sums of these labels start."""
+    def fill_start(self, group: Triples, logs: LogBounds | None) -> None:
+        """Fill the start of the sums of these labels."""
         n_zero_codes = self._observations.n_zero_codes
         if n_zero_codes == 0 or logs is None:
             return
-        hits = np.zeros(len(found.triples), dtype=np.int64)
-        start = self.start.reshape(-1, self._layout.run)
-        kernels.add_zero_codes(found.numbers, found.first, *logs, n_zero_codes, hits, start)
+        hits = np.zeros(len(group.triples), dtype=np.int64)
+        start = self.start.reshape(-1, self._layout.label_lanes)
+        kernels.add_zero_codes(group.numbers, group.first, *logs, n_zero_codes, hits, start)
 
     def fill_rows(
-        self, found: Triples, logs: LogBounds | None, table: IntArray, first: int
+        self, group: Triples, logs: LogBounds | None, table: IntArray, first: int
     ) -> None:
         """Fill ``table``, which begins with tile ``first``."""
         if logs is None:
@@ -278,10 +288,10 @@ class TileRows:
             return
         layout, observations = self._layout, self._observations
         kernels.fill_table(
-            found.numbers,
-            first * layout.tile_labels - found.first,
+            group.numbers,
+            first * layout.tile_labels - group.first,
             *logs,
             observations.variables,
             observations.n_zero_codes,
-            table.reshape(*table.shape[:2], layout.tile_labels, layout.run),
+            table.reshape(*table.shape[:2], layout.tile_labels, layout.label_lanes),
         )

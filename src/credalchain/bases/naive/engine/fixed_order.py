@@ -11,55 +11,50 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
+from credalchain.array_types import IntArray, Labels
 from credalchain.bases.naive.codes import Codes, DenseCodes, aligned
-from credalchain.bases.naive.engine.layout import (
-    INFINITE,
-    LANES,
-    STEP,
-    IntArray,
-    resolve_zero_factors,
-)
+from credalchain.bases.naive.engine.layout import INFINITE, LANES, STEP, resolve_zero_factors
 from credalchain.bases.naive.engine.tables import ChainTables
 from credalchain.bases.naive.exact import ExactComparator
-from credalchain.bases.protocol import Labels, Request, labels_from_signs
+from credalchain.bases.protocol import Request, labels_from_signs
 from credalchain.bases.threads import for_each_range
 from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.strategies import Strategy
 
 _SUMS_PER_CHUNK = 2**18  # 64-bit sums of one chunk of rows, for one s: two megabytes
-_MOST_PROBES, _ROWS_PER_PROBE = 64, 16
-_MANY_LABELS = 8  # from here on, guessing what most rows say saves more than it costs
-_NO_EXPECTATION = np.empty((0, 0, 0), dtype=np.int64)
+_MAX_PROBES, _ROWS_PER_PROBE = 64, 16
+_MANY_LABELS = 8  # from here on, guessing what most rows answer saves more than it costs
+_NO_LIMITS = np.empty((0, 0, 0), dtype=np.int64)
 _NO_PAIRS = np.empty((0, 0, 0, 0), dtype=np.int64)
 
 
 def start_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> tuple[IntArray, Any]:
     """Prior plus features of some rows, and the zero factors in them: (values, rows, lanes) each.
 
-    Zero factors are there for the first values only, None if there are none.
+    Only the first values have zero factors; None if there are none.
     """
     from credalchain.bases.naive.engine import sum_kernels as kernels  # imports numba
 
-    found: list[Any] = []
+    results: list[Any] = []
     for layout, prior in zip((tables.layout, tables.zero_layout), tables.prior, strict=True):
         if layout.n_values == 0:
-            return found[0], None
+            return results[0], None
         blocks = (layout.n_tiles, layout.tile_lanes // LANES, LANES)
         sums = aligned((stop - first, *blocks), zeros=False)
         start = np.zeros(blocks, dtype=np.int64) if prior is None else prior.reshape(blocks)
         added = False
-        for part in tables.features.parts(zeros=len(found) == 1):
+        for part in tables.features.parts(zeros=len(results) == 1):
             begin, added = start + part.start.reshape(blocks), True
             rows = part.rows.reshape(*part.rows.shape[:2], *blocks[1:])
-            where = first, begin, rows, part.first_tile, sums
+            arguments = first, begin, rows, part.first_tile, sums
             if isinstance(codes, DenseCodes):
-                kernels.add_rows(codes.values, codes.offsets, *where)
+                kernels.add_rows(codes.values, codes.offsets, *arguments)
             else:
-                kernels.add_sparse_rows(codes.indptr, codes.entries, *where)
+                kernels.add_sparse_rows(codes.indptr, codes.entries, *arguments)
         if not added:
             sums[:] = start
-        found.append(layout.for_walk(sums))
-    return found[0], found[1]
+        results.append(layout.for_walk(sums))
+    return results[0], results[1]
 
 
 class FixedOrderPass:
@@ -67,7 +62,7 @@ class FixedOrderPass:
 
     ``make_comparator`` gives what settles ties, for a value of s and a strategy.
     ``labels`` is (strategies, values of s, n, m); ``log_odds`` (strategies, n, m, 2) is for a
-    single value, without rows where nobody asked.
+    single value, with no rows if bounds are not wanted.
     """
 
     def __init__(
@@ -84,20 +79,21 @@ class FixedOrderPass:
         self._cuts = tables.scale.fixed(logit(request.thresholds))[tables.order]
         strategies = request.strategies
         self._bands = np.array(
-            [tables.scale.band if one.merge_exact else 0 for one in strategies], dtype=np.int64
+            [tables.scale.band if strategy.merge_exact else 0 for strategy in strategies],
+            dtype=np.int64,
         )
         n, m, n_values = codes.shape[0], len(tables.order), tables.layout.n_values
         self._columns = np.full((n_values, len(strategies), m), -1, dtype=np.int8)
-        nothing = np.zeros((n_values, len(strategies), tables.layout.width), dtype=np.int64)
-        self._added, self._added_zeros = nothing, nothing
-        self._expectation = _NO_EXPECTATION, _NO_EXPECTATION
+        no_guess = np.zeros((n_values, len(strategies), tables.layout.width), dtype=np.int64)
+        self._added, self._added_zeros = no_guess, no_guess
+        self._guess_limits = _NO_LIMITS, _NO_LIMITS
         self.labels = np.empty((len(strategies), n_values, n, m), dtype=np.int8)
         self.log_odds = np.empty((len(strategies), n if request.wants_bounds else 0, m, 2))
 
     def run(self) -> None:
-        """All rows, in chunks whose sums fit a cache."""
+        """Walk all rows, in chunks whose sums fit a cache."""
         n_rows = self.labels.shape[2]
-        n_probes = min(_MOST_PROBES, n_rows // _ROWS_PER_PROBE)
+        n_probes = min(_MAX_PROBES, n_rows // _ROWS_PER_PROBE)
         probes_help = n_probes > 1 and len(self._order) >= _MANY_LABELS
         size = max(16, _SUMS_PER_CHUNK // self._layout.width)
         if n_rows <= size and self._request.n_jobs == 1:  # probe rows are among the rows
@@ -119,19 +115,19 @@ class FixedOrderPass:
 
     def _walk(self, first: int, stop: int, sums: IntArray, zeros: Any) -> None:
         forced = self._request.forced_labels(slice(first, stop)).take(self._order, axis=1)
-        expects = self._request.known is None  # else the rules differ from row to row
-        stuck = self._walk_rows(first, stop - first, sums, zeros, forced, expects=expects)
+        use_limits = self._request.known is None  # else forced labels differ from row to row
+        stuck = self._walk_rows(first, stop - first, sums, zeros, forced, use_limits=use_limits)
         if stuck is None:
             return
-        for v, strategy, row in np.argwhere(stuck < len(self._order)).tolist():
-            some = slice(row, row + 1)
+        for v, strategy_index, row in np.argwhere(stuck < len(self._order)).tolist():
+            row_slice = slice(row, row + 1)
             has_zeros = zeros is not None and v < len(zeros)
             self._settle_row(
                 v,
-                strategy,
+                strategy_index,
                 first + row,
-                sums[v : v + 1, some],
-                zeros[v : v + 1, some] if has_zeros else None,
+                sums[v : v + 1, row_slice],
+                zeros[v : v + 1, row_slice] if has_zeros else None,
                 forced[row % len(forced)][None].copy(),
             )
 
@@ -143,11 +139,11 @@ class FixedOrderPass:
         zeros: Any,
         forced: Labels,
         *,
-        expects: bool = False,
+        use_limits: bool = False,
     ) -> NDArray[np.int32] | None:
         """Walk rows from ``first`` on; where they got stuck (values, strategies, rows), if any did.
 
-        Values with zero factors and those without go apart.
+        Values with zero factors and those without are walked separately.
         """
         n_values, n_strategies, _ = self._columns.shape
         stuck = np.empty((n_values, n_strategies, n_rows), dtype=np.int32)
@@ -158,7 +154,13 @@ class FixedOrderPass:
                 part_zeros = zeros if values.stop == n_with_zeros and n_with_zeros else None
                 part = (values, slice(None))
                 any_stuck |= self._walk_part(
-                    part, first, sums[values], part_zeros, forced, stuck[values], expects=expects
+                    part,
+                    first,
+                    sums[values],
+                    part_zeros,
+                    forced,
+                    stuck[values],
+                    use_limits=use_limits,
                 )
         return stuck if any_stuck else None
 
@@ -171,9 +173,9 @@ class FixedOrderPass:
         forced: Labels,
         stuck: NDArray[np.int32],
         *,
-        expects: bool = False,
+        use_limits: bool = False,
     ) -> bool:
-        """The same for some values of s and strategies; whether any row got stuck."""
+        """Walk for some values of s and strategies; whether any row got stuck."""
         from credalchain.bases.naive.engine import walk_kernels as kernels  # imports numba
 
         tables, (values, strategies), width = self._tables, part, self._layout.width
@@ -186,8 +188,8 @@ class FixedOrderPass:
                 self._added_zeros[part],
                 np.empty(width, dtype=np.int64),
             )
-        expects &= zeros is None
-        flip, least = self._expectation if expects else (_NO_EXPECTATION, _NO_EXPECTATION)
+        use_limits &= zeros is None
+        flip, least = self._guess_limits if use_limits else (_NO_LIMITS, _NO_LIMITS)
         return kernels.walk_chain(
             kernels.Sums(sums, first),
             kernels.PairTables(tables.pairs.values[values], tables.open_columns[strategies]),
@@ -206,51 +208,51 @@ class FixedOrderPass:
             ),
         )
 
-    # -- what most rows say ------------------------------------------------------------
+    # -- what most rows answer ---------------------------------------------------------
 
     def _guess_from(self, n_probes: int, sums: IntArray, zeros: Any) -> None:
-        """Each label's commonest answer among the first rows; those that got stuck do not vote."""
-        every = self._request.forced_labels(slice(n_probes)).take(self._order, axis=1)
-        stuck = self._walk_rows(0, n_probes, sums, zeros, every)
+        """Guess each label's most common answer in the first rows; stuck rows do not vote."""
+        probe_forced = self._request.forced_labels(slice(n_probes)).take(self._order, axis=1)
+        stuck = self._walk_rows(0, n_probes, sums, zeros, probe_forced)
         answers = self.labels[:, :, :n_probes, self._order].swapaxes(0, 1)
         if stuck is not None:
             answers = np.where(stuck[..., None] < len(self._order), UNDECIDED, answers)
         # probe rows are few enough for the smallest counters
         votes = [(answers == y).view(np.int8).sum(axis=2, dtype=np.int8) for y in (0, 1, ABSTAIN)]
-        commonest = np.argmax(np.stack(votes), axis=0)
-        forced = every[0]
-        if self._request.known is None:  # then they hold for all rows, and nobody checks them
+        most_common = np.argmax(np.stack(votes), axis=0)
+        forced = probe_forced[0]
+        if self._request.known is None:  # then they hold for all rows, and are not checked
             is_forced = forced != UNDECIDED
-            commonest[..., is_forced] = np.where(forced == ABSTAIN, 2, forced)[is_forced]
+            most_common[..., is_forced] = np.where(forced == ABSTAIN, 2, forced)[is_forced]
         open_columns = self._tables.open_columns[:, None]
-        self._columns = np.where(commonest == 2, open_columns, commonest).astype(np.int8)
+        self._columns = np.where(most_common == 2, open_columns, most_common).astype(np.int8)
         self._added, self._added_zeros = self._add_guesses()
         n_with_zeros = 0 if zeros is None else len(zeros)
         if n_with_zeros < len(self._columns) and self._request.known is None:
-            self._expectation = self._expect(forced == UNDECIDED)
+            self._guess_limits = self._limits_for_guess(forced == UNDECIDED)
 
-    def _expect(self, undecided: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
-        """Where sums must lie for each label to be decided as guessed, beyond doubt.
+    def _limits_for_guess(self, undecided: NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
+        """Limits of sums within which each label is certainly decided as guessed.
 
-        That is (sum ^ flip) >= least, where flip is 0, or -1 to turn the least into the greatest:
-        ~x >= ~y is x <= y. Both are (values, strategies, width).
+        They are (sum ^ flip) >= least, where flip is 0, or -1 for an upper limit, since ~x >= ~y is
+        x <= y. Both are (values, strategies, width).
         """
         columns, n_lanes = self._columns, 2 * len(self._order)
         shape = (*columns.shape[:2], self._layout.width + STEP)
         flip, least = np.zeros(shape, np.int64), np.full(shape, -INFINITE)
-        above, below = self._cuts + self._bands[:, None], self._cuts - self._bands[:, None]
-        no, yes = undecided & (columns == 0), undecided & (columns == 1)
-        is_open = undecided & ~(no | yes)
+        upper_cut, lower_cut = self._cuts + self._bands[:, None], self._cuts - self._bands[:, None]
+        zero, one = undecided & (columns == 0), undecided & (columns == 1)
+        is_open = undecided & ~(zero | one)
         lower, upper = slice(0, n_lanes, 2), slice(1, n_lanes, 2)
-        flip[..., lower], flip[..., upper] = np.where(no | is_open, -1, 0), np.where(no, -1, 0)
+        flip[..., lower], flip[..., upper] = np.where(zero | is_open, -1, 0), np.where(zero, -1, 0)
         least[..., lower] = np.select(
-            [yes, no, is_open], [above + 1, ~above, ~(below - 1)], -INFINITE
+            [one, zero, is_open], [upper_cut + 1, ~upper_cut, ~(lower_cut - 1)], -INFINITE
         )
-        least[..., upper] = np.select([no, is_open], [~(below - 1), above + 1], -INFINITE)
+        least[..., upper] = np.select([zero, is_open], [~(lower_cut - 1), upper_cut + 1], -INFINITE)
         return flip, least
 
     def _add_guesses(self) -> tuple[IntArray, IntArray]:
-        """What all guesses add to the labels after them: (values, strategies, width) twice."""
+        """Sums and zero factors that guesses add to later labels: (values, strategies, width)."""
         from credalchain.bases.naive.engine import walk_kernels as kernels  # imports numba
 
         pairs = self._tables.pairs
@@ -264,28 +266,28 @@ class FixedOrderPass:
     # -- what rounding cannot decide ----------------------------------------------------
 
     def _settle_row(
-        self, v: int, strategy: int, row: int, sums: IntArray, zeros: Any, forced: Labels
+        self, v: int, strategy_index: int, row: int, sums: IntArray, zeros: Any, forced: Labels
     ) -> None:
-        """Walk one row, for one strategy and s, again and again until nothing is too close."""
-        part = (slice(v, v + 1), slice(strategy, strategy + 1))
+        """Walk one row, for one strategy and s, again until no sum is too close to a threshold."""
+        part = (slice(v, v + 1), slice(strategy_index, strategy_index + 1))
         stuck = np.empty((1, 1, 1), dtype=np.int32)
         while self._walk_part(part, row, sums, zeros, forced, stuck):
             t = int(stuck[0, 0, 0])
-            comparator = self._comparator(strategy, v)
+            comparator = self._comparator(strategy_index, v)
             if comparator.is_available:
-                signs = self._exact_signs(comparator, self.labels[strategy, v, row], row, t)
+                signs = self._exact_signs(comparator, self.labels[strategy_index, v, row], row, t)
             else:
-                signs = self._rounded_signs(v, strategy, row, sums, zeros, t)
+                signs = self._rounded_signs(v, strategy_index, row, sums, zeros, t)
             lower, upper = (np.array([sign], dtype=np.int8) for sign in signs)
             forced[0, t] = labels_from_signs(lower, upper, precise=self._request.precise)[0]
 
-    def _comparator(self, strategy: int, v: int) -> ExactComparator:
-        if (strategy, v) not in self._comparators:
+    def _comparator(self, strategy_index: int, v: int) -> ExactComparator:
+        if (strategy_index, v) not in self._comparators:
             request = self._request
-            self._comparators[strategy, v] = self._make_comparator(
-                self._codes, request.values[v], request.strategies[strategy]
+            self._comparators[strategy_index, v] = self._make_comparator(
+                self._codes, request.values[v], request.strategies[strategy_index]
             )
-        return self._comparators[strategy, v]
+        return self._comparators[strategy_index, v]
 
     def _exact_signs(
         self, comparator: ExactComparator, labels: Labels, row: int, t: int
@@ -298,13 +300,13 @@ class FixedOrderPass:
         return comparator.signs(row, j, history, float(self._request.thresholds[j]))
 
     def _rounded_signs(
-        self, v: int, strategy: int, row: int, sums: IntArray, zeros: Any, t: int
+        self, v: int, strategy_index: int, row: int, sums: IntArray, zeros: Any, t: int
     ) -> tuple[int, int]:
-        """Where the strategy has no exact odds, the rounded sums are all there is."""
+        """Signs from the rounded sums, for a strategy without exact odds."""
         lanes = slice(2 * t, 2 * t + 2)
         earlier = np.arange(t if self._request.chained else 0)
-        labels = self.labels[strategy, v, row, self._order[earlier]]
-        columns = np.where(labels == ABSTAIN, self._tables.open_columns[strategy], labels)
+        labels = self.labels[strategy_index, v, row, self._order[earlier]]
+        columns = np.where(labels == ABSTAIN, self._tables.open_columns[strategy_index], labels)
         earlier, columns = earlier[columns >= 0], columns[columns >= 0]
         pairs = self._tables.pairs
         values = sums[0, 0, lanes] + pairs.values[v, earlier, columns, lanes].sum(axis=0)

@@ -1,4 +1,4 @@
-"""What kernels share: zero factors, and sixteen neighbouring 64-bit numbers as one thing.
+"""Helpers shared by kernels: zero factors, and blocks of sixteen 64-bit numbers.
 
 A table row is made of blocks of 16 lanes: two cache lines and four vector registers, wide enough to
 hide the look-up of the next row, and a table of a thousand such rows stays in the second-level
@@ -8,13 +8,13 @@ cache. The bodies are spelled out because the compiler vectorises only what it s
 from typing import Any
 
 from credalchain.bases.compiler import kernel_helper
-from credalchain.bases.naive.engine.layout import ABOVE_MASK, INFINITE
+from credalchain.bases.naive.engine.layout import INFINITE, NUMERATOR_MASK
 
 
 @kernel_helper
 def resolve_zeros(value: int, zeros: int) -> int:
-    """A sum whose zero factors are counted apart: a zero above wins."""
-    if zeros & ABOVE_MASK:
+    """A sum whose zero factors are counted separately: a zero in the numerator wins."""
+    if zeros & NUMERATOR_MASK:
         return -INFINITE
     return INFINITE if zeros else value
 

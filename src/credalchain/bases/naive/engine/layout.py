@@ -13,7 +13,7 @@ a comparison outside that band is certain. Three facts carry the bound:
   terms; 4 units leave room for a strategy that triples them.
 
 Infinite terms are kept apart, as numbers of zero factors, because ``inf - inf`` would lose them:
-the low half of a 64-bit lane counts zeros above the fraction bar, the high half zeros below it.
+the low half of a 64-bit lane counts zeros of the numerator, the high half zeros of the denominator.
 """
 
 import math
@@ -23,14 +23,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-IntArray = NDArray[np.int64]
-FloatArray = NDArray[np.float64]
+from credalchain.array_types import FloatArray, IntArray
 
 LARGEST_TERM = 2.0**8
 INFINITE = 2**62  # larger than any sum
-ZERO_ABOVE = 1  # one factor 0 in the numerator: log-odds of -inf
-ZERO_BELOW = 1 << 32  # one factor 0 in the denominator: log-odds of +inf
-ABOVE_MASK = ZERO_BELOW - 1
+ZERO_IN_NUMERATOR = 1  # a factor 0: log-odds of -inf
+ZERO_IN_DENOMINATOR = 1 << 32  # a factor 0: log-odds of +inf
+NUMERATOR_MASK = ZERO_IN_DENOMINATOR - 1
 
 LANES = 16  # 64-bit lanes that are added at a time: two cache lines
 STEP = 4  # lanes that a walk reads at a time
@@ -64,40 +63,42 @@ class FixedPoint(NamedTuple):
 
 
 def resolve_zero_factors(values: Any, zeros: Any, least: Any, greatest: Any) -> Any:
-    """``least`` where a factor above the bar is 0 (0/0 too), ``greatest`` where only one below is.
+    """``least`` where a numerator is 0 (0/0 too), ``greatest`` where only a denominator is.
 
     ``zeros`` None: there are none.
     """
     if zeros is None:
         return values
-    return np.where(zeros & ABOVE_MASK, least, np.where(zeros, greatest, values))
+    return np.where(zeros & NUMERATOR_MASK, least, np.where(zeros, greatest, values))
 
 
 class Layout(NamedTuple):
-    """Which lane is what, in two orders.
+    """The meaning of each lane, in two orders.
 
     Sums over features go label by label, (label, value of s, bound): what one observation adds to a
-    label is one ``run``. Labels come in tiles, the fewest that fill whole blocks of lanes. A
-    walk goes along the labels for one value of s: (value of s, label, bound), each value with
-    ``width`` lanes, padded so that a few can be read at a time. For a single value the two are the
-    same. What stands in lanes of padding means nothing.
+    label takes ``label_lanes`` lanes. Labels come in tiles, the fewest that fill whole blocks of
+    lanes. A walk goes along the labels for one value of s: (value of s, label, bound), each value
+    with ``width`` lanes, padded so that a few can be read at a time. For a single value the two
+    are the same. Lanes of padding hold arbitrary numbers.
     """
 
     n_values: int
     n_labels: int
     width: int
-    run: int
+    label_lanes: int
     tile_labels: int
     n_tiles: int
     tile_lanes: int
 
     @classmethod
     def of(cls, n_values: int, n_labels: int) -> "Layout":
-        run = 2 * n_values
-        tile_labels = LANES // math.gcd(LANES, run)
+        label_lanes = 2 * n_values
+        tile_labels = LANES // math.gcd(LANES, label_lanes)
         width = -(-2 * n_labels // STEP) * STEP
         n_tiles = -(-n_labels // tile_labels)
-        return cls(n_values, n_labels, width, run, tile_labels, n_tiles, tile_labels * run)
+        return cls(
+            n_values, n_labels, width, label_lanes, tile_labels, n_tiles, tile_labels * label_lanes
+        )
 
     def for_walk(self, lanes: IntArray) -> IntArray:
         """(rows, tiles, lanes of a tile) as (values of s, rows, at least ``width``)."""
@@ -105,7 +106,7 @@ class Layout(NamedTuple):
         if self.n_values == 1:
             return lanes.reshape(1, n_rows, -1)
         walked = np.empty((self.n_values, n_rows, self.width), dtype=np.int64)
-        # both bounds move as one thing of 16 bytes, which complex numbers are
+        # both bounds are moved together, as complex numbers of 16 bytes
         target, source = walked.view(np.complex128), lanes.reshape(n_rows, -1).view(np.complex128)
         by_label = source.reshape(n_rows, -1, self.n_values)[:, : self.n_labels]
         target[:, :, : self.n_labels] = by_label.transpose(2, 0, 1)
@@ -129,21 +130,21 @@ class FixedTable(NamedTuple):
         finite = np.isfinite(log_odds)
         if finite.all():
             return cls(scale.fixed(log_odds))
-        undefined = np.isnan(log_odds)  # 0/0: a zero above makes it 0, whatever is below
-        above = np.where(undefined | (log_odds == -np.inf), ZERO_ABOVE, 0)
-        below = np.where(undefined | (log_odds == np.inf), ZERO_BELOW, 0)
-        return cls(scale.fixed(np.where(finite, log_odds, 0.0)), above + below)
+        undefined = np.isnan(log_odds)  # 0/0: a zero in the numerator makes it 0
+        in_numerator = np.where(undefined | (log_odds == -np.inf), ZERO_IN_NUMERATOR, 0)
+        in_denominator = np.where(undefined | (log_odds == np.inf), ZERO_IN_DENOMINATOR, 0)
+        return cls(scale.fixed(np.where(finite, log_odds, 0.0)), in_numerator + in_denominator)
 
-    def log_odds(self, scale: FixedPoint, place: Any) -> FloatArray:
+    def log_odds(self, scale: FixedPoint, index: Any) -> FloatArray:
         """The inverse, in some cells: a single term is a float without rounding."""
-        log_odds: FloatArray = self.values[place] / scale.unit
+        log_odds: FloatArray = self.values[index] / scale.unit
         if self.zeros is None:
             return log_odds
-        zeros = self.zeros[place]
-        above, below = (zeros & ABOVE_MASK) > 0, zeros > ABOVE_MASK
-        log_odds[above & ~below] = -np.inf
-        log_odds[below & ~above] = np.inf
-        log_odds[above & below] = np.nan
+        zeros = self.zeros[index]
+        in_numerator, in_denominator = (zeros & NUMERATOR_MASK) > 0, zeros > NUMERATOR_MASK
+        log_odds[in_numerator & ~in_denominator] = -np.inf
+        log_odds[in_denominator & ~in_numerator] = np.inf
+        log_odds[in_numerator & in_denominator] = np.nan
         return log_odds
 
 
@@ -153,8 +154,8 @@ class Observations(NamedTuple):
     Row r of a table is about variable ``variables[r]`` and was counted in row ``sources[r]`` of
     ``counts`` (sources, m, 2), unless that is NEVER_SEEN or SAYS_NOTHING. ``totals`` and
     ``denominators`` are (variables, m, 2), ``n_categories`` (variables,). The first
-    ``n_zero_codes`` observations are code 0 of every feature: they get no row of their own, and
-    the rows of the others hold differences from them. Only the first ``limits[t]`` observations
+    ``n_zero_codes`` observations are code 0 of every feature: they get no row, and the rows of
+    the other codes hold differences from them. Only the first ``limits[t]`` observations
     concern the label at position t of ``order``.
     """
 
@@ -170,7 +171,7 @@ class Observations(NamedTuple):
 
 
 class SValues(NamedTuple):
-    """Values of s, each with its epsilon; the first ``n_without_epsilon`` go without one."""
+    """Values of s, each with its epsilon; the first ``n_without_epsilon`` have epsilon 0."""
 
     values: FloatArray
     epsilons: FloatArray
@@ -178,7 +179,7 @@ class SValues(NamedTuple):
 
 
 class TableSlice(NamedTuple):
-    """What features add: where sums start, and a row for every (feature, category).
+    """What features add: initial sums, and a row for every (feature, category).
 
     ``start`` is (all tiles, lanes), ``rows`` (tiles from ``first_tile`` on, rows, lanes).
     """
@@ -188,7 +189,7 @@ class TableSlice(NamedTuple):
     first_tile: int
 
 
-class KeptTable(NamedTuple):
+class WholeTable(NamedTuple):
     """All tiles in one part, for a single s or a few."""
 
     start: FixedTable

@@ -3,8 +3,8 @@
 Memory layout: ``table`` (tiles, rows, blocks, 16) has one row for each (feature, category), cut
 into tiles of a few labels and these into blocks of 16 lanes that start at a cache line. A row of
 data is the sum of one table row per feature, so the work is row adds, no gathers; the sum of a
-block stays in registers until the features are through, and a block of the table stays in the
-second-level cache until all rows of data are through.
+block stays in registers until all features are added, and a block of the table stays in the
+second-level cache until all rows of data are done.
 """
 
 import numpy as np
@@ -35,8 +35,8 @@ def add_rows(
             for row in range(out.shape[0]):
                 lanes = load(start[first_tile + tile, block])
                 for feature in range(codes.shape[1]):
-                    at = np.uint64(offsets[feature] + codes[first + row, feature])
-                    lanes = plus(lanes, rows[at, block])
+                    table_row = np.uint64(offsets[feature] + codes[first + row, feature])
+                    lanes = plus(lanes, rows[table_row, block])
                 store(lanes, out[row, first_tile + tile, block])
 
 
@@ -50,7 +50,7 @@ def add_sparse_rows(
     first_tile: int,
     out: NDArray[np.int64],
 ) -> None:
-    """The same for CSR: ``entries`` are rows of ``table``, ``start`` has all features at 0."""
+    """The same for CSR: ``entries`` are rows of ``table``, ``start`` is with all codes 0."""
     for tile in range(table.shape[0]):
         rows = table[tile]
         for block in range(table.shape[2]):

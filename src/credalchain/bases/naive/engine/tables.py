@@ -6,30 +6,29 @@ the counts, ``idm_bounds`` gives lower and upper P(v | a), and seeing v adds
     log lower(v | 1) - log upper(v | 0)    to the lower log-odds,
     log upper(v | 1) - log lower(v | 0)    to the upper log-odds.
 
-Small tables for a single s are made here with numpy, so that a first answer has little to compile,
-and kept. Large ones, and those for many values of s, are made by ``compiled_terms.py``.
+Small tables for a single s are built here with numpy, so that a first answer has little to compile,
+and cached. Large ones, and those for many values of s, are built by ``compiled_terms.py``.
 """
 
 from typing import Any, NamedTuple
 
 import numpy as np
 
+from credalchain.array_types import FloatArray, IntArray
 from credalchain.bases.naive.codes import aligned, table_rows
 from credalchain.bases.naive.counts import ChainCounts
 from credalchain.bases.naive.engine.layout import (
     LARGEST_TERM,
     NEVER_SEEN,
     SAYS_NOTHING,
-    ZERO_ABOVE,
-    ZERO_BELOW,
+    ZERO_IN_DENOMINATOR,
+    ZERO_IN_NUMERATOR,
     FixedPoint,
     FixedTable,
-    FloatArray,
-    IntArray,
-    KeptTable,
     Layout,
     Observations,
     SValues,
+    WholeTable,
 )
 from credalchain.bases.naive.formulas import NaiveSettings, idm_bounds
 from credalchain.strategies import (
@@ -46,12 +45,12 @@ _WORTH_COMPILING = 2**16  # cells: some milliseconds without kernels
 class ChainTables(NamedTuple):
     """All tables for some values of s, some strategies and one order of the labels.
 
-    Zero factors are only there for the first values, those without epsilon, or for all of them if
-    the prior has some (or for none).
-    ``prior`` is (tiles, lanes). ``features`` has parts, see :class:`KeptTable`. ``pairs`` is
-    (values of s, m, columns, width): what a label adds as 0, as 1 and left open; its m is 0 where
-    labels are not told to each other. ``open_columns`` are the columns of an open label in each
-    strategy, -1 where it adds nothing.
+    Only the first values, those without epsilon, have zero factors; or all of them if the prior has
+    some (or none).
+    ``prior`` is (tiles, lanes). ``features`` has parts, see :class:`WholeTable`. ``pairs`` is
+    (values of s, m, columns, width): what a label adds as 0, as 1 and left open; m is 0 where
+    labels are not conditioned on each other. ``open_columns`` are the columns of an open label in
+    each strategy, -1 where it adds nothing.
     """
 
     order: IntArray
@@ -67,8 +66,9 @@ class ChainTables(NamedTuple):
 class TableSpec(NamedTuple):
     """What tables are for.
 
-    ``has_unseen``: some codes are missing or were never seen. ``forward``: labels are told only to
-    those after them. ``conservative``: a missing feature may have been any of its categories.
+    ``has_unseen``: some codes are missing or were never seen. ``forward``: each label
+    conditions only those after it. ``conservative``: a missing feature may have been any of its
+    categories.
     """
 
     strategies: tuple[Strategy, ...]
@@ -80,11 +80,11 @@ class TableSpec(NamedTuple):
 
 
 class TableSource:
-    """Makes tables for any values of s.
+    """Builds tables for any values of s.
 
-    ``rows`` are the rows of the feature table that sparse codes ask for, None for dense codes.
-    Tables that are ``kept`` are for one s and made whole; others are for many values, made a few
-    labels at a time while they are used, and forgotten.
+    ``rows`` are the rows of the feature table that sparse codes refer to, None for dense codes.
+    ``cached`` tables are for one s and built whole; others are for many values, built a few labels
+    at a time while they are used, and not kept.
     """
 
     def __init__(
@@ -94,35 +94,35 @@ class TableSource:
         spec: TableSpec,
         rows: IntArray | None,
         *,
-        kept: bool,
+        cached: bool,
         n_jobs: int,
     ) -> None:
         self._counts, self._settings, self._spec, self._rows = counts, settings, spec, rows
         self._order = np.array(spec.order, dtype=np.int64)
         self._scale = FixedPoint.for_terms(len(counts.n_categories), len(spec.order))
-        self._kept, self._n_jobs = kept, n_jobs
-        self._worst = spec.has_unseen and spec.conservative
+        self._cached, self._n_jobs = cached, n_jobs
+        self._needs_worst_case = spec.has_unseen and spec.conservative
         self._open_columns = _open_columns(spec.strategies, forward=spec.forward)
-        # whether compiled code knows how every strategy merges
+        # whether compiled code implements the merge of every strategy
         self._all_compiled = all(
-            one.merge in (merge_widest, merge_dropped) for one in spec.strategies
+            strategy.merge in (merge_widest, merge_dropped) for strategy in spec.strategies
         )
-        self._features = self._source_of(self._feature_observations())
-        self._pairs = self._source_of(self._pair_observations()) if spec.chained else None
+        self._feature_terms = self._terms_for(self._feature_observations())
+        self._pair_terms = self._terms_for(self._pair_observations()) if spec.chained else None
 
-    def _source_of(self, observations: Observations) -> Any:
-        """The one place where it is decided how a table is made: in numpy or by compiled code."""
+    def _terms_for(self, observations: Observations) -> Any:
+        """Decides how a table is built: in numpy or by compiled code."""
         n_cells = len(self._order) * 2 * max(1, len(observations.sources))
-        if self._kept and n_cells < _WORTH_COMPILING:
+        if self._cached and n_cells < _WORTH_COMPILING:
             return NumpyTerms(observations, self._scale)
         from credalchain.bases.naive.engine.compiled_terms import CompiledTerms  # imports numba
 
         return CompiledTerms(
-            observations, self._scale, n_cells, reuse=not self._kept, n_jobs=self._n_jobs
+            observations, self._scale, n_cells, reuse=not self._cached, n_jobs=self._n_jobs
         )
 
     def tables(self, values: tuple[float, ...]) -> ChainTables:
-        """``values`` as ``groups`` gives them."""
+        """Tables for ``values`` in the order that ``groups`` returns."""
         epsilons = self._settings.epsilon_for(values)
         s_values = SValues(np.array(values), epsilons, int((epsilons == 0).sum()))
         layout = Layout.of(len(values), len(self._order))
@@ -132,7 +132,7 @@ class TableSource:
         )
         pairs = self._pair_table(s_values, layout)
         any_zeros = features.has_zeros or prior.zeros is not None or pairs.zeros is not None
-        # those of a prior may come with epsilon too
+        # zero factors of a prior may occur with epsilon too
         n_with_zeros = (
             0
             if not any_zeros
@@ -152,24 +152,26 @@ class TableSource:
         )
 
     def groups(self, values: tuple[float, ...], size: int) -> list[list[int]]:
-        """Places of values, at most ``size`` together, that tables can be made for at once.
+        """Indices of values, at most ``size`` together, that can share tables.
 
         Values without epsilon come first, or stay among themselves where zero factors do not come
         from their counts alone.
         """
         epsilons = self._settings.epsilon_for(values)
-        without_epsilon, others = (
+        without_epsilon, with_epsilon = (
             np.flatnonzero(epsilons == 0).tolist(),
             np.flatnonzero(epsilons).tolist(),
         )
         n0, n1 = self._counts.label.T[:, :, None]
         odds = self._settings.prior.odds(n0, n1, np.array(values))
         finite = all(np.all((part > 0) & (part < np.inf)) for bound in odds for part in bound)
-        mixes = self._all_compiled and not self._worst and finite
+        mixes = self._all_compiled and not self._needs_worst_case and finite
         return [
-            places[first : first + size]
-            for places in ([without_epsilon + others] if mixes else [without_epsilon, others])
-            for first in range(0, len(places), size)
+            indices[first : first + size]
+            for indices in (
+                [without_epsilon + with_epsilon] if mixes else [without_epsilon, with_epsilon]
+            )
+            for first in range(0, len(indices), size)
         ]
 
     # -- prior -------------------------------------------------------------------------
@@ -179,9 +181,9 @@ class TableSource:
         n0, n1 = self._counts.label[self._order].T[:, :, None]
         log_odds = np.zeros((layout.n_tiles, layout.tile_labels, layout.n_values, 2))
         by_label = log_odds.reshape(-1, layout.n_values, 2)[: len(self._order)]
-        for bound, (above, below) in enumerate(self._settings.prior.odds(n0, n1, values)):
+        for bound, (numerator, denominator) in enumerate(self._settings.prior.odds(n0, n1, values)):
             with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and its differences
-                by_label[:, :, bound] = np.log(above) - np.log(below)
+                by_label[:, :, bound] = np.log(numerator) - np.log(denominator)
         finite = by_label[np.isfinite(by_label)]
         if finite.size and np.abs(finite).max() >= LARGEST_TERM:
             raise ValueError(
@@ -193,19 +195,20 @@ class TableSource:
     # -- features ----------------------------------------------------------------------
 
     def _feature_observations(self) -> Observations:
-        """Every category of every feature, and never seen and missing where there are such."""
-        counts, k = self._counts, self._counts.n_categories
-        n_rows, offsets = table_rows(k, self._spec.has_unseen)
-        variables = np.repeat(np.arange(len(k)), n_rows)
+        """Every category of every feature, and unseen and missing codes where they occur."""
+        counts, n_categories = self._counts, self._counts.n_categories
+        n_rows, offsets = table_rows(n_categories, self._spec.has_unseen)
+        variables = np.repeat(np.arange(len(n_categories)), n_rows)
         code = np.arange(len(variables)) - offsets[variables]
-        first = np.cumsum(k) - k
-        sources = np.where(code < k[variables], first[variables] + code, NEVER_SEEN)
-        sources[(k[variables] < 2) | (code > k[variables])] = SAYS_NOTHING
+        first, limits = np.cumsum(n_categories) - n_categories, n_categories[variables]
+        sources = np.where(code < limits, first[variables] + code, NEVER_SEEN)
+        sources[(limits < 2) | (code > limits)] = SAYS_NOTHING
         n_zero_codes = 0
-        if self._rows is not None and not self._worst:  # the worst looks at all categories
-            n_zero_codes = len(k)
-            zero_codes = np.where(k < 2, SAYS_NOTHING, first)
-            variables = np.concatenate([np.arange(len(k)), variables[self._rows]])
+        # the worst case needs all categories
+        if self._rows is not None and not self._needs_worst_case:
+            n_zero_codes = len(n_categories)
+            zero_codes = np.where(n_categories < 2, SAYS_NOTHING, first)
+            variables = np.concatenate([np.arange(n_zero_codes), variables[self._rows]])
             sources = np.concatenate([zero_codes, sources[self._rows]])
         totals = counts.feature_totals
         return Observations(
@@ -214,28 +217,28 @@ class TableSource:
             counts.feature,
             totals,
             totals,
-            k,
+            n_categories,
             self._order,
             np.full(len(self._order), len(sources)),
             n_zero_codes,
         )
 
     def _feature_table(self, s_values: SValues, layout: Layout) -> Any:
-        if not self._kept and not self._worst:
-            return self._features.streamed(s_values, layout)
-        made = self._features.whole(s_values, layout)
-        if not self._worst:
-            return made
+        if not self._cached and not self._needs_worst_case:
+            return self._feature_terms.streamed(s_values, layout)
+        table = self._feature_terms.whole(s_values, layout)
+        if not self._needs_worst_case:
+            return table
         n_rows, offsets = table_rows(self._counts.n_categories, self._spec.has_unseen)
-        _fill_missing(made.rows, self._scale, n_rows, offsets)
+        _fill_missing(table.rows, self._scale, n_rows, offsets)
         if self._rows is None:
-            return made
-        return _made_relative(made.rows, np.repeat(offsets, n_rows), offsets, self._rows)
+            return table
+        return _relative_to_zero_codes(table.rows, np.repeat(offsets, n_rows), offsets, self._rows)
 
     # -- pairs of labels ---------------------------------------------------------------
 
     def _pair_observations(self) -> Observations:
-        """Every label as 0 and as 1; one that nobody ever observed says nothing."""
+        """Every label as 0 and as 1; one that was never observed says nothing."""
         counts, order, m = self._counts, self._order, len(self._order)
         pair = np.ascontiguousarray(counts.pair[order])
         variables = np.repeat(np.arange(m), 2)
@@ -248,23 +251,29 @@ class TableSource:
             np.ascontiguousarray(self._settings.denominator.of(counts)[order], dtype=pair.dtype),
             np.full(m, 2, dtype=np.int64),
             order,
-            np.full(m, 2 * m) if self._kept else 2 * np.arange(m),
+            np.full(m, 2 * m) if self._cached else 2 * np.arange(m),
         )
 
     def _pair_table(self, s_values: SValues, layout: Layout) -> FixedTable:
-        """(values of s, m, columns, width): columns 0, 1, and open of strategies that add to it."""
+        """(values of s, m, columns, width): columns 0, 1, and those of open labels."""
         n_columns = 1 + max(1, int(self._open_columns.max()))
         shape = (layout.n_values, layout.n_labels, n_columns, layout.width)
-        if self._pairs is None:
+        if self._pair_terms is None:
             return FixedTable(np.zeros((shape[0], 0, *shape[2:]), dtype=np.int64))
-        if self._kept:
-            table = _pairs_for_walk(self._pairs.whole(s_values, layout).rows, layout, shape)
+        if self._cached:
+            table = _pairs_for_walk(self._pair_terms.whole(s_values, layout).rows, layout, shape)
         else:
             column = dict(
-                zip((one.merge for one in self._spec.strategies), self._open_columns, strict=True)
+                zip(
+                    (strategy.merge for strategy in self._spec.strategies),
+                    self._open_columns,
+                    strict=True,
+                )
             )
             widest = int(column.get(merge_widest, -1))
-            table = self._pairs.forward_pairs(s_values, shape, widest, filled=self._all_compiled)
+            table = self._pair_terms.forward_pairs(
+                s_values, shape, widest, filled=self._all_compiled
+            )
             if self._all_compiled:
                 return table  # type: ignore[no-any-return]
         for strategy, column in zip(
@@ -281,8 +290,8 @@ class NumpyTerms(NamedTuple):
     observations: Observations
     scale: FixedPoint
 
-    def whole(self, s_values: SValues, layout: Layout) -> KeptTable:
-        """A table for values that are all with epsilon or all without."""
+    def whole(self, s_values: SValues, layout: Layout) -> WholeTable:
+        """A table for values of s that all have an epsilon, or all have none."""
         starts, tables, n_zero_codes = [], [], self.observations.n_zero_codes
         for terms in self._terms(s_values):
             by_row = terms.reshape(len(terms), -1)
@@ -297,7 +306,7 @@ class NumpyTerms(NamedTuple):
                 table[tile, :, : lanes.shape[1]] = lanes
             starts.append(start)
             tables.append(table)
-        return KeptTable(FixedTable(*starts), FixedTable(*tables), has_zeros=len(tables) > 1)
+        return WholeTable(FixedTable(*starts), FixedTable(*tables), has_zeros=len(tables) > 1)
 
     def _terms(self, s_values: SValues) -> list[IntArray]:
         """(observations, labels, values of s, bounds), and the zero factors if there are any."""
@@ -309,29 +318,35 @@ class NumpyTerms(NamedTuple):
         n[sources < 0] = 0.0
         denominator = observations.denominators[variables, observations.order].astype(np.float64)
         no_data = observations.totals[variables, observations.order] == 0
-        k = observations.n_categories[variables][..., None]
+        n_categories = observations.n_categories[variables][..., None]
         values = np.empty((*n.shape[:2], len(s_values.values), 2), dtype=np.int64)
         zeros = np.zeros_like(values)
-        for place, (s, epsilon) in enumerate(zip(s_values.values, s_values.epsilons, strict=True)):
+        for v, (s, epsilon) in enumerate(zip(s_values.values, s_values.epsilons, strict=True)):
             with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced at once
-                lower, upper = idm_bounds(n, denominator, k, s, epsilon)
+                lower, upper = idm_bounds(n, denominator, n_categories, s, epsilon)
             if s == 0:  # a conditional without data: uniform
-                lower, upper = (np.where(no_data, 1.0 / k, bound) for bound in (lower, upper))
+                uniform = 1.0 / n_categories
+                lower, upper = (np.where(no_data, uniform, bound) for bound in (lower, upper))
             if epsilon == 0:
-                no_lower, no_upper = lower == 0, upper == 0
-                lower[no_lower] = upper[no_upper] = 1.0
-                ends = (no_lower[..., 1], no_upper[..., 0]), (no_upper[..., 1], no_lower[..., 0])
-                for bound, (above, below) in enumerate(ends):
-                    zeros[:, :, place, bound] = above * ZERO_ABOVE + below * ZERO_BELOW
+                zero_lower, zero_upper = lower == 0, upper == 0
+                lower[zero_lower] = upper[zero_upper] = 1.0
+                ends = (
+                    (zero_lower[..., 1], zero_upper[..., 0]),
+                    (zero_upper[..., 1], zero_lower[..., 0]),
+                )
+                for bound, (in_numerator, in_denominator) in enumerate(ends):
+                    zeros[:, :, v, bound] = (
+                        in_numerator * ZERO_IN_NUMERATOR + in_denominator * ZERO_IN_DENOMINATOR
+                    )
             low, high = self.scale.fixed(np.log([lower, upper]))
-            np.subtract(low[..., 1], high[..., 0], out=values[:, :, place, 0])
-            np.subtract(high[..., 1], low[..., 0], out=values[:, :, place, 1])
+            np.subtract(low[..., 1], high[..., 0], out=values[:, :, v, 0])
+            np.subtract(high[..., 1], low[..., 0], out=values[:, :, v, 1])
         values[sources == SAYS_NOTHING] = zeros[sources == SAYS_NOTHING] = 0
         return [values, zeros] if zeros.any() else [values]
 
 
 def _pairs_for_walk(rows: FixedTable, layout: Layout, shape: tuple[int, ...]) -> FixedTable:
-    """What labels add as 0 and as 1, made as if they were features, in the order of the walk."""
+    """What labels add as 0 and as 1, rearranged from feature layout to the order of the walk."""
     lanes, tables = slice(2 * layout.n_labels), []
     for table in rows:
         if table is not None:
@@ -345,7 +360,7 @@ def _pairs_for_walk(rows: FixedTable, layout: Layout, shape: tuple[int, ...]) ->
 def _open_columns(strategies: tuple[Strategy, ...], *, forward: bool) -> IntArray:
     """Columns of an open label, after those of 0 and 1.
 
-    Strategies that merge alike share one, and going forward none is kept for adding nothing.
+    Strategies with the same ``merge`` share one; with ``forward``, -1 for those that add nothing.
     """
     columns: list[int] = []
     shared: dict[Any, int] = {merge_dropped: -1} if forward else {}
@@ -364,39 +379,41 @@ def _fill_missing(
         worst = np.empty(log_odds.shape[1:])
         worst[:, 0::2] = least_log_odds(log_odds[:, :, 0::2])
         worst[:, 1::2] = greatest_log_odds(log_odds[:, :, 1::2])
-        made = FixedTable.from_log_odds(worst, scale)
-        table.values[:, last] = made.values
-        if made.zeros is not None and table.zeros is not None:
-            table.zeros[:, last] = made.zeros
+        missing = FixedTable.from_log_odds(worst, scale)
+        table.values[:, last] = missing.values
+        if missing.zeros is not None and table.zeros is not None:
+            table.zeros[:, last] = missing.zeros
 
 
-def _made_relative(
+def _relative_to_zero_codes(
     table: FixedTable, zero_of: IntArray, zero_codes: IntArray, rows: IntArray
-) -> KeptTable:
-    """``zero_codes`` all together, and ``rows`` less the row ``zero_of`` each."""
-    lanes = [one for one in table if one is not None]
-    start = FixedTable(*(one[:, zero_codes].sum(axis=1) for one in lanes))
-    differences = FixedTable(*(one[:, rows] - one[:, zero_of[rows]] for one in lanes))
-    return KeptTable(start, differences, has_zeros=len(lanes) > 1)
+) -> WholeTable:
+    """The sum of rows ``zero_codes``, and each of ``rows`` minus its row in ``zero_of``."""
+    arrays = [array for array in table if array is not None]
+    start = FixedTable(*(array[:, zero_codes].sum(axis=1) for array in arrays))
+    differences = FixedTable(*(array[:, rows] - array[:, zero_of[rows]] for array in arrays))
+    return WholeTable(start, differences, has_zeros=len(arrays) > 1)
 
 
 def _with_open_column(
     table: FixedTable, scale: FixedPoint, strategy: Strategy, column: int
 ) -> FixedTable:
-    """What open labels add, by the strategy's own function in floating point."""
+    """What open labels add, by the strategy's ``merge`` in floating point."""
     assert strategy.merge is not None
     m = table.values.shape[1]
-    told = np.moveaxis(table.log_odds(scale, np.s_[:, :, :2, : 2 * m]), 2, 0)
-    if_zero, if_one = ((one[..., 0::2].copy(), one[..., 1::2].copy()) for one in told)
+    terms_by_value = np.moveaxis(table.log_odds(scale, np.s_[:, :, :2, : 2 * m]), 2, 0)
+    if_zero, if_one = (
+        (bounds[..., 0::2].copy(), bounds[..., 1::2].copy()) for bounds in terms_by_value
+    )
     nothing = np.zeros_like(if_zero[0])
     merged = strategy.merge(if_zero, if_one, (nothing, nothing))
     bounds = np.stack(_checked_merge(merged, strategy, nothing.shape), axis=-1)
-    made = FixedTable.from_log_odds(bounds.reshape(*nothing.shape[:-1], 2 * m), scale)
+    open_terms = FixedTable.from_log_odds(bounds.reshape(*nothing.shape[:-1], 2 * m), scale)
     values, zeros = table
-    values[:, :, column, : 2 * m] = made.values
-    if made.zeros is not None:
+    values[:, :, column, : 2 * m] = open_terms.values
+    if open_terms.zeros is not None:
         zeros = np.zeros_like(values) if zeros is None else zeros
-        zeros[:, :, column, : 2 * m] = made.zeros
+        zeros[:, :, column, : 2 * m] = open_terms.zeros
     return FixedTable(values, zeros)
 
 

@@ -1,13 +1,13 @@
-"""Kernels that make tables: from counts to what each observation adds to the log-odds.
+"""Kernels that build tables: from counts to what each observation adds to the log-odds.
 
 ``number_triples`` gives equal triples (n, D, K) one number, ``bound_triples`` finds their bounds
 for all values of s, numpy takes the logarithms, and ``fill_table`` and ``fill_pairs`` look up and
 subtract.
 
-Memory layout: what a triple says is one run of lanes, lower and upper bound for each value of s.
-The log-odds of a label are the difference of two such runs (the lower bound of one class over the
-upper bound of the other, so neighbours change places), and what a row of a table says about one
-label is such a run again. So tables are filled without gathers.
+Memory layout: the bounds of a triple are one run of lanes, lower and upper for each value of s. The
+log-odds of a label are the difference of two such runs (the lower bound of one class over the upper
+bound of the other, so neighbours are swapped), and what a row of a table adds to one label is such
+a run again. So tables are filled without gathers.
 """
 
 import numpy as np
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from credalchain.bases.compiler import kernel, kernel_helper, lane_kernel
 from credalchain.bases.naive.engine.lanes import resolve_zeros
-from credalchain.bases.naive.engine.layout import ABOVE_MASK, NEVER_SEEN, SAYS_NOTHING
+from credalchain.bases.naive.engine.layout import NEVER_SEEN, NUMERATOR_MASK, SAYS_NOTHING
 from credalchain.bases.naive.formulas import idm_bounds
 
 _NO_DATA = -1  # in place of a count of 0, where the counts of all categories are 0
@@ -40,21 +40,22 @@ def number_triples(
     number_of: NDArray[np.int32],
     buckets: NDArray[np.int32],
 ) -> int:
-    """Number the different triples, from 1 on; how many there are, with number 0, or -1.
+    """Number distinct triples from 1.
+
+    How many numbers were used (0 included), or -1 if ``triples`` is too small.
 
     Observation r is of variable ``variables[r]`` and was counted in row ``sources[r]`` of
     ``counts`` (rows, m, 2), if that is not NEVER_SEEN or SAYS_NOTHING. ``numbers`` (labels, 2,
     observations) gets the number of what it says about a label and class: 0 if it says nothing.
-    ``triples`` (room, 3) gets n (_NO_DATA if the counts of a variable are all 0), D and K of each
-    number; if there is not enough room, -1 is returned. Only the first ``limits[g]`` observations
-    concern label number g.
+    ``triples`` (capacity, 3) gets n (_NO_DATA if the counts of a variable are all 0), D and K of
+    each number. Only the first ``limits[g]`` observations concern label number g.
 
-    Two memories, -1 on entry, whose sizes are powers of two: ``number_of`` (2, slots), the last
-    number of a class and of counts that share a slot, right if ``triples`` agrees, which it does
-    while variables share D and K; and ``buckets``, a hash table of all, larger than the room.
+    Two caches, -1 on entry, whose sizes are powers of two: ``number_of`` (2, slots), the last
+    number of a class and of counts that share a slot, valid if ``triples`` agrees, which it does
+    while variables share D and K; and ``buckets``, a hash table of all, larger than ``triples``.
     """
     mask, slot_mask = np.uint64(buckets.shape[0] - 1), number_of.shape[1] - 1
-    found = 1
+    n_triples = 1
     for g in range(labels.shape[0]):
         j = labels[g]
         for r in range(limits[g]):
@@ -87,20 +88,20 @@ def number_triples(
                     ):
                         bucket = (bucket + _ONE) & mask
                         number = buckets[bucket]
-                    if number < 0 and found == triples.shape[0]:
+                    if number < 0 and n_triples == triples.shape[0]:
                         return -1
                     if number < 0:
-                        number = np.int32(found)
+                        number = np.int32(n_triples)
                         buckets[bucket] = number
                         triples[number, 0], triples[number, 1], triples[number, 2] = (
                             n,
                             denominator,
                             k,
                         )
-                        found += 1
+                        n_triples += 1
                     number_of[a, slot] = number
                 numbers[g, a, r] = number
-    return found
+    return n_triples
 
 
 _bounds = kernel_helper(idm_bounds)
@@ -137,28 +138,34 @@ def fill_table(
     """Fill ``table`` (tiles, rows, labels of a tile, lanes of a label) for labels first..
 
     ``one`` and ``zero`` (triples, lanes of a label) hold the logarithms, or whatever else is to be
-    subtracted, of a triple for class 1 and for class 0. If there are ``n_zero_codes``, the
-    first so many observations are code 0 of every variable: they get no row, and the rows of the
-    others hold the difference from them. Lanes of labels that there are none of stay as they are.
+    subtracted, of a triple for class 1 and for class 0. The first ``n_zero_codes`` observations, if
+    any, are code 0 of every variable: they get no row, and the rows of other codes hold the
+    difference from them. Lanes of padding stay as they are.
     """
-    n_tiles, n_rows, tile_labels, run = table.shape
+    n_tiles, n_rows, tile_labels, label_lanes = table.shape
     for tile in range(n_tiles):
         for row in range(n_rows):
             r = n_zero_codes + row
-            for own in range(tile_labels):
-                g = first + tile * tile_labels + own
+            for tile_label in range(tile_labels):
+                g = first + tile * tile_labels + tile_label
                 if g >= numbers.shape[0]:
                     break
-                y, n = np.uint64(numbers[g, 1, r]), np.uint64(numbers[g, 0, r])
-                y0, n0 = np.uint64(0), np.uint64(0)  # the triple that says nothing
+                triple_1, triple_0 = np.uint64(numbers[g, 1, r]), np.uint64(numbers[g, 0, r])
+                base_1, base_0 = np.uint64(0), np.uint64(0)  # the triple that says nothing
                 if n_zero_codes > 0:
                     code_0 = variables[r]
-                    y0, n0 = np.uint64(numbers[g, 1, code_0]), np.uint64(numbers[g, 0, code_0])
-                for value in range(run // 2):
-                    i = np.uint64(2 * value)  # an index that may be negative is not vectorised
-                    lower = (one[y, i] - one[y0, i]) - (zero[n, i + _ONE] - zero[n0, i + _ONE])
-                    upper = (one[y, i + _ONE] - one[y0, i + _ONE]) - (zero[n, i] - zero[n0, i])
-                    table[tile, row, own, i], table[tile, row, own, i + _ONE] = lower, upper
+                    base_1 = np.uint64(numbers[g, 1, code_0])
+                    base_0 = np.uint64(numbers[g, 0, code_0])
+                for v in range(label_lanes // 2):
+                    i = np.uint64(2 * v)  # an index that may be negative is not vectorised
+                    lower = (one[triple_1, i] - one[base_1, i]) - (
+                        zero[triple_0, i + _ONE] - zero[base_0, i + _ONE]
+                    )
+                    upper = (one[triple_1, i + _ONE] - one[base_1, i + _ONE]) - (
+                        zero[triple_0, i] - zero[base_0, i]
+                    )
+                    table[tile, row, tile_label, i] = lower
+                    table[tile, row, tile_label, i + _ONE] = upper
 
 
 @lane_kernel
@@ -172,20 +179,27 @@ def fill_pairs(
 ) -> None:
     """Fill ``pairs`` (values of s, m, columns, width) for labels first.. of the chain.
 
-    Observations are every label as 0 and as 1: columns 0 and 1 of what it says. Column ``widest``,
-    if not negative, gets the least of their lower and the greatest of their upper ends, which is
-    what an open label says in imprecise branching. Only what labels say to those after them.
+    Observations are every label as 0 and as 1: they fill columns 0 and 1. Column ``widest``, if not
+    negative, gets the least of their lower and the greatest of their upper ends, which is what an
+    open label adds in imprecise branching. Only what labels add to those after them.
     """
     n_values, n_labels = pairs.shape[0], pairs.shape[1]
     for k in range(n_labels):
         for g in range(max(0, k + 1 - first), numbers.shape[0]):
             lane = np.uint64(2 * (first + g))
-            y0, n0 = np.uint64(numbers[g, 1, 2 * k]), np.uint64(numbers[g, 0, 2 * k])
-            y1, n1 = np.uint64(numbers[g, 1, 2 * k + 1]), np.uint64(numbers[g, 0, 2 * k + 1])
+            # triples of classes 1 and 0, for label k as 0 ("no") and as 1 ("yes")
+            no_1, no_0 = np.uint64(numbers[g, 1, 2 * k]), np.uint64(numbers[g, 0, 2 * k])
+            yes_1, yes_0 = np.uint64(numbers[g, 1, 2 * k + 1]), np.uint64(numbers[g, 0, 2 * k + 1])
             for v in range(n_values):
                 i = np.uint64(2 * v)
-                lower0, upper0 = one[y0, i] - zero[n0, i + _ONE], one[y0, i + _ONE] - zero[n0, i]
-                lower1, upper1 = one[y1, i] - zero[n1, i + _ONE], one[y1, i + _ONE] - zero[n1, i]
+                lower0, upper0 = (
+                    one[no_1, i] - zero[no_0, i + _ONE],
+                    one[no_1, i + _ONE] - zero[no_0, i],
+                )
+                lower1, upper1 = (
+                    one[yes_1, i] - zero[yes_0, i + _ONE],
+                    one[yes_1, i + _ONE] - zero[yes_0, i],
+                )
                 pairs[v, k, 0, lane], pairs[v, k, 0, lane + _ONE] = lower0, upper0
                 pairs[v, k, 1, lane], pairs[v, k, 1, lane + _ONE] = lower1, upper1
                 if widest >= 0:
@@ -230,7 +244,7 @@ def add_zero_codes(
 @kernel_helper
 def _undefined(zeros: int) -> bool:
     """0/0: zero factors above and below."""
-    return (zeros & ABOVE_MASK) > 0 and zeros > ABOVE_MASK
+    return (zeros & NUMERATOR_MASK) > 0 and zeros > NUMERATOR_MASK
 
 
 @kernel

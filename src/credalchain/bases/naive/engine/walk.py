@@ -4,14 +4,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
+from credalchain.array_types import IntArray, Labels
 from credalchain.bases.naive.codes import Codes
 from credalchain.bases.naive.engine.fixed_order import start_sums
-from credalchain.bases.naive.engine.layout import INFINITE, IntArray, by_label, resolve_zero_factors
+from credalchain.bases.naive.engine.layout import INFINITE, by_label, resolve_zero_factors
 from credalchain.bases.naive.engine.tables import ChainTables
 from credalchain.bases.naive.exact import ExactComparator
 from credalchain.bases.protocol import (
     Exactness,
-    Labels,
     LogOdds,
     Ranks,
     Rows,
@@ -76,9 +76,9 @@ class NaiveWalk(Walk):
         signs = np.where(np.abs(distance) <= self._band, 0, np.sign(distance))
         signs = resolve_zero_factors(signs, zeros, -1, 1).astype(np.int8)
         if self._comparator.is_available:
-            for at in np.flatnonzero((signs == 0).any(axis=1)).tolist():
-                history = self._history[rows[at]]
-                signs[at] = self._comparator.signs(int(rows[at]), j, history, threshold)
+            for i in np.flatnonzero((signs == 0).any(axis=1)).tolist():
+                history = self._history[rows[i]]
+                signs[i] = self._comparator.signs(int(rows[i]), j, history, threshold)
         return signs[:, 0], signs[:, 1]
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -2,10 +2,10 @@
 
 Memory layout: labels stand in chain order and lanes are (label, bound), so what label t adds
 to all later labels is one contiguous run of ``pairs[t, column]``. Most labels of most rows are
-decided alike: a guess says how, and what those decisions add together is added at once, and only
-a label that is decided otherwise is a surprise and has more to add. Surprises are looked for
-a few lanes at a time. Sums are whole numbers, so the shortcut changes no bit. Arrays are indexed
-in full rather than sliced: a slice counts references.
+decided alike: all that these guesses add is added at once, and only a label that does not match
+its guess is corrected. Mismatches are searched for a few lanes at a time. Sums are integers, so
+the shortcut changes no bit. Arrays are indexed in full rather than sliced: a slice counts
+references.
 """
 
 import math
@@ -33,12 +33,12 @@ def _begin(
 ) -> None:
     """The sums of a row for one s, with what the guesses add."""
     for step in range(added.shape[2] // STEP):
-        at = np.uint64(step * STEP)  # unsigned: an index that may be negative is not vectorised
-        a = sums[v, row, at] + added[v, strategy, at]
-        b = sums[v, row, at + _ONE] + added[v, strategy, at + _ONE]
-        c = sums[v, row, at + _TWO] + added[v, strategy, at + _TWO]
-        d = sums[v, row, at + _THREE] + added[v, strategy, at + _THREE]
-        scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
+        i = np.uint64(step * STEP)  # unsigned: an index that may be negative is not vectorised
+        a = sums[v, row, i] + added[v, strategy, i]
+        b = sums[v, row, i + _ONE] + added[v, strategy, i + _ONE]
+        c = sums[v, row, i + _TWO] + added[v, strategy, i + _TWO]
+        d = sums[v, row, i + _THREE] + added[v, strategy, i + _THREE]
+        scratch[i], scratch[i + _ONE], scratch[i + _TWO], scratch[i + _THREE] = a, b, c, d
 
 
 @kernel_helper
@@ -50,29 +50,36 @@ def _correct(
     column: Any,
     guessed: Any,
 ) -> None:
-    """Add what label t was decided to be rather than what was guessed, to the labels after it."""
+    """Correct the sums of later labels where label t differs from its guess."""
     lane = np.uint64(2 * t)
     lower, upper = scratch[lane], scratch[lane + _ONE]  # a step may begin with these two
     # columns below 0 add nothing
-    is_, adds, was, takes = np.uint64(0), np.int64(0), np.uint64(0), np.int64(0)
+    new_column, new_mask = np.uint64(0), np.int64(0)
+    old_column, old_mask = np.uint64(0), np.int64(0)
     if column >= 0:
-        is_, adds = np.uint64(column), np.int64(-1)
+        new_column, new_mask = np.uint64(column), np.int64(-1)
     if guessed >= 0:
-        was, takes = np.uint64(guessed), np.int64(-1)
+        old_column, old_mask = np.uint64(guessed), np.int64(-1)
     for step in range((2 * t + 2) // STEP, pairs.shape[3] // STEP):
-        at = np.uint64(step * STEP)
-        a = (pairs[v, t, is_, at] & adds) - (pairs[v, t, was, at] & takes)
-        b = (pairs[v, t, is_, at + _ONE] & adds) - (pairs[v, t, was, at + _ONE] & takes)
-        c = (pairs[v, t, is_, at + _TWO] & adds) - (pairs[v, t, was, at + _TWO] & takes)
-        d = (pairs[v, t, is_, at + _THREE] & adds) - (pairs[v, t, was, at + _THREE] & takes)
-        a, b = scratch[at] + a, scratch[at + _ONE] + b
-        c, d = scratch[at + _TWO] + c, scratch[at + _THREE] + d
-        scratch[at], scratch[at + _ONE], scratch[at + _TWO], scratch[at + _THREE] = a, b, c, d
+        i = np.uint64(step * STEP)
+        a = (pairs[v, t, new_column, i] & new_mask) - (pairs[v, t, old_column, i] & old_mask)
+        b = (pairs[v, t, new_column, i + _ONE] & new_mask) - (
+            pairs[v, t, old_column, i + _ONE] & old_mask
+        )
+        c = (pairs[v, t, new_column, i + _TWO] & new_mask) - (
+            pairs[v, t, old_column, i + _TWO] & old_mask
+        )
+        d = (pairs[v, t, new_column, i + _THREE] & new_mask) - (
+            pairs[v, t, old_column, i + _THREE] & old_mask
+        )
+        a, b = scratch[i] + a, scratch[i + _ONE] + b
+        c, d = scratch[i + _TWO] + c, scratch[i + _THREE] + d
+        scratch[i], scratch[i + _ONE], scratch[i + _TWO], scratch[i + _THREE] = a, b, c, d
     scratch[lane], scratch[lane + _ONE] = lower, upper
 
 
 @kernel_helper
-def _next_surprise(
+def _next_mismatch(
     scratch: NDArray[np.int64],
     flip: NDArray[np.int64],
     least: NDArray[np.int64],
@@ -86,13 +93,11 @@ def _next_surprise(
     Two labels at a time; after the last one there is workspace for another, see ``walk_chain``.
     """
     while t < n_labels:
-        at = np.uint64(2 * t)
-        a = (scratch[at] ^ flip[v, strategy, at]) - least[v, strategy, at]
-        b = (scratch[at + _ONE] ^ flip[v, strategy, at + _ONE]) - least[v, strategy, at + _ONE]
-        c = (scratch[at + _TWO] ^ flip[v, strategy, at + _TWO]) - least[v, strategy, at + _TWO]
-        d = (scratch[at + _THREE] ^ flip[v, strategy, at + _THREE]) - least[
-            v, strategy, at + _THREE
-        ]
+        i = np.uint64(2 * t)
+        a = (scratch[i] ^ flip[v, strategy, i]) - least[v, strategy, i]
+        b = (scratch[i + _ONE] ^ flip[v, strategy, i + _ONE]) - least[v, strategy, i + _ONE]
+        c = (scratch[i + _TWO] ^ flip[v, strategy, i + _TWO]) - least[v, strategy, i + _TWO]
+        d = (scratch[i + _THREE] ^ flip[v, strategy, i + _THREE]) - least[v, strategy, i + _THREE]
         if (a | b | c | d) < 0:
             return t + ((a | b) >= 0)
         t += 2
@@ -116,7 +121,7 @@ def _write(
     zeros: Any,
     grain: float,
 ) -> None:
-    """What the sums of a row were when its labels were decided, as floats."""
+    """Write the sums of a row when its labels were decided, as floats."""
     for t in range(order.shape[0]):
         j, lower, upper = order[t], scratch[2 * t], scratch[2 * t + 1]
         if zeros is None:
@@ -142,8 +147,8 @@ class Sums(NamedTuple):
 class PairTables(NamedTuple):
     """What a label adds as 0, as 1 and left open: (values of s, m, columns, width).
 
-    Its m is 0 where labels are not told to each other. ``open_columns`` (strategies,) are the
-    columns of an open label, -1 if it adds nothing.
+    m is 0 where labels are not conditioned on each other. ``open_columns`` (strategies,) are
+    the columns of an open label, -1 if it adds nothing.
     """
 
     values: NDArray[np.int64]
@@ -151,11 +156,11 @@ class PairTables(NamedTuple):
 
 
 class Guess(NamedTuple):
-    """How most rows decide: ``columns`` (values, strategies, m), -1 also for no guess.
+    """How most rows are decided: ``columns`` (values, strategies, m), -1 also for no guess.
 
     ``added`` (values, strategies, width) is what these decisions add together. A label is decided
-    as guessed where (sum ^ ``flip``) >= ``least`` in both its lanes; without that knowledge both
-    are (0, 0, 0), else as wide as the workspace to work in.
+    as guessed where (sum ^ ``flip``) >= ``least`` in both its lanes; without such limits both have
+    shape (0, 0, 0), else they are as wide as the workspace.
     """
 
     columns: NDArray[np.int8]
@@ -177,7 +182,7 @@ class Rule(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """To work in: allocated in the kernel, it would take longer to compile than the walk."""
+    """Scratch memory: allocating it in the kernel would take longer to compile than the walk."""
 
     sums: NDArray[np.int64]  # (width and STEP more,)
     none_open: NDArray[np.bool_]  # (rows,)
@@ -226,21 +231,21 @@ def walk_chain(
     has_pairs = pairs.shape[1] > 0
     wants_log_odds = log_odds.shape[1] > 0
     any_stuck = False
-    seeks = flip.shape[0] > 0
+    has_guess_limits = flip.shape[0] > 0
     for v in range(n_values):
         for strategy in range(n_strategies):
             band, open_column = rule.bands[strategy], tables.open_columns[strategy]
             guessed_open = 0
-            for place in range(n_labels):
-                guessed_open += columns[v, strategy, place] == open_column
+            for position in range(n_labels):
+                guessed_open += columns[v, strategy, position] == open_column
             for row in range(stuck.shape[2]):
-                at = sums.first + row
+                batch_row = sums.first + row
                 if strategy > 0 and none_open[row] and band <= rule.bands[0]:
                     for j in range(n_labels):
-                        labels[strategy, v, at, j] = labels[0, v, at, j]
+                        labels[strategy, v, batch_row, j] = labels[0, v, batch_row, j]
                         if wants_log_odds:
-                            log_odds[strategy, at, j, 0] = log_odds[0, at, j, 0]
-                            log_odds[strategy, at, j, 1] = log_odds[0, at, j, 1]
+                            log_odds[strategy, batch_row, j, 0] = log_odds[0, batch_row, j, 0]
+                            log_odds[strategy, batch_row, j, 1] = log_odds[0, batch_row, j, 1]
                     stuck[v, strategy, row] = n_labels
                     continue
                 _begin(scratch, sums.values, row, guess.added, strategy, v)
@@ -248,47 +253,47 @@ def walk_chain(
                     _begin(zeros.workspace, zeros.sums, row, zeros.added, strategy, v)
                 rule_row = row % forced.shape[0]
                 stop, n_open = n_labels, guessed_open
-                t: Any = np.int64(0)  # a bare 0 would compile what it is given to twice
-                if seeks:
-                    for place in range(n_labels):
-                        guessed = columns[v, strategy, place]
-                        labels[strategy, v, at, order[place]] = guessed if guessed < 2 else ABSTAIN
+                t: Any = np.int64(0)  # a bare 0 would compile _next_mismatch twice
+                if has_guess_limits:
+                    for position in range(n_labels):
+                        guessed = columns[v, strategy, position]
+                        labels[strategy, v, batch_row, order[position]] = (
+                            guessed if guessed < 2 else ABSTAIN
+                        )
                 while True:
-                    if seeks:
-                        t = _next_surprise(scratch, flip, least, strategy, v, t, n_labels)
+                    if has_guess_limits:
+                        t = _next_mismatch(scratch, flip, least, strategy, v, t, n_labels)
                     if t >= n_labels:
                         break
                     lower, upper = scratch[2 * t], scratch[2 * t + 1]
                     if zeros is not None:
                         lower = resolve_zeros(lower, zeros.workspace[2 * t])
                         upper = resolve_zeros(upper, zeros.workspace[2 * t + 1])
-                    # no branches where answers are hard to foresee: 1, 0, or ABSTAIN, which is -1
-                    above, below = cuts[t] + band, cuts[t] - band
-                    one, zero = lower > above, upper < below
-                    is_open = (lower < below) & (upper > above)
+                    # no branches where answers are hard to predict: 1, 0, or ABSTAIN, which is -1
+                    upper_cut, lower_cut = cuts[t] + band, cuts[t] - band
+                    one, zero = lower > upper_cut, upper < lower_cut
+                    is_open = (lower < lower_cut) & (upper > upper_cut)
                     y = np.int8(one) - np.int8(is_open)
                     if forced[rule_row, t] != UNDECIDED:
                         y = forced[rule_row, t]
                     elif not (one | zero | is_open):
                         stop = t
                         break
-                    labels[strategy, v, at, order[t]] = y
+                    labels[strategy, v, batch_row, order[t]] = y
                     column = open_column if y == ABSTAIN else np.int64(y)
                     guessed = columns[v, strategy, t]
                     if column != guessed:
                         n_open += (column == open_column) - (guessed == open_column)
                         if has_pairs:
                             _correct(scratch, pairs, v, t, column, guessed)
-                            if zeros is not None:  # noqa: SIM102 - numba looks at this alone
+                            if zeros is not None:  # noqa: SIM102 - numba looks batch_row this alone
                                 if zeros.pairs.shape[0] > 0:
                                     _correct(zeros.workspace, zeros.pairs, v, t, column, guessed)
                     t += 1
                 if wants_log_odds:
-                    _write(log_odds, strategy, at, order, scratch, zeros, out.grain)
+                    _write(log_odds, strategy, batch_row, order, scratch, zeros, out.grain)
                 stuck[v, strategy, row] = stop
-                if (
-                    strategy == 0
-                ):  # the other strategies differ from this one in what open labels add
+                if strategy == 0:  # other strategies differ from it in what open labels add
                     none_open[row] = n_open == 0 and stop == n_labels
                 any_stuck = any_stuck or stop < n_labels
     return any_stuck
