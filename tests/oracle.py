@@ -71,8 +71,8 @@ def feature_bounds(problem, i, v, j, a):
 def label_bounds(problem, k, b, j, a):
     rows = [y[k] for y in problem.Y if y[j] == a]
     seen = [value for value in rows if value is not None]
-    denominator = len(seen) if problem.denominator == "pairwise" else len(rows)
-    return idm(problem, seen.count(b), len(seen), denominator, 2)
+    denominators = {"pairwise": len(seen), "class": len(rows)}
+    return idm(problem, seen.count(b), len(seen), denominators[problem.denominator], 2)
 
 
 @once
@@ -188,7 +188,7 @@ def predict_row(problem, x, order, known=None):
 def predict_precise(problem, x, order):
     """The precise chain: s = 0, missing features ignored, 1 at the threshold itself."""
     problem = Problem(
-        **{**vars(problem), "s": Fraction(0), "missing_features": "ignore"},
+        **{**vars(problem), "s": Fraction(0), "missing_features": "ignore", "found": {}},
     )
     history = {}
     for j in order:

@@ -10,7 +10,7 @@ import oracle
 from credalchain import CredalChainClassifier, NaiveCredal
 from credalchain.bases.naive.codes import as_codes
 from credalchain.bases.naive.counts import count
-from credalchain.bases.naive.formulas import PRIORS
+from credalchain.bases.naive.formulas import DENOMINATORS, PRIORS
 from credalchain.chunks.sampling import row_hashes
 
 ALMOST_ONE = float(np.nextafter(1.0, 2.0))  # a tie at s = 1 is a near-tie here
@@ -105,7 +105,7 @@ def random_case(rng, *, n_rows=None, with_known=True, dynamic=True):
         {
             "epsilon": float(rng.choice(EPSILONS)),
             "prior": str(rng.choice(list(PRIORS))),
-            "denominator": str(rng.choice(["pairwise", "class"])),
+            "denominator": str(rng.choice(list(DENOMINATORS))),
             "missing_features": str(rng.choice(["ignore", "conservative"])),
         },
         str(rng.choice(["branching", "marginalization"])),
