@@ -11,8 +11,16 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # there is a worker fo
     os.environ.setdefault(name, "1")
 
 import profiles  # noqa: E402, F401  (registers them)
+import shell  # noqa: E402
 
 settings.load_profile("thorough")  # unless an option of pytest names another
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _small_forests():
+    """Forests of default size are small here; those of documentation and processes are not."""
+    with shell.small_forests():
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -20,6 +20,7 @@ from credalchain import (
     JointDecision,
     PromisedClassifier,
 )
+from credalchain.bases.joint.growing import default_forest_regressor
 from credalchain.datasets import load
 from credalchain.promises.calibration import caution_values
 from credalchain.promises.risks import RISKS, evaluable_rows, own_risk
@@ -203,7 +204,9 @@ def promises(n_labels):
 def models():
     return {
         "branching": CredalChainClassifier(random_state=0),
-        "joint decision": JointDecision(CredalJointForest(random_state=0)),
+        "joint decision": JointDecision(
+            CredalJointForest(default_forest_regressor(300), random_state=0)
+        ),
     }
 
 

@@ -13,8 +13,10 @@ from unittest import mock
 import matplotlib.pyplot as plt
 
 from credalchain.__main__ import main
+from credalchain.bases.joint.growing import default_forest_regressor
 from credalchain.cli import console
 
+N_TREES = 30  # of forests of default size, in tests
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1"}
 
 
@@ -37,6 +39,11 @@ def credalchain(*arguments, cwd, status=0):
         returned = _exit_status()
     done = subprocess.CompletedProcess(command, returned, _text(stdout), _text(stderr))
     return _checked(done, status)
+
+
+def small_forests():
+    """While it is entered, forests of default size have few trees."""
+    return mock.patch.object(default_forest_regressor, "__defaults__", (N_TREES,))
 
 
 def credalchain_process(*arguments, cwd, status=0, **options):

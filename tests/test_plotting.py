@@ -151,6 +151,7 @@ def many_labels():
     return CredalChainClassifier(s=1.0, random_state=0).fit(X, Y), X
 
 
+@pytest.mark.slow
 def test_a_picture_of_many_steps(many_labels):
     chain, X = many_labels
     whole = explain(chain, X[0], max_labels=None)

@@ -20,6 +20,7 @@ from credalchain import (
     progress,
 )
 from credalchain.progress import Progress, show_progress, track
+from shell import N_TREES
 
 
 class Terminal(io.StringIO):
@@ -88,8 +89,8 @@ def test_interrupted_work_leaves_nothing_behind(every_line, capsys):
         (CredalChainClassifier(CredalForest()), "labels: 3 of 3"),
         (CredalBinaryRelevanceClassifier(CredalWrapper(GaussianNB())), "labels: 3 of 3"),
         (CredalChainEnsemble(CredalWrapper(GaussianNB()), n_chains=2), "chains: 2 of 2"),
-        (CredalJointForest(), "trees: 300 of 300"),
-        (JointDecision(), "trees: 300 of 300"),
+        (CredalJointForest(), f"trees: {N_TREES} of {N_TREES}"),
+        (JointDecision(), f"trees: {N_TREES} of {N_TREES}"),
     ],
 )
 def test_classifiers_show_their_progress(every_line, classifier, words, capsys):

@@ -46,6 +46,7 @@ def by_hand(model, X, known):
     return found
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 10**6), joint=st.booleans())
 def test_against_thinking_both_answers_through(seed, joint):
     X, Y, new = problem(seed)

@@ -318,6 +318,7 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.slow
 def test_names_on_the_page(report):
     text = (report / "report.html").read_bytes().decode()
     page = Page(text)
@@ -328,6 +329,7 @@ def test_names_on_the_page(report):
     assert {visible(name).strip() for name in NAMES} <= {words.strip() for words in page.text}
 
 
+@pytest.mark.slow
 def test_names_in_tables_of_a_report(report):
     for file in report.glob("*.csv"):
         rows = cells_of(file.read_bytes().decode())

@@ -93,6 +93,7 @@ def same(one, other, X):
 cuts = st.lists(st.integers(0, N), max_size=6).map(sorted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 10**6), cuts=cuts)
@@ -105,6 +106,7 @@ def test_a_sample_of_all_rows_is_the_fit_in_memory(kind, seed, cuts):
     assert found.feature_names_in_.tolist() == whole.feature_names_in_.tolist()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSIFIERS)
 @settings(max_examples=5, deadline=None)
 @given(seed=st.integers(0, 10**6), cuts=cuts)
@@ -135,6 +137,7 @@ def test_categories_declared_in_another_order_in_each_chunk(kind, seed, cuts, da
     same(clone(CLASSIFIERS[kind]).fit_chunks(chunks), whole, X)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", ["joint", "decision", "chain"])
 @pytest.mark.parametrize("size", [SIZE, N])
 def test_dask(kind, size, monkeypatch):

@@ -184,6 +184,7 @@ def test_predict_writes_stars_and_intervals(place, tmp_path):
     assert pd.read_parquet(tmp_path / "a.parquet")["rock"].isin(["0", "1", "*"]).all()
 
 
+@pytest.mark.slow
 def test_stdout_is_clean_for_piping(place):
     text = (place / "new.csv").read_text()
     done = credalchain_process("predict", "m", "-", "--out", "-", cwd=place, input=text)
@@ -709,7 +710,10 @@ def test_known_cells_of_every_kind(place, tmp_path):
     assert rock[1:4] == ["1", "0", "1"]
 
 
-@pytest.mark.parametrize("base", ["naive", "forest", "logistic", "wrapper"])
+SLOW_WRAPPER = pytest.param("wrapper", marks=pytest.mark.slow)
+
+
+@pytest.mark.parametrize("base", ["naive", "forest", "logistic", SLOW_WRAPPER])
 def test_text_that_looks_like_numbers_is_text(tmp_path, base):
     """A column of words in fit; the new file has only words that are digits."""
     train = pd.DataFrame({"zip": ["1", "2", "3", "x"] * 10, "a": [0, 1] * 20, "b": [1, 0] * 20})

@@ -8,7 +8,7 @@ from credalchain import CredalChainClassifier, load_model
 from credalchain.cli.evaluate import evaluate
 from credalchain.cli.fit import fit
 from credalchain.cli.options import ClassifierOptions, build_classifier
-from shell import credalchain
+from shell import N_TREES, credalchain
 
 
 def test_both_commands_have_every_option_with_its_default():
@@ -68,4 +68,4 @@ def test_trees_that_are_given_are_grown(trees):
 
 def test_trees_that_are_not_given():
     recommended = build_classifier(ClassifierOptions("recommended"))
-    assert recommended.estimator.unfitted_forest().n_estimators == 300
+    assert recommended.estimator.unfitted_forest().n_estimators == N_TREES

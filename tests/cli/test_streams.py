@@ -139,6 +139,7 @@ def test_small_folders_are_read_whole_where_all_rows_are_needed(folder):
         assert (folder / "a.csv").read_text() == (folder / "b.csv").read_text()
 
 
+@pytest.mark.slow
 def test_ensembles_in_chunks(folder):
     given = ["--labels", "last:2", "--method", "ensemble", "--chains", "3", "--out"]
     credalchain("fit", "songs.csv", *given, "a", cwd=folder)
@@ -205,6 +206,7 @@ def test_a_file_ten_times_as_large_as_the_memory_it_may_take(tmp_path, monkeypat
     assert f"{blocks * 50_000} rows, 20 features, 2 labels" in done.stderr
 
 
+@pytest.mark.slow
 def test_evaluate_in_chunks(folder):
     """The same whatever the pieces, and about what cross-validation in memory finds."""
     options = ("--labels", "rock,calm", "--folds", "4", "--s", "0,2", "--json")
@@ -237,6 +239,7 @@ def test_evaluate_in_chunks_is_what_memory_finds_on_the_same_folds(folder, songs
             assert value["measures"][name]["mean"] == pytest.approx(row[at], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_recommended_method_in_chunks(folder):
     options = ("--labels", "rock,calm", "--method", "recommended", "--trees", "5")
     done = credalchain("fit", "parts", *options, "--sample", "90", "--out", "m", cwd=folder)

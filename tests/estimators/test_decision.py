@@ -164,6 +164,7 @@ def test_sampled_answers_are_those_of_the_likeliest_vector():
     assert set(prediction.exactness) == {Exactness.APPROXIMATE}
 
 
+@pytest.mark.slow
 def test_draws_are_calibrated():
     """An exponent of 5 makes odds of .55 to .45 odds of 2.7 to 1."""
     chain = CredalChainClassifier.from_model(

@@ -54,7 +54,7 @@ def same_answers(left, right, X):
 # -- scikit-learn ------------------------------------------------------------------------------
 
 
-CHECKED = ExtraTreesRegressor(20, min_samples_leaf=5, bootstrap=True)
+CHECKED = ExtraTreesRegressor(10, min_samples_leaf=5, bootstrap=True)
 
 
 def expected_failures(estimator):
@@ -68,6 +68,7 @@ def expected_failures(estimator):
     return expected
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:never observed")
 @parametrize_with_checks(
     [CredalJointForest(CHECKED), JointDecision(joint_forest(forest=CHECKED))],

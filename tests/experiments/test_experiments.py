@@ -437,6 +437,7 @@ def test_other_estimators_and_failures(tmp_path):
     }
 
 
+@pytest.mark.slow
 def test_an_estimator_with_a_knob_of_its_own(tmp_path):
     own = """
 [[method]]
@@ -523,6 +524,7 @@ def test_more_folds_than_rows(tmp_path):
     assert not (tmp_path / "r").exists()
 
 
+@pytest.mark.slow
 def test_long_names(tmp_path):
     study = load_study(small(tmp_path))
     study = replace(study, methods=(replace(study.methods[0], name="long " * 80),))
@@ -662,6 +664,7 @@ def test_a_task_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
     }
 
 
+@pytest.mark.slow
 def test_run_and_report_from_the_shell(tmp_path):
     path = small(tmp_path)
     done = credalchain("run", path, "--out", "r", cwd=tmp_path)
@@ -683,6 +686,7 @@ def test_run_and_report_from_the_shell(tmp_path):
     assert "missing_embedded_yeast_chain_branching.svg" in names
 
 
+@pytest.mark.slow
 def test_problems_are_told_by_the_exit_status(tmp_path):
     path = small(tmp_path, extra=TREE)
     done = credalchain("run", path, "--out", "r", cwd=tmp_path, status=1)
@@ -696,6 +700,7 @@ def test_problems_are_told_by_the_exit_status(tmp_path):
     assert "is not the folder of a run" in done.stderr
 
 
+@pytest.mark.slow
 def test_a_data_set_that_cannot_be_had_stops_only_its_own_tasks(tmp_path, monkeypatch):
     monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path / "nowhere"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

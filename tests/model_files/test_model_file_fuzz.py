@@ -207,6 +207,7 @@ def mutated(description, arrays, random):
     return description, arrays
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # of numbers that are changed into something else
 @pytest.mark.usefixtures("little_memory")
 @pytest.mark.parametrize("kind", KINDS)

@@ -177,6 +177,7 @@ def test_round_trip_of_other_bases(name, tmp_path):
     again.fit(X, LABELS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in OTHERS if name != "venn-abers"])
 def test_skops_needs_no_more_than_the_trusted_types(name):
     import skops.io
@@ -428,6 +429,7 @@ def test_a_newer_schema_is_refused(tmp_path):
             load_model(other)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["mixed frame", "codes"])
 def test_flipped_bytes_never_change_an_answer(name, tmp_path):
     """Either the same answers or a clear refusal; the zip's checksums see to it."""
@@ -515,6 +517,7 @@ def edits(random):
     return [one_key, no_key, column, value, shape, dtype, gone]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")  # casting numbers to dates and back is our doing
 @pytest.mark.parametrize("name", ["mixed frame", "codes", "forest", "logistic", "ensemble"])
 @pytest.mark.parametrize("signed", [True, False])
@@ -632,6 +635,7 @@ def declare(*path, value):
     return change
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("model", "change", "message"),
     [

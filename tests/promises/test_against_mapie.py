@@ -57,6 +57,7 @@ def draw(seed, n):
     return p, Y
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("recall", [0.7, 0.8, 0.9])
 @pytest.mark.parametrize("seed", range(5))
 def test_the_same_threshold_for_missed_positives(recall, seed):

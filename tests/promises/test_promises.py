@@ -101,6 +101,7 @@ def simulate(name, level, confidence, turns, n=100):
     return np.array(found).T
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("level", [0.1, 0.3])
 @pytest.mark.parametrize("name", ["row_error", "missed_positives"])
 def test_conformal_promises_hold_on_average(name, level):
@@ -848,6 +849,7 @@ def test_a_fitted_estimator_knows_the_names_of_its_labels():
     assert promised.fit(X, Y).check(X, Y).tests[0].promise.label == "x"
 
 
+@pytest.mark.slow
 def test_a_generator_gives_the_same_again():
     X, Y = real_data(150)
     for options in ({"calibration": 5}, {"estimator": None}):

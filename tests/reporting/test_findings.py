@@ -40,6 +40,7 @@ def found(tmp_path, study, skill=better, **options):
 # -- set-accuracy at equal completeness, fold by fold ------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.integers(0, 1000))
 def test_folds_have_the_mean_that_the_curve_has(seed):
     rng = np.random.default_rng(seed)
@@ -148,6 +149,7 @@ def test_enough_data_sets_are_tested_over_data_sets(tmp_path):
     assert "Wilcoxon's signed-rank test over data sets" in in_words(findings)[-1]
 
 
+@pytest.mark.slow
 def test_seven_data_sets_are_too_few_for_ten_pairs(tmp_path):
     """The signed-rank test could show nothing after Holm's correction: folds may."""
     study = a_study([f"d{i}" for i in range(7)], list("abcde"))

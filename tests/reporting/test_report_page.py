@@ -155,6 +155,7 @@ def test_one_caution_parameter_is_a_column(tmp_path, name):
     assert f"<!-- {name} -->" in svg  # the title of the legend
 
 
+@pytest.mark.slow
 def test_nothing_about_damage_where_there_is_none(plain, damaged):
     page, files, _ = plain
     assert not DAMAGE.search(page.words)
@@ -172,6 +173,7 @@ def test_nothing_about_damage_where_there_is_none(plain, damaged):
     assert "missing_x_a_none.png" in files
 
 
+@pytest.mark.slow
 def test_labels_that_are_changed_are_not_called_removed(tmp_path):
     study = replace(a_study(["x"], ["a"], levels=(0.1, 0.2)), corruption="flip")
     page, files, _ = written(study, results_of(study, tmp_path / "r", skill), tmp_path)
@@ -181,6 +183,7 @@ def test_labels_that_are_changed_are_not_called_removed(tmp_path):
     assert "changed" in pd.read_csv(files["summary.csv"])
 
 
+@pytest.mark.slow
 def test_the_page_needs_nothing_else(plain, damaged):
     for _, _, text in (plain, damaged):
         assert not re.search(r"https?:|\bsrc=|@import|url\(", text)
@@ -194,6 +197,7 @@ def test_the_page_needs_nothing_else(plain, damaged):
         assert not re.search(r"\son\w+=", text)
 
 
+@pytest.mark.slow
 def test_old_results_give_the_same_page_as_new_ones(tmp_path):
     """Results of older versions do not name the caution parameter: for chains it is s."""
     study = a_study(["x"], ["a", "b"])
@@ -205,6 +209,7 @@ def test_old_results_give_the_same_page_as_new_ones(tmp_path):
     assert pages[0] == pages[1]
 
 
+@pytest.mark.slow
 def test_many_methods_stay_on_the_first_screen(tmp_path):
     names = [f"method {i:02}" for i in range(20)]
     study = a_study(["x"], names, repeats=1)

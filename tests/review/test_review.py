@@ -138,6 +138,7 @@ def test_contradicting_the_model_is_listed(session):
     assert (found["row"], found["model"]) == (row, said)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("order", session_module.ORDERS)
 def test_a_whole_review_in_every_order(session, order):
     truth = make_songs()[LABELS].to_numpy()
