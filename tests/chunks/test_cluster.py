@@ -28,8 +28,14 @@ N, PARTS = 6000, 24
 
 @pytest.fixture(scope="module")
 def client():
+    options = {
+        "distributed.scheduler.allowed-failures": 10,
+        # of one worker that dies twice, the cluster would ask 15 s after its first death whether it
+        # is back, and give it up if it has just died again
+        "distributed.deploy.lost-worker-timeout": "1 hour",
+    }
     with (
-        dask.config.set({"distributed.scheduler.allowed-failures": 10}),
+        dask.config.set(options),
         distributed.LocalCluster(
             n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None
         ) as cluster,

@@ -79,6 +79,21 @@ def test_the_same_results_though_a_worker_dies(study, tmp_path):
     pd.testing.assert_frame_equal(results(tmp_path / "there"), results(tmp_path / "here"))
 
 
+def test_a_worker_that_is_slow_to_start_again_is_not_given_up():
+    import dask
+
+    with (
+        dask.config.set({"distributed.deploy.lost-worker-timeout": "1 ms"}),
+        Cluster(n_workers=1) as cluster,
+    ):
+        client = cluster._client
+        (pid,) = client.run(os.getpid).values()
+        os.kill(pid, signal.SIGKILL)
+        while client.submit(os.getpid, pure=False).result(timeout=60) == pid:
+            time.sleep(0.1)
+        assert len(client.cluster.workers) == 1  # Dask takes it out when it gives it up
+
+
 def test_a_scheduler_that_is_not_there(monkeypatch):
     monkeypatch.setattr("credalchain.experiments.cluster._SECONDS_TO_CONNECT", 1)
     with pytest.raises(ConnectionError, match="no scheduler of Dask answers at 'tcp://127"):

@@ -1,6 +1,7 @@
 """Tasks of a study on a Dask cluster: on one that is running, or on one of its own."""
 
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import ExitStack
 from typing import Any, TypeVar
 
 Item = TypeVar("Item")
@@ -9,6 +10,9 @@ Lost = TypeVar("Lost")
 
 _SECONDS_TO_CONNECT = 10
 _TRIES = 2
+# a worker that is not back in time (15 s by default) would be given up for good, and the last one
+# with it: the study would wait forever
+_WAIT_FOR_RESTARTS = {"distributed.deploy.lost-worker-timeout": "1 day"}
 
 
 class Cluster:
@@ -29,32 +33,36 @@ class Cluster:
 
     def __enter__(self) -> "Cluster":
         try:
+            import dask
             from distributed import Client, LocalCluster
         except ImportError as error:
             raise ImportError(
                 'Running on a cluster needs Dask: pip install "credalchain[dask]"'
             ) from error
-        self._cluster: Any = None
-        if self.address is None:
-            self._cluster = LocalCluster(
-                n_workers=self.n_workers,
-                threads_per_worker=1,
-                processes=True,
-                dashboard_address=None,
-            )
-        try:
-            target = self._cluster or self.address
-            self._client: Any = Client(target, timeout=_SECONDS_TO_CONNECT)
-        except (OSError, ValueError, TimeoutError) as error:
-            raise ConnectionError(
-                f"no scheduler of Dask answers at {self.address!r} within {_SECONDS_TO_CONNECT} s."
-            ) from error
+        with ExitStack() as stack:
+            target: Any = self.address
+            if target is None:
+                stack.enter_context(dask.config.set(_WAIT_FOR_RESTARTS))
+                target = stack.enter_context(
+                    LocalCluster(
+                        n_workers=self.n_workers,
+                        threads_per_worker=1,
+                        processes=True,
+                        dashboard_address=None,
+                    )
+                )
+            try:
+                self._client: Any = stack.enter_context(Client(target, timeout=_SECONDS_TO_CONNECT))
+            except (OSError, ValueError, TimeoutError) as error:
+                raise ConnectionError(
+                    f"no scheduler of Dask answers at {self.address!r} within "
+                    f"{_SECONDS_TO_CONNECT} s."
+                ) from error
+            self._opened = stack.pop_all()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._client.close()
-        if self._cluster is not None:
-            self._cluster.close()
+        self._opened.close()
 
     def each(
         self, function: Callable[[Item], Result], items: Iterable[Item], *, lost: Lost
