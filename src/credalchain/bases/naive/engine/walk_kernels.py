@@ -286,7 +286,7 @@ def walk_chain(
                         n_open += (column == open_column) - (guessed == open_column)
                         if has_pairs:
                             _correct(scratch, pairs, v, t, column, guessed)
-                            if zeros is not None:  # noqa: SIM102 - numba looks batch_row this alone
+                            if zeros is not None:  # noqa: SIM102 - numba looks at this alone
                                 if zeros.pairs.shape[0] > 0:
                                     _correct(zeros.workspace, zeros.pairs, v, t, column, guessed)
                     t += 1
