@@ -13,9 +13,9 @@ from timing import fastest
 
 from credalchain import CredalChainClassifier, NaiveCredal
 from credalchain.bases.compiler import lane_kernel
+from credalchain.bases.lanes import load, plus, store
 from credalchain.bases.naive.codes import aligned
 from credalchain.bases.naive.engine import sum_kernels as kernels
-from credalchain.bases.naive.engine.lanes import load, plus, store
 from credalchain.strategies import branching
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from credalchain.bases.products import product_by_rows
+from credalchain.bases.products import product_by_rows, tiled
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -15,9 +15,10 @@ def test_sums_are_made_in_the_order_of_their_terms(shape, dtype):
     literal = np.zeros((n, m), dtype=dtype)
     for k in range(p):
         literal += A[:, k, None] * B[k]
-    found = product_by_rows(A, B)
-    assert found.dtype == dtype
-    np.testing.assert_array_equal(found, literal)
+    for right in (B, np.asfortranarray(B), tiled(B)):
+        found = product_by_rows(A, right)
+        assert found.dtype == dtype
+        np.testing.assert_array_equal(found, literal)
 
 
 def test_any_layout_and_rows_of_booleans():

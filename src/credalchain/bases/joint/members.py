@@ -1,6 +1,6 @@
 """Other models that put weights on the label vectors of training rows."""
 
-from collections.abc import Callable
+from functools import cached_property
 from numbers import Real
 from operator import attrgetter
 from typing import Any, NamedTuple, Protocol
@@ -149,7 +149,7 @@ class KernelPowerset(BaseEstimator):
         centres = Z[chosen]
         targets = np.zeros((len(Z), len(classes)), dtype=np.float32)
         targets[np.flatnonzero(learned), class_index[learned]] = 1.0
-        distances = _squared_distances(Z, centres)
+        distances = _squared_distances(Z, centres, Z @ centres.T)
         median_distance = float(np.median(distances[:: max(1, len(Z) // 500)])) or 1.0
         prior = targets.mean(axis=0) / targets.mean(axis=0).sum()
         ridges = _RIDGES if self.ridge is None else (self.ridge,)
@@ -216,13 +216,10 @@ class Standardizer:
         return np.where(np.isnan(Z), np.float32(0), Z).astype(np.float32)
 
 
-def _squared_distances(
-    A: Float32Array,
-    B: Float32Array,
-    product: Callable[[Float32Array, Float32Array], Float32Array] = np.matmul,
-) -> Float32Array:
+def _squared_distances(A: Float32Array, B: Float32Array, products: Float32Array) -> Float32Array:
+    """Of the rows of two matrices, whose ``products`` are ``A @ B.T``."""
     lengths = np.square(A).sum(axis=1)[:, None] + np.square(B).sum(axis=1)
-    return np.asarray(np.maximum(lengths - 2 * product(A, B.T), 0), dtype=np.float32)
+    return np.asarray(np.maximum(lengths - 2 * products, 0), dtype=np.float32)
 
 
 def _ridge(
@@ -234,7 +231,8 @@ def _ridge(
         inverse = _inverse(kernel)
         coefficients = inverse @ targets
         return coefficients, targets - coefficients / np.diag(inverse)[:, None]
-    centre_kernel = np.exp(-np.float32(gamma) * _squared_distances(centres, centres))
+    among_centres = _squared_distances(centres, centres, centres @ centres.T)
+    centre_kernel = np.exp(-np.float32(gamma) * among_centres)
     normal = kernel.T @ kernel + np.float32(ridge) * centre_kernel
     normal[np.diag_indices_from(normal)] += np.float32(1e-4 * np.trace(normal) / len(normal))
     smoother = kernel @ _inverse(normal)
@@ -318,11 +316,22 @@ class FittedKernel:
     def weights(self, X: Float32Array) -> Any:
         from credalchain.bases.products import product_by_rows  # imports numba
 
+        centres, coefficients = self._tiled
         Z = self.standardizer.apply(X)
-        kernel = _squared_distances(Z, self.centres, product_by_rows)
+        kernel = _squared_distances(Z, self.centres, product_by_rows(Z, centres))
         np.exp(np.multiply(kernel, -np.float32(self.gamma), out=kernel), out=kernel)
-        scores = product_by_rows(kernel, self.coefficients)
+        scores = product_by_rows(kernel, coefficients)
         return on_vectors(self.normalised(scores), self.classes, self.n_vectors)
+
+    @cached_property
+    def _tiled(self) -> tuple[Any, Any]:
+        """Centres and coefficients as ``product_by_rows`` multiplies by them."""
+        from credalchain.bases.products import tiled  # imports numba
+
+        return tiled(self.centres.T), tiled(self.coefficients)
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_tiled"}
 
     def normalised(self, scores: Float32Array) -> FloatArray:
         """Probabilities from scores; the prior where no score is positive."""

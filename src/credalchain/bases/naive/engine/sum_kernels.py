@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.compiler import lane_kernel
-from credalchain.bases.naive.engine.lanes import load, plus, store
+from credalchain.bases.lanes import load, plus, store
 
 
 @lane_kernel

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.compiler import kernel, kernel_helper, lane_kernel
-from credalchain.bases.naive.engine.lanes import resolve_zeros
 from credalchain.bases.naive.engine.layout import NEVER_SEEN, NUMERATOR_MASK, SAYS_NOTHING
+from credalchain.bases.naive.engine.zero_factors import resolve_zeros
 from credalchain.bases.naive.formulas import idm_bounds
 
 _NO_DATA = -1  # in place of a count of 0, where the counts of all categories are 0

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.compiler import kernel_helper, lane_kernel
-from credalchain.bases.naive.engine.lanes import resolve_zeros
 from credalchain.bases.naive.engine.layout import INFINITE, STEP
+from credalchain.bases.naive.engine.zero_factors import resolve_zeros
 from credalchain.labels import ABSTAIN, UNDECIDED
 
 _ONE, _TWO, _THREE = np.uint64(1), np.uint64(2), np.uint64(3)
