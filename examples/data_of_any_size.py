@@ -45,7 +45,7 @@ def learn_and_answer(client: Client, folder: Path) -> None:
     print(f"chain: {chain.learned_from_}; {chain.model_.counts.n_rows} rows counted")
 
     forest = ExtraTreesRegressor(n_estimators=20, min_samples_leaf=2, bootstrap=True)
-    decision = JointDecision(CredalJointForest(forest, random_state=0), reward=0.7)
+    decision = JointDecision(CredalJointForest(forest, members=[], random_state=0), reward=0.7)
     decision.fit(machines[FEATURES], machines[LABELS])
     print(f"forest: {decision.learned_from_}")
 

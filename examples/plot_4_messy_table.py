@@ -79,7 +79,7 @@ run("credalchain describe songs.csv --labels rock,pop,folk")
 
 # %%
 # The separator, the decimal comma and the words of the labels were found. The column ``song`` has
-# another value in each row, from which nothing can be learned, so it is left out. The chain is as
+# another value in each row, from which nothing can be learned, so it is left out. The model is as
 # cautious as it must be to answer four labels in five.
 
 run("credalchain fit songs.csv --labels rock,pop,folk --ignore song --answered 0.8 --out my.model")
@@ -90,8 +90,8 @@ print("".join((folder / "answers.csv").read_text().splitlines(keepends=True)[:6]
 # In Python
 # ---------
 #
-# pandas reads the file; what is left to do is to say what the words mean. Missing features stay
-# missing, text becomes categories, and a label that nobody knows is ``NaN``.
+# pandas reads the file; what is left to do is to say what the words mean, here for a chain.
+# Missing features stay missing, text becomes categories, and a label that nobody knows is ``NaN``.
 
 from credalchain import CredalChainClassifier, choose_caution
 
