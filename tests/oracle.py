@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 from functools import wraps
 from itertools import product
+from math import prod
 
 STAR = "*"
 
@@ -94,37 +95,41 @@ def prior_bounds(problem, j):
 
 
 def quotient(above, below):
-    """P = above / (above + below); 0/0 counts as 0."""
-    return Fraction(0) if above == 0 else Fraction(above) / (above + below)
+    """P = A / (A + B), where A and B are the products of these fractions; 0/0 counts as 0.
+
+    Multiplied out as integers: a fraction is reduced once, not after every factor.
+    """
+    a = prod(p.numerator for p in above) * prod(p.denominator for p in below)
+    b = prod(p.numerator for p in below) * prod(p.denominator for p in above)
+    return Fraction(0) if a == 0 else Fraction(a, a + b)
 
 
+@once
 def interval_given(problem, j, x, history):
-    """Bounds of P(Y_j = 1) for a row without missing features and a history without stars."""
+    """Bounds of P(Y_j = 1) for a row without missing features and a history without stars.
+
+    ``x`` and ``history`` are pairs (feature, code) and (label, value).
+    """
+    zeros = [feature_bounds(problem, i, v, j, 0) for i, v in x if problem.K[i] > 1]
+    ones = [feature_bounds(problem, i, v, j, 1) for i, v in x if problem.K[i] > 1]
+    zeros += [label_bounds(problem, k, b, j, 0) for k, b in history if problem.observed(k)]
+    ones += [label_bounds(problem, k, b, j, 1) for k, b in history if problem.observed(k)]
     low1, up0, up1, low0 = prior_bounds(problem, j)
-    factors = [
-        [feature_bounds(problem, i, v, j, a) for a in (0, 1)]
-        for i, v in x.items()
-        if problem.K[i] > 1
-    ]
-    factors += [
-        [label_bounds(problem, k, b, j, a) for a in (0, 1)]
-        for k, b in history.items()
-        if problem.observed(k)
-    ]
-    for (lower0, upper0), (lower1, upper1) in factors:
-        low1, up0, up1, low0 = low1 * lower1, up0 * upper0, up1 * upper1, low0 * lower0
-    return quotient(low1, up0), quotient(up1, low0)
+    return (
+        quotient([low1, *(lower for lower, _ in ones)], [up0, *(upper for _, upper in zeros)]),
+        quotient([up1, *(upper for _, upper in ones)], [low0, *(lower for lower, _ in zeros)]),
+    )
 
 
 def interval(problem, j, x, history):
     """Bounds over all completions of the stars and of the missing features."""
     if not problem.observed(j):
         return Fraction(0), Fraction(1)
-    known_x = {i: v for i, v in enumerate(x) if v is not None}
+    known_x = [(i, v) for i, v in enumerate(x) if v is not None]
     open_x = [i for i, v in enumerate(x) if v is None]
     if problem.missing_features == "ignore":
         open_x = []
-    answered = {k: b for k, b in history.items() if b != STAR}
+    answered = [(k, b) for k, b in history.items() if b != STAR]
     stars = [k for k, b in history.items() if b == STAR]
     if problem.strategy == "marginalization":
         stars = []
@@ -132,8 +137,8 @@ def interval(problem, j, x, history):
         interval_given(
             problem,
             j,
-            {**known_x, **dict(zip(open_x, codes, strict=True))},
-            {**answered, **dict(zip(stars, values, strict=True))},
+            (*known_x, *zip(open_x, codes, strict=True)),
+            (*answered, *zip(stars, values, strict=True)),
         )
         for codes in product(*(range(problem.K[i]) for i in open_x))
         for values in product((0, 1), repeat=len(stars))
