@@ -23,7 +23,7 @@ def predicted(lower, upper):
     m = labels.shape[1]
     names = tuple(f"label{j}" for j in range(m))
     return CredalPrediction(
-        labels.astype(np.int8), odds, (Exactness.EXACT,) * m, names, given_interval=bounds
+        labels.astype(np.int8), odds, (Exactness.EXACT,) * m, names, model_interval=bounds
     )
 
 

@@ -989,7 +989,7 @@ def test_curves_with_wrong_arguments():
         with pytest.raises(ValueError, match=message):
             promise_curve(chain, X, Y, **options)
     curve = promise_curve(chain, X, Y, levels=[0.05, 0.3], values=[0, 1e6], random_state=0)
-    assert curve.bought[0] is None  # at s = 1e6 nothing is wrong, and nothing answered
+    assert curve.value_indices[0] is None  # at s = 1e6 nothing is wrong, and nothing answered
     with pytest.raises(ValueError, match="level must be one of the curve's"):
         plot_promise_curve(curve, level=0.2)
 

@@ -106,7 +106,7 @@ class EnsembleModel(ChainModel):
         One value of s at a time: the bounds of all chains are in memory together.
         """
         each = [
-            self._infer_single_s(encoded, replace(request, values=(s,))) for s in request.values
+            self._infer_single_s(encoded, replace(request, s_values=(s,))) for s in request.s_values
         ]
         return combine_answers(each, lambda arrays: np.concatenate(arrays, axis=1))
 
@@ -164,7 +164,7 @@ class EnsembleModel(ChainModel):
         for model, rows, _ in self.chains(encoded):
             bounds = model.exact_bounds(
                 rows,
-                s=request.values[v],
+                s=request.s_values[v],
                 strategy=request.strategies[strategy_index],
                 precise=request.precise,
             )

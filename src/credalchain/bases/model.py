@@ -100,7 +100,7 @@ class ChainModel(ABC):
                 walk_along(
                     self.begin(encoded, s=s, strategy=strategy, precise=request.precise), request
                 )
-                for s in request.values
+                for s in request.s_values
             ]
             for strategy in request.strategies
         ]

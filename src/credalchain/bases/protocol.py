@@ -51,7 +51,7 @@ RANKS = {exactness: rank for rank, exactness in enumerate(Exactness)}
 class Request:
     """What a classifier asks of a model for one batch of rows.
 
-    ``values`` are values of s. ``order`` is the order of the labels, None for the dynamic one.
+    ``s_values`` are values of s. ``order`` is the order of the labels, None for the dynamic one.
     ``never_observed`` (m,) are labels that no training row had a value for, ``known`` (n, m) labels
     that were answered already (-1 elsewhere). If ``chained`` is False, each label is
     predicted without conditioning on the others. If ``precise``, labels are never left open and a
@@ -59,7 +59,7 @@ class Request:
     ``log_odds``. ``n_jobs`` is a number of threads.
     """
 
-    values: tuple[float, ...]
+    s_values: tuple[float, ...]
     strategies: tuple[Strategy, ...]
     order: Order | None
     thresholds: NDArray[np.float64]

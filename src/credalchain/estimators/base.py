@@ -319,7 +319,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         if not strategies:
             raise ValueError("strategy must name at least one strategy, got ().")
         return Request(
-            values=check_s_values(values),
+            s_values=check_s_values(values),
             strategies=tuple(get_strategy(strategy) for strategy in strategies),
             order=self.order_,
             thresholds=check_thresholds(self.threshold, len(self.targets_.names)),
@@ -485,7 +485,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             raise ValueError(f"values must be several values of s, got {values!r}.")
         encoded = self.encode(X)
         request = self.request(encoded, s=tuple(values), strategy=strategy, wants_bounds=False)
-        if request.values:
+        if request.s_values:
             labels = self.model_.infer(encoded, request).labels
         else:
             shape = (len(request.strategies), 0, encoded.shape[0], self.n_labels_)

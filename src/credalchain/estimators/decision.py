@@ -432,7 +432,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             interval = scale_log_odds(prediction.interval, self.exponent_)
             zero = probabilities(-self.exponent_ * prediction.log_odds[..., 1])
             lower = np.stack([zero, interval[..., 0]], axis=-1)
-            return interval, lower, prediction.given_ranks, None
+            return interval, lower, prediction.exactness_ranks, None
         if self.joint == "sampled":
             draws = sample_labels(
                 self.estimator_,

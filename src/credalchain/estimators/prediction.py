@@ -42,9 +42,9 @@ class CredalPrediction:
         That of the least exact of its rows; see ``exactness_by_row`` for all rows.
     label_names : tuple of str
     index : row names of the input if it was a data frame, else None
-    given_interval : ndarray of float64, shape (n, m, 2), optional
+    model_interval : ndarray of float64, shape (n, m, 2), optional
         The bounds as probabilities where the model gave such; else they follow from ``log_odds``.
-    given_ranks : ndarray of int8, shape (n, m), optional
+    exactness_ranks : ndarray of int8, shape (n, m), optional
         The exactness of every row and label, as positions in ``list(Exactness)``.
     """
 
@@ -53,8 +53,8 @@ class CredalPrediction:
     exactness: tuple[Exactness, ...]
     label_names: tuple[str, ...]
     index: Any = field(default=None)
-    given_interval: NDArray[np.float64] | None = field(default=None)
-    given_ranks: Ranks | None = field(default=None)
+    model_interval: NDArray[np.float64] | None = field(default=None)
+    exactness_ranks: Ranks | None = field(default=None)
 
     @classmethod
     def from_answer(
@@ -78,16 +78,16 @@ class CredalPrediction:
     @cached_property
     def interval(self) -> NDArray[np.float64]:
         """Lower and upper probability of each label, (n, m, 2)."""
-        if self.given_interval is not None:
-            return self.given_interval
+        if self.model_interval is not None:
+            return self.model_interval
         return probabilities(self.log_odds)
 
     @cached_property
     def exactness_by_row(self) -> NDArray[Any]:
         """The exactness of every single pair of bounds, (n, m)."""
-        if self.given_ranks is None:
+        if self.exactness_ranks is None:
             return np.broadcast_to(np.array(self.exactness, dtype=object), self.labels.shape)
-        return np.array(_EXACTNESS, dtype=object)[self.given_ranks]
+        return np.array(_EXACTNESS, dtype=object)[self.exactness_ranks]
 
     @property
     def lower(self) -> NDArray[np.float64]:

@@ -141,7 +141,7 @@ def _explain_bounds(
     names, labels = classifier.label_names_, answer.labels[0, 0, 0]
     chosen = selection.indices(names, labels, answer.log_odds[0, 0, 0])
     steps = steps_of(classifier, encoded, request, answer, set(chosen))
-    (value,), (used,) = request.values, request.strategies
+    (value,), (used,) = request.s_values, request.strategies
 
     def infer_labels(rows: Any, known: Any) -> Any:
         return classifier.infer(rows, s=value, strategy=strategy, known=known).labels

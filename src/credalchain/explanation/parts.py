@@ -59,7 +59,7 @@ def steps_of(
         if request.chained:
             history[j] = labels[j]
     sums = classifier.model_.contributions(
-        encoded, histories, s=request.values[0], strategy=request.strategies[0]
+        encoded, histories, s=request.s_values[0], strategy=request.strategies[0]
     )
     steps = []
     for i, (j, _) in enumerate(histories):

@@ -36,7 +36,7 @@ _FUNCTIONS = [
         for name in ("merge", "merge_exact", "from_tree")
     ),
     *(prior.odds for prior in PRIORS.values()),
-    *(denominator.of for denominator in DENOMINATORS.values()),
+    *(denominator.totals for denominator in DENOMINATORS.values()),
 ]
 
 TRUSTED_TYPES = sorted(

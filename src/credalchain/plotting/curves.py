@@ -196,7 +196,7 @@ def plot_promise_curve(
     ax.set_xlabel(f"{curve.parameter}, from bold to cautious")
     ax.set_ylabel("share")
     ax.set_ylim(-0.02, 1.02)
-    pairs = zip(curve.levels, curve.bought, strict=True)
+    pairs = zip(curve.levels, curve.value_indices, strict=True)
     kept = [(kept_level, index) for kept_level, index in pairs if index is not None]
     if level is not None:
         is_number = isinstance(level, (int, float))

@@ -60,7 +60,7 @@ class AgreeingClassifiers:
             predictions[0],
             labels=labels,
             log_odds=_envelope([prediction.log_odds for prediction in predictions]),
-            given_interval=_envelope([prediction.interval for prediction in predictions]),
+            model_interval=_envelope([prediction.interval for prediction in predictions]),
         )
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:

@@ -242,7 +242,7 @@ default="auto"
             predictions[0],
             labels=labels,
             log_odds=np.stack([predictions[i].log_odds[:, j] for j, i in columns], axis=1),
-            given_interval=np.stack([predictions[i].interval[:, j] for j, i in columns], axis=1),
+            model_interval=np.stack([predictions[i].interval[:, j] for j, i in columns], axis=1),
         )
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:

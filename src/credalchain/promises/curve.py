@@ -43,7 +43,7 @@ class PromiseCurve:
     values, risks, completeness : ndarray of shape (V,)
         From bold to cautious, in the calibration rows.
     levels : tuple of float
-    bought : tuple of int or None
+    value_indices : tuple of int or None
         The index in ``values`` that each level allows; None: it cannot be promised.
     """
 
@@ -55,14 +55,14 @@ class PromiseCurve:
     risks: FloatArray
     completeness: FloatArray
     levels: tuple[float, ...]
-    bought: tuple[int | None, ...]
+    value_indices: tuple[int | None, ...]
 
     def to_frame(self) -> "pd.DataFrame":
         """A row for each level: the value, what it answers and how often it errs; NaN: nothing."""
         import pandas as pd
 
         rows = []
-        for level, value_index in zip(self.levels, self.bought, strict=True):
+        for level, value_index in zip(self.levels, self.value_indices, strict=True):
             cells: tuple[float, ...] = (np.nan, 0.0, np.nan)
             if value_index is not None:
                 cells = (

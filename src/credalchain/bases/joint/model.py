@@ -113,7 +113,7 @@ class JointModel:
         n, m = encoded.shape[0], self.n_labels
         known = self._usable(request.known, n)
         leaves = self._merged_leaves()
-        lower = np.empty((len(request.values), n, m, 2))
+        lower = np.empty((len(request.s_values), n, m, 2))
 
         def run(first: int, stop: int) -> None:
             rows = slice(first, stop)
@@ -121,7 +121,7 @@ class JointModel:
                 self.leaves_of(encoded[rows]),
                 self.member_weights(encoded[rows]),
             )
-            for v, s in enumerate(request.values):
+            for v, s in enumerate(request.s_values):
                 kernels.bound_labels(nodes, known[rows], member_weights, leaves, s, lower[v, rows])
 
         for_each_range(n, self.rows_at_once, request.n_jobs, run)
@@ -300,7 +300,7 @@ class JointModel:
         )
         zero, one = (
             exact_lower(
-                nodes, weights, self.leaves, s=request.values[v], event={j: value}, known=known
+                nodes, weights, self.leaves, s=request.s_values[v], event={j: value}, known=known
             )
             for value in (0, 1)
         )

@@ -105,7 +105,7 @@ class ExactChain:
         self._counts = counts
         self._totals = counts.feature_totals
         self._pair_totals = counts.pair.sum(axis=1)
-        self._pair_denominators = settings.denominator.of(counts)
+        self._pair_denominators = settings.denominator.totals(counts)
         self._offsets = counts.offsets()
         self._observed = counts.label.sum(axis=1) > 0
         self._prior = settings.prior.odds

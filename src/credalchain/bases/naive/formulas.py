@@ -40,13 +40,13 @@ class Prior:
 
 @dataclass(frozen=True)
 class Denominator:
-    """What counts of a pair of labels are divided by: ``of(counts)``, (m, m, 2).
+    """What counts of a pair of labels are divided by: ``totals(counts)``, (m, m, 2).
 
     Entry [k, j, a] is for the rows in which label j is a and label k was counted.
     """
 
     name: str
-    of: Callable[[ChainCounts], NDArray[np.int64]]
+    totals: Callable[[ChainCounts], NDArray[np.int64]]
 
 
 def _laplace(n0: Any, n1: Any, s: Any) -> OddsPair:

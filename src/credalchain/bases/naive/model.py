@@ -104,7 +104,9 @@ class NaiveChainModel(ChainModel):
         if self.settings.epsilon_at_zero not in (None, self.settings.epsilon):
             return False
         never_together = self.counts.pair.sum(axis=1) == 0
-        return not bool((never_together & (self.settings.denominator.of(self.counts) > 0)).any())
+        return not bool(
+            (never_together & (self.settings.denominator.totals(self.counts) > 0)).any()
+        )
 
     def update(self, X: Any, Y: Labels) -> "NaiveChainModel":
         """A model that has also seen these rows. Bins stay; raw codes may bring categories."""
@@ -158,12 +160,12 @@ class NaiveChainModel(ChainModel):
         spec = self._spec(
             encoded, request.strategies, request.order, request.chained, request.precise
         )
-        if len(request.values) > 1 and not request.wants_bounds:
+        if len(request.s_values) > 1 and not request.wants_bounds:
             return self._infer_path(encoded, request, spec)
-        if len(request.values) > 1:
-            each = [self.infer(encoded, replace(request, values=(s,))) for s in request.values]
+        if len(request.s_values) > 1:
+            each = [self.infer(encoded, replace(request, s_values=(s,))) for s in request.s_values]
             return combine_answers(each, lambda arrays: np.concatenate(arrays, axis=1))
-        codes, tables = self._cached_tables(encoded, request.values[0], spec, request.n_jobs)
+        codes, tables = self._cached_tables(encoded, request.s_values[0], spec, request.n_jobs)
         make_comparator = partial(self._comparator, precise=request.precise)
         fixed_pass = FixedOrderPass(codes, tables, request, make_comparator)
         fixed_pass.run()
@@ -195,13 +197,13 @@ class NaiveChainModel(ChainModel):
         source = TableSource(
             self.counts, self.settings, spec, rows, cached=False, n_jobs=request.n_jobs
         )
-        shape = (len(spec.strategies), len(request.values), encoded.shape[0], self.n_labels)
+        shape = (len(spec.strategies), len(request.s_values), encoded.shape[0], self.n_labels)
         labels = np.empty(shape, dtype=np.int8)
         size = max(1, min(_VALUES_AT_ONCE, _PAIRS_AT_ONCE // self.n_labels**2))
         make_comparator = partial(self._comparator, precise=request.precise)
-        for indices in source.groups(request.values, size):
-            values = tuple(request.values[i] for i in indices)
-            part = replace(request, values=values)
+        for indices in source.groups(request.s_values, size):
+            values = tuple(request.s_values[i] for i in indices)
+            part = replace(request, s_values=values)
             fixed_pass = FixedOrderPass(encoded, source.tables(values), part, make_comparator)
             fixed_pass.run()
             labels[:, indices] = fixed_pass.labels

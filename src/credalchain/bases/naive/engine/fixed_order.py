@@ -285,7 +285,7 @@ class FixedOrderPass:
         if (strategy_index, v) not in self._comparators:
             request = self._request
             self._comparators[strategy_index, v] = self._make_comparator(
-                self._codes, request.values[v], request.strategies[strategy_index]
+                self._codes, request.s_values[v], request.strategies[strategy_index]
             )
         return self._comparators[strategy_index, v]
 

@@ -248,7 +248,9 @@ class TableSource:
             np.where(never_observed[variables], SAYS_NOTHING, np.arange(2 * m)),
             pair.reshape(2 * m, m, 2),
             pair.sum(axis=1, dtype=pair.dtype),
-            np.ascontiguousarray(self._settings.denominator.of(counts)[order], dtype=pair.dtype),
+            np.ascontiguousarray(
+                self._settings.denominator.totals(counts)[order], dtype=pair.dtype
+            ),
             np.full(m, 2, dtype=np.int64),
             order,
             np.full(m, 2 * m) if self._cached else 2 * np.arange(m),
