@@ -243,9 +243,8 @@ def _probability(
     for condition in (known, np.full_like(known, MISSING)):
         rows = np.flatnonzero(np.isnan(p))
         lower = np.empty((len(rows), known.shape[1], 2))
-        kernels.bound_labels(
-            nodes[rows], condition[rows], no_member_weights(len(rows)), leaves, 0.0, lower
-        )
+        weights, workspace = no_member_weights(len(rows)), kernels.Workspace.allocate(nodes, leaves)
+        kernels.bound_labels(nodes[rows], condition[rows], weights, leaves, 0.0, workspace, lower)
         zero, one = lower[:, j, 0], lower[:, j, 1]
         total = zero + one
         p[rows] = np.where(total > 0, one / np.where(total > 0, total, 1.0), np.nan)

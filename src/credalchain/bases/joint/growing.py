@@ -223,10 +223,9 @@ def out_of_bag_labels(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatA
 
     def run(first: int, stop: int) -> None:
         rows = slice(first, stop)
-        member_weights = no_member_weights(stop - first)
-        kernels.bound_labels(
-            grown.out_of_bag[rows], labels[rows], member_weights, leaves, 0.0, lower[rows]
-        )
+        nodes, weights = grown.out_of_bag[rows], no_member_weights(stop - first)
+        workspace = kernels.Workspace.allocate(nodes, leaves)
+        kernels.bound_labels(nodes, labels[rows], weights, leaves, 0.0, workspace, lower[rows])
 
     for_each_range(len(labels), _ROWS_AT_ONCE, n_jobs, run)
     total = lower.sum(axis=-1)
@@ -244,13 +243,9 @@ def out_of_bag_scores(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatA
 
     def run(first: int, stop: int) -> None:
         rows = slice(first, stop)
-        kernels.score_vectors(
-            grown.out_of_bag[rows],
-            labels[rows],
-            no_member_weights(stop - first),
-            leaves,
-            scores[rows],
-        )
+        nodes, weights = grown.out_of_bag[rows], no_member_weights(stop - first)
+        workspace = kernels.Workspace.allocate(nodes, leaves)
+        kernels.score_vectors(nodes, labels[rows], weights, leaves, workspace, scores[rows])
 
     for_each_range(len(labels), _ROWS_AT_ONCE, n_jobs, run)
     scores[(grown.out_of_bag < 0).all(axis=1)] = np.nan

@@ -5,7 +5,7 @@ Products over labels stop where they are 0, which for most vectors is soon.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,8 @@ _N_CANDIDATES = 9  # label vectors that are compared to get the likeliest
 class Workspace(NamedTuple):
     """Arrays for intermediate results of one row, reused for the next.
 
+    Allocating them in a kernel would take seconds to compile.
+
     ``leaf_weight`` (K,): weights of the leaves on vectors; ``member_weight`` (K,): of the members;
     ``touched``: the vectors that have any. ``tree_lower`` (2, m, trees): lower probabilities of
     single labels being 0 or 1 in each tree; trees come last, so that products vectorize over them.
@@ -28,6 +30,7 @@ class Workspace(NamedTuple):
     vector; ``tree_low_known``, ``tree_high_known``: in each tree. ``leaf_counts`` (2, m): rows in a
     leaf by label. ``tree_product``, ``tree_high`` (trees,): products along a prefix of answers.
     ``both``, ``only_known`` (m + 1,): lower P(prefix and known), upper P(known but not the prefix).
+    The others are those of ``decide_rows``: candidates for the likeliest vector, and its prefixes.
     """
 
     leaf_weight: NDArray[np.float64]
@@ -43,6 +46,42 @@ class Workspace(NamedTuple):
     tree_high: NDArray[np.float64]
     both: NDArray[np.float64]
     only_known: NDArray[np.float64]
+    heaviest: NDArray[np.int64]
+    likelier: NDArray[np.int8]
+    proposed: NDArray[np.int8]
+    certainty: NDArray[np.float64]
+    order: NDArray[np.int64]
+    merged: NDArray[np.int64]
+    right: NDArray[np.float64]
+    corners: NDArray[np.int64]
+
+    @classmethod
+    def allocate(cls, nodes: NDArray[np.int32], leaves: Leaves) -> "Workspace":
+        """For rows with leaves ``nodes`` (n, trees)."""
+        n_trees, (_, n_vectors, n_labels) = nodes.shape[1], leaves.label_mass.shape
+        return cls(
+            leaf_weight=np.zeros(n_vectors),
+            member_weight=np.zeros(n_vectors),
+            touched=np.empty(n_vectors, np.int32),
+            leaf_counts=np.empty((2, n_labels)),
+            tree_lower=np.empty((2, n_labels, n_trees)),
+            low_known=np.empty(n_vectors),
+            high_known=np.empty(n_vectors),
+            tree_low_known=np.empty(n_trees),
+            tree_high_known=np.empty(n_trees),
+            tree_product=np.empty(n_trees),
+            tree_high=np.empty(n_trees),
+            both=np.empty(n_labels + 1),
+            only_known=np.empty(n_labels + 1),
+            heaviest=np.empty(_N_CANDIDATES - 1, np.int64),
+            likelier=np.empty(n_labels, np.int8),
+            proposed=np.empty(n_labels, np.int8),
+            certainty=np.empty(n_labels),
+            order=np.empty(n_labels, np.int64),
+            merged=np.empty(n_labels, np.int64),
+            right=np.empty(n_labels + 1),
+            corners=np.empty(n_labels + 1, np.int64),
+        )
 
 
 class GatheredRow(NamedTuple):
@@ -94,27 +133,32 @@ def fill_leaves(
                 first[nodes[i, tree]] = entry + 1
 
 
-# -- one row: the contents of its leaves -----------------------------------------------------------
+# -- what numpy would do: its slices and sums take long to compile ---------------------------------
 
 
 @kernel_helper
-def _make_workspace(n_trees: int, leaves: Leaves) -> Workspace:
-    _, n_vectors, n_labels = leaves.label_mass.shape
-    return Workspace(
-        np.zeros(n_vectors),
-        np.zeros(n_vectors),
-        np.empty(n_vectors, np.int32),
-        np.empty((2, n_labels)),
-        np.empty((2, n_labels, n_trees)),
-        np.empty(n_vectors),
-        np.empty(n_vectors),
-        np.empty(n_trees),
-        np.empty(n_trees),
-        np.empty(n_trees),
-        np.empty(n_trees),
-        np.empty(n_labels + 1),
-        np.empty(n_labels + 1),
-    )
+def _fill(values: NDArray[np.float64], value: float) -> None:
+    for k in range(values.shape[0]):
+        values[k] = value
+
+
+@kernel_helper
+def _sum(values: NDArray[np.float64], n: int) -> float:
+    total = 0.0
+    for k in range(n):
+        total += values[k]
+    return total
+
+
+@kernel_helper
+def _has_known(known: NDArray[np.int8]) -> bool:
+    any_known = False
+    for j in range(known.shape[0]):
+        any_known |= known[j] >= 0
+    return any_known
+
+
+# -- one row: the contents of its leaves -----------------------------------------------------------
 
 
 @kernel_helper
@@ -141,7 +185,8 @@ def _gather(
         total = n_rows + s
         weight, inverse = 1.0 / (total * n_asked), 1.0 / total
         if products:
-            workspace.leaf_counts[:] = 0.0
+            _fill(workspace.leaf_counts[0], 0.0)
+            _fill(workspace.leaf_counts[1], 0.0)
         for entry in range(leaves.indptr[node], leaves.indptr[node + 1]):
             u = leaves.vector_of[leaves.row[entry]]
             if workspace.leaf_weight[u] == 0.0:
@@ -171,7 +216,7 @@ def _gather(
         # as imprecise as the leaves
         workspace.member_weight[u] += member_weights.data[entry] * (1.0 - rest)
     possible = rest * (1.0 - leaves.product) > 0.0
-    any_known = bool((known >= 0).any())
+    any_known = _has_known(known)
     if any_known:
         for k in range(n_touched):
             u = workspace.touched[k]
@@ -207,7 +252,8 @@ def _bounds_in_trees(
     high: NDArray[np.float64],
 ) -> None:
     """The same for each tree, labels independent."""
-    low[:], high[:] = 1.0, 1.0
+    _fill(low, 1.0)
+    _fill(high, 1.0)
     for j in range(event.shape[0]):
         if event[j] >= 0:
             for t in range(gathered.n_trees):
@@ -263,7 +309,8 @@ def _bound_labels(
 ) -> None:
     """``lower`` (m, 2): the lower probability of each label being 0, and of its being 1."""
     n_labels = known.shape[0]
-    lower[:] = 0.0
+    for j in range(n_labels):
+        lower[j, 0] = lower[j, 1] = 0.0
     if not gathered.any_known:  # products have the same single labels as the vectors
         forest_share = leaves.joint + leaves.product
         for k in range(gathered.n_touched):
@@ -286,9 +333,8 @@ def _bound_labels(
                 p = leaves.label_mass[value, u, j]
                 both += weight * workspace.low_known[k] * p
                 only_known += weight * workspace.high_known[k] * (1.0 - p)
-            workspace.tree_product[: gathered.n_trees] = workspace.tree_lower[
-                value, j, : gathered.n_trees
-            ]
+            for t in range(gathered.n_trees):
+                workspace.tree_product[t] = workspace.tree_lower[value, j, t]
             lower[j, value] = _least_ratio(both, only_known, share, gathered, workspace)
 
 
@@ -299,12 +345,12 @@ def bound_labels(
     member_weights: MemberWeights,
     leaves: Leaves,
     s: float,
+    workspace: Workspace,
     lower: NDArray[np.float64],
 ) -> None:
     """``lower`` (n, m, 2) of rows with leaves ``nodes`` (n, trees) and ``known`` labels (n, m)."""
-    workspace = _make_workspace(nodes.shape[1], leaves)
     for i in range(nodes.shape[0]):
-        products = leaves.product > 0.0 and (known[i] >= 0).any()
+        products = leaves.product > 0.0 and _has_known(known[i])
         gathered = _gather(i, nodes[i], known[i], member_weights, leaves, s, products, workspace)
         _bound_labels(known[i], gathered, leaves, workspace, lower[i])
         _clear(gathered, workspace)
@@ -318,13 +364,13 @@ def bound_events(
     member_weights: MemberWeights,
     leaves: Leaves,
     s: float,
+    workspace: Workspace,
     bounds: NDArray[np.float64],
 ) -> None:
     """``bounds`` (n, 2): lower probability of each row's event, and of its contrary.
 
     An event (m,) has -1 for labels that may be anything, known labels among them.
     """
-    workspace = _make_workspace(nodes.shape[1], leaves)
     for i in range(nodes.shape[0]):
         gathered = _gather(
             i, nodes[i], known[i], member_weights, leaves, s, leaves.product > 0.0, workspace
@@ -345,13 +391,12 @@ def bound_events(
                 events[i], gathered, workspace, workspace.tree_product, workspace.tree_high
             )
             if contrary:
-                workspace.tree_product[:] = 1.0 - workspace.tree_high
+                for t in range(gathered.n_trees):
+                    workspace.tree_product[t] = 1.0 - workspace.tree_high[t]
             if gathered.any_known:
                 bounds[i, contrary] = _least_ratio(both, only_known, share, gathered, workspace)
             else:
-                bounds[i, contrary] = (
-                    both + share * workspace.tree_product[: gathered.n_trees].sum()
-                )
+                bounds[i, contrary] = both + share * _sum(workspace.tree_product, gathered.n_trees)
         _clear(gathered, workspace)
 
 
@@ -361,17 +406,18 @@ def score_vectors(
     truth: NDArray[np.int8],
     member_weights: MemberWeights,
     leaves: Leaves,
+    workspace: Workspace,
     scores: NDArray[np.float64],
 ) -> None:
     """``scores`` (n, 2): probability of the true labels by the leaves' vectors, by their products.
 
     At s = 0; labels that are missing (-1) in ``truth`` do not count.
     """
-    workspace = _make_workspace(nodes.shape[1], leaves)
     nothing = np.full(truth.shape[1], -1, np.int8)
+    products: Any = np.bool_(True)  # a bare True would compile _gather twice
     for i in range(nodes.shape[0]):
-        gathered = _gather(i, nodes[i], nothing, member_weights, leaves, 0.0, True, workspace)
-        scores[i] = 0.0
+        gathered = _gather(i, nodes[i], nothing, member_weights, leaves, 0.0, products, workspace)
+        scores[i, 0] = scores[i, 1] = 0.0
         for k in range(gathered.n_touched):
             u = workspace.touched[k]
             scores[i, 0] += workspace.leaf_weight[u] * _bounds_in_vector(truth[i], u, leaves)[0]
@@ -400,9 +446,10 @@ def _prefixes_right(
     Labels are in ``order``: up to ``first`` they are known, from ``stop`` on not answerable.
     """
     share = leaves.product / max(gathered.n_trees, 1)
-    right[: first + 1] = 1.0
-    workspace.both[:] = 0.0
-    workspace.only_known[:] = gathered.rest * (1.0 - leaves.product)
+    for k in range(first + 1):
+        right[k] = 1.0
+    _fill(workspace.both, 0.0)
+    _fill(workspace.only_known, gathered.rest * (1.0 - leaves.product))
     for k in range(gathered.n_touched):
         u, product = workspace.touched[k], 1.0
         weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
@@ -417,24 +464,22 @@ def _prefixes_right(
                 break
             else:
                 workspace.both[position + 1] += weight * product
-    workspace.tree_product[:] = 1.0
+    _fill(workspace.tree_product, 1.0)
     for position in range(first, stop):
-        label_lower = workspace.tree_lower[answers[order[position]], order[position]]
+        j, y = order[position], answers[order[position]]
         for t in range(gathered.n_trees):
-            workspace.tree_product[t] *= label_lower[t]
+            workspace.tree_product[t] *= workspace.tree_lower[y, j, t]
         both, only_known = workspace.both[position + 1], workspace.only_known[position + 1]
         if gathered.any_known:
             right[position + 1] = _least_ratio(both, only_known, share, gathered, workspace)
         else:
-            right[position + 1] = both + share * workspace.tree_product[: gathered.n_trees].sum()
+            right[position + 1] = both + share * _sum(workspace.tree_product, gathered.n_trees)
 
 
 @kernel_helper
-def _heaviest_vectors(
-    gathered: GatheredRow, leaves: Leaves, workspace: Workspace, heaviest: NDArray[np.int64]
-) -> int:
+def _heaviest_vectors(gathered: GatheredRow, leaves: Leaves, workspace: Workspace) -> int:
     """Put the touched vectors with the greatest weights into ``heaviest``; return how many."""
-    n, forest_share = 0, leaves.joint + leaves.product
+    n, forest_share, heaviest = 0, leaves.joint + leaves.product, workspace.heaviest
     for k in range(gathered.n_touched):
         if gathered.any_known and workspace.low_known[k] == 0.0:
             continue
@@ -496,14 +541,15 @@ def _vector_is_right(
         total += product
     if gathered.n_trees == 0:
         return total
-    workspace.tree_product[:] = leaves.product / gathered.n_trees
+    _fill(workspace.tree_product, leaves.product / gathered.n_trees)
     if gathered.any_known:
-        workspace.tree_product[:] *= workspace.tree_low_known
-    for position in range(first, stop):
-        label_lower = workspace.tree_lower[answers[order[position]], order[position]]
         for t in range(gathered.n_trees):
-            workspace.tree_product[t] *= label_lower[t]
-    return total + float(workspace.tree_product[: gathered.n_trees].sum())
+            workspace.tree_product[t] *= workspace.tree_low_known[t]
+    for position in range(first, stop):
+        j, y = order[position], answers[order[position]]
+        for t in range(gathered.n_trees):
+            workspace.tree_product[t] *= workspace.tree_lower[y, j, t]
+    return total + _sum(workspace.tree_product, gathered.n_trees)
 
 
 @kernel_helper
@@ -516,20 +562,49 @@ def _choose_answers(
     gathered: GatheredRow,
     leaves: Leaves,
     workspace: Workspace,
-    heaviest: NDArray[np.int64],
     answers: NDArray[np.int8],
 ) -> None:
     """``answers`` (m,): the likeliest of the heaviest vectors and the likelier single answers."""
+    likelier, proposed, heaviest = workspace.likelier, workspace.proposed, workspace.heaviest
     for j in range(known.shape[0]):
         answers[j] = known[j] if known[j] >= 0 else lower[j, 1] >= lower[j, 0]
-    likelier, proposed = answers.copy(), answers.copy()
+        likelier[j] = answers[j]
     best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
-    for candidate in range(_heaviest_vectors(gathered, leaves, workspace, heaviest)):
+    for candidate in range(_heaviest_vectors(gathered, leaves, workspace)):
         _propose(workspace.touched[heaviest[candidate]], likelier, known, leaves, proposed)
         p = _vector_is_right(proposed, order, first, stop, gathered, leaves, workspace)
         if p > best:
             best = p
-            answers[:] = proposed
+            for j in range(known.shape[0]):
+                answers[j] = proposed[j]
+
+
+@kernel_helper
+def _sort_by(
+    values: NDArray[np.float64], order: NDArray[np.int64], merged: NDArray[np.int64]
+) -> None:
+    """``order``: indices of the values from the largest to the smallest, equal ones as they were.
+
+    A merge sort; ``np.argsort`` takes seconds to compile. ``merged`` is memory for it.
+    """
+    n = values.shape[0]
+    for k in range(n):
+        order[k] = k
+    width = 1
+    while width < n:
+        for first in range(0, n, 2 * width):
+            middle, stop = min(first + width, n), min(first + 2 * width, n)
+            a, b = first, middle
+            for k in range(first, stop):
+                if a < middle and (b >= stop or values[order[a]] >= values[order[b]]):
+                    merged[k] = order[a]
+                    a += 1
+                else:
+                    merged[k] = order[b]
+                    b += 1
+        for k in range(n):
+            order[k] = merged[k]
+        width *= 2
 
 
 @kernel_helper
@@ -564,7 +639,7 @@ def _put_prices(
     k goes from corner to corner.
     """
     n_labels = prices.shape[0]
-    prices[:] = np.inf
+    _fill(prices, np.inf)
     least = 0.0
     for corner in range(1, _hull_corners(right, stop, corners)):
         a, b = corners[corner - 1], corners[corner]
@@ -597,6 +672,7 @@ def decide_rows(
     member_weights: MemberWeights,
     leaves: Leaves,
     s: float,
+    workspace: Workspace,
     lower: NDArray[np.float64],
     answers: NDArray[np.int8],
     prices: NDArray[np.float64],
@@ -606,24 +682,20 @@ def decide_rows(
     The answers are those of the likeliest vector; labels are withdrawn by the (lower) probability
     of their answer, the least first.
     """
-    n_labels = known.shape[1]
-    workspace = _make_workspace(nodes.shape[1], leaves)
-    heaviest = np.empty(_N_CANDIDATES - 1, np.int64)
-    corners = np.empty(n_labels + 1, np.int64)
-    right = np.empty(n_labels + 1)
-    certainty = np.empty(n_labels)
+    n_labels, certainty, order = known.shape[1], workspace.certainty, workspace.order
     for i in range(nodes.shape[0]):
         gathered = _gather(
             i, nodes[i], known[i], member_weights, leaves, s, leaves.product > 0.0, workspace
         )
         _bound_labels(known[i], gathered, leaves, workspace, lower[i])
-        first, stop = 0, 0
+        first: Any = np.int64(0)  # a bare 0 would compile all that follows twice
+        stop: Any = np.int64(0)
         for j in range(n_labels):
             is_known, answerable = known[i, j] >= 0, max(lower[i, j, 0], lower[i, j, 1]) > 0.0
             first += is_known
             stop += answerable
             certainty[j] = 2.0 if is_known else max(lower[i, j, 0], lower[i, j, 1])
-        order = np.argsort(-certainty, kind="mergesort")
+        _sort_by(certainty, order, workspace.merged)
         _choose_answers(
             known[i],
             lower[i],
@@ -633,7 +705,6 @@ def decide_rows(
             gathered,
             leaves,
             workspace,
-            heaviest,
             answers[i],
         )
         for j in range(n_labels):
@@ -642,7 +713,9 @@ def decide_rows(
         for j in range(n_labels):  # labels that cannot be answered stay last
             if max(lower[i, j, 0], lower[i, j, 1]) == 0.0:
                 certainty[j] = -1.0
-        order = np.argsort(-certainty, kind="mergesort")
-        _prefixes_right(answers[i], order, first, stop, gathered, leaves, workspace, right)
-        _put_prices(right, order, stop, corners, prices[i])
+        _sort_by(certainty, order, workspace.merged)
+        _prefixes_right(
+            answers[i], order, first, stop, gathered, leaves, workspace, workspace.right
+        )
+        _put_prices(workspace.right, order, stop, workspace.corners, prices[i])
         _clear(gathered, workspace)

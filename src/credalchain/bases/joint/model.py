@@ -117,12 +117,12 @@ class JointModel:
 
         def run(first: int, stop: int) -> None:
             rows = slice(first, stop)
-            nodes, member_weights = (
-                self.leaves_of(encoded[rows]),
-                self.member_weights(encoded[rows]),
-            )
+            nodes, weights = self.leaves_of(encoded[rows]), self.member_weights(encoded[rows])
+            workspace = kernels.Workspace.allocate(nodes, leaves)
             for v, s in enumerate(request.s_values):
-                kernels.bound_labels(nodes, known[rows], member_weights, leaves, s, lower[v, rows])
+                kernels.bound_labels(
+                    nodes, known[rows], weights, leaves, s, workspace, lower[v, rows]
+                )
 
         for_each_range(n, self.rows_at_once, request.n_jobs, run)
         np.clip(lower, 0.0, 1.0, out=lower)
@@ -151,12 +151,14 @@ class JointModel:
 
         def run(first: int, stop: int) -> None:
             rows = slice(first, stop)
+            nodes = self.leaves_of(encoded[rows])
             kernels.decide_rows(
-                self.leaves_of(encoded[rows]),
+                nodes,
                 usable[rows],
                 self.member_weights(encoded[rows]),
                 leaves,
                 s,
+                kernels.Workspace.allocate(nodes, leaves),
                 lower[rows],
                 answers[rows],
                 prices[rows],
@@ -192,12 +194,10 @@ class JointModel:
 
         def run(first: int, stop: int) -> None:
             rows = slice(first, stop)
-            nodes, member_weights = (
-                self.leaves_of(encoded[rows]),
-                self.member_weights(encoded[rows]),
-            )
+            nodes, weights = self.leaves_of(encoded[rows]), self.member_weights(encoded[rows])
+            workspace = kernels.Workspace.allocate(nodes, leaves)
             kernels.bound_events(
-                nodes, usable[rows], asked[rows], member_weights, leaves, s, bounds[rows]
+                nodes, usable[rows], asked[rows], weights, leaves, s, workspace, bounds[rows]
             )
 
         for_each_range(n, self.rows_at_once, n_jobs, run)
