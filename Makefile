@@ -11,9 +11,11 @@
 PYTHON ?= python3
 PY := .venv/bin/python
 LOWEST := .venv-lowest/bin/python
-# uv installs ten times as fast as pip, which does it where uv cannot.
+# uv installs ten times as fast as pip, which does it where uv cannot. It does not read the settings
+# of pip, so it is told if they name another index.
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
-UV := $(PY) -m uv pip install --quiet
+INDEX := $(PY) -m pip config list | sed -n "s/^[a-z:]*[.]index-url='\(.*\)'/\1/p" | tail -n 1
+UV := index=$$($(INDEX)); $(PY) -m uv pip install --quiet $${index:+--default-index "$$index"}
 # One worker more than there are cores: many tests wait for processes that they have started.
 PYTEST = -m pytest -n $$($(PY) -c "import os; print((os.cpu_count() or 1) + 1)") --dist worksteal
 
@@ -84,7 +86,7 @@ clean:
 
 .venv/.demo .venv/.dev .venv/.release: .venv/.made pyproject.toml
 	@echo "Installing credalchain and what it needs into .venv (once)"
-	@{ $(PIP) uv && $(UV) --python $(PY) --editable ".[$(patsubst .venv/.%,%,$@)]"; } 2>/dev/null || \
+	@{ $(PIP) uv && { $(UV) --python $(PY) --editable ".[$(patsubst .venv/.%,%,$@)]"; }; } 2>/dev/null || \
 	  $(PIP) --editable ".[$(patsubst .venv/.%,%,$@)]"
 	@touch $@
 

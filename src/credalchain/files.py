@@ -11,8 +11,12 @@ from typing import Any
 def check_folder(path: Path) -> None:
     """Refuse a place that cannot be written to, before the work for it is done."""
     folder = path.resolve().parent if path.is_symlink() else path.parent
+    if folder.exists() and not folder.is_dir():
+        raise NotADirectoryError(f"{folder} is not a folder.")
     if not folder.is_dir():
         raise FileNotFoundError(f"the folder {folder} does not exist.")
+    if not os.access(folder, os.W_OK):
+        raise PermissionError(f"files in the folder {folder} may not be written.")
 
 
 class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
@@ -28,7 +32,10 @@ class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
         folder = self._path.parent
         if self._path.exists() and not self._path.is_file():
             raise OSError(f"{self._path} exists and is not a file.")
-        handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self._path.name}.")
+        try:
+            handle, name = tempfile.mkstemp(dir=folder, prefix=f".{self._path.name}.")
+        except OSError as error:
+            raise type(error)(f"{self._path} cannot be written: {error.strerror}.") from error
         self._temporary = Path(name)
         self._file = os.fdopen(handle, "wb")
         return self._file

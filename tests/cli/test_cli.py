@@ -2,12 +2,15 @@
 
 import importlib
 import json
+import os
 import re
 import resource
 import signal
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
+from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -456,8 +459,32 @@ BAD_DATA = {
         ["fit", "bad.csv", "--labels", "y", "--out", "no/where"],
         "folder no does not exist",
     ),
+    "a file as a folder": (
+        "x,y\n1,0\n",
+        ["fit", "bad.csv", "--labels", "y", "--out", "bad.csv/model"],
+        "bad.csv is not a folder",
+    ),
     "folds": ("x,y\n1,0\n", ["evaluate", "bad.csv", "--labels", "y"], "--folds must be at most"),
 }
+
+
+@pytest.mark.parametrize("where", ["folder", "file"])
+def test_what_may_not_be_written_is_named(place, tmp_path, monkeypatch, where):
+    """Root may write everywhere, so the system's refusal is made up."""
+    if where == "folder":
+        monkeypatch.setattr(os, "access", lambda *_: False)
+    else:
+        refusal = mock.Mock(side_effect=PermissionError(13, "Permission denied", ".a.csv.x8d"))
+        monkeypatch.setattr(tempfile, "mkstemp", refusal)
+    command = ["-q", "predict", place / "m", place / "new.csv", "--out", "a.csv"]
+    done = credalchain(*command, cwd=tmp_path, status=1)
+    assert (
+        sentence(done)
+        == {
+            "folder": "credalchain: files in the folder . may not be written.",
+            "file": "credalchain: a.csv cannot be written: Permission denied.",
+        }[where]
+    )
 
 
 @pytest.mark.parametrize(
@@ -516,6 +543,10 @@ def test_bad_input_at_prediction_time(place, tmp_path):
         "-q", "predict", place / "m", place / "new.csv", "--out", "no/a.csv", cwd=tmp_path, status=1
     )
     assert "folder no does not exist" in sentence(done)
+    explain = ["-q", "explain", place / "m", place / "new.csv", "--row", "1", "--picture"]
+    done = credalchain(*explain, "no/why.png", cwd=tmp_path, status=1)
+    assert "folder no does not exist" in sentence(done)
+    assert done.stdout == ""  # at once
     done = credalchain(
         "explain", place / "m", place / "new.csv", "--row", "99", cwd=tmp_path, status=1
     )
@@ -802,7 +833,7 @@ def test_promises_for_labels_at_the_command_line(many_songs):
         (["fit", "--promise", "row=0.1", "--out", "x"], "--promise must be RISK=LEVEL"),
         (["fit", "--promise", "row-error", "--out", "x"], "--promise must be RISK=LEVEL"),
         (["fit", "--promise", "row-error=few", "--out", "x"], "the level must be a number"),
-        (["fit", "--promise", "row-error=2", "--out", "x"], "between 0 and 1, got 2"),
+        (["fit", "--promise", "row-error=2", "--out", "x"], "more than 0 and less than 1, got 2"),
         (["fit", "--promise", "row-error:jazz=0.1", "--out", "x"], "'jazz' is not one of"),
         (["fit", "--promise", "row-error=0.001", "--out", "x"], "needs at least 999 rows"),
         (["fit", "--promise", "selective-error=0.1", "--out", "x"], "give a confidence"),
@@ -811,7 +842,7 @@ def test_promises_for_labels_at_the_command_line(many_songs):
         (["fit", "--s", "7", "--promise", "row-error=0.1", "--out", "x"], "--s is chosen by"),
         (["tune", "--calibration", "5"], "--calibration must be a share between 0 and 1, got 5"),
         (["tune", "--risk", "errors"], "--risk must be one of"),
-        (["tune", "--levels", "0,1"], "between 0 and 1"),
+        (["tune", "--levels", "0,1"], "more than 0 and less than 1"),
         (["tune", "--picture", "t.txt"], "must end in .png"),
     ],
 )

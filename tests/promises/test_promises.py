@@ -200,7 +200,9 @@ def test_too_few_rows_are_said_before_fitting():
 
     X, Y = draw(np.random.default_rng(0), 50)
     promised = PromisedClassifier(Untouched(), {"row_error": 0.05}, confidence=0.9)
-    with pytest.raises(ValueError, match="needs at least 45 rows for calibration, got 15"):
+    with pytest.raises(
+        ValueError, match="needs at least 45 rows for calibration, got 15: .* more rows, or"
+    ):
         promised.fit(X, Y)
 
 
@@ -398,7 +400,10 @@ def test_rows_with_missing_labels_do_not_calibrate():
         ({"values": [-1.0]}, "values must be a number, 0 or positive"),
         ({"values": [float("nan")]}, "values must be a list of numbers"),
         ({"promise": {"errors": 0.1}}, "promise must be one of 'row_error'"),
-        ({"promise": {"row_error": 1.5}}, "level of a promise must lie between 0 and 1, got 1.5"),
+        (
+            {"promise": {"row_error": 1.5}},
+            "level of a promise must be more than 0 and less than 1, got 1.5",
+        ),
         ({"confidence": 90}, "confidence must be None or between 0 and 1, got 90"),
         ({"calibration": 0}, "calibration must be a share of the rows"),
         ({"calibration": "cv"}, "calibration must be a share of the rows"),
@@ -982,7 +987,7 @@ def test_curves_with_wrong_arguments():
     chain = CredalChainClassifier(random_state=0)
     for options, message in (
         ({"levels": 0.1}, "levels must be a list of numbers"),
-        ({"levels": [{0: 0.1}]}, "levels must lie between 0 and 1"),
+        ({"levels": [{0: 0.1}]}, "levels must be more than 0 and less than 1"),
         ({"risk": {"row_error": 0.1}}, "risk must be a name or a function"),
         ({"calibration": 5}, "calibration must be a share of the rows between 0 and 1, or"),
     ):

@@ -21,7 +21,7 @@ from credalchain.cli.tables import (
     usable_features,
 )
 from credalchain.datasets.label_words import read_label_words
-from credalchain.files import replacing
+from credalchain.files import check_folder, replacing
 from credalchain.labels import as_labels
 from credalchain.metrics import completeness, selective_error, set_accuracy
 from credalchain.model_files import load_model
@@ -154,6 +154,7 @@ def check_picture(picture: str) -> Path:
     path = Path(picture)
     if path.suffix.lower() not in (".png", ".svg", ".pdf"):
         raise ValueError(f"--picture {picture}: the name must end in .png, .svg or .pdf.")
+    check_folder(path)
     return path
 
 

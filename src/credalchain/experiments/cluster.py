@@ -10,9 +10,6 @@ Lost = TypeVar("Lost")
 
 _SECONDS_TO_CONNECT = 10
 _TRIES = 2
-# a worker that is not back in time (15 s by default) would be given up for good, and the last one
-# with it: the study would wait forever
-_WAIT_FOR_RESTARTS = {"distributed.deploy.lost-worker-timeout": "1 day"}
 
 
 class Cluster:
@@ -33,8 +30,7 @@ class Cluster:
 
     def __enter__(self) -> "Cluster":
         try:
-            import dask
-            from distributed import Client, LocalCluster
+            from distributed import Client
         except ImportError as error:
             raise ImportError(
                 'Running on a cluster needs Dask: pip install "credalchain[dask]"'
@@ -42,15 +38,7 @@ class Cluster:
         with ExitStack() as stack:
             target: Any = self.address
             if target is None:
-                stack.enter_context(dask.config.set(_WAIT_FOR_RESTARTS))
-                target = stack.enter_context(
-                    LocalCluster(
-                        n_workers=self.n_workers,
-                        threads_per_worker=1,
-                        processes=True,
-                        dashboard_address=None,
-                    )
-                )
+                target = stack.enter_context(_local_cluster(self.n_workers))
             try:
                 self._client: Any = stack.enter_context(Client(target, timeout=_SECONDS_TO_CONNECT))
             except (OSError, ValueError, TimeoutError) as error:
@@ -91,3 +79,22 @@ class Cluster:
                     ) from error
         finally:
             self._client.cancel(list(waiting))
+
+
+def _local_cluster(n_workers: int | None) -> Any:
+    """Processes on this machine; one that dies is started again, however long that takes.
+
+    Dask gives up a worker that is not back when it looks, by default after 15 s. With the last one
+    the study would wait forever.
+    """
+    import dask
+    from distributed import LocalCluster
+
+    class PatientCluster(LocalCluster):
+        def _update_worker_status(self, op: str, msg: Any) -> None:
+            with dask.config.set({"distributed.deploy.lost-worker-timeout": "1 day"}):
+                super()._update_worker_status(op, msg)  # type: ignore[no-untyped-call]
+
+    return PatientCluster(  # type: ignore[no-untyped-call]
+        n_workers=n_workers, threads_per_worker=1, processes=True, dashboard_address=None
+    )

@@ -124,7 +124,7 @@ def promise_curve(
     promises = []
     for level in levels:
         if not is_share(level):
-            raise ValueError(f"levels must lie between 0 and 1, got {level!r}.")
+            raise ValueError(f"levels must be more than 0 and less than 1, got {level!r}.")
         promises += read_promises({risk: level}, confidence, names)
     method = "conformal" if confidence is None else "learn_then_test"
     read_method(method, calibration, confidence, promises)

@@ -47,7 +47,9 @@ def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promi
         )
     for risk, level, label in entries:
         if not is_share(level):
-            raise ValueError(f"the level of a promise must lie between 0 and 1, got {level!r}.")
+            raise ValueError(
+                f"the level of a promise must be more than 0 and less than 1, got {level!r}."
+            )
         if sum(r is risk and j == label for r, _, j in entries) > 1:
             raise ValueError(f"promise: {risk.name} of {names[label or 0]!r} is promised twice.")
     n_labels = len({label for _, _, label in entries})
@@ -123,7 +125,9 @@ def check_rows(truth: Labels, promises: list[Promise]) -> None:
                 how = f" with confidence {promise.confidence:g}"
             that_count = " that count" if n < len(truth) else ""
             hint = ""
-            if promise.label is None and (truth == MISSING).any():
+            if len(truth) < needed:
+                hint = " Give more rows, or promise a larger level."
+            elif promise.label is None and (truth == MISSING).any():
                 hint = " A row counts if all its labels are known: leave out those that are not."
             raise ValueError(
                 f"the promise {risk.name} at most {promise.level:g}{how} needs at least {needed} "

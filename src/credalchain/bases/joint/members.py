@@ -331,7 +331,9 @@ class FittedKernel:
         return tiled(self.centres.T), tiled(self.coefficients)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_tiled"}
+        state = vars(self).copy()  # at once: another thread may be filling it
+        state.pop("_tiled", None)
+        return state
 
     def normalised(self, scores: Float32Array) -> FloatArray:
         """Probabilities from scores; the prior where no score is positive."""
