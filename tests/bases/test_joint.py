@@ -1,6 +1,7 @@
 """Weights on label vectors: bounds, decisions and shares, against enumeration in fractions."""
 
 import itertools
+import pickle
 from dataclasses import replace
 from fractions import Fraction
 
@@ -785,6 +786,16 @@ def test_kernel_weights_of_a_row_do_not_depend_on_the_rows_beside_it(n_columns):
     together = fitted.weights(X).toarray()
     for first, stop in ((0, 1), (1, 4), (4, 71), (71, 300)):
         np.testing.assert_array_equal(fitted.weights(X[first:stop]).toarray(), together[first:stop])
+
+
+def test_a_kernel_is_pickled_alike_before_and_after_predicting():
+    rng = np.random.default_rng(0)
+    X, which = rng.normal(size=(60, 3)).astype(np.float32), np.arange(60, dtype=np.int32) % 2
+    fitted, _ = KernelPowerset().fit_vectors(X, which, any_vectors(2), np.random.RandomState(0))
+    before = pickle.dumps(fitted)
+    expected = fitted.weights(X).toarray()
+    assert pickle.dumps(fitted) == before
+    np.testing.assert_array_equal(pickle.loads(before).weights(X).toarray(), expected)
 
 
 def test_kernels_on_rows_that_are_all_alike():
