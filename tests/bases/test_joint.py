@@ -32,7 +32,7 @@ from credalchain.bases.joint.growing import (
     grow,
     out_of_bag_scores,
 )
-from credalchain.bases.joint.kernels import price_prefixes
+from credalchain.bases.joint.kernels import _sort_by, price_prefixes
 from credalchain.bases.joint.mixing import learn_mixture_shares, score_weights
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.joint.similar import similar_rows
@@ -786,6 +786,15 @@ def test_kernel_weights_of_a_row_do_not_depend_on_the_rows_beside_it(n_columns):
     together = fitted.weights(X).toarray()
     for first, stop in ((0, 1), (1, 4), (4, 71), (71, 300)):
         np.testing.assert_array_equal(fitted.weights(X[first:stop]).toarray(), together[first:stop])
+
+
+@pytest.mark.parametrize("n", [0, 1, 2, 3, 14, 64, 65, 200])
+def test_labels_are_sorted_as_numpy_sorts_them(n):
+    """From the largest to the smallest, equal ones in the order that they had."""
+    values = np.random.default_rng(n).integers(0, 6, n) / 4
+    order, merged = np.full(n, -1), np.full(n, -1)
+    _sort_by.py_func(values, order, merged)
+    np.testing.assert_array_equal(order, np.argsort(-values, kind="stable"))
 
 
 def test_a_kernel_is_pickled_alike_before_and_after_predicting():
