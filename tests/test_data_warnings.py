@@ -13,7 +13,6 @@ from credalchain import (
     CredalChainClassifier,
     CredalForest,
     CredalJointForest,
-    CredalLogistic,
     JointDecision,
     NaiveCredal,
     PromisedClassifier,
@@ -46,7 +45,7 @@ def test_labels_that_are_the_same_in_all_rows_are_named(classifier, data):
         clone(classifier).fit(X, np.ones(N))
 
 
-@pytest.mark.parametrize("base", [NaiveCredal(), CredalForest(), CredalLogistic()])
+@pytest.mark.parametrize("base", [NaiveCredal(), CredalForest()])
 def test_values_that_were_never_seen_are_told_with_their_column(base, data):
     X, Y = data
     X = X.assign(city=["Oslo", "Rome", None, "Bern"] * (N // 4))

@@ -13,7 +13,6 @@ from credalchain import (
     CredalChainEnsemble,
     CredalForest,
     CredalJointForest,
-    CredalLogistic,
     CredalWrapper,
     JointDecision,
     LocalChainModel,
@@ -191,14 +190,12 @@ def test_a_label_never_observed_has_no_reasons():
 
 OTHERS = {
     "forest": CredalChainClassifier(CredalForest(), s=3.0, random_state=0),
-    "logistic": CredalChainClassifier(CredalLogistic(n_members=4), s=2.0, random_state=0),
     "wrapper": CredalChainClassifier(CredalWrapper(n_members=4), s=2.0, random_state=0),
     "ensemble": CredalChainEnsemble(n_chains=3, s=1.0, random_state=0),
     "joint": JointDecision(CredalChainEnsemble(n_chains=3, random_state=0), reward=0.2),
 }
 WHY_NOT = {
     "forest": "a forest is not a sum",
-    "logistic": "several regressions, each with reasons of its own",
     "wrapper": "a wrapped classifier does not say",
     "ensemble": "the mean of several chains is not a sum",
     "joint": "the labels of a row are decided together",

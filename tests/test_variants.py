@@ -11,7 +11,6 @@ from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
     CredalForest,
-    CredalLogistic,
     CredalWrapper,
     LocalBase,
     NaiveCredal,
@@ -28,7 +27,6 @@ from shell import credalchain
 BASES = {
     "naive": NaiveCredal(),
     "forest": CredalForest(ExtraTreesClassifier(n_estimators=5)),
-    "logistic": CredalLogistic(n_members=3),
     "wrapper": CredalWrapper(DecisionTreeClassifier(max_depth=3)),
 }
 

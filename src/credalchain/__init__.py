@@ -18,7 +18,6 @@ What they answer
     Explanation: what ``explain`` gives
     next_questions: the open labels that are best asked about next
     OpenQuestion: one of them
-    sample_labels: label vectors drawn from the chains of a classifier
 
 How cautious to be
     choose_caution: the value of s or the reward that answers a given share of the labels
@@ -31,14 +30,11 @@ How cautious to be
 Bases: where the bounds of a chain come from
     NaiveCredal: naive Bayes with the imprecise Dirichlet model; the default
     CredalForest: a forest for every label
-    CredalLogistic: a logistic regression for every label, with a set of coefficients
     CredalWrapper: any scikit-learn classifier that gives probabilities
     ChainCounts: all that NaiveCredal learns: counts that add and subtract
 
 Members of a joint forest, beside its trees
     KernelPowerset: label vectors as classes, by kernel least squares
-    LabelPowerset: label vectors as the classes of any scikit-learn classifier
-    SampledChains: label vectors drawn from chains
 
 How a label left open affects the labels after it
     branching: it may be either
@@ -90,11 +86,9 @@ from credalchain._version import __version__
 if TYPE_CHECKING:
     from credalchain.bases.forest import CredalForest as CredalForest
     from credalchain.bases.joint.members import KernelPowerset as KernelPowerset
-    from credalchain.bases.joint.members import LabelPowerset as LabelPowerset
     from credalchain.bases.local import LocalBase as LocalBase
     from credalchain.bases.local import LocalChainModel as LocalChainModel
     from credalchain.bases.local import LocalModel as LocalModel
-    from credalchain.bases.logistic import CredalLogistic as CredalLogistic
     from credalchain.bases.model import ChainModel as ChainModel
     from credalchain.bases.naive import ChainCounts as ChainCounts
     from credalchain.bases.naive import NaiveCredal as NaiveCredal
@@ -109,9 +103,7 @@ if TYPE_CHECKING:
     from credalchain.estimators.decision import JointDecision as JointDecision
     from credalchain.estimators.ensemble import CredalChainEnsemble as CredalChainEnsemble
     from credalchain.estimators.joint_forest import CredalJointForest as CredalJointForest
-    from credalchain.estimators.members import SampledChains as SampledChains
     from credalchain.estimators.prediction import CredalPrediction as CredalPrediction
-    from credalchain.estimators.sampling import sample_labels as sample_labels
     from credalchain.explanation import Explanation as Explanation
     from credalchain.explanation import explain as explain
     from credalchain.labels import ABSTAIN as ABSTAIN
@@ -151,7 +143,6 @@ _MODULE_OF = {
     "CredalChainEnsemble": "credalchain.estimators.ensemble",
     "CredalForest": "credalchain.bases.forest",
     "CredalJointForest": "credalchain.estimators.joint_forest",
-    "CredalLogistic": "credalchain.bases.logistic",
     "CredalPrediction": "credalchain.estimators.prediction",
     "CredalWrapper": "credalchain.bases.wrapper",
     "Discretizer": "credalchain.preprocessing",
@@ -159,7 +150,6 @@ _MODULE_OF = {
     "Explanation": "credalchain.explanation",
     "JointDecision": "credalchain.estimators.decision",
     "KernelPowerset": "credalchain.bases.joint.members",
-    "LabelPowerset": "credalchain.bases.joint.members",
     "LocalBase": "credalchain.bases.local",
     "LocalChainModel": "credalchain.bases.local",
     "LocalModel": "credalchain.bases.local",
@@ -170,7 +160,6 @@ _MODULE_OF = {
     "PromiseCurve": "credalchain.promises.curve",
     "PromiseReport": "credalchain.promises.report",
     "PromisedClassifier": "credalchain.promises.classifier",
-    "SampledChains": "credalchain.estimators.members",
     "Strategy": "credalchain.strategies",
     "TRUSTED_TYPES": "credalchain.model_files",
     "Walk": "credalchain.bases.protocol",
@@ -186,7 +175,6 @@ _MODULE_OF = {
     "partial_report": "credalchain.report",
     "partial_scorer": "credalchain.model_selection",
     "promise_curve": "credalchain.promises.curve",
-    "sample_labels": "credalchain.estimators.sampling",
     "save_model": "credalchain.model_files",
     "tree_marginalization": "credalchain.strategies",
     "unwrap": "credalchain.model_selection",
@@ -223,7 +211,6 @@ __all__ = [
     "CredalChainEnsemble",
     "CredalForest",
     "CredalJointForest",
-    "CredalLogistic",
     "CredalPrediction",
     "CredalWrapper",
     "Discretizer",
@@ -231,7 +218,6 @@ __all__ = [
     "Explanation",
     "JointDecision",
     "KernelPowerset",
-    "LabelPowerset",
     "LocalBase",
     "LocalChainModel",
     "LocalModel",
@@ -242,7 +228,6 @@ __all__ = [
     "PromiseCurve",
     "PromiseReport",
     "PromisedClassifier",
-    "SampledChains",
     "Strategy",
     "Walk",
     "__version__",
@@ -258,7 +243,6 @@ __all__ = [
     "partial_report",
     "partial_scorer",
     "promise_curve",
-    "sample_labels",
     "save_model",
     "tree_marginalization",
     "unwrap",

@@ -37,7 +37,7 @@ class replacing:  # noqa: N801 - reads as a verb: with replacing(path) as file
         except OSError as error:
             raise type(error)(f"{self._path} cannot be written: {error.strerror}.") from error
         self._temporary = Path(name)
-        self._file = os.fdopen(handle, "wb")
+        self._file = os.fdopen(handle, "w+b")
         return self._file
 
     def __exit__(self, kind: Any, *_: Any) -> None:

@@ -14,7 +14,7 @@ from credalchain.exceptions import warn_of_data
 from credalchain.labels import is_missing
 from credalchain.text import visible
 from credalchain.typing import LabelsLike, MatrixLike
-from credalchain.validation import check_int
+from credalchain.validation import check_array, check_instance, check_int
 
 MISSING_CODE = -1
 FEW_ROWS = 20  # with fewer rows, there is no warning about shares of them
@@ -88,6 +88,16 @@ class Categories:
         key = self.keys[code]
         return f"{key:g}" if self.keys.dtype.kind == "f" else str(key)
 
+    def check_state(self, kinds: str = "Uf") -> None:
+        """Validate stored keys: different strings or finite numbers."""
+        keys = self.keys
+        check_instance("categories", keys, np.ndarray)
+        is_valid = keys.ndim == 1 and keys.dtype.kind in kinds
+        if not is_valid or len(np.unique(keys)) < len(keys):
+            raise ValueError("the categories of a column must be different from each other.")
+        if keys.dtype.kind == "f" and not np.isfinite(keys).all():
+            raise ValueError("the categories of a column must be finite numbers.")
+
     def encode(self, keys: NDArray[Any], missing: NDArray[np.bool_]) -> IntArray:
         """Codes; ``n_categories`` stands for a value that is not among the keys."""
         codes = np.full(len(keys), self.n_categories, dtype=np.int64)
@@ -102,6 +112,8 @@ class Categories:
 
 
 Binning = NumericBins | ZeroAndBins | Categories
+_BINNINGS = (NumericBins, ZeroAndBins, Categories)
+_WORDS = _BINNINGS.index(Categories)
 
 
 class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
@@ -204,6 +216,53 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             else:
                 codes[:, i] = _encode_column(str(i), column, binning)
         return codes
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Hold the bins of all columns in three arrays: files of many columns stay small."""
+        state = dict(super().__getstate__())
+        binnings = state.pop("binnings_", None)
+        if binnings is not None:
+            words = {
+                str(i): binning for i, binning in enumerate(binnings) if hasattr(binning, "keys")
+            }
+            cuts = [getattr(binning, "cuts", np.empty(0)) for binning in binnings]
+            kinds = [_BINNINGS.index(type(binning)) for binning in binnings]
+            state["bins"] = {
+                "kinds": np.array(kinds, dtype=np.uint8),
+                "sizes": np.array([len(part) for part in cuts], dtype=np.int64),
+                "cuts": np.concatenate([np.empty(0), *cuts]),
+                "words": words,
+            }
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        state = dict(state)
+        bins = state.pop("bins", None)
+        if bins is not None:
+            parts = np.split(bins["cuts"], np.cumsum(bins["sizes"])[:-1])
+            state["binnings_"] = [
+                bins["words"][str(i)] if kind == _WORDS else _BINNINGS[kind](part)
+                for i, (kind, part) in enumerate(zip(bins["kinds"], parts, strict=True))
+            ]
+        super().__setstate__(state)
+
+    def check_state(self) -> None:
+        """Validate a stored discretizer."""
+        if not hasattr(self, "binnings_"):
+            return
+        check_int("n_features_in_", self.n_features_in_, len(self.binnings_), len(self.binnings_))
+        for binning in self.binnings_:
+            check_instance("bins", binning, _BINNINGS)
+            if isinstance(binning, Categories):
+                binning.check_state()
+                continue
+            check_array("cuts", binning.cuts, np.float64, (None,), -np.inf, np.inf)
+            if (np.diff(binning.cuts) <= 0).any() or np.isinf(binning.cuts).any():
+                raise ValueError("the cut points of a column must increase and be finite.")
+        n_categories = [binning.n_categories for binning in self.binnings_]
+        check_array("n_categories_", self.n_categories_, np.int64, (len(n_categories),))
+        if self.n_categories_.tolist() != n_categories:
+            raise ValueError("n_categories_ must be the number of categories of each column.")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

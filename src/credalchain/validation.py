@@ -95,6 +95,50 @@ def check_n_jobs(value: Any) -> int | None:
     return int(value)
 
 
+def check_array(
+    name: str,
+    array: Any,
+    dtype: Any,
+    shape: Sequence[int | None],
+    low: Any = None,
+    high: Any = None,
+) -> NDArray[Any]:
+    """Validate an array of a stored model before compiled code reads it.
+
+    Parameters
+    ----------
+    name : str
+        For messages.
+    array : object
+    dtype : numpy type or tuple of them
+    shape : sequence of int or None
+        None allows any length.
+    low, high : number, optional
+        The least and the greatest value allowed; NaN is neither.
+    """
+    if not isinstance(array, np.ndarray) or not array.flags.c_contiguous:
+        raise ValueError(f"{name} must be a contiguous array, got {type(array).__name__}.")
+    dtypes = dtype if isinstance(dtype, tuple) else (dtype,)
+    fits = len(shape) == array.ndim and all(
+        n in (None, size) for n, size in zip(shape, array.shape, strict=True)
+    )
+    if array.dtype not in dtypes or not fits:
+        raise ValueError(
+            f"{name} must have dtype {np.dtype(dtypes[0])} and shape {tuple(shape)}, got "
+            f"{array.dtype} and {array.shape}."
+        )
+    inside = (low is None or (array >= low).all()) and (high is None or (array <= high).all())
+    if not inside:
+        raise ValueError(f"{name} must lie between {low} and {high}.")
+    return array
+
+
+def check_instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> None:
+    """Validate the type of a part of a stored model."""
+    if not isinstance(value, kinds):
+        raise ValueError(f"{name} must not be of type {type(value).__name__}.")
+
+
 def check_order(order: Any, names: Sequence[str]) -> NDArray[np.int64]:
     """A permutation of the labels, as numbers or names."""
     n_labels = len(names)

@@ -11,7 +11,6 @@ from credalchain import (
     CredalChainClassifier,
     CredalForest,
     CredalJointForest,
-    CredalLogistic,
     JointDecision,
     NaiveCredal,
 )
@@ -21,7 +20,6 @@ CLASSIFIERS = {
     "naive": CredalChainClassifier(random_state=0),
     "codes": CredalChainClassifier(NaiveCredal(discretizer=None), random_state=0),
     "forest": CredalChainClassifier(CredalForest(ExtraTreesClassifier(5)), random_state=0),
-    "logistic": CredalChainClassifier(CredalLogistic(), random_state=0),
     "joint": JOINT,
     "decision": JointDecision(JOINT),
 }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from credalchain import CredalChainClassifier, CredalForest, CredalLogistic, CredalWrapper
+from credalchain import CredalChainClassifier, CredalForest, CredalWrapper
 from credalchain.bases.inputs import TableEncoder
 
 pd = pytest.importorskip("pandas")
@@ -80,7 +80,7 @@ def test_lists_of_mixed_rows_keep_their_numbers():
     assert chain.predict([["Oslo", 1.0]]).shape == (1, 2)
 
 
-@pytest.mark.parametrize("base", [CredalForest(), CredalLogistic(n_members=3), CredalWrapper()])
+@pytest.mark.parametrize("base", [CredalForest(), CredalWrapper()])
 def test_every_base_takes_words(base):
     rng = np.random.default_rng(0)
     town = rng.choice(["Oslo", "Rome", "Bonn"], 90)

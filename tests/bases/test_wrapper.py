@@ -17,7 +17,6 @@ from sklearn.tree import DecisionTreeClassifier
 from credalchain import (
     CredalBinaryRelevanceClassifier,
     CredalChainClassifier,
-    CredalLogistic,
     CredalWrapper,
 )
 from credalchain.bases.wrapper.search import is_enumerable, widest_bounds
@@ -315,12 +314,11 @@ def test_probabilities_that_are_none():
 def test_a_label_with_one_class_is_open_to_doubt():
     X, Y = problem()
     Y[:, 0] = 1
-    for base in (CredalWrapper(GaussianNB()), CredalLogistic(n_members=3)):
-        fitted = CredalChainClassifier(base, order="given").fit(X[:10], Y[:10])
-        widths = [np.ptp(fitted.infer(X[:1], s=s).interval[0, 0]) for s in (0, 1, 3)]
-        assert widths[0] == 0
-        assert 0.05 < widths[1] < widths[2]
-        assert fitted.nested_
+    fitted = CredalChainClassifier(CredalWrapper(GaussianNB()), order="given").fit(X[:10], Y[:10])
+    widths = [np.ptp(fitted.infer(X[:1], s=s).interval[0, 0]) for s in (0, 1, 3)]
+    assert widths[0] == 0
+    assert 0.05 < widths[1] < widths[2]
+    assert fitted.nested_
 
 
 def test_whole_numbers_of_numpy():

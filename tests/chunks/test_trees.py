@@ -21,7 +21,7 @@ from credalchain import (
     CredalChainEnsemble,
     CredalForest,
     CredalJointForest,
-    CredalLogistic,
+    CredalWrapper,
     JointDecision,
     explain,
     load_model,
@@ -407,7 +407,7 @@ def test_a_part_that_does_not_fit_is_named(change, message):
 def test_what_needs_all_rows_says_so():
     X, Y = frame(0)
     with pytest.raises(TypeError, match="needs all rows in memory"):
-        CredalChainClassifier(CredalLogistic()).fit_chunks([(X, Y)])
+        CredalChainClassifier(CredalWrapper()).fit_chunks([(X, Y)])
     with pytest.raises(ValueError, match="calibration_folds must be None"):
         JointDecision(CredalChainClassifier()).fit_chunks([(X, Y)])
     chain = CredalChainClassifier(random_state=0)

@@ -78,7 +78,6 @@ def test_fit_equals_the_library(place):
 
 BASES = {
     "forest": ["--base", "forest", "--trees", "12", "--s", "1"],
-    "logistic": ["--base", "logistic", "--s", "1"],
     "wrapper": ["--base", "wrapper", "--estimator", "sklearn.naive_bayes.GaussianNB", "--s", "1"],
     "ensemble": ["--method", "ensemble", "--chains", "3", "--s", "1"],
     "joint": [
@@ -372,7 +371,20 @@ def test_info(place):
     text = credalchain("info", "m", cwd=place).stdout
     assert "rock, pop, folk" in text
     about = json.loads(credalchain("info", "m", "--json", cwd=place).stdout)
-    assert about["feature_names"] == ["tempo", "key", "live"]
+    assert about["features"] == ["tempo", "key", "live"]
+    assert about["written by"].startswith("credalchain ")
+
+
+def test_types_are_trusted_by_name(place, tmp_path):
+    options = ["--base", "wrapper", "--estimator", "sklearn.tree.DecisionTreeClassifier"]
+    labels = ["--labels", "rock,pop,folk", "--s", "1"]
+    model = str(tmp_path / "m")
+    done = credalchain("fit", "songs.csv", *labels, *options, "--out", model, cwd=place)
+    assert "credalchain --trust sklearn.tree._tree.Tree" in done.stderr
+    wrong = credalchain("predict", model, "new.csv", cwd=place, status=1)
+    assert "not trusted: sklearn.tree._tree.Tree" in sentence(wrong)
+    trust = ["--trust", "sklearn.tree._tree.Tree"]
+    assert credalchain(*trust, "predict", model, "new.csv", cwd=place).stdout
 
 
 def test_demo(tmp_path, monkeypatch):
@@ -426,7 +438,7 @@ BAD_DATA = {
         [*FIT, "--method", "magic"],
         "--method must be chain, relevance, ensemble",
     ),
-    "base": ("x,y\n1,0\n", [*FIT, "--base", "magic"], "--base must be naive, forest, logistic"),
+    "base": ("x,y\n1,0\n", [*FIT, "--base", "magic"], "--base must be naive, forest or wrapper"),
     "idle": (
         "x,y\n1,0\n",
         [*FIT, "--trees", "9", "--s", "1"],
@@ -441,11 +453,6 @@ BAD_DATA = {
         "x,y\n1,0\n",
         [*FIT, "--base", "wrapper", "--estimator", "os.getcwd"],
         "--estimator: there is no class 'os.getcwd'",
-    ),
-    "cannot be saved": (
-        "x,y\n1,0\n2,1\n",
-        [*FIT, "--base", "wrapper", "--estimator", "sklearn.tree.DecisionTreeClassifier"],
-        "types that skops does not trust",
     ),
     "idle s": ("x,y\n1,0\n", [*FIT, "--method", "joint", "--s", "9"], "--s is for --method chain"),
     "idle values": (
@@ -744,7 +751,7 @@ def test_known_cells_of_every_kind(place, tmp_path):
 SLOW_WRAPPER = pytest.param("wrapper", marks=pytest.mark.slow)
 
 
-@pytest.mark.parametrize("base", ["naive", "forest", "logistic", SLOW_WRAPPER])
+@pytest.mark.parametrize("base", ["naive", "forest", SLOW_WRAPPER])
 def test_text_that_looks_like_numbers_is_text(tmp_path, base):
     """A column of words in fit; the new file has only words that are digits."""
     train = pd.DataFrame({"zip": ["1", "2", "3", "x"] * 10, "a": [0, 1] * 20, "b": [1, 0] * 20})

@@ -339,7 +339,7 @@ def test_the_strong_model_and_a_caution_that_answers_most_are_the_default(songs,
     )  # fmt: skip
     assert model.reward == chosen.value
     given = ["songs.csv", "--labels", "last:2", "--out", "m"]
-    for options in (["--s", "1"], ["--strategy", "marginalization"], ["--base", "logistic"]):
+    for options in (["--s", "1"], ["--strategy", "marginalization"], ["--base", "wrapper"]):
         credalchain("fit", *given, *options, cwd=tmp_path)
         assert isinstance(load_model(tmp_path / "m"), CredalChainClassifier)
 

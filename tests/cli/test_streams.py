@@ -95,7 +95,7 @@ def test_a_piece_that_does_not_fit_is_named_and_nothing_is_written(folder, songs
         (["empty"], "empty has no .csv, .tsv or .parquet files"),
         (["broken"], "cannot be read as a table"),
         (["parts", "--method", "joint"], "calibration_folds must be None for data in chunks"),
-        (["parts", "--base", "logistic"], "needs all rows in memory"),
+        (["parts", "--base", "wrapper"], "needs all rows in memory"),
         (["parts", "--promise", "10%"], "--promise must be RISK=LEVEL"),
         (["parts", "--promise", "row-error=0.1"], "--promise is for data that is read whole"),
         (["parts", "--sample", "0"], "Invalid value for '--sample'"),
@@ -131,7 +131,7 @@ def test_large_files_are_read_in_chunks_where_that_is_possible(folder, monkeypat
 def test_small_folders_are_read_whole_where_all_rows_are_needed(folder):
     options = ("--labels", "last:2")
     chain = ("--method", "chain")
-    for more in ([*chain, "--promise", "row-error=50%"], ["--base", "logistic", "--s", "1"]):
+    for more in ([*chain, "--promise", "row-error=50%"], ["--base", "wrapper", "--s", "1"]):
         credalchain("fit", "parts", *options, *more, "--seed", "1", "--out", "a", cwd=folder)
         credalchain("fit", "songs.csv", *options, *more, "--seed", "1", "--out", "b", cwd=folder)
         for name in ("a", "b"):

@@ -2,7 +2,6 @@
 
 import itertools
 import warnings
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -19,13 +18,11 @@ from credalchain import (
     CredalChainEnsemble,
     CredalForest,
     CredalJointForest,
-    Exactness,
     JointDecision,
     LocalChainModel,
     NaiveCredal,
     next_questions,
     partial_labels,
-    sample_labels,
 )
 from credalchain.estimators.decision import default_reward
 from credalchain.estimators.targets import Targets
@@ -61,18 +58,6 @@ class Told:
     def label_proba(self, X, known):
         assert known is None
         return self.p
-
-
-@pytest.mark.parametrize("n", [20, 30, 49, 100])
-def test_a_tie_of_draws_answers_more(n):
-    """All but a of n draws are right: the reward a / n just makes up for them."""
-    for a in range(1, n // 2):
-        draws = np.ones((n, 1, 1), dtype=np.int8)
-        draws[:a] = 0
-        decision = JointDecision.from_fitted(Told([[1.0]], 1), joint="sampled", n_samples=n)
-        with mock.patch("credalchain.estimators.decision.sample_labels", return_value=draws):
-            path = decision.predict_path(np.zeros((1, 1)), [np.nextafter(a / n, 0), a / n])
-        assert path.ravel().tolist() == [-1, 1]
 
 
 def best_by_enumeration(p, reward):
@@ -116,64 +101,6 @@ def test_credal_certainty_is_the_lower_probability(fitted):
     np.testing.assert_array_equal(credal.infer(X).interval, interval)
     more_cautious = (credal.predict_path(X, [0.5])[0] == -1).mean()
     assert more_cautious >= (model.predict_path(X, [0.5])[0] == -1).mean()
-
-
-def test_draws_have_the_chains_probabilities():
-    """P(first label) directly; P(both labels are 1) from the precise chain's two steps."""
-    X, Y = data(m=2)
-    chain = CredalChainClassifier(order="given").fit(X, Y)
-    n = 4000
-    drawn = sample_labels(chain, X[:5], n, 0)
-    first = chain.predict_proba(X[:5])[:, 0]
-    error = 4 * 0.5 / np.sqrt(n)
-    np.testing.assert_allclose(drawn[:, :, 0].mean(axis=0), first, atol=error)
-    given_one = chain.infer(X[:5], s=0.0, known=[[1, -1]] * 5).interval[:, 1, 0]
-    both = (drawn == 1).all(axis=2).mean(axis=0)
-    np.testing.assert_allclose(both, first * given_one, atol=error)
-
-
-def test_a_sampled_joint(fitted):
-    model, X, _ = fitted
-    sampled = JointDecision.from_fitted(
-        model.estimator_, joint="sampled", n_samples=50, random_state=1
-    )
-    one, two = sampled.predict_partial(X), sampled.predict_partial(X)
-    np.testing.assert_array_equal(one, two)
-    for fewer, more in itertools.pairwise(sampled.predict_path(X, [0.0, 0.3, 1.0, 3.0])):
-        assert ((fewer == -1) | (fewer == more)).all()
-
-
-class Dependent:
-    """P(Y0 = 1) = .55, P(Y1 = 1 | Y0 = 1) = .6, P(Y1 = 1 | Y0 = 0) = 0."""
-
-    def bounds(self, X, j, history, *, s):
-        p = np.full(len(X), 0.55) if j == 0 else 0.6 * (history[:, 0] == 1)
-        return p, p
-
-
-def test_sampled_answers_are_those_of_the_likeliest_vector():
-    """The greedy path says (1, 1), right with .33; (0, 0) is right with .45."""
-    chain = CredalChainClassifier.from_model(
-        LocalChainModel(Dependent(), 2), n_features=1, order="given"
-    )
-    sampled = JointDecision.from_fitted(chain, joint="sampled", n_samples=2000, random_state=0)
-    prediction = sampled.infer([[0.0]], reward=0.8)
-    assert prediction.labels.tolist() == [[0, 0]]
-    # the probabilities that the decision was made from: P(Y0 = 1) and P(Y1 = 1)
-    np.testing.assert_allclose(prediction.interval[0, :, 0], [0.55, 0.33], atol=0.04)
-    assert set(prediction.exactness) == {Exactness.APPROXIMATE}
-
-
-@pytest.mark.slow
-def test_draws_are_calibrated():
-    """An exponent of 5 makes odds of .55 to .45 odds of 2.7 to 1."""
-    chain = CredalChainClassifier.from_model(
-        LocalChainModel(Dependent(), 2), n_features=1, order="given"
-    )
-    sampled = JointDecision.from_fitted(chain, joint="sampled", n_samples=4000, random_state=0)
-    sampled.exponent_ = 5.0
-    p = 0.55**5 / (0.55**5 + 0.45**5)
-    assert sampled.infer([[0.0]]).interval[0, 0, 0] == pytest.approx(p, abs=0.03)
 
 
 class Wide:
@@ -323,15 +250,11 @@ def test_known_labels(fitted):
     assert (labels[:, :, 2] == 1).all()  # answered even where nothing else is
     bounds = JointDecision.from_fitted(model.estimator_, bounds="credal")
     assert (bounds.predict_partial(X, known=known)[:, 2] == 1).all()
-    drawn = JointDecision.from_fitted(model.estimator_, joint="sampled", random_state=0)
-    assert (drawn.predict_partial(X, known=known)[:, 2] == 1).all()
     with pytest.raises(ValueError, match="known must have shape"):
         model.predict_partial(X, known=known[:, :2])
 
 
-@pytest.mark.parametrize(
-    "options", [{}, {"bounds": "credal"}, {"joint": "sampled", "n_samples": 20}]
-)
+@pytest.mark.parametrize("options", [{}, {"bounds": "credal"}])
 def test_labels_never_observed_stay_open_unless_known(options):
     X, Y = data()
     gone = Y.astype(float)
@@ -345,17 +268,6 @@ def test_labels_never_observed_stay_open_unless_known(options):
     known = np.full(Y.shape, -1)
     known[:, 2] = 1
     assert (decision.predict_path(X, [0.0], known=known)[0][:, 2] == 1).all()
-
-
-def test_what_is_known_is_answered_before_what_is_certain(fitted):
-    """Draws are not sharpened, so something certain may turn out wrong before something known."""
-    model, X, Y = fitted
-    sampled = JointDecision.from_fitted(model.estimator_, joint="sampled", random_state=0)
-    sampled.exponent_ = 20.0
-    known = np.full(Y.shape, -1)
-    known[::2, 1] = 1 - Y[::2, 1]
-    labels = sampled.predict_path(X, [0.0], known=known)[0]
-    assert (labels[::2, 1] == known[::2, 1]).all()
 
 
 def test_sparse_input_of_any_format():
@@ -410,10 +322,7 @@ def test_a_single_label():
         ({"reward": np.inf}, "positive and finite, got inf"),
         ({"reward": "much"}, "reward must be a number"),
         ({"bounds": "wide"}, "bounds must be one of 'precise', 'credal'"),
-        ({"joint": "exact"}, "joint must be one of 'auto', 'independent', 'sampled'"),
-        ({"joint": "sampled", "bounds": "credal"}, "draws from precise chains"),
-        ({"n_samples": 0}, "n_samples must be a whole number"),
-        ({"n_samples": 1.5}, "n_samples must be a whole number"),
+        ({"joint": "exact"}, "joint must be one of 'auto', 'independent'"),
     ],
 )
 def test_what_cannot_be_done_is_said(params, message):
@@ -439,13 +348,6 @@ def test_labels_never_observed_stay_open(bounds):
     labels = model.predict_partial(X)
     assert (labels[:, 1] == -1).all()
     assert (labels[:, [0, 2, 3]] != -1).all()
-
-
-def test_samples_have_a_limit():
-    JointDecision(n_samples=100_000).check_parameters()
-    for n_samples in (100_001, 20_000_000_000):
-        with pytest.raises(ValueError, match=f"n_samples .* at most 100000, got {n_samples}"):
-            JointDecision(joint="sampled", n_samples=n_samples).fit([[0], [1]], [[0], [1]])
 
 
 @pytest.mark.parametrize("n_labels", [1, 2, 3, 6, 14])

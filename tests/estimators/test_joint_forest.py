@@ -13,17 +13,13 @@ from scipy import sparse
 from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor, RandomForestRegressor
 from sklearn.exceptions import NotFittedError
-from sklearn.naive_bayes import GaussianNB
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from credalchain import (
     CredalChainClassifier,
     CredalJointForest,
-    Exactness,
     JointDecision,
     KernelPowerset,
-    LabelPowerset,
-    SampledChains,
     explain,
 )
 from joint_twin import Case
@@ -103,8 +99,7 @@ def test_pickle_and_joblib_round_trips(fitted):
 @pytest.mark.parametrize("missing", [0.0, 0.2])
 def test_any_number_of_threads_gives_the_same(missing):
     X, Y = data(300, missing=missing)
-    members = [KernelPowerset(), LabelPowerset()]
-    one, two = (joint_forest(n_jobs=n, members=members).fit(X, Y) for n in (1, 2))
+    one, two = (joint_forest(n_jobs=n).fit(X, Y) for n in (1, 2))
     assert one.shares_ == two.shares_
     same_answers(one, two, X)
     known = np.where(np.arange(3) == 1, 1, np.full((300, 3), -1))
@@ -658,13 +653,6 @@ def test_an_answer_to_a_label_that_was_never_observed_says_nothing_about_others(
     assert (labels[1][:, others] != -1).all()
 
 
-def test_label_vectors_are_not_drawn_from_a_joint_forest():
-    X, Y = data()
-    decision = JointDecision.from_fitted(joint_forest().fit(X, Y), joint="sampled")
-    with pytest.raises(ValueError, match="a joint forest has none"):
-        decision.predict_partial(X)
-
-
 class Wrong(KernelPowerset):
     """A member with something wrong about its weights."""
 
@@ -687,16 +675,6 @@ def test_members_that_give_no_probabilities_are_refused(damage):
     with pytest.raises(ValueError, match="Wrong gave an array of shape"):
         joint_forest(members=[Wrong(damage)]).fit(X, Y)
     joint_forest(members=[Wrong(np.asarray)]).fit(X, Y)  # dense is fine
-
-
-def test_rows_of_sampled_chains_do_not_depend_on_each_other():
-    X, Y = data()
-    model = joint_forest(members=[SampledChains(n_samples=10)]).fit(X, Y)
-    assert "chains" in model.shares_
-    together = model.predict_interval(X[:5])
-    alone = np.vstack([model.predict_interval(X[i : i + 1]) for i in range(5)])
-    np.testing.assert_array_equal(together, alone)
-    assert set(model.infer(X).exactness) == {Exactness.APPROXIMATE}
 
 
 def test_events_and_known_labels_of_data_frames_go_by_name():
@@ -729,20 +707,3 @@ def test_names_of_rows_are_nothing_to_members():
     with pytest.warns(UserWarning, match="column 'id' of X"):
         model = joint_forest().fit(table, Y)
     assert model.model_.members[0].centres.shape[1] <= X.shape[1] + 1
-
-
-def test_missing_features_of_new_rows_and_a_classifier_that_refuses_them():
-    X, Y = data()
-    model = joint_forest(members=[LabelPowerset(GaussianNB())]).fit(X, Y)
-    assert "powerset" in model.shares_
-    gaps = X[:5].copy()
-    gaps[:, 0] = np.nan
-    filled = gaps.copy()
-    filled[:, 0] = X[:, 0].astype(np.float32).mean()
-    (member,) = model.model_.members
-    np.testing.assert_allclose(
-        member.weights(gaps.astype(np.float32)).toarray(),
-        member.weights(filled.astype(np.float32)).toarray(),
-        atol=1e-5,
-    )
-    assert np.isfinite(model.predict_interval(gaps)).all()

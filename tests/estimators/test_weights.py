@@ -16,7 +16,6 @@ from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
     CredalForest,
-    CredalLogistic,
     CredalWrapper,
     JointDecision,
 )
@@ -26,7 +25,6 @@ CLASSIFIERS = [
     CredalBinaryRelevanceClassifier(random_state=0),
     CredalChainEnsemble(n_chains=3, random_state=0),
     CredalChainClassifier(CredalForest(), random_state=0),
-    CredalChainClassifier(CredalLogistic(), random_state=0),
     CredalChainClassifier(CredalWrapper(GaussianNB()), random_state=0),
 ]
 

@@ -767,18 +767,6 @@ def test_explanations_and_files_of_promised_answers(options, estimator, tmp_path
         explain(promised, X[0], s=1)
 
 
-def test_a_promise_about_a_function_cannot_be_saved(tmp_path):
-    def nothing(truth, answers):
-        return np.zeros(len(truth))
-
-    X, Y = real_data(100)
-    promised = PromisedClassifier(CredalChainClassifier(random_state=0), {nothing: 0.5}).fit(X, Y)
-    with pytest.raises(ValueError, match="because it is code"):
-        save_model(promised, tmp_path / "m")
-    with pytest.raises(ValueError, match="only a fitted PromisedClassifier"):
-        save_model(PromisedClassifier(), tmp_path / "m")
-
-
 # -- what a reviewer found ------------------------------------------------------------------------
 
 
@@ -909,7 +897,7 @@ def test_a_saved_promise_stays_with_its_label(tmp_path):
         ).fit(X, pd.DataFrame(Y, columns=names))
         save_model(promised, tmp_path / "m")
         loaded = load_model(tmp_path / "m")
-        assert loaded.promise == {"row_error": {str(label): 0.3}}
+        assert loaded.promise == {"row_error": {label: 0.3}}
         assert str(loaded.check(X, Y)) == str(promised.check(X, Y))
 
 
@@ -977,7 +965,6 @@ def test_splitters_that_need_rows_and_sparse_labels(tmp_path):
         values=[0, 1, 10, 100],
     ).fit(X, Y)
     save_model(promised, tmp_path / "m")
-    assert load_model(tmp_path / "m").calibration == 40
     chain = CredalChainClassifier(random_state=0)
     assert promise_curve(chain, X, sparse.coo_matrix(Y), levels=[0.4]).n_rows == 12
 

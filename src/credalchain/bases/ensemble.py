@@ -24,6 +24,7 @@ from credalchain.labels import UNDECIDED
 from credalchain.odds import log_odds, probabilities
 from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy
+from credalchain.validation import check_array, check_instance, check_int
 
 
 @dataclass(frozen=True)
@@ -50,6 +51,18 @@ class EnsembleModel(ChainModel):
         """``orders`` is (models, labels)."""
         self.models, self.orders = list(models), orders
         self.n_labels = self.models[0].n_labels
+
+    def check_state(self, n_features: int) -> None:
+        """Validate a stored model for rows with ``n_features`` columns."""
+        check_instance("models", self.models, list)
+        shape = (len(self.models), self.n_labels)
+        check_array("orders", self.orders, np.int64, shape)
+        if not (np.sort(self.orders, axis=1) == np.arange(self.n_labels)).all():
+            raise ValueError("the orders must be permutations of the labels.")
+        for model in {id(model): model for model in self.models}.values():
+            check_instance("a chain", model, ChainModel)
+            check_int("n_labels", model.n_labels, self.n_labels, self.n_labels)
+            model.check_state(n_features)
 
     @property
     def nested(self) -> bool:

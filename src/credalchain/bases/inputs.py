@@ -11,7 +11,6 @@ from scipy import sparse
 from credalchain.array_types import Labels
 from credalchain.bases.protocol import Rows
 from credalchain.labels import MISSING
-from credalchain.persistence.checks import Description, ModelFileError, checked_int, checked_names
 from credalchain.preprocessing import (
     Categories,
     declared_categories,
@@ -21,6 +20,7 @@ from credalchain.preprocessing import (
     values_and_missing,
 )
 from credalchain.progress import track
+from credalchain.validation import check_instance, check_int
 
 Model = TypeVar("Model")
 
@@ -96,31 +96,21 @@ class TableEncoder:
                 columns.append((encoded[:, [i]] == codes).astype(encoded.dtype))
         return np.ascontiguousarray(np.hstack(columns))
 
-    def describe(self) -> Description:
-        """As a model file holds it."""
-        words = {str(i): categories.keys.tolist() for i, categories in self.words.items()}
-        return {"n_columns": self.n_columns, "words": words, "empty": list(self.empty)}
-
-    @classmethod
-    def restore(cls, description: Any, *, one_hot: bool) -> tuple["TableEncoder", int]:
-        """The same from a model file, and the number of encoded columns."""
-        n = checked_int(description["n_columns"], "n_columns", at_least=1)
-        if n > _MAX_COLUMNS:
-            raise ModelFileError(f"n_columns must be at most {_MAX_COLUMNS}, got {n}")
-        words: dict[int, Categories] = {}
-        for column, keys in description["words"].items():
-            if (
-                not (column.isdecimal() and int(column) < n)
-                or len(set(keys)) < len(keys)
-                or not keys
-            ):
-                raise ModelFileError("the categories of a column must be different, of a column")
-            words[int(column)] = Categories(np.array(checked_names(keys, len(keys), "categories")))
-        empty = tuple(checked_int(i, "empty") for i in description["empty"])
-        if len(set(empty)) < len(empty) or any(i >= n or i in words for i in empty):
-            raise ModelFileError(f"empty must be different columns without categories, got {empty}")
-        n_added = sum(len(categories.keys) - 1 for categories in words.values()) if one_hot else 0
-        return cls(n, words, one_hot, empty), n + n_added
+    def check_state(self, *, one_hot: bool) -> int:
+        """Validate a stored encoder, and return the number of encoded columns."""
+        check_int("n_columns", self.n_columns, at_most=_MAX_COLUMNS)
+        check_instance("words", self.words, dict)
+        check_instance("empty", self.empty, tuple)
+        for i, categories in self.words.items():
+            check_int("a column of text", i, 0, self.n_columns - 1)
+            check_instance("categories", categories, Categories)
+            categories.check_state(kinds="U")
+        for i in self.empty:
+            check_int("an empty column", i, 0, self.n_columns - 1)
+        if self.one_hot is not one_hot or set(self.words) & set(self.empty):
+            raise ValueError("the columns of the encoder contradict each other.")
+        added = sum(categories.n_categories - 1 for categories in self.words.values())
+        return self.n_columns + (added if one_hot else 0)
 
     def _check_sparse(self, X: Any) -> None:
         if sparse.issparse(X) and self.words:

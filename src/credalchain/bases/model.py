@@ -41,6 +41,9 @@ class ChainModel(ABC):
         """Whether bounds for a fixed history can only widen as s grows, from s = 0 on."""
         return True
 
+    def check_state(self, n_features: int) -> None:  # noqa: B027 - models of users need none
+        """Validate a stored model for rows with ``n_features`` columns."""
+
     @abstractmethod
     def encode(self, X: Any) -> Any:
         """Bring checked input into the form that ``begin`` takes, once per batch."""

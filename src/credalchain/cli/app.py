@@ -117,6 +117,13 @@ def common(
     quiet: Annotated[
         bool, typer.Option("--quiet", "-q", help="No progress and no notes on stderr.")
     ] = False,
+    trust: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="A type that a model file may hold, besides those of credalchain and those that "
+            "skops trusts. May be repeated."
+        ),
+    ] = None,
     version: Annotated[
         bool,
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
@@ -124,6 +131,7 @@ def common(
 ) -> None:
     """What holds for every command."""
     console.set_quiet(quiet)
+    console.set_trusted(trust or [])
     context.with_resource(show_progress(not quiet, line_seconds=60.0))
 
 

@@ -1,12 +1,14 @@
 """Where words go: results to stdout, notes and progress to stderr."""
 
 import sys
+from collections.abc import Sequence
+from typing import Any
 
 from rich.console import Console
 
 from credalchain.text import visible
 
-_state = {"quiet": False}
+_state: dict[str, Any] = {"quiet": False, "trusted": ()}
 
 
 def set_quiet(quiet: bool) -> None:
@@ -14,9 +16,21 @@ def set_quiet(quiet: bool) -> None:
     _state["quiet"] = quiet
 
 
+def set_trusted(names: Sequence[str]) -> None:
+    """Set the further types that model files may hold."""
+    _state["trusted"] = names
+
+
+def read_model(path: str) -> Any:
+    """Load a model file, with the types that --trust names."""
+    from credalchain.model_files import load_model  # slow to import
+
+    return load_model(path, trusted=_state["trusted"])
+
+
 def is_quiet() -> bool:
     """Whether --quiet was given."""
-    return _state["quiet"]
+    return bool(_state["quiet"])
 
 
 def stdout() -> Console:

@@ -9,7 +9,7 @@ from rich.table import Table
 from rich.text import Text
 
 from credalchain.cli import options as o
-from credalchain.cli.console import stdout
+from credalchain.cli.console import read_model, stdout
 from credalchain.cli.predict import UnseenValues, features_for, infer_overrides, text_columns
 from credalchain.cli.promise import check_picture, save_picture
 from credalchain.cli.tables import load_table, shorten_names
@@ -17,7 +17,6 @@ from credalchain.explanation import Explanation, Step
 from credalchain.explanation import explain as explain_row
 from credalchain.label_selection import and_more
 from credalchain.labels import ABSTAIN
-from credalchain.model_files import load_model
 from credalchain.text import visible
 
 _MAX_LABELS = 20  # labels, if --labels does not say which
@@ -51,7 +50,7 @@ def explain(
     """
     if picture:
         check_picture(picture)
-    classifier = load_model(model)
+    classifier = read_model(model)
     frame, _ = load_table(data, text_columns=text_columns(classifier))
     if not 0 <= row < len(frame):
         raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")

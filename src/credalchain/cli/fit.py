@@ -7,7 +7,6 @@ from typing import Annotated, Any
 
 import typer
 
-from credalchain.bases.wrapper.codec import check_can_be_saved
 from credalchain.chunks import counting, trees
 from credalchain.cli import options as o
 from credalchain.cli.console import note
@@ -21,7 +20,7 @@ from credalchain.cli.tables import (
 )
 from credalchain.estimators.decision import default_reward
 from credalchain.files import check_folder
-from credalchain.model_files import save_model
+from credalchain.model_files import save_model, untrusted_types
 from credalchain.progress import Progress
 from credalchain.promises.caution import MIN_ROWS, CautionChoice, choose_caution
 from credalchain.promises.classifier import PromisedClassifier
@@ -132,13 +131,11 @@ def fit(
     if answers:
         X, Y = _with_answers(X, Y, data, answers)
     X = usable_features(X, Y, use)
-    if options.base == "wrapper":
-        check_can_be_saved(o.wrapped_estimator(options.estimator))
     with Progress("steps (choose caution, fit)" if caution else "steps", 2) as steps:
         chosen = "" if caution is None else caution.choose(classifier, X, Y, len(X))
         steps(1)
         classifier.fit(X, Y)
-    save_model(classifier, out)
+    _save(classifier, out)
     for line in (str(classifier.report_) if promise else chosen).splitlines():
         note(line)
     note(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels -> {out}")
@@ -177,6 +174,14 @@ class Caution:
             n_rows=n_rows,
             random_state=self.seed,
         )
+
+
+def _save(classifier: Any, out: str) -> None:
+    save_model(classifier, out)
+    names = untrusted_types(out)
+    if names:
+        options = " ".join(f"--trust {name}" for name in names)
+        note(f"note: commands load {out} only if its types are trusted: credalchain {options} ...")
 
 
 def _with_answers(X: Any, Y: Any, data: str, answers: str) -> tuple[Any, Any]:
@@ -218,7 +223,7 @@ def _fit_in_chunks(
     X, Y = chunks.sample(use)
     chosen = "" if caution is None else caution.choose(classifier, X, Y, chunks.n_rows)
     chunks.fit(classifier, sample_size=sample)
-    save_model(classifier, out)
+    _save(classifier, out)
     for line in filter(None, (chosen, classifier.learned_from_)):
         note(line)
     n_features, n_labels = classifier.n_features_in_, len(classifier.label_names_)

@@ -6,12 +6,14 @@ from typing import Annotated, Any
 import typer
 
 from credalchain.cli import options as o
-from credalchain.cli.console import stdout
-from credalchain.cli.predict import inner_classifier
+from credalchain.cli.console import read_model, stdout
+from credalchain.cli.predict import inner_classifiers
 from credalchain.estimators.joint_forest import CredalJointForest
-from credalchain.model_files import load_model, read_description
+from credalchain.model_files import read_about
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.text import visible
+
+_HIDDEN = {"n_jobs", "random_state", "verbose", "estimator", "promise", "values"}
 
 
 def info(
@@ -22,76 +24,68 @@ def info(
 
     Example: `credalchain info songs.model`
     """
-    classifier = load_model(model)  # checks the whole file
-    about = read_description(model)
+    classifier = read_model(model)
+    report = getattr(classifier, "report_", None)
+    about = _describe(classifier, hidden={getattr(report, "parameter", "")})
+    about["written by"] = f"credalchain {read_about(model)['version']}"
     if as_json:
-        print(json.dumps(about, indent=2))
+        print(json.dumps({**about, "promise": report and str(report)}, indent=2, default=str))
         return
-    promised = str(classifier.report_) if isinstance(classifier, PromisedClassifier) else ""
-    chosen = classifier.report_.parameter if promised else ""  # by the promise
-    agreeing = len(about.get("estimators", ()))
-    about = about["estimators"][0] if agreeing else about
-    inner = inner_classifier(classifier)
-    names = classifier.label_names_
-    content = about["models"][0] if "models" in about else about
-    decision = about.get("decision", {})
-    # those of the classifier inside are shown
-    hidden_parameters = {chosen, "n_jobs", "random_state", "verbose"}
-    lines = [
-        ("classifier", " over ".join([*_around(promised, decision), about["classifier"]])),
-        *(
-            (f"decision: {name}", value)
-            for name, value in decision.items()
-            if name not in hidden_parameters
-        ),
-        ("written by", f"credalchain {about['package']}, schema {about['schema']}"),
-        *([("training rows", content["n_rows"])] if "n_rows" in content else []),
-        ("features", _few(about["feature_names"], about["n_features"])),
-        ("labels", _few(about["label_names"], len(names))),
-        *_order(inner, names),
-        *((name, value) for name, value in about["parameters"].items() if name != chosen),
-        *_learned(inner, content),
-        *([("models that must agree", agreeing)] if agreeing else []),
-    ]
     console = stdout()
-    width = max(len(name) for name, _ in lines)
-    for name, value in lines:
+    lines = {**about, "features": _few(about["features"]), "labels": _few(about["labels"])}
+    width = max(map(len, lines))
+    for name, value in lines.items():
         console.print(visible(f"{name:>{width}}  {value}"), soft_wrap=True)
-    for line in promised.splitlines():
+    for line in str(report or "").splitlines():
         console.print(visible(line), soft_wrap=True)
 
 
-def _around(promised: str, decision: dict[str, Any]) -> list[str]:
-    """The classes around the one that was fitted, the outermost first."""
-    around = {"PromisedClassifier": bool(promised), "JointDecision": bool(decision)}
-    return [name for name, is_there in around.items() if is_there]
+def _describe(classifier: Any, hidden: set[str]) -> dict[str, Any]:
+    """Collect what people ask of a model, by name; not the parameters that a promise has chosen."""
+    inner = inner_classifiers(classifier)
+    layers = [classifier, *_below(classifier)]
+    names = getattr(classifier, "feature_names_in_", range(classifier.n_features_in_))
+    about = {
+        "classifier": " over ".join(type(layer).__name__ for layer in layers),
+        "features": list(names),
+        "labels": classifier.label_names_.tolist(),
+    }
+    for layer in layers:
+        if not isinstance(layer, PromisedClassifier):
+            parameters = layer.get_params(deep=False)
+            about |= {k: v for k, v in parameters.items() if k not in _HIDDEN | hidden}
+    about |= _learned(inner[0])
+    return about | ({"models that must agree": len(inner)} if len(inner) > 1 else {})
 
 
-def _learned(classifier: Any, content: dict[str, Any]) -> list[tuple[str, Any]]:
+def _below(classifier: Any) -> list[Any]:
+    """Return the classifiers inside, from the outside in; of several the first."""
+    inner = getattr(classifier, "estimator_", None)
+    inner = getattr(inner, "estimators", [inner])[0]
+    return [] if inner is None else [inner, *_below(inner)]
+
+
+def _learned(classifier: Any) -> dict[str, Any]:
+    model = classifier.model_
     if isinstance(classifier, CredalJointForest):
-        model = classifier.model_
-        return [
-            ("training rows kept", model.n_training_rows),
-            ("trees", len(model.trees.roots)),
-            *((f"share: {name}", f"{share:.3f}") for name, share in classifier.shares_.items()),
-        ]
-    base = content["base"]
-    if base["kind"] != "naive":
-        return [("base", " ".join(repr(classifier.base).split()))]
-    return [(f"base: {name}", value) for name, value in base.items()]
-
-
-def _order(classifier: Any, names: Any) -> list[tuple[str, str]]:
-    if isinstance(classifier, CredalJointForest):
-        return []
+        return {
+            "training rows kept": model.n_training_rows,
+            "trees": len(model.trees.roots),
+            **{f"share: {name}": f"{share:.3f}" for name, share in classifier.shares_.items()},
+        }
+    base = classifier.unfitted_base()
+    about: dict[str, Any] = {"base": " ".join(repr(base).split())}
+    counts = getattr(getattr(model, "models", [model])[0], "counts", None)
+    if counts is not None:
+        about |= {"training rows": counts.n_rows}
     if hasattr(classifier, "orders_"):
-        return [("label order", f"{len(classifier.orders_)} random ones")]
-    order = classifier.order_
-    return [("label order", "dynamic" if order is None else " > ".join(names[order]))]
+        return about | {"label order": f"{len(classifier.orders_)} random ones"}
+    order, names = classifier.order_, classifier.label_names_
+    return about | {"label order": "dynamic" if order is None else " > ".join(names[order])}
 
 
-def _few(names: list[str] | None, n: int, most: int = 8) -> str:
-    if names is None:
-        return f"{n}"
+def _few(names: list[Any], most: int = 8) -> str:
+    if names and not isinstance(names[0], str):
+        return f"{len(names)}"
     shown = ", ".join(names[:most])
-    return f"{n}: {shown}" + (", ..." if n > most else "")
+    return f"{len(names)}: {shown}" + (", ..." if len(names) > most else "")

@@ -10,10 +10,11 @@ from typing import Annotated, Any
 import typer
 from sklearn.base import BaseEstimator
 
-from credalchain.bases.forest.estimator import default_forest_classifier
+from credalchain.bases.forest.estimator import CredalForest, default_forest_classifier
 from credalchain.bases.joint.growing import default_forest_regressor
+from credalchain.bases.naive import NaiveCredal
 from credalchain.bases.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
-from credalchain.bases.registry import BASES
+from credalchain.bases.wrapper import CredalWrapper
 from credalchain.datasets.dialect import DialectOptions, reading_as
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
@@ -23,6 +24,7 @@ from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.preprocessing import Discretizer
 from credalchain.strategies import STRATEGIES, branching, tree_marginalization
 
+_BASES = "naive, forest or wrapper"
 _DATA_HELP = (
     "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; mulan:NAME. "
     "fit, predict and evaluate read a folder, a glob, a compressed or very large file in chunks."
@@ -88,7 +90,7 @@ class ClassifierOptions:
     )
     base: str = _option(
         "naive",
-        f"{', '.join(BASES)}; wrapper goes with --estimator.",
+        f"{_BASES}; wrapper goes with --estimator.",
         {"method": (*_CHAINS, "joint")},
     )
     estimator: str = _option(
@@ -289,36 +291,20 @@ def _build_recommended(options: ClassifierOptions) -> Any:
 
 
 def _build_base(options: ClassifierOptions) -> Any:
-    if options.base not in BASES:
-        raise ValueError(f"--base must be {', '.join(BASES)}, got {options.base!r}.")
-    parameters = _BASE_PARAMETERS[options.base](options) if options.base in _BASE_PARAMETERS else {}
-    return BASES[options.base].estimator(**parameters)
-
-
-def _naive_parameters(options: ClassifierOptions) -> dict[str, Any]:
-    return {
-        "epsilon": options.epsilon,
-        "prior": options.prior,
-        "denominator": options.denominator,
-        "discretizer": None if options.bins == 0 else Discretizer(n_bins=options.bins),
-        "missing_features": options.missing_features,
-    }
-
-
-def _forest_parameters(options: ClassifierOptions) -> dict[str, Any]:
-    return {} if options.trees is None else {"forest": default_forest_classifier(options.trees)}
-
-
-def _wrapper_parameters(options: ClassifierOptions) -> dict[str, Any]:
-    return {"estimator": wrapped_estimator(options.estimator)}
-
-
-# of the bases that have options here; the others are built as they come
-_BASE_PARAMETERS: dict[str, Callable[[ClassifierOptions], dict[str, Any]]] = {
-    "naive": _naive_parameters,
-    "forest": _forest_parameters,
-    "wrapper": _wrapper_parameters,
-}
+    if options.base == "naive":
+        return NaiveCredal(
+            epsilon=options.epsilon,
+            prior=options.prior,
+            denominator=options.denominator,
+            discretizer=None if options.bins == 0 else Discretizer(n_bins=options.bins),
+            missing_features=options.missing_features,
+        )
+    if options.base == "forest":
+        trees = options.trees
+        return CredalForest(None if trees is None else default_forest_classifier(trees))
+    if options.base == "wrapper":
+        return CredalWrapper(wrapped_estimator(options.estimator))
+    raise ValueError(f"--base must be {_BASES}, got {options.base!r}.")
 
 
 def wrapped_estimator(path: str) -> Any:

@@ -8,7 +8,7 @@ import typer
 
 from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli import options as o
-from credalchain.cli.console import note
+from credalchain.cli.console import note, read_model
 from credalchain.cli.stream import (
     is_chunked,
     is_large,
@@ -26,7 +26,6 @@ from credalchain.cli.tables import (
     write_table,
 )
 from credalchain.estimators.prediction import NEARLY_NOTHING, CredalPrediction
-from credalchain.model_files import load_model
 from credalchain.promises.classifier import PromisedClassifier
 
 _PRECISE_WIDTH = 1e-9  # width of an interval that is due to rounding
@@ -54,7 +53,7 @@ def predict(
     Example: `credalchain predict songs.model new.csv --out answers.csv --intervals`
     """
     refuse_to_replace(out, model, data)
-    classifier = load_model(model)
+    classifier = read_model(model)
     for inner in inner_classifiers(classifier):
         inner.set_params(n_jobs=jobs)
     chosen = infer_overrides(classifier, s=s, strategy=strategy, reward=reward, threshold=threshold)

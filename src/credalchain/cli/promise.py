@@ -10,7 +10,7 @@ import typer
 from rich.table import Table
 
 from credalchain.cli import options as o
-from credalchain.cli.console import note, stdout
+from credalchain.cli.console import note, read_model, stdout
 from credalchain.cli.predict import features_for, text_columns
 from credalchain.cli.tables import (
     load_table,
@@ -24,7 +24,6 @@ from credalchain.datasets.label_words import read_label_words
 from credalchain.files import check_folder, replacing
 from credalchain.labels import as_labels
 from credalchain.metrics import completeness, selective_error, set_accuracy
-from credalchain.model_files import load_model
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.curve import LEVELS, PromiseCurve, promise_curve
 from credalchain.promises.report import PromiseCheck, promise_words
@@ -187,7 +186,7 @@ def check(
 
     Example: `credalchain check songs.model answered.csv`
     """
-    classifier = load_model(model)
+    classifier = read_model(model)
     frame, _ = load_table(data, text_columns=text_columns(classifier))
     names = classifier.label_names_.tolist()
     if tags:

@@ -16,11 +16,10 @@ import typer
 import typer.core
 
 from credalchain.cli import options as o
-from credalchain.cli.console import note
+from credalchain.cli.console import note, read_model
 from credalchain.cli.predict import features_for, inner_classifiers, text_columns
 from credalchain.cli.tables import load_table, pick_columns, write_table
 from credalchain.files import replacing
-from credalchain.model_files import load_model
 from credalchain.progress import Progress
 from credalchain.review.exchange import (
     people_answers,
@@ -123,7 +122,7 @@ def read_session(
     model: str, data: str, out: str, *, show: str = "", blind: float = 0.0, jobs: int = 1
 ) -> ReviewSession:
     """The model, the data and the answers, ready to be reviewed."""
-    classifier = load_model(model)
+    classifier = read_model(model)
     for inner in inner_classifiers(classifier):
         inner.set_params(n_jobs=jobs)
     frame, _ = load_table(data, text_columns=text_columns(classifier))
@@ -212,7 +211,7 @@ def export(
             f"--what {what} needs --model{'' if what == 'training' else ' and --data'}."
         )
     if what == "training":
-        names = load_model(model).label_names_.tolist()
+        names = read_model(model).label_names_.tolist()
         with AnswerStore(answers, create=False) as store:
             table = training_rows(store, names)
         write_table(table, out)

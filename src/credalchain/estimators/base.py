@@ -35,8 +35,11 @@ from credalchain.strategies import Strategy, get_strategy
 from credalchain.text import visible
 from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike
 from credalchain.validation import (
+    check_array,
+    check_instance,
     check_int,
     check_n_jobs,
+    check_order,
     check_s,
     check_s_values,
     check_thresholds,
@@ -65,6 +68,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     caution_parameter = "s"  # name of the parameter that sets the caution
     larger_is_more_cautious = True
+    _model_types: tuple[type, ...] = (ChainModel,)  # of ``model_``
     chained = True  # whether later labels are conditioned on earlier ones
 
     s: float
@@ -225,6 +229,29 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         check_int("verbose", self.verbose, at_least=0)
         get_strategy(self.strategy)
         check_thresholds(self.threshold, len(self.targets_.names))
+
+    def check_state(self) -> None:
+        """Validate the fitted attributes, as those of a model that was stored."""
+        check_instance("model_", self.model_, self._model_types)
+        check_instance("targets_", self.targets_, Targets)
+        m, p = self.model_.n_labels, check_int("n_features_in_", self.n_features_in_)
+        self.targets_.check_state(m)
+        self.model_.check_state(p)
+        names = getattr(self, "feature_names_in_", None)
+        if names is not None:
+            check_array("feature_names_in_", names, np.dtype(object), (p,))
+            if not all(isinstance(name, str) for name in names):
+                raise ValueError("feature_names_in_ must hold strings.")
+        self.check_parameters()
+        strategy = get_strategy(self.strategy)
+        for function in (strategy.merge, strategy.merge_exact, strategy.from_tree):
+            if not (function is None or callable(function)):
+                raise ValueError("strategy must hold functions.")
+        check_random_state(self.random_state)
+        if self.order_ is not None:
+            check_order(check_array("order_", self.order_, np.int64, (m,)), [""] * m)
+        elif not self.model_.serves_any_order:
+            raise ValueError("a dynamic order needs a base that serves every order of the labels.")
 
     @classmethod
     def from_model(

@@ -19,7 +19,6 @@ from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
-from credalchain.estimators.sampling import sample_labels
 from credalchain.estimators.targets import Targets
 from credalchain.estimators.temperature import fit_exponent, scale_log_odds
 from credalchain.exceptions import data_warnings_ignored
@@ -29,9 +28,15 @@ from credalchain.odds import log_odds, probabilities
 from credalchain.preprocessing import as_indexable, is_dask
 from credalchain.progress import show_progress
 from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike, RandomStateLike
-from credalchain.validation import check_choice, check_int, check_s
+from credalchain.validation import (
+    check_array,
+    check_choice,
+    check_instance,
+    check_int,
+    check_n_jobs,
+    check_s,
+)
 
-_MAX_SAMPLES = 100_000
 _DEFAULT_REWARD_FACTOR = 0.9  # times the reward at which labels with P = 0.5 are answered
 
 
@@ -67,20 +72,15 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         overconfident. None uses the probabilities as they are.
     bounds : {"precise", "credal"}, default="precise"
         Whether probabilities are precise (s = 0), or lower ones at the estimator's s.
-    joint : {"auto", "independent", "sampled"}, default="auto"
+    joint : {"auto", "independent"}, default="auto"
         Where the probability that several answers are right comes from: from the model if it is
-        a joint one, else from independent labels. "independent" uses single labels in any case;
-        "sampled" draws label vectors from precise, calibrated chains, answers the likeliest and
-        counts how many draws agree with all answers.
-    n_samples : int, default=200
-        Label vectors drawn for each row; the standard error of a probability is at most
-        ``0.5 / sqrt(n_samples)``. At most 100000; they take n_samples * rows * labels bytes.
+        a joint one, else from independent labels. "independent" uses single labels in any case.
     n_jobs : int, default=None
         Workers of the default estimator, as in joblib; other estimators have their own ``n_jobs``.
     verbose : int, default=0
         1 shows how far fitting has come, on stderr.
     random_state : int, RandomState or None, default=None
-        Seeds the draws, and the default estimator.
+        Seeds the default estimator.
 
     Attributes
     ----------
@@ -118,7 +118,6 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         calibration_folds: int | None = 3,
         bounds: str = "precise",
         joint: str = "auto",
-        n_samples: int = 200,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: RandomStateLike = None,
@@ -128,7 +127,6 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self.calibration_folds = calibration_folds
         self.bounds = bounds
         self.joint = joint
-        self.n_samples = n_samples
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
@@ -136,7 +134,6 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
         """Fit the estimator, and calibrate its probabilities."""
         self.check_parameters()
-        self._check_sampled()
         if is_dask(X):
             return self._fit_uncalibrated(lambda estimator: estimator.fit(X, Y))
         X = as_indexable(X)
@@ -146,10 +143,6 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
                 labels = self.estimator_.read_labels(Y)
                 self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
         return self
-
-    def _check_sampled(self) -> None:
-        if self.joint == "sampled" and isinstance(self._clone_estimator(), CredalJointForest):
-            raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
 
     @property
     def can_fit_chunks(self) -> bool:
@@ -165,7 +158,6 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         For the default estimator, or with ``calibration_folds=None``.
         """
         self.check_parameters()
-        self._check_sampled()
         return self._fit_uncalibrated(
             lambda estimator: estimator.fit_chunks(chunks, sample_size=sample_size)
         )
@@ -367,8 +359,6 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_is_fitted(self, "estimator_")
         self.check_parameters()
         estimator = self.estimator_
-        if self.joint == "sampled" and self._has_joint_model():
-            raise ValueError("joint='sampled' draws from chains, and a joint forest has none.")
         if self.joint != "auto" or not self._has_joint_model():
             return self._decide_by_labels(X, known)
         encoded = estimator.encode(X)
@@ -378,7 +368,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             known=estimator.targets_.encode_known(known, encoded.shape[0]),
             n_jobs=effective_n_jobs(estimator.n_jobs),
         )
-        exactness = uniform_exactness(estimator.model_.exactness, joint_answers.answers.shape)
+        exactness = uniform_exactness(Exactness.EXACT, joint_answers.answers.shape)
         return PricedAnswers(
             joint_answers.interval,
             joint_answers.lower,
@@ -388,10 +378,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         )
 
     def _decide_by_labels(self, X: Any, known: Any) -> "PricedAnswers":
-        """From the probabilities of single labels, or from label vectors drawn from chains."""
+        """Decide from the probabilities of single labels."""
         from credalchain.bases.joint.kernels import price_prefixes  # imports numba
 
-        interval, lower, exactness, draws = self._label_bounds(X, known)
+        interval, lower, exactness = self._label_bounds(X, known)
         never = self.estimator_.model_.never_observed()
         interval[:, never], lower[:, never] = (0.0, 1.0), 0.0  # vacuous: no information
         known_labels = self.estimator_.targets_.encode_known(known, len(lower))
@@ -403,27 +393,17 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         )
         interval = np.where(is_known[..., None], known_labels[..., None], interval)
         answers = (lower[..., 1] >= lower[..., 0]).astype(np.int8)
-        if draws is not None:
-            answers = _likeliest(draws)
         certainty = np.take_along_axis(lower, answers[..., None], axis=-1)[..., 0]
         answerable = lower.max(axis=-1) > 0
         order = np.lexsort((-certainty, ~answerable, ~is_known)).astype(np.int64)
-        if draws is None:
-            right: NDArray[Any] = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
-            total = 1
-        else:
-            agree = np.take_along_axis(draws == answers, order[None], axis=2)
-            right = np.logical_and.accumulate(agree, axis=2).sum(axis=0)
-            total = len(draws)
-        right = np.hstack([np.full((len(right), 1), float(total)), right])
+        right: NDArray[Any] = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
+        right = np.hstack([np.ones((len(right), 1)), right])
         prices = np.empty(answers.shape)
         price_prefixes(right, order, answerable.sum(axis=1), prices)
         return PricedAnswers(interval, lower, answers, prices, exactness)
 
-    def _label_bounds(
-        self, X: Any, known: Any
-    ) -> tuple[FloatArray, FloatArray, Ranks, Labels | None]:
-        """Bounds of P(1), and lower P(0) and P(1), (n, m, 2), calibrated; exactness; draws if any.
+    def _label_bounds(self, X: Any, known: Any) -> tuple[FloatArray, FloatArray, Ranks]:
+        """Bounds of P(1), and lower P(0) and P(1), (n, m, 2), calibrated; exactness.
 
         Near 1, an upper bound is too coarse to compute its complement from.
         """
@@ -432,35 +412,26 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             interval = scale_log_odds(prediction.interval, self.exponent_)
             zero = probabilities(-self.exponent_ * prediction.log_odds[..., 1])
             lower = np.stack([zero, interval[..., 0]], axis=-1)
-            return interval, lower, prediction.exactness_ranks, None
-        if self.joint == "sampled":
-            draws = sample_labels(
-                self.estimator_,
-                X,
-                self.n_samples,
-                self.random_state,
-                known=known,
-                exponent=self.exponent_,
-            )
-            p, exactness = draws.mean(axis=0), Exactness.APPROXIMATE
-        else:
-            draws = None
-            p = scale_log_odds(self.estimator_.label_proba(X, known=known), self.exponent_)
-            exactness = Exactness.EXACT
-        ranks = uniform_exactness(exactness, p.shape)
-        return np.stack([p, p], axis=-1), np.stack([1 - p, p], axis=-1), ranks, draws
+            return interval, lower, prediction.exactness_ranks
+        p = scale_log_odds(self.estimator_.label_proba(X, known=known), self.exponent_)
+        ranks = uniform_exactness(Exactness.EXACT, p.shape)
+        return np.stack([p, p], axis=-1), np.stack([1 - p, p], axis=-1), ranks
+
+    def check_state(self) -> None:
+        """Validate the fitted attributes, as those of a model that was stored."""
+        check_instance("estimator_", self.estimator_, CredalClassifier)
+        check_array("exponent_", np.array([self.exponent_]), np.float64, (1,), 1e-9, 1e9)
+        self.check_parameters()
+        check_n_jobs(self.n_jobs)
 
     def check_parameters(self) -> None:
         """Refuse parameters that fit or predictions would refuse."""
         check_choice("bounds", self.bounds, ("precise", "credal"))
-        check_choice("joint", self.joint, ("auto", "independent", "sampled"))
+        check_choice("joint", self.joint, ("auto", "independent"))
         if self.reward is not None:
             _check_reward(self.reward)
         if self.calibration_folds is not None:
             check_int("calibration_folds", self.calibration_folds, at_least=2)
-        if self.joint == "sampled" and self.bounds == "credal":
-            raise ValueError("joint='sampled' draws from precise chains: use bounds='precise'.")
-        check_int("n_samples", self.n_samples, at_most=_MAX_SAMPLES)
         check_int("verbose", self.verbose, at_least=0)
 
 
@@ -501,22 +472,6 @@ class PricedAnswers:
         for v, reward in enumerate(checked):
             path[v] = np.where(self.prices <= reward, self.answers, ABSTAIN)
         return path
-
-
-def _likeliest(draws: Labels) -> Labels:
-    """The vector drawn most often in each row, (n, m).
-
-    Of several that were drawn equally often, the one whose single labels were drawn most often.
-    """
-    n, m = draws.shape[1:]
-    likeliest = np.empty((n, m), dtype=np.int8)
-    ones = draws.mean(axis=0)
-    for row in range(n):
-        vectors, times = np.unique(draws[:, row], axis=0, return_counts=True)
-        with np.errstate(divide="ignore"):
-            logs = np.log(np.where(vectors == 1, ones[row], 1 - ones[row])).sum(axis=1)
-        likeliest[row] = vectors[np.lexsort((-logs, -times))[0]]
-    return likeliest
 
 
 def default_reward(n_labels: int) -> float:

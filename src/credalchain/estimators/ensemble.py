@@ -67,6 +67,8 @@ class CredalChainEnsemble(CredalMetaClassifier):
            [-1, -1]], dtype=int8)
     """
 
+    _model_types = (EnsembleModel,)
+
     def __init__(
         self,
         base: CredalBase | None = None,

@@ -67,10 +67,10 @@ class CredalJointForest(CredalClassifier):
         error is the Gini impurity, so this is a classifier's forest.) Its ``random_state``,
         ``n_jobs`` and ``warm_start`` are set from here.
     members : sequence of members, default=None
-        Other models of label vectors: ``KernelPowerset()``, ``LabelPowerset(any classifier)``,
-        ``SampledChains(any chain)``, or your own. None means ``[KernelPowerset()]``, ``()`` the
-        forest alone. Together they get at most one half. They learn from rows without missing
-        labels, and are not used if these are less than half of the rows.
+        Other models of label vectors: ``KernelPowerset()``, or your own. None means
+        ``[KernelPowerset()]``, ``()`` the forest alone. Together they get at most one half. They
+        learn from rows without missing labels, and are not used if these are less than half of
+        the rows.
     missing : {"ignorable", "conservative"}, default="ignorable"
         What a label that is missing in a training row counts as: its probability in rows that
         are alike, or "it may be either", which is honest where labels are not missing at random.
@@ -150,6 +150,8 @@ class CredalJointForest(CredalClassifier):
         for member, share in zip(model.members, model.shares, strict=True):
             shares[member.name] = shares.get(member.name, 0.0) + share
         return shares
+
+    _model_types = (JointModel,)
 
     def check_parameters(self) -> None:
         super().check_parameters()

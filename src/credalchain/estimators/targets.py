@@ -18,6 +18,7 @@ from credalchain.labels import (
     is_missing,
     labels_of_sets,
 )
+from credalchain.validation import check_instance
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,6 +60,20 @@ class Targets:
             self = cls(_two_classes(Y if classes is None else classes), names)
             return self, self._encode_vector(Y)
         return cls(np.array([0, 1]), names), as_labels(Y)
+
+    def check_state(self, n_labels: int) -> None:
+        """Validate stored names and classes of so many labels."""
+        check_instance("names", self.names, np.ndarray)
+        check_instance("classes", self.classes, np.ndarray)
+        is_text = self.names.dtype.kind == "U" and self.names.shape == (n_labels,)
+        if not is_text or any("\0" in name for name in self.names.tolist()):
+            raise ValueError(f"label names must be {n_labels} strings.")
+        if self.classes.ndim == 2 and self.classes.tolist() == [[0, 1]] * n_labels:
+            return
+        values = self.classes.tolist()
+        is_vector = self.classes.ndim == 1 and n_labels == 1 and 1 <= len(values) <= 2
+        if not is_vector or len(set(values)) < len(values) or any(map(is_missing, values)):
+            raise ValueError(f"classes must be one or two different values, got {values!r}.")
 
     @property
     def n_labels(self) -> int:

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from credalchain.array_types import Labels
 from credalchain.labels import ABSTAIN
 from credalchain.model_selection import unwrap
+from credalchain.validation import check_instance
 
 
 class AgreeingClassifiers:
@@ -30,6 +31,16 @@ class AgreeingClassifiers:
         self.targets_, self.n_features_in_ = first.targets_, first.n_features_in_
         if hasattr(first, "feature_names_in_"):
             self.feature_names_in_ = first.feature_names_in_
+
+    def check_state(self) -> None:
+        """Validate the fitted attributes, as those of a model that was stored."""
+        check_instance("estimators", self.estimators, list)
+        shapes = {
+            (type(final), tuple(final.label_names_), final.n_features_in_)
+            for final in (unwrap(estimator)[0] for estimator in self.estimators)
+        }
+        if len(shapes) != 1:
+            raise ValueError("the models that must agree have different labels or columns.")
 
     @property
     def nested_(self) -> bool:

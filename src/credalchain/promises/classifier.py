@@ -29,11 +29,12 @@ from credalchain.promises.calibration import (
 from credalchain.promises.choice import choose
 from credalchain.promises.folds import evaluate_promises_by_folds
 from credalchain.promises.reading import is_share, read_method, read_promises
-from credalchain.promises.report import PromiseCheck, PromiseTest
+from credalchain.promises.report import PromiseCheck, PromiseReport, PromiseTest
 from credalchain.promises.risks import evaluable_rows
 from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import evidence_against
 from credalchain.typing import LabelsLike, MatrixLike, PromiseLike, RandomStateLike, VectorLike
+from credalchain.validation import check_array, check_instance, check_s_values
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator  # slow to import
@@ -189,6 +190,23 @@ default="auto"
             confidence=self.confidence,
         )
         return self
+
+    def check_state(self) -> None:
+        """Validate the fitted attributes, as those of a model that was stored."""
+        final, names = unwrap(self.estimator_)[0], self.label_names_.tolist()
+        check_instance("report_", self.report_, PromiseReport)
+        promises = read_promises(self.promise, self.confidence, names)
+        labels = [None if promise.label is None else names[promise.label] for promise in promises]
+        self.report_.check_state(
+            [(p.risk.name, p.level, label) for p, label in zip(promises, labels, strict=True)]
+        )
+        if self.report_.parameter != final.caution_parameter:
+            raise ValueError("report_ is not about this estimator.")
+        check_array("values_", self.values_, np.float64, (len(names),))
+        used = self.values_[np.isfinite(self.values_)]
+        check_array("values_", used, np.float64, (None,), 0)
+        if final.caution_parameter == "s":
+            check_s_values(used.tolist(), "values_")
 
     # -- predicting ------------------------------------------------------------------------
 

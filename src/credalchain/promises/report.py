@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from credalchain.array_types import FloatArray
 from credalchain.promises.risks import RISKS
 from credalchain.promises.statistics import fewest_rows, rows_to_notice
+from credalchain.validation import check_choice
 
 GUARANTEES = {
     "conformal": "on average over calibration rows, not for each model (conformal risk control)",
@@ -134,6 +135,13 @@ class PromiseReport:
     yes: float
     promises: tuple[PromiseResult, ...]
     not_promised: tuple[str, ...] = ()
+
+    def check_state(self, promised: list[tuple[str, float, str | None]]) -> None:
+        """Validate a stored report about these risks, levels and labels."""
+        check_choice("method", self.method, tuple(GUARANTEES))
+        if [(result.risk, result.level, result.label) for result in self.promises] != promised:
+            raise ValueError("report_ is not about what is promised.")
+        str(self)  # raises where a number is missing
 
     @property
     def guarantee(self) -> str:

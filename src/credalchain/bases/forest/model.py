@@ -19,6 +19,7 @@ from credalchain.labels import ABSTAIN
 from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.tree import Bounds
+from credalchain.validation import check_instance, check_int
 
 _ROUNDING = 2.0**-40  # sums over leaves and trees are closer to the truth than this
 _COMPILED: dict[Any, bool] = {
@@ -37,6 +38,18 @@ class ForestChainModel(ChainModel):
     def __init__(self, forests: Sequence[PackedForest | None], encoder: TableEncoder) -> None:
         self.forests, self.encoder = list(forests), encoder
         self.n_labels = len(self.forests)
+
+    def check_state(self, n_features: int) -> None:
+        """Validate a stored model for rows with ``n_features`` columns."""
+        check_instance("forests", self.forests, list)
+        check_instance("encoder", self.encoder, TableEncoder)
+        self.encoder.check_state(one_hot=False)
+        check_int("n_columns", self.encoder.n_columns, n_features, n_features)
+        check_int("n_labels", self.n_labels, len(self.forests), len(self.forests))
+        for forest in self.forests:
+            if forest is not None:
+                check_instance("a forest", forest, PackedForest)
+                forest.check_state(n_features, self.n_labels)
 
     def encode(self, X: Any) -> NDArray[np.float32]:
         return self.encoder.encode(X, np.float32)

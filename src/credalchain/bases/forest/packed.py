@@ -11,8 +11,36 @@ from numpy.typing import NDArray
 from credalchain.array_types import Labels
 from credalchain.bases.protocol import Rows
 from credalchain.labels import MISSING
+from credalchain.validation import check_array
 
 LEAF = 2**31 - 1  # value of ``feature`` in a leaf
+_MAX_ROWS = 2**53  # larger integers are not exact as floats
+_NODES: dict[str, Any] = {
+    "feature": np.int32,
+    "threshold": np.float64,
+    "left": np.int32,
+    "right": np.int32,
+    "missing_left": np.bool_,
+}
+
+
+def check_nodes(nodes: Any, n_features: int, first_feature: int = 0) -> None:
+    """Validate stored trees: no cycles, and splits on columns that exist."""
+    n = len(nodes.feature)
+    for name, dtype in _NODES.items():
+        check_array(name, getattr(nodes, name), dtype, (n,))
+    check_array("roots", nodes.roots, np.int32, (None,), 0, n - 1)
+    splits = nodes.feature != LEAF
+    children = np.stack([nodes.left, nodes.right])[:, splits]
+    if len(nodes.roots) == 0 or not ((children > np.flatnonzero(splits)) & (children < n)).all():
+        raise ValueError("the branches of a node must come after it.")
+    if len(np.unique(np.append(children, nodes.roots))) < children.size + len(nodes.roots):
+        raise ValueError("a node must have one parent.")
+    columns = nodes.feature[splits]
+    if not ((columns >= first_feature) & (columns < n_features)).all():
+        raise ValueError("the trees split on a column that does not exist.")
+    if np.isnan(nodes.threshold[splits]).any():
+        raise ValueError("a split needs a number.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,6 +66,13 @@ class PackedForest:
         feature = np.where((column < n_features) | (column == LEAF), column, -1 - label)
         counts = _counts(trees, forest.classes_)
         return cls(feature.astype(np.int32), threshold, left, right, missing_left, counts, roots)
+
+    def check_state(self, n_features: int, n_labels: int) -> None:
+        """Validate stored trees over these features and labels."""
+        check_nodes(self, n_features, -n_labels)
+        check_array("counts", self.counts, np.float64, (len(self.feature), 2), 0, _MAX_ROWS)
+        if not self.counts.any(axis=1).all():
+            raise ValueError("a node must hold training rows.")
 
     def bounds(
         self, X: NDArray[np.float32], rows: Rows, history: Labels, *, s: float, weighted: bool

@@ -9,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
 from scipy.optimize import minimize_scalar
-from sklearn.base import BaseEstimator, clone
-from sklearn.utils import get_tags
+from sklearn.base import BaseEstimator
 
 from credalchain.array_types import FloatArray, Labels
-from credalchain.seeds import seeded
-from credalchain.validation import check_int
+from credalchain.validation import check_array, check_instance, check_int
 
 Float32Array = NDArray[np.float32]
 
+_TINY, _MAX = 1e-30, 1e15  # of the numbers in a stored kernel
 _FLOOR = 0.02  # share of a uniform distribution, so that no row's score is zero
 _WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
 _RIDGES = (3.0, 1.0)  # the first is tried with every width, the second only with the best width
@@ -28,8 +27,7 @@ _MIN_WEIGHT = 2e-3  # smaller weights of a row are set to 0, then normalised
 class FittedMember(Protocol):
     """Weights on label vectors for new rows.
 
-    ``name`` is shown to users. A member whose weights are random estimates may set
-    ``is_exact = False``.
+    ``name`` is shown to users.
     """
 
     name: str
@@ -195,10 +193,10 @@ def frequent_vectors(
 
 
 class Standardizer:
-    """Columns with mean 0 and variance 1; or as they are, and missing values become the mean."""
+    """Scale columns to mean 0 and variance 1; a missing value becomes the mean."""
 
-    def __init__(self, mean: Float32Array, deviation: Float32Array, centred: bool = True) -> None:
-        self.mean, self.deviation, self.centred = mean, deviation, centred
+    def __init__(self, mean: Float32Array, deviation: Float32Array) -> None:
+        self.mean, self.deviation = mean, deviation
 
     @classmethod
     def learn(cls, X: Float32Array) -> "Standardizer":
@@ -210,8 +208,6 @@ class Standardizer:
         return cls(mean.astype(np.float32), deviation.astype(np.float32))
 
     def apply(self, X: Float32Array) -> Float32Array:
-        if not self.centred:
-            return np.where(np.isnan(X), self.mean, X).astype(np.float32)
         Z = (X - self.mean) / self.deviation
         return np.where(np.isnan(Z), np.float32(0), Z).astype(np.float32)
 
@@ -313,6 +309,26 @@ class FittedKernel:
         self.coefficients, self.power, self.prior = coefficients, power, prior
         self.classes, self.n_vectors = classes, n_vectors
 
+    def check_state(self, n_columns: int, n_vectors: int) -> None:
+        """Validate a stored kernel over these columns and label vectors."""
+        check_instance("standardizer", self.standardizer, Standardizer)
+        check_int("n_vectors", self.n_vectors, n_vectors, n_vectors)
+        check_array("classes", self.classes, np.int64, (None,), 0, n_vectors - 1)
+        n_centres, n_classes = len(self.centres), len(self.classes)
+        shapes: dict[str, Any] = {
+            "mean": (self.standardizer.mean, (n_columns,), -_MAX),
+            "deviation": (self.standardizer.deviation, (n_columns,), _TINY),
+            "centres": (self.centres, (n_centres, n_columns), -_MAX),
+            "coefficients": (self.coefficients, (n_centres, n_classes), -_MAX),
+            "prior": (self.prior, (n_classes,), _TINY),
+        }
+        for name, (array, shape, low) in shapes.items():
+            check_array(name, array, np.float32, shape, low, _MAX)
+        numbers = np.array([self.gamma, self.power], dtype=np.float64)
+        check_array("gamma and power", numbers, np.float64, (2,), _TINY, 1 / _TINY)
+        if n_classes < 2 or (np.diff(self.classes) <= 0).any():
+            raise ValueError("the classes of a member must increase.")
+
     def weights(self, X: Float32Array) -> Any:
         from credalchain.bases.products import product_by_rows  # imports numba
 
@@ -340,102 +356,3 @@ class FittedKernel:
         p = np.maximum(scores, 0).astype(np.float64) ** self.power
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), self.prior)
-
-
-class LabelPowerset(BaseEstimator):
-    """Label vectors as the classes of any scikit-learn classifier with ``predict_proba``.
-
-    Parameters
-    ----------
-    estimator : classifier, default=None
-        None is logistic regression on standardised columns. Missing values become the mean of their
-        column, unless the classifier accepts them. The last bits of its probabilities may depend
-        on the rows that are predicted together, as they do in scikit-learn.
-    n_folds : int, default=3
-        Cross-validation folds used to estimate its mixture share.
-    max_vectors : int, default=300
-        The most frequent label vectors that are learned. Vectors that occur once never are.
-
-    References
-    ----------
-    M. R. Boutell, J. Luo, X. Shen and C. M. Brown, Learning multi-label scene classification,
-    Pattern Recognition 37, 2004.
-    """
-
-    def __init__(
-        self, estimator: BaseEstimator | None = None, *, n_folds: int = 3, max_vectors: int = 300
-    ) -> None:
-        self.estimator = estimator
-        self.n_folds = n_folds
-        self.max_vectors = max_vectors
-
-    def check_parameters(self) -> None:
-        """Refuse values that cannot be used, before anything is fitted."""
-        check_int("n_folds", self.n_folds, at_least=2)
-        check_int("max_vectors", self.max_vectors, at_least=2)
-        if self.estimator is not None and not hasattr(self.estimator, "predict_proba"):
-            raise TypeError(
-                "estimator of LabelPowerset must be None or a classifier with predict_proba, got "
-                f"{self.estimator!r}."
-            )
-
-    def fit_vectors(
-        self,
-        X: Float32Array,
-        vector_of: NDArray[np.int32],
-        vectors: Labels,
-        rng: np.random.RandomState,
-    ) -> tuple["FittedPowerset", Any] | None:
-        """None where hardly any label vector occurs twice."""
-        from sklearn.model_selection import KFold  # slow to import
-
-        n_vectors = len(vectors)
-        classes, class_index = frequent_vectors(vector_of, n_vectors, self.max_vectors)
-        rows = np.flatnonzero(class_index >= 0)
-        if len(classes) < 2 or len(rows) < _MIN_SEEN * len(X) or len(rows) < self.n_folds:
-            return None
-        seed = rng.randint(2**31 - 1)
-        standardizer: Standardizer | None = Standardizer.learn(X)
-        if self.estimator is not None:  # columns unscaled, imputed if it needs that
-            allow_nan = get_tags(self.estimator).input_tags.allow_nan
-            mean = Standardizer.learn(X).mean
-            standardizer = None if allow_nan else Standardizer(mean, np.ones_like(mean), False)
-        X = X if standardizer is None else standardizer.apply(X)
-        held_out = np.full((len(X), len(classes)), 1 / len(classes))
-        for train, test in KFold(self.n_folds, shuffle=True, random_state=seed).split(rows):
-            if len(np.unique(class_index[rows[train]])) < 2:
-                continue
-            fold = self._fit(X[rows[train]], class_index[rows[train]], seed)
-            held_out[rows[test]] = 0.0
-            held_out[np.ix_(rows[test], fold.classes_)] = fold.predict_proba(X[rows[test]])
-        classifier = self._fit(X[rows], class_index[rows], seed)
-        fitted = FittedPowerset(classifier, classes, n_vectors, standardizer)
-        return fitted, on_vectors(held_out, classes, n_vectors)
-
-    def _fit(self, X: Float32Array, y: NDArray[np.int64], seed: int) -> Any:
-        if self.estimator is not None:
-            return seeded(clone(self.estimator), seed).fit(X, y)
-        from sklearn.linear_model import LogisticRegression  # slow to import
-
-        return seeded(LogisticRegression(max_iter=200), seed).fit(X, y)
-
-
-class FittedPowerset:
-    """A classifier whose classes are label vectors."""
-
-    name = "powerset"
-
-    def __init__(
-        self,
-        classifier: BaseEstimator,
-        classes: NDArray[np.int64],
-        n_vectors: int,
-        standardizer: Standardizer | None = None,
-    ) -> None:
-        self.classifier, self.classes, self.n_vectors = classifier, classes, n_vectors
-        self.standardizer = standardizer
-
-    def weights(self, X: Float32Array) -> Any:
-        X = X if self.standardizer is None else self.standardizer.apply(X)
-        p = np.asarray(self.classifier.predict_proba(X), dtype=np.float64)
-        return on_vectors(p, self.classes[self.classifier.classes_], self.n_vectors)

@@ -9,11 +9,12 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from credalchain.array_types import FloatArray, Labels
+from credalchain.bases.forest.packed import LEAF, check_nodes
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves, MemberWeights, Trees
 from credalchain.bases.joint.exact import exact_lower
 from credalchain.bases.joint.growing import find_leaves, merged_by_vector, no_member_weights
-from credalchain.bases.joint.members import FittedMember, checked_weights
+from credalchain.bases.joint.members import FittedKernel, FittedMember, checked_weights
 from credalchain.bases.protocol import (
     Answer,
     Exactness,
@@ -25,6 +26,7 @@ from credalchain.bases.threads import for_each_range
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.odds import log_odds
 from credalchain.preprocessing import Categories
+from credalchain.validation import check_array, check_instance, check_int
 
 _ROUNDING = 2.0**-40  # bound on the rounding error of sums of weights
 
@@ -78,6 +80,39 @@ class JointModel:
         self.row_numbers = row_numbers
         self.members, self.shares = list(members), [float(share) for share in shares]
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_merged": None}
+
+    def check_state(self, n_features: int) -> None:
+        """Validate a stored model for rows with ``n_features`` columns."""
+        check_instance("encoder", self.encoder, TableEncoder)
+        check_instance("trees", self.trees, Trees)
+        check_instance("leaves", self.leaves, Leaves)
+        self.encoder.check_state(one_hot=False)
+        check_int("n_columns", self.encoder.n_columns, n_features, n_features)
+        check_nodes(self.trees, n_features)
+        _check_leaves(self.trees, self.leaves)
+        n_columns = self.encoder.indicators(np.zeros((1, n_features), np.float32)).shape[1]
+        check_instance("members", self.members, list)
+        for member in self.members:
+            if not hasattr(member, "weights"):
+                raise ValueError("a member must give weights.")
+            if isinstance(member, FittedKernel):
+                member.check_state(n_columns, self.leaves.label_mass.shape[1])
+        shares = [self.leaves.joint, self.leaves.product, *self.shares]
+        check_array("shares", np.array(shares), np.float64, (2 + len(self.members),), 0, 1)
+        n_rows = len(self.leaves.vector_of)
+        if self.row_numbers is not None:
+            check_array("row_numbers", self.row_numbers, np.int64, (None,))
+            n_rows = check_int("the number of row_numbers", len(self.row_numbers), 1, n_rows)
+            if (np.diff(self.row_numbers, prepend=-1) <= 0).any():
+                raise ValueError("the numbers of training rows must increase.")
+        check_array("missing_features", self.missing_features, np.int64, (2, None), 0)
+        row, column = self.missing_features
+        if not ((row < n_rows) & (column < n_features)).all() or (np.diff(row) < 0).any():
+            raise ValueError("missing_features must be rows and columns, sorted by row.")
+        self._merged = None
+
     @property
     def n_labels(self) -> int:
         return int(self.leaves.label_mass.shape[2])
@@ -87,12 +122,6 @@ class JointModel:
         """Training rows stored one by one, not merged by label vector."""
         stored = self.leaves.vector_of if self.row_numbers is None else self.row_numbers
         return len(stored)
-
-    @property
-    def exactness(self) -> Exactness:
-        """Whether bounds are exact: the weights of a member may be estimates."""
-        are_exact = all(getattr(member, "is_exact", True) for member in self.members)
-        return Exactness.EXACT if are_exact else Exactness.APPROXIMATE
 
     def encode(self, X: Any) -> NDArray[np.float32]:
         return self.encoder.encode(X, np.float32)
@@ -134,7 +163,7 @@ class JointModel:
         if request.wants_bounds:
             bounds = np.stack([log_odds(lower[..., 1]), -log_odds(lower[..., 0])], axis=-1)
             bounds, interval = bounds[None], _interval(lower)[None]
-        exactness = uniform_exactness(self.exactness, (1, *labels.shape))
+        exactness = uniform_exactness(Exactness.EXACT, (1, *labels.shape))
         return Answer(labels[None], bounds, exactness, interval)
 
     def decide(
@@ -308,6 +337,22 @@ class JointModel:
             one = one / (zero + one) if zero + one > 0 else Fraction(1, 2)
             zero = 1 - one
         return one, 1 - zero
+
+
+def _check_leaves(trees: Trees, leaves: Leaves) -> None:
+    """Validate that every leaf holds training rows, and every row a label vector."""
+    n, n_rows = len(leaves.row), len(leaves.vector_of)
+    check_array("label_mass", leaves.label_mass, np.float64, (2, None, None), 0, 1)
+    n_vectors, n_labels = leaves.label_mass.shape[1:]
+    check_array("indptr", leaves.indptr, np.int64, (len(trees.feature) + 1,), 0, n)
+    check_array("row", leaves.row, np.int32, (n,), 0, n_rows - 1)
+    check_array("times", leaves.times, (np.uint16, np.uint32), (n,), 1)
+    check_array("vector_of", leaves.vector_of, np.int32, (n_rows,), 0, n_vectors - 1)
+    sizes = np.diff(leaves.indptr)
+    if leaves.indptr[-1] != n or (sizes < 0).any() or (sizes[trees.feature == LEAF] == 0).any():
+        raise ValueError("a leaf must hold training rows.")
+    if n_labels == 0 or (leaves.label_mass.sum(axis=0) > 1 + 1e-9).any():
+        raise ValueError("label_mass must hold probabilities.")
 
 
 def _put_known(lower: FloatArray, known: Labels | None) -> None:

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.bases.naive.counts import ChainCounts
+from credalchain.validation import check_choice, check_epsilon, check_instance
 
 OddsPair = tuple[tuple[Any, Any], tuple[Any, Any]]
 """(numerator, denominator) of the lower odds, then of the upper odds."""
@@ -96,6 +97,20 @@ class NaiveSettings:
     denominator: Denominator
     missing_features: Literal["ignore", "conservative"]
     epsilon_at_zero: float | None = None  # another epsilon for s = 0, as the authors' code has it
+
+    def check_state(self) -> None:
+        """Validate stored settings."""
+        check_epsilon(self.epsilon)
+        if self.epsilon_at_zero is not None:
+            check_epsilon(self.epsilon_at_zero)
+        check_choice("missing_features", self.missing_features, MISSING_FEATURES)
+        for value, kind, known in (
+            (self.prior, Prior, PRIORS),
+            (self.denominator, Denominator, DENOMINATORS),
+        ):
+            check_instance("prior or denominator", value, kind)
+            if known.get(value.name, value) != value:
+                raise ValueError(f"{value.name!r} is not the {kind.__name__} of that name.")
 
     def epsilon_for(self, s: Any) -> NDArray[np.float64]:
         """The epsilon that goes with a value of s, or with each of several."""

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import TransformerMixin
 
 from credalchain.array_types import Labels
 from credalchain.bases.local import LocalWalk
@@ -21,7 +22,7 @@ from credalchain.bases.naive.codes import (
     infer_n_categories,
 )
 from credalchain.bases.naive.contributions import naive_contributions
-from credalchain.bases.naive.counts import ChainCounts, count
+from credalchain.bases.naive.counts import ChainCounts, as_counts, count
 from credalchain.bases.naive.engine.fixed_order import FixedOrderPass
 from credalchain.bases.naive.engine.layout import FixedPoint
 from credalchain.bases.naive.engine.tables import ChainTables, TableSource, TableSpec
@@ -38,8 +39,9 @@ from credalchain.bases.protocol import (
     Request,
     Walk,
 )
-from credalchain.preprocessing import Categories
+from credalchain.preprocessing import Categories, Discretizer
 from credalchain.strategies import Strategy, branching
+from credalchain.validation import check_instance, check_int
 
 _EXACTNESS = np.array(  # by whether ties can be settled
     [RANKS[Exactness.APPROXIMATE], RANKS[Exactness.EXACT]], dtype=np.int8
@@ -80,6 +82,20 @@ class NaiveChainModel(ChainModel):
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
         self._reset_tables()
+
+    def check_state(self, n_features: int) -> None:
+        """Validate a stored model for rows with ``n_features`` columns."""
+        counts = as_counts(self.counts)
+        check_int("n_labels", self.n_labels, counts.n_labels, counts.n_labels)
+        check_int("the number of features counted", counts.n_features, n_features, n_features)
+        check_instance("settings", self.settings, NaiveSettings)
+        self.settings.check_state()
+        inner = getattr(self.discretizer, "estimator", self.discretizer)  # in FrozenEstimator
+        check_instance("discretizer", inner, (TransformerMixin, type(None)))
+        if isinstance(inner, Discretizer) and not np.array_equal(
+            inner.n_categories_, counts.n_categories
+        ):
+            raise ValueError("the discretizer and the counts have different categories.")
 
     def encode(self, X: Any) -> Codes:
         return as_codes(encode_input(X, self.discretizer), self.counts.n_categories)

@@ -13,12 +13,19 @@ from credalchain.bases.model import ChainModel
 from credalchain.bases.probability_walk import ProbabilityWalk
 from credalchain.bases.protocol import RANKS, Exactness, Ranks, Rows, Walk
 from credalchain.bases.wrapper.search import is_enumerable, widest_bounds
-from credalchain.bases.wrapper.sets import LabelModel
+from credalchain.bases.wrapper.sets import (
+    Bagged,
+    Contaminated,
+    LabelModel,
+    VennAbersCalibrated,
+)
 from credalchain.labels import ABSTAIN
 from credalchain.preprocessing import Categories
 from credalchain.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.tree import Bounds
+from credalchain.validation import check_array, check_instance, check_int
 
+_LABEL_MODELS = (Bagged, Contaminated, VennAbersCalibrated)
 _SEARCHED = {merge_widest: True, merge_dropped: False}  # whether open labels are filled in
 
 
@@ -41,6 +48,25 @@ class WrappedChainModel(ChainModel):
         self.models, self.before = list(models), list(before)
         self.encoder, self.budget = encoder, budget
         self.n_labels = len(self.models)
+
+    def check_state(self, n_features: int) -> None:
+        """Validate a stored model: it must have bounds for a row of zeros."""
+        check_instance("encoder", self.encoder, TableEncoder)
+        self.encoder.check_state(one_hot=True)
+        check_int("n_columns", self.encoder.n_columns, n_features, n_features)
+        check_int("budget", self.budget, at_least=2)
+        m = check_int("n_labels", self.n_labels, len(self.models), len(self.models))
+        check_int("the number of histories", len(self.before), m, m)
+        row = np.zeros((1, n_features), dtype=object if self.encoder.words else float)
+        row[0, list(self.encoder.words)] = None
+        rows = np.repeat(self.encoder.encode_table(row), 3, axis=0)
+        for j, (model, earlier) in enumerate(zip(self.models, self.before, strict=True)):
+            check_array("before", earlier, np.int64, (None,), 0, m - 1)
+            check_instance("a label's model", model, (*_LABEL_MODELS, type(None)))
+            history = np.repeat(np.array([[ABSTAIN], [0], [1]], np.int8), len(earlier), axis=1)
+            lower, upper = self.bounds(j, rows, history, s=1.0)
+            if not ((lower >= 0) & (lower <= upper) & (upper <= 1)).all():
+                raise ValueError(f"label {j} has no valid probability.")
 
     @property
     def nested(self) -> bool:

@@ -1,0 +1,237 @@
+"""Model files: fitted estimators stored by skops, validated before they predict.
+
+skops restores objects by the names of their types and runs nothing else; types that neither it
+nor this package trusts are loaded only if the caller names them. What it restores of this package
+is then validated (``check_state``), because compiled code reads these arrays without bounds checks.
+"""
+
+import json
+import os
+import zipfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any
+
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from credalchain._version import __version__
+from credalchain.bases.ensemble import EnsembleModel
+from credalchain.bases.forest import CredalForest, ForestChainModel, PackedForest
+from credalchain.bases.inputs import TableEncoder
+from credalchain.bases.joint.arrays import Leaves, Trees
+from credalchain.bases.joint.members import FittedKernel, KernelPowerset, Standardizer
+from credalchain.bases.joint.model import JointModel
+from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
+from credalchain.bases.naive.formulas import (
+    DENOMINATORS,
+    PRIORS,
+    Denominator,
+    NaiveSettings,
+    Prior,
+)
+from credalchain.bases.wrapper import CredalWrapper, WrappedChainModel
+from credalchain.bases.wrapper.sets import Bagged, Constant, Contaminated, VennAbersCalibrated
+from credalchain.estimators.base import CredalClassifier
+from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
+from credalchain.estimators.chain import CredalChainClassifier
+from credalchain.estimators.decision import JointDecision
+from credalchain.estimators.ensemble import CredalChainEnsemble
+from credalchain.estimators.joint_forest import CredalJointForest
+from credalchain.estimators.targets import Targets
+from credalchain.files import replacing
+from credalchain.preprocessing import Categories, Discretizer, NumericBins, ZeroAndBins
+from credalchain.promises.agreement import AgreeingClassifiers
+from credalchain.promises.classifier import PromisedClassifier
+from credalchain.promises.report import PromiseReport, PromiseResult
+from credalchain.strategies import STRATEGIES, Strategy
+
+FORMAT = 3
+_ABOUT = "credalchain.json"  # member of the archive, beside those of skops
+_MAX_BYTES = 8 * 2**30
+_MAX_REASON = 300
+_CHECKED = (
+    CredalClassifier,
+    JointDecision,
+    PromisedClassifier,
+    AgreeingClassifiers,
+    Discretizer,
+)
+_TYPES: set[Any] = {
+    *(AgreeingClassifiers, JointDecision, PromisedClassifier, PromiseReport, PromiseResult),
+    *(CredalChainClassifier, CredalBinaryRelevanceClassifier, CredalChainEnsemble, Targets),
+    *(CredalJointForest, JointModel, Trees, Leaves, KernelPowerset, FittedKernel, Standardizer),
+    *(NaiveCredal, NaiveChainModel, NaiveSettings, ChainCounts, Prior, Denominator, Strategy),
+    *(Discretizer, Categories, NumericBins, ZeroAndBins, TableEncoder, EnsembleModel),
+    *(CredalForest, ForestChainModel, PackedForest, CredalWrapper, WrappedChainModel),
+    *(Bagged, Constant, Contaminated, VennAbersCalibrated),
+}
+_FUNCTIONS = {
+    *(prior.odds for prior in PRIORS.values()),
+    *(denominator.totals for denominator in DENOMINATORS.values()),
+    *(f for s in STRATEGIES.values() for f in (s.merge, s.merge_exact, s.from_tree) if f),
+}
+
+TRUSTED_TYPES = sorted(f"{kind.__module__}.{kind.__qualname__}" for kind in _TYPES | _FUNCTIONS)
+"""Names of this package's types in a fitted model, for ``skops.io.load(file, trusted=...)``."""
+
+
+class ModelFileError(ValueError):
+    """A file is not a model, or not one that can be loaded."""
+
+
+def save_model(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
+    """Write a fitted estimator to a file, completely or not at all.
+
+    Parameters
+    ----------
+    estimator : fitted estimator
+        A classifier of this package, or a pipeline or search that holds one. Functions of your
+        own, such as a strategy, must be importable to be stored.
+    path : path
+
+    Raises
+    ------
+    ValueError
+        If the estimator is not fitted, or holds an object that skops cannot store.
+    """
+    try:
+        check_is_fitted(estimator)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"only a fitted estimator can be saved: {_reason(error)}") from error
+    try:
+        content = _skops().dumps(estimator, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
+        names = _skops().get_untrusted_types(data=content)
+    except Exception as error:  # skops and the objects' own __reduce__ raise many kinds
+        raise ValueError(f"this model cannot be saved: {_reason(error)}") from error
+    local = [name for name in names if "<" in name]
+    if local:
+        raise ValueError(
+            f"this model cannot be saved: {', '.join(local)} cannot be imported, so nobody could "
+            "load it. Define it in a module."
+        )
+    with replacing(Path(path)) as file:
+        file.write(content)
+        with zipfile.ZipFile(file, "a") as archive:
+            archive.writestr(_ABOUT, json.dumps({"format": FORMAT, "version": __version__}))
+
+
+def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+    """Read an estimator that :func:`save_model` wrote, without executing code from the file.
+
+    Parameters
+    ----------
+    path : path
+    trusted : sequence of str, default=()
+        Names of further types that may be loaded, such as those of a model of another library.
+        The error raised without them lists the names.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model, is damaged, was written by a newer version, holds types that
+        are not trusted, or arrays that do not fit together.
+    """
+    path = Path(path)
+    if not path.is_file():
+        raise FileNotFoundError(f"there is no file {path}.")
+    read_about(path)
+    try:
+        unknown = sorted(set(untrusted_types(path)) - set(trusted))
+        if unknown:
+            raise ModelFileError(
+                f"{path} holds types that are not trusted: {', '.join(unknown)}. If you know where "
+                "it comes from, name them: load_model(path, trusted=[...]) or credalchain --trust."
+            )
+        estimator = _skops().load(path, trusted=[*TRUSTED_TYPES, *trusted])
+        check_state(estimator)
+    except ModelFileError:
+        raise
+    except ImportError as error:
+        raise ModelFileError(f"{path} needs a package to be loaded: {error}") from error
+    except (Exception, RecursionError) as error:  # a damaged file can lead to any of them
+        raise ModelFileError(f"{path} is not a valid model file: {_reason(error)}") from error
+    return estimator
+
+
+def untrusted_types(path: str | os.PathLike[str]) -> list[str]:
+    """Return the names of types in a model file that neither skops nor this package trusts."""
+    return sorted(set(_skops().get_untrusted_types(file=path)) - set(TRUSTED_TYPES))
+
+
+def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the format of a model file and the version of credalchain that wrote it."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            if "json.npy" in archive.namelist():
+                raise ModelFileError(
+                    f"{path} was written by an earlier version, whose files cannot be read any "
+                    "more: fit the model again."
+                )
+            if sum(item.file_size for item in archive.infolist()) > _MAX_BYTES:
+                raise ModelFileError(f"{path} unpacks to more than {_MAX_BYTES} bytes.")
+            about = json.loads(archive.read(_ABOUT))
+            newer = about["format"] > FORMAT
+    except ModelFileError:
+        raise
+    except Exception as error:
+        raise ModelFileError(_not_a_model(Path(path))) from error
+    if newer:
+        raise ModelFileError(
+            f"{path} was written by credalchain {about.get('version')}, a newer version than this "
+            f"one ({__version__}): update credalchain."
+        )
+    return {"format": about["format"], "version": str(about.get("version"))}
+
+
+def check_state(estimator: Any) -> None:
+    """Validate every fitted estimator of this package that an estimator consists of."""
+    check_is_fitted(estimator)
+    for part in _parts(estimator):
+        is_fitted = any(name.endswith("_") for name in getattr(part, "__dict__", ()))
+        if isinstance(part, _CHECKED) and is_fitted:
+            part.check_state()
+
+
+def _parts(root: Any) -> Iterable[Any]:
+    """Yield an object and all objects it holds, inner ones first."""
+    found, stack = {id(root): root}, [root]
+    while stack:
+        part = stack.pop()
+        if isinstance(part, dict):
+            children: Iterable[Any] = part.values()
+        elif isinstance(part, (list, tuple, set)):
+            children = part
+        else:
+            children = getattr(part, "__dict__", {}).values()
+        for child in children:
+            if id(child) not in found:
+                found[id(child)] = child
+                stack.append(child)
+    return reversed(found.values())
+
+
+def _not_a_model(path: Path) -> str:
+    with path.open("rb") as file:
+        if file.read(1) == b"\x80":
+            return (
+                f"{path} looks like a pickle. Pickles can run code when they are loaded, so they "
+                "are not read; save the model with save_model or 'credalchain fit'."
+            )
+    return f"{path} is not a credalchain model, or it is damaged."
+
+
+def _reason(error: BaseException) -> str:
+    """Return one sentence; for an error other than ValueError with its type."""
+    first = (str(error).splitlines() or [""])[0][:_MAX_REASON].rstrip(".")
+    if isinstance(error, ValueError):
+        return f"{first}."
+    return f"a part is missing or not of the kind expected ({type(error).__name__}: {first})."
+
+
+def _skops() -> Any:
+    try:
+        import skops.io
+    except ImportError as error:
+        raise ImportError("model files need a package: pip install skops") from error
+    return skops.io
