@@ -381,10 +381,11 @@ def test_types_are_trusted_by_name(place, tmp_path):
     model = str(tmp_path / "m")
     done = credalchain("fit", "songs.csv", *labels, *options, "--out", model, cwd=place)
     assert "credalchain --trust sklearn.tree._tree.Tree" in done.stderr
-    wrong = credalchain("predict", model, "new.csv", cwd=place, status=1)
+    predict = ["predict", model, "new.csv", "--out", "-"]
+    wrong = credalchain(*predict, cwd=place, status=1)
     assert "not trusted: sklearn.tree._tree.Tree" in sentence(wrong)
     trust = ["--trust", "sklearn.tree._tree.Tree"]
-    assert credalchain(*trust, "predict", model, "new.csv", cwd=place).stdout
+    assert credalchain(*trust, *predict, cwd=place).stdout
 
 
 def test_demo(tmp_path, monkeypatch):
