@@ -1,20 +1,24 @@
-"""Partial predictions through scikit-learn's meta-estimators, and scorers built on them."""
+"""Partial predictions through scikit-learn's meta-estimators, scorers, and groups of rows."""
 
-from collections.abc import Collection, Iterable, Sequence
+import warnings
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from joblib import Parallel, delayed
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import indexable
 
 from credalchain.array_types import Labels
+from credalchain.chunks.sampling import Hashes, mixed, row_hashes
 from credalchain.estimators.folds import fitted_folds
 from credalchain.exceptions import data_warnings_ignored
-from credalchain.labels import MISSING, as_labels
+from credalchain.labels import MISSING, as_labels, is_missing
 from credalchain.metrics import MEASURES, Measure, tally
+from credalchain.preprocessing import named_columns
 from credalchain.typing import LabelsLike, MatrixLike, VectorLike
 
 if TYPE_CHECKING:
@@ -153,6 +157,112 @@ def _splits(cv: Any, X: Any, labels: Labels, groups: Any) -> Any:
     if not hasattr(cv, "__iter__"):
         raise ValueError(f"cv must be a number of folds, a splitter or splits, got {cv!r}.")
     return ((_as_indices(train), _as_indices(test)) for train, test in cv)
+
+
+def row_groups(X: Any, groups: VectorLike | None = None) -> Rows:
+    """Return the group of each row, numbered in the order in which groups appear.
+
+    Parameters
+    ----------
+    X : array, data frame or CSR of shape (n, p)
+    groups : array-like of shape (n,), default=None
+        Such as the patient, song or document of each row. None: rows that are equal in all
+        columns form a group (found by a 64-bit hash; missing values are equal).
+
+    Returns
+    -------
+    ndarray of int64, shape (n,)
+    """
+    n = X.shape[0]
+    if groups is None:
+        keys = _hashes_of_content(X)
+    else:
+        cells = np.asarray(groups, dtype=object)
+        if cells.shape != (n,):
+            raise ValueError(
+                f"groups must be an array with a value for each of {n} rows, got one of shape "
+                f"{cells.shape}."
+            )
+        missing = [row for row, cell in enumerate(cells) if is_missing(cell)]
+        if missing:
+            raise ValueError(
+                f"groups must not be missing, got {cells[missing[0]]!r} in row {missing[0]}."
+            )
+        keys = _codes_of_cells(cells.tolist())
+    _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    return np.asarray(first.argsort().argsort()[inverse], dtype=np.int64)
+
+
+def folding_groups(X: Any, groups: VectorLike | None, at_least: int) -> Rows:
+    """Return groups to hold out together; if fewer are different, equal rows of X are no group.
+
+    Columns then have so few values that new rows repeat old ones.
+    """
+    group_of = row_groups(X, groups)
+    few = groups is None and group_of.max(initial=-1) + 1 < at_least
+    return np.arange(len(group_of)) if few else group_of
+
+
+def rows_of_groups(groups: Rows, chosen: Any) -> Rows:
+    """Return the rows of the ``chosen`` groups, in their order."""
+    return np.flatnonzero(np.isin(groups, chosen))
+
+
+def one_of_each_group(groups: Rows, rows: Rows, rng: np.random.RandomState) -> Rows:
+    """Return one of the ``rows`` of each group, drawn at random."""
+    if len(np.unique(groups[rows])) == len(rows):  # the same random numbers follow as ever
+        return rows
+    shuffled = rng.permutation(rows)
+    _, first = np.unique(groups[shuffled], return_index=True)
+    return np.sort(shuffled[first])
+
+
+def group_folds(groups: Rows, cv: Any, labels: Labels | None = None) -> Iterator[tuple[Rows, Rows]]:
+    """Split groups by a splitter, and rows with them; if all differ, as the splitter does."""
+    _, first = np.unique(groups, return_index=True)
+    y = None if labels is None else labels[first]
+    with warnings.catch_warnings():  # of splitters that ignore groups, which stay together here
+        warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)
+        splits = list(cv.split(np.zeros((len(first), 1)), y, np.arange(len(first))))
+    for train, test in splits:
+        yield rows_of_groups(groups, train), rows_of_groups(groups, test)
+
+
+def _hashes_of_content(X: Any) -> Hashes:
+    if sparse.issparse(X):
+        salts = row_hashes(0, X.shape[1])
+        cells = mixed(_codes_of_column(X.data) + salts[X.indices])
+        cells[X.data == 0] = 0
+        sums = np.append(np.uint64(0), np.cumsum(cells, dtype=np.uint64))
+        return np.asarray(sums[X.indptr[1:]] - sums[X.indptr[:-1]])
+    hashes = np.zeros(X.shape[0], dtype=np.uint64)
+    if getattr(X, "ndim", 2) != 2:  # an error of ``fit``
+        return row_hashes(0, len(hashes))
+    columns = named_columns(X)
+    for (_, column), salt in zip(columns, row_hashes(0, len(columns)), strict=True):
+        hashes += mixed(_codes_of_column(np.asarray(column)) + salt)
+    return hashes
+
+
+def _codes_of_column(values: NDArray[Any]) -> Hashes:
+    """Return numbers that are equal where values are; those of missing values are, too."""
+    if values.dtype.kind not in "biuf":
+        return _codes_of_cells(values.tolist())
+    numbers = values.astype(np.float64) + 0.0  # -0.0 is 0.0
+    numbers[np.isnan(numbers)] = np.nan
+    return numbers.view(np.uint64)
+
+
+def _codes_of_cells(cells: list[Any]) -> Hashes:
+    try:
+        distinct = dict.fromkeys(cells)
+    except TypeError:  # lists and the like
+        cells = list(map(repr, cells))
+        distinct = dict.fromkeys(cells)
+    codes = dict(zip(distinct, range(1, len(distinct) + 1), strict=True))
+    others = (cell for cell in distinct if not isinstance(cell, str))
+    codes.update({cell: 0 for cell in others if is_missing(cell)})
+    return np.fromiter(map(codes.__getitem__, cells), np.uint64, len(cells))
 
 
 def _as_indices(rows: Any) -> Any:

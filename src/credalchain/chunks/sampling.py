@@ -21,7 +21,13 @@ def row_hashes(first: int, n: int) -> Hashes:
     G. L. Steele, D. Lea and C. H. Flood, Fast splittable pseudorandom number generators,
     OOPSLA 2014.
     """
-    z = np.arange(first + 1, first + n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    return mixed(
+        np.arange(first + 1, first + n + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    )
+
+
+def mixed(z: Hashes) -> Hashes:
+    """Return a hash of each number; different numbers have different ones."""
     z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return np.asarray(z ^ (z >> np.uint64(31)))

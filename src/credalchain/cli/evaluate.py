@@ -1,7 +1,7 @@
 """``credalchain evaluate``."""
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
@@ -18,7 +18,7 @@ from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
 from credalchain.cli.stream import LabelledChunks, fits_memory, is_chunked, reads_chunked
-from credalchain.cli.tables import read_labelled, usable_features
+from credalchain.cli.tables import read_labelled, take_groups, usable_features
 from credalchain.estimators.decision import default_reward
 from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.prediction import NEARLY_NOTHING
@@ -32,7 +32,13 @@ from credalchain.metrics import (
     resolved_labels,
     tally,
 )
-from credalchain.model_selection import PathPrediction, predict_along, score_path
+from credalchain.model_selection import (
+    PathPrediction,
+    folding_groups,
+    group_folds,
+    predict_along,
+    score_path,
+)
 from credalchain.progress import track
 from credalchain.promises.caution import MIN_ROWS, choose_caution
 from credalchain.report import count_cells, report_of_counts
@@ -58,6 +64,7 @@ def evaluate(
     ignore: o.Ignore = "",
     use: o.Use = "",
     tag_separator: o.TagSeparator = "",
+    groups: o.Groups = "",
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     s: Annotated[
         str, typer.Option("--s", help=f"Chains: values of s, with commas between; {_CHOSEN}")
@@ -80,13 +87,14 @@ def evaluate(
     parameter, text = ("reward", reward) if options.is_joint else ("s", s)
     values = np.atleast_1d(o.parse_numbers(text, f"--{parameter}")).tolist() if text else []
     classifier = o.build_classifier(options)
-    if tag_separator and is_chunked(data) and not fits_memory(data):
-        raise ValueError(f"--tag-separator is for data that is read whole, and {data} is large.")
-    if reads_chunked(data, classifier, needs_all=bool(tag_separator)):
+    needs_all = "--tag-separator" if tag_separator else "--groups" if groups else ""
+    if needs_all and is_chunked(data) and not fits_memory(data):
+        raise ValueError(f"{needs_all} is for data that is read whole, and {data} is large.")
+    if reads_chunked(data, classifier, needs_all=bool(needs_all)):
         chunks = LabelledChunks(data, labels or [], ignore)
         X, Y = chunks.sample(use)
         _check_folds(folds, chunks.n_rows, options.seed)
-        values = values or _values_from(classifier, X, Y, chunks.n_rows, folds, options.seed)
+        values = values or _values_from(classifier, X, Y, chunks.n_rows, folds, options.seed, None)
         evaluation = _cross_validate_chunks(
             classifier, chunks, list(dict.fromkeys(values)), folds, options.seed
         )
@@ -94,11 +102,19 @@ def evaluate(
         X, Y = read_labelled(data, labels or [], ignore, tag_separator)
         if len(X) < folds:
             raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
+        X, given = take_groups(X, groups)
         X = usable_features(X, Y, use)
-        values = values or _values_from(classifier, X, Y, len(X), folds, options.seed)
-        evaluation = _cross_validate(
-            classifier, X, Y, list(dict.fromkeys(values)), folds, options.seed
-        )
+        group_of = folding_groups(X, given, folds)
+        n_groups = int(group_of.max()) + 1
+        if n_groups < folds:
+            raise ValueError(f"--folds must be at most the number of groups, {n_groups}.")
+        if n_groups < len(X):
+            kind = "different rows (--groups none: each by itself)" if given is None else "groups"
+            note(f"note: {len(X)} rows are {n_groups} {kind}, which folds keep together")
+        values = values or _values_from(classifier, X, Y, len(X), folds, options.seed, given)
+        splitter = KFold(folds, shuffle=True, random_state=options.seed)
+        splits = group_folds(group_of, splitter)
+        evaluation = _cross_validate(classifier, X, Y, list(dict.fromkeys(values)), folds, splits)
     if as_json:
         _print_json(parameter, evaluation)
     else:
@@ -109,7 +125,13 @@ def evaluate(
 
 
 def _values_from(
-    classifier: Any, X: pd.DataFrame, Y: pd.DataFrame, n_rows: int, folds: int, seed: int
+    classifier: Any,
+    X: pd.DataFrame,
+    Y: pd.DataFrame,
+    n_rows: int,
+    folds: int,
+    seed: int,
+    groups: Any,
 ) -> list[float]:
     """Values of caution that answer certain shares of the labels of rows held out."""
     if len(X) < MIN_ROWS:
@@ -122,6 +144,7 @@ def _values_from(
         completeness=_COMPLETENESS_SHOWN,
         n_rows=n_rows * (folds - 1) // folds,
         random_state=seed,
+        groups=groups,
     )
     return [float(f"{choice.value:.3g}") for choice in chosen]
 
@@ -163,12 +186,16 @@ class _Evaluation:
 
 
 def _cross_validate(
-    classifier: Any, X: pd.DataFrame, Y: pd.DataFrame, values: list[float], folds: int, seed: int
+    classifier: Any,
+    X: pd.DataFrame,
+    Y: pd.DataFrame,
+    values: list[float],
+    folds: int,
+    splits: Iterable[Any],
 ) -> _Evaluation:
     scores: list[tuple[str, float, float]] = []
     cells = dict.fromkeys(values, np.zeros((Y.shape[1], 5), dtype=np.int64))
     reliability: dict[float, IntervalReliability] = {}
-    splits = KFold(folds, shuffle=True, random_state=seed).split(X)
     note(
         f"{folds}-fold cross-validation: {len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels"
     )

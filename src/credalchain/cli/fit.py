@@ -16,6 +16,7 @@ from credalchain.cli.tables import (
     load_table,
     read_labelled,
     refuse_to_replace,
+    take_groups,
     usable_features,
 )
 from credalchain.estimators.decision import default_reward
@@ -42,6 +43,7 @@ def fit(
     ignore: o.Ignore = "",
     use: o.Use = "",
     tag_separator: o.TagSeparator = "",
+    groups: o.Groups = "",
     promise: Annotated[
         list[str] | None,
         typer.Option(
@@ -118,7 +120,14 @@ def fit(
         )
     if answers and data == "-":
         raise ValueError("--answers is for data in a file, not from stdin.")
-    whole = {"--answers": answers, "--tag-separator": tag_separator, "--promise": promise}
+    if answers and groups:
+        raise ValueError("--answers and --groups: reviewed rows have no group; give one of them.")
+    whole = {
+        "--answers": answers,
+        "--tag-separator": tag_separator,
+        "--groups": groups,
+        "--promise": promise,
+    }
     needs_all = [name for name, is_given in whole.items() if is_given]
     if needs_all and is_chunked(data) and not fits_memory(data):
         raise ValueError(f"{needs_all[0]} is for data that is read whole, and {data} is large.")
@@ -130,11 +139,12 @@ def fit(
     X, Y = read_labelled(data, labels or [], ignore, tag_separator)
     if answers:
         X, Y = _with_answers(X, Y, data, answers)
+    X, group_of = take_groups(X, groups)
     X = usable_features(X, Y, use)
     with Progress("steps (choose caution, fit)" if caution else "steps", 2) as steps:
-        chosen = "" if caution is None else caution.choose(classifier, X, Y, len(X))
+        chosen = "" if caution is None else caution.choose(classifier, X, Y, len(X), group_of)
         steps(1)
-        classifier.fit(X, Y)
+        classifier.fit(X, Y, **({"groups": group_of} if promise else {}))
     _save(classifier, out)
     for line in (str(classifier.report_) if promise else chosen).splitlines():
         note(line)
@@ -148,7 +158,7 @@ class Caution:
     answered: float | None
     seed: int
 
-    def choose(self, classifier: Any, X: Any, Y: Any, n_rows: int) -> str:
+    def choose(self, classifier: Any, X: Any, Y: Any, n_rows: int, groups: Any = None) -> str:
         """Set the classifier's caution by some of the ``n_rows`` rows it will be fitted to.
 
         What was chosen, in words.
@@ -160,12 +170,12 @@ class Caution:
             return f"note: too few rows to choose caution by: {parameter} = {value:.4g}"
         with warnings.catch_warnings():  # they come again when all rows are fitted
             warnings.simplefilter("ignore", UserWarning)
-            chosen = self._chosen(classifier, X, Y, n_rows)
+            chosen = self._chosen(classifier, X, Y, n_rows, groups)
         classifier.set_params(**{chosen.parameter: chosen.value})
         how = " (--answered, --promise or a value of your own choose otherwise)"
         return f"{chosen}{how if self.answered is None else ''}"
 
-    def _chosen(self, classifier: Any, X: Any, Y: Any, n_rows: int) -> CautionChoice:
+    def _chosen(self, classifier: Any, X: Any, Y: Any, n_rows: int, groups: Any) -> CautionChoice:
         return choose_caution(
             classifier,
             X,
@@ -173,6 +183,7 @@ class Caution:
             completeness=DEFAULT_COMPLETENESS if self.answered is None else self.answered,
             n_rows=n_rows,
             random_state=self.seed,
+            groups=groups,
         )
 
 

@@ -53,6 +53,14 @@ Use = Annotated[
         "are left out; all for all of them."
     ),
 ]
+Groups = Annotated[
+    str,
+    typer.Option(
+        help="The column that says which rows belong together (a patient, a song, a document): "
+        "they are learned from or tested, never both. It is no feature. If not given, rows that "
+        "are equal in all features belong together; none: no rows do."
+    ),
+]
 _JOBS_HELP = "Threads; -1 for all cores."
 Jobs = Annotated[int, typer.Option(help=_JOBS_HELP)]
 

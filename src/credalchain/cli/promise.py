@@ -18,6 +18,7 @@ from credalchain.cli.tables import (
     read_labelled,
     shorten_names,
     split_tags,
+    take_groups,
     usable_features,
 )
 from credalchain.datasets.label_words import read_label_words
@@ -78,6 +79,7 @@ def tune(
     ignore: o.Ignore = "",
     use: o.Use = "",
     tag_separator: o.TagSeparator = "",
+    groups: o.Groups = "",
     risk: Annotated[str, typer.Option(help=f"What is promised: {_RISKS}.")] = "row-error",
     levels: Annotated[
         str, typer.Option(help="What it may be at most, with commas between.")
@@ -104,6 +106,7 @@ def tune(
     check_calibration(calibration)
     classifier = o.build_classifier(options)
     X, Y = read_labelled(data, labels or [], ignore, tag_separator)
+    X, group_of = take_groups(X, groups)
     X = usable_features(X, Y, use)
     note(f"fitting {options.method} to {1 - calibration:.0%} of {len(X)} rows")
     curve = promise_curve(
@@ -115,7 +118,10 @@ def tune(
         confidence=confidence,
         calibration=calibration,
         random_state=options.seed,
+        groups=group_of,
     )
+    for line in curve.notes:
+        note(f"note: {line}")
     if as_json:
         frame = curve.to_frame().astype(object)
         print(json.dumps(frame.where(frame.notna(), None).to_dict("records"), indent=2))

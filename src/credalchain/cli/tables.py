@@ -6,6 +6,7 @@ import sys
 from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -95,6 +96,21 @@ def read_labelled(
         if len(names) == 1 and _look_like_tags(frame[names[0]]):
             raise ValueError(f"{error} For a column of tags: --tag-separator.") from None
         raise
+
+
+def take_groups(X: pd.DataFrame, column: str) -> tuple[pd.DataFrame, Any]:
+    """Return the other columns, and the one that ``--groups`` names; None if it is not given."""
+    if not column:
+        return X, None
+    if column == "none" and column not in X.columns:
+        return X, np.arange(len(X))
+    names = pick_columns(X, column, "--groups")
+    if len(names) != 1:
+        raise ValueError(f"--groups must name one column, got {column!r}.")
+    empty = np.flatnonzero(X[names[0]].isna())
+    if len(empty):
+        raise ValueError(f"--groups: column {names[0]!r} is empty in row {empty[0]}.")
+    return X.drop(columns=names), X[names[0]]
 
 
 def _look_like_tags(column: pd.Series) -> bool:

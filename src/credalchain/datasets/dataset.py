@@ -28,6 +28,8 @@ class MultilabelDataset:
         The same with names, for ``fit``.
     feature_names, label_names : list of str
     description, source, citation : str
+    groups : pandas series or None
+        What each row belongs to, if rows depend on each other.
     """
 
     name: str
@@ -38,6 +40,7 @@ class MultilabelDataset:
     description: str = ""
     source: str = ""
     citation: str = ""
+    groups: Any = None
 
     @property
     def Y(self) -> "pd.DataFrame":

@@ -6,6 +6,8 @@ from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 
+from scipy import sparse
+
 from credalchain.datasets.dataset import MultilabelDataset
 from credalchain.datasets.embedded import EMBEDDED, load_embedded_yeast
 from credalchain.datasets.files import read_file
@@ -49,6 +51,8 @@ class DataFile:
         The columns that are labels.
     sha256 : str
         The digest of its content.
+    groups : str
+        The column that says which rows belong together; empty if there is none.
     folder : str
         Where ``file`` is looked for on this machine.
     """
@@ -58,15 +62,24 @@ class DataFile:
     labels: tuple[str, ...]
     sha256: str
     folder: str = ""
+    groups: str = ""
 
     @classmethod
     def describe(
-        cls, file: str, labels: str | Sequence[str], folder: Path, name: str = ""
+        cls,
+        file: str,
+        labels: str | Sequence[str],
+        folder: Path,
+        name: str = "",
+        groups: str = "",
     ) -> "DataFile":
         """Read a file once; ``labels`` as in ``read_file``, ``name`` is the file's if empty."""
         digest = _sha256(folder / file)
         data = read_file(folder / file, labels)
-        return cls(name or data.name, file, tuple(data.label_names), digest, str(folder))
+        if groups:
+            _take_groups(data, groups)
+        name = name or data.name
+        return cls(name, file, tuple(data.label_names), digest, str(folder), groups)
 
     def load(self) -> MultilabelDataset:
         """The content, if it is still the same."""
@@ -76,7 +89,22 @@ class DataFile:
                 f"{path} has changed: its SHA-256 is no longer {self.sha256[:12]}...; read the "
                 "study again."
             )
-        return replace(read_file(path, self.labels), name=self.name)
+        data = replace(read_file(path, self.labels), name=self.name)
+        return _take_groups(data, self.groups) if self.groups else data
+
+
+def _take_groups(data: MultilabelDataset, column: str) -> MultilabelDataset:
+    """Return the data with a column as groups in place of a feature."""
+    if column not in data.feature_names:
+        columns = ", ".join(data.feature_names[:12])
+        raise LookupError(f"there is no column {column!r} besides the labels; there are {columns}")
+    groups = data.to_frame()[column]
+    if groups.isna().any():
+        raise LookupError(f"column {column!r} is empty in row {int(groups.isna().argmax())}")
+    others = [name for name in data.feature_names if name != column]
+    columns_left = [data.feature_names.index(name) for name in others]
+    X = data.X[:, columns_left] if sparse.issparse(data.X) else data.X[others]
+    return replace(data, X=X, feature_names=others, groups=groups)
 
 
 DataSource = str | DataFile

@@ -164,19 +164,22 @@ class _Reader:
         return tuple(files.get(name, name) for name in chosen)
 
     def _data_file(self, table: dict[str, Any], occurrence: int) -> DataFile:
-        self._reject_unknown_keys(table, ("file", "labels", "name"), "data", occurrence)
+        self._reject_unknown_keys(table, ("file", "labels", "name", "groups"), "data", occurrence)
         file = self._typed(table, "file", str, "data", None, occurrence)
         name = self._typed(table, "name", str, "data", "", occurrence)
+        groups = self._typed(table, "groups", str, "data", "", occurrence)
         labels = table.get("labels")
         is_list = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
         if not labels or not (is_list or isinstance(labels, str)):
             message = "labels must be a list of one or more names, or 'xml' or 'meka' for ARFF"
             self._fail("data", "labels", f"{message}, got {labels!r}", occurrence)
         try:
-            data = DataFile.describe(file, labels, self._path.parent.resolve(), name)
+            data = DataFile.describe(file, labels, self._path.parent.resolve(), name, groups)
         except (OSError, ValueError) as error:
             key = "file" if isinstance(error, OSError) else "labels"
             self._fail("data", key, f"{key}: {str(error).removesuffix('.')}", occurrence)
+        except LookupError as error:
+            self._fail("data", "groups", f"groups: {error.args[0]}", occurrence)
         if data.name in DATASETS:
             self._fail(
                 "data", "name", f"name: {data.name!r} is the name of another data set", occurrence

@@ -42,6 +42,8 @@ class Task:
         }
         if isinstance(self.data, DataFile):
             about["content"] = [self.data.sha256, *self.data.labels]
+            if self.data.groups:
+                about["groups"] = self.data.groups
         text = json.dumps(about, sort_keys=True)
         digest = hashlib.sha256(text.encode()).hexdigest()[:12]
         name = f"{self.dataset}-{self.method.name}-{self.repetition}"

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils import _safe_indexing as take_rows
+from sklearn.utils.validation import has_fit_parameter
 
 from credalchain.array_types import Labels
 from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
@@ -26,12 +27,15 @@ from credalchain.exceptions import data_warnings_ignored
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
 from credalchain.experiments.study import SETTINGS, Study, build_estimator
 from credalchain.experiments.tasks import Task, seed_of
+from credalchain.labels import MISSING
 from credalchain.metrics import MEASURES
 from credalchain.model_selection import (
     PathPrediction,
     caution_in_use,
     partial_labels,
     predict_along,
+    row_groups,
+    rows_of_groups,
     score_path,
     training_targets,
 )
@@ -82,12 +86,19 @@ def run_task(task: Task) -> list[Record]:
     return records
 
 
-def folds_of(study: Study, name: str, Y: Labels, repetition: int) -> list[Rows]:
-    """The folds of a repetition: the same for every method."""
+def folds_of(study: Study, name: str, Y: Labels, repetition: int, groups: Any = None) -> list[Rows]:
+    """The folds of a repetition: the same for every method. Groups are kept together."""
     rng = np.random.default_rng(seed_of(study.seed, "folds", name, repetition))
+    group_of = np.arange(len(Y)) if groups is None else row_groups(Y, groups)
+    labels = np.full((int(group_of.max()) + 1, Y.shape[1]), MISSING, dtype=np.int8)
+    np.maximum.at(labels, group_of, Y)  # a group has the labels of all its rows
+    if len(labels) < study.folds:
+        raise ValueError(f"{name} has {len(labels)} groups, but folds is {study.folds}.")
     if study.split == "iterative":
-        return iterative_folds(Y, study.folds, rng)
-    return shuffled_folds(len(Y), study.folds, rng)
+        folds = iterative_folds(labels, study.folds, rng)
+    else:
+        folds = shuffled_folds(len(labels), study.folds, rng)
+    return [rows_of_groups(group_of, fold) for fold in folds]
 
 
 def damaged_labels(study: Study, name: str, Y: Labels, repetition: int) -> list[Labels]:
@@ -155,7 +166,7 @@ class _NaiveMethod:
             discretizer=None,
         )
         self._naive = replace(self._base.settings(), epsilon_at_zero=settings.epsilon_at_zero)
-        self._folds = folds_of(self._study, task.dataset, data.labels, task.repetition)
+        self._folds = folds_of(self._study, task.dataset, data.labels, task.repetition, data.groups)
         self._levels = damaged_labels(self._study, task.dataset, data.labels, task.repetition)
 
     def trials(self) -> Iterator[Trial]:
@@ -268,7 +279,7 @@ class _EstimatorMethod:
 
     def __init__(self, task: Task, data: MultilabelDataset) -> None:
         self._task, self._data = task, data
-        self._folds = folds_of(task.study, task.dataset, data.labels, task.repetition)
+        self._folds = folds_of(task.study, task.dataset, data.labels, task.repetition, data.groups)
         self._levels = damaged_labels(task.study, task.dataset, data.labels, task.repetition)
 
     def trials(self) -> Iterator[Trial]:
@@ -278,7 +289,11 @@ class _EstimatorMethod:
             X, X_test = (take_rows(self._data.X, part) for part in (training, rows))
             for level, labels in zip(self._task.study.levels, self._levels, strict=True):
                 started = time.perf_counter()
-                estimator = self._estimator(fold).fit(X, training_targets(labels[training]))
+                estimator = self._estimator(fold)
+                about: dict[str, Any] = {}
+                if self._data.groups is not None and has_fit_parameter(estimator, "groups"):
+                    about = {"groups": np.asarray(self._data.groups)[training]}
+                estimator = estimator.fit(X, training_targets(labels[training]), **about)
                 fitted = time.perf_counter()
                 predictions = [(NO_STRATEGY, self._predict(estimator, X_test))]
                 done = time.perf_counter()

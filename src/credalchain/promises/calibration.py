@@ -12,7 +12,7 @@ from credalchain.array_types import FloatArray, Labels
 from credalchain.bases.joint.model import JointModel
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN
-from credalchain.model_selection import unwrap
+from credalchain.model_selection import one_of_each_group, row_groups, rows_of_groups, unwrap
 from credalchain.promises.reading import PILOT_SHARE, check_rows
 from credalchain.promises.selection import (
     EvaluatedPromise,
@@ -36,12 +36,14 @@ _REWARDS = np.concatenate(  # most labels are withdrawn around 1
     ]
 )
 _MAX_CELLS = 2**24  # of a path of predictions
+PREFIT = "assumed: neither these rows nor copies of them were used to fit the model"
 
 
 class CalibrationRows(NamedTuple):
     """A fitted estimator, rows that it was not fitted on, and values of its caution.
 
-    ``is_pilot`` (n,) marks the rows from which the tests of the other rows are planned.
+    ``is_pilot`` (n,) marks the rows from which the tests of the other rows are planned; ``notes``
+    are what a report says about the choice of rows.
     """
 
     estimator: Any
@@ -49,6 +51,7 @@ class CalibrationRows(NamedTuple):
     truth: Labels
     values: FloatArray
     is_pilot: NDArray[np.bool_]
+    notes: tuple[str, ...] = ()
 
 
 def _number_training_rows(estimator: Any, rows: NDArray[np.int64]) -> None:
@@ -83,33 +86,60 @@ def hold_out(
     calibration: Any,
     values: Any,
     random_state: Any,
+    groups: Any = None,
 ) -> CalibrationRows:
-    """Fit to some of the rows and hold out a share of them, chosen at random.
+    """Fit to some of the rows and hold out others: a share of the groups, chosen at random.
 
-    ``calibration`` may be "prefit": all rows are held out, and the estimator is fitted already.
+    One row of each group held out counts. ``calibration`` may be "prefit": all rows are held out,
+    and the estimator is fitted already.
     """
     rng = check_random_state(random_state)
-    rows = np.arange(len(labels))
-    if not isinstance(calibration, str):
-        shuffled = rng.permutation(len(labels))
-        n_held_out = int(np.ceil(calibration * len(labels)))
-        train, rows = np.sort(shuffled[n_held_out:]), np.sort(shuffled[:n_held_out])
-        if len(train) == 0:
-            raise ValueError(
-                f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
-                f"{n_held_out} are kept apart for calibration."
-            )
-        check_rows(labels[rows], promises)
+    group_of = row_groups(X, groups)
+    train = np.empty(0, dtype=np.int64)
+    held_out = np.arange(len(labels))
+    prefit = isinstance(calibration, str)
+    if not prefit:
+        shuffled = rng.permutation(int(group_of.max(initial=-1)) + 1)
+        n_held_out = int(np.ceil(calibration * len(shuffled)))
+        train = rows_of_groups(group_of, shuffled[n_held_out:])
+        held_out = rows_of_groups(group_of, shuffled[:n_held_out])
+    rows = one_of_each_group(group_of, held_out, rng)
+    note = note_of_groups(len(held_out), len(rows), groups)
+    if not prefit and len(train) == 0:
+        raise ValueError(
+            f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
+            f"{len(held_out)} are kept apart for calibration.{note and ' '}{note}"
+        )
+    check_rows(labels[rows], promises, note)
+    if prefit:
+        check_is_fitted(estimator)
+    else:
         estimator = estimator.fit(take_rows(X, train), take_rows(Y, train))
         _number_training_rows(estimator, train)
-    else:
-        check_rows(labels, promises)
-        check_is_fitted(estimator)
     truth = np.asarray(unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
     is_pilot = np.zeros(len(truth), dtype=bool)
     is_pilot[rng.permutation(len(truth))[: int(PILOT_SHARE * len(truth))]] = True
     chosen = caution_values(estimator, values)
-    return CalibrationRows(estimator, take_rows(X, rows), truth, chosen, is_pilot)
+    notes = tuple(filter(None, [PREFIT if prefit else "", note]))
+    return CalibrationRows(estimator, take_rows(X, rows), truth, chosen, is_pilot, notes)
+
+
+def note_of_groups(n_rows: int, n_groups: int, groups: Any) -> str:
+    """Say that one row of each group counts; nothing where every row is a group."""
+    if n_groups == n_rows:
+        return ""
+    note = f"{n_rows} calibration rows are {n_groups} groups of "
+    note += "equal rows of X" if groups is None else "rows that belong together"
+    note += (
+        ": groups are kept together, one row of each, drawn at random, counts, and the guarantee "
+        "is for rows of new groups."
+    )
+    if groups is None:
+        note += (
+            " If rows are equal only because columns have few values, let each count: "
+            "groups=np.arange(n), at the command line --groups none."
+        )
+    return note
 
 
 def evaluate_promises(

@@ -13,10 +13,10 @@ from credalchain.array_types import Labels
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN, as_indexable_labels
 from credalchain.metrics import completeness_curve, selective_error
-from credalchain.model_selection import unwrap
+from credalchain.model_selection import folding_groups, rows_of_groups, unwrap
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import answers_along, caution_values, check_estimator
-from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
 
 _MAX_HELD_OUT = 2000
 MIN_ROWS = 20
@@ -61,6 +61,7 @@ def choose_caution(
     completeness: float = ...,
     n_rows: int | None = ...,
     random_state: RandomStateLike = ...,
+    groups: VectorLike | None = ...,
 ) -> CautionChoice: ...
 @overload
 def choose_caution(
@@ -71,6 +72,7 @@ def choose_caution(
     completeness: Sequence[float],
     n_rows: int | None = ...,
     random_state: RandomStateLike = ...,
+    groups: VectorLike | None = ...,
 ) -> list[CautionChoice]: ...
 def choose_caution(
     estimator: BaseEstimator,
@@ -80,6 +82,7 @@ def choose_caution(
     completeness: float | Sequence[float] = 0.8,
     n_rows: int | None = None,
     random_state: RandomStateLike = None,
+    groups: VectorLike | None = None,
 ) -> CautionChoice | list[CautionChoice]:
     """The boldest value of caution that answers no more than a share of the labels.
 
@@ -99,6 +102,9 @@ def choose_caution(
         How many rows the classifier will be fitted to, if X is a sample of them.
     random_state : int, RandomState or None, default=None
         Says which rows are held out.
+    groups : array-like of shape (n,), default=None
+        Such as the patient of each row: rows of a group are held out together. None: equal rows
+        of X are, if at least 20 are different.
 
     Returns
     -------
@@ -123,12 +129,19 @@ def choose_caution(
     n = table.shape[0]
     if n < MIN_ROWS:
         raise ValueError(f"X must have at least {MIN_ROWS} rows to hold some out, got {n}.")
-    n_held_out = min(n // 4, _MAX_HELD_OUT)
-    train, test = train_test_split(np.arange(n), test_size=n_held_out, random_state=random_state)
-    with data_warnings_ignored():
-        fitted = clone(estimator).fit(
-            take_rows(table, np.sort(train)), take_rows(labels, np.sort(train))
+    group_of = folding_groups(table, groups, MIN_ROWS)
+    n_groups = int(group_of.max(initial=-1)) + 1
+    n_held_out = min(n_groups // 4, _MAX_HELD_OUT)
+    if n_held_out == 0:
+        raise ValueError(f"groups must be at least 4 to hold some out, got {n_groups}.")
+    train, test = (
+        rows_of_groups(group_of, part)
+        for part in train_test_split(
+            np.arange(n_groups), test_size=n_held_out, random_state=random_state
         )
+    )
+    with data_warnings_ignored():
+        fitted = clone(estimator).fit(take_rows(table, train), take_rows(labels, train))
         final, _ = unwrap(fitted)
         truth, values = final.read_labels(take_rows(labels, test)), caution_values(fitted, None)
         path = answers_along(fitted, take_rows(table, test), values)

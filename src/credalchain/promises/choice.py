@@ -22,6 +22,7 @@ def choose(
     values: Any,
     method: str,
     confidence: float | None,
+    notes: tuple[str, ...],
 ) -> tuple[FloatArray, PromiseReport]:
     """The value for each label (NaN: it is never answered), and the report."""
     final, _ = unwrap(estimator)
@@ -63,6 +64,7 @@ def choose(
         float(yes / answered) if answered else 0.0,
         tuple(results),
         () if None in about else tuple(name for name in names if name not in about),
+        notes,
     )
 
 

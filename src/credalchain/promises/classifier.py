@@ -70,8 +70,9 @@ default="auto"
         least 1 / level - 1 folds. "cross_fit" chooses by cross-validation and
         fits again to all rows, without any guarantee. "auto" takes the one that has a guarantee.
     calibration : float, "prefit", int or cross-validation splitter, default=0.3
-        The share of the rows that is kept for calibration; "prefit" if all rows are for
-        calibration, since the estimator is fitted already; or the folds of a cross-validation.
+        The share of the rows (of the groups, if rows are in groups) that is kept for
+        calibration; "prefit" if all rows are for calibration, since the estimator is fitted
+        already, to other rows; or the folds of a cross-validation.
     values : array-like, default=None
         Of the caution parameter, to choose from. They must not depend on the calibration rows.
         None means s from 0 to 1e6, or rewards from 100 to 0.
@@ -131,8 +132,29 @@ default="auto"
 
     # -- fitting ---------------------------------------------------------------------------
 
-    def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
-        """Fit the estimator to some of the rows, and choose its caution on the others."""
+    def fit(self, X: MatrixLike, Y: LabelsLike, groups: VectorLike | None = None) -> Self:
+        """Fit the estimator to some of the rows, and choose its caution on the others.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n, n_features)
+        Y : array-like of shape (n, n_labels)
+        groups : array-like of shape (n,), default=None
+            What each row belongs to, such as a patient, a song or a document. Rows of a group are
+            either learned from or kept for calibration, where one of them, drawn at random,
+            counts: they depend on each other. None: equal rows of X are a group. If columns
+            have so few values that new rows repeat old ones, pass ``np.arange(n)``: each row then
+            counts.
+
+        Returns
+        -------
+        self
+
+        References
+        ----------
+        R. Dunn, L. Wasserman and A. Ramdas, Distribution-free prediction sets for two-layer
+        hierarchical models, Journal of the American Statistical Association 118, 2023.
+        """
         if Y is None:
             raise ValueError(
                 "PromisedClassifier requires y to be passed, but the target y is None."
@@ -154,7 +176,7 @@ default="auto"
         )
         caution_values(estimator, self.values)  # refused before anything is fitted
         if method in ("cross_conformal", "cross_fit"):
-            self.estimator_, calibration, truth = evaluate_promises_by_folds(
+            self.estimator_, calibration, truth, notes = evaluate_promises_by_folds(
                 estimator,
                 X,
                 Y,
@@ -164,6 +186,7 @@ default="auto"
                 calibration=self.calibration,
                 values=self.values,
                 rng=rng,
+                groups=groups,
             )
         else:
             held = hold_out(
@@ -175,12 +198,10 @@ default="auto"
                 calibration=self.calibration,
                 values=self.values,
                 random_state=rng,
+                groups=groups,
             )
-            self.estimator_, calibration, truth = (
-                held.estimator,
-                evaluate_promises(held, promises),
-                held.truth,
-            )
+            self.estimator_, truth, notes = held.estimator, held.truth, held.notes
+            calibration = evaluate_promises(held, promises)
         self.values_, self.report_ = choose(
             self.estimator_,
             calibration,
@@ -188,6 +209,7 @@ default="auto"
             values=self.values,
             method=method,
             confidence=self.confidence,
+            notes=notes,
         )
         return self
 

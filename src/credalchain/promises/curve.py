@@ -45,6 +45,8 @@ class PromiseCurve:
     levels : tuple of float
     value_indices : tuple of int or None
         The index in ``values`` that each level allows; None: it cannot be promised.
+    notes : tuple of str
+        About the choice of calibration rows.
     """
 
     risk: str
@@ -56,6 +58,7 @@ class PromiseCurve:
     completeness: FloatArray
     levels: tuple[float, ...]
     value_indices: tuple[int | None, ...]
+    notes: tuple[str, ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
         """A row for each level: the value, what it answers and how often it errs; NaN: nothing."""
@@ -86,6 +89,7 @@ def promise_curve(
     calibration: "float | str | BaseCrossValidator" = 0.3,
     values: VectorLike | None = None,
     random_state: RandomStateLike = None,
+    groups: VectorLike | None = None,
 ) -> PromiseCurve:
     """What promises at several levels would buy, from one fit.
 
@@ -102,6 +106,8 @@ def promise_curve(
         Those for which there are too few rows are shown as "nothing".
     confidence, calibration, values, random_state
         As in :class:`PromisedClassifier`; ``calibration`` is a share of the rows or "prefit".
+    groups : array-like of shape (n,), default=None
+        As in :meth:`PromisedClassifier.fit`.
 
     Returns
     -------
@@ -140,6 +146,7 @@ def promise_curve(
         calibration=calibration,
         values=values,
         random_state=rng,
+        groups=groups,
     )
     result = evaluate_promises(held, promises, together=False)
     completeness = result.answered.mean(axis=1)
@@ -155,4 +162,5 @@ def promise_curve(
         completeness,
         tuple(float(level) for level in levels),
         tuple(int(indices[0]) if len(indices) else None for indices in allowed),
+        held.notes,
     )

@@ -11,6 +11,7 @@ from sklearn.utils import _safe_indexing as take_rows
 
 from credalchain.array_types import Labels
 from credalchain.estimators.folds import fitted_folds
+from credalchain.model_selection import Rows, group_folds, one_of_each_group, row_groups
 from credalchain.promises.agreement import AgreeingClassifiers
 from credalchain.promises.calibration import (
     CalibrationResult,
@@ -19,8 +20,9 @@ from credalchain.promises.calibration import (
     caution_values,
     columns_of,
     loss_sums_along,
+    note_of_groups,
 )
-from credalchain.promises.reading import check_rows
+from credalchain.promises.reading import check_rows, warn_of_incomplete_rows
 from credalchain.promises.risks import evaluable_rows
 from credalchain.promises.selection import (
     EvaluatedPromise,
@@ -46,35 +48,45 @@ def evaluate_promises_by_folds(
     calibration: Any,
     values: Any,
     rng: np.random.RandomState,
-) -> tuple[Any, CalibrationResult, Labels]:
-    """The estimator that answers, what the rows say of it, and their labels.
+    groups: Any = None,
+) -> tuple[Any, CalibrationResult, Labels, tuple[str, ...]]:
+    """The estimator that answers, what the rows say of it, their labels, and notes.
 
-    For agreement of fold models, rows with missing labels are left out, and as many others as it
-    takes for folds of the same size.
+    Folds keep groups together, and one row of each counts. For agreement of fold models, all other
+    rows are left out, those with missing labels, and as many as it takes for folds of the same
+    size.
     """
-    rows = np.arange(len(labels))
+    rows, group_of = np.arange(len(labels)), row_groups(X, groups)
     agree = method == "cross_conformal"
     if agree:
+        warn_of_incomplete_rows(labels, promises)
         rows = evaluable_rows(promises[0].risk, labels)
+    counted = one_of_each_group(group_of, rows, rng)
+    note = note_of_groups(len(rows), len(counted), groups)
+    if agree:
+        rows = counted
         n_folds = _n_folds(calibration, len(rows), promises)
-        rows = np.sort(rng.permutation(rows)[: len(rows) - len(rows) % n_folds])
-    check_rows(labels[rows], promises)
+        rows = counted = np.sort(rng.permutation(rows)[: len(rows) - len(rows) % n_folds])
+    check_rows(labels[counted], promises, note)
     X, Y, truth = take_rows(X, rows), take_rows(Y, rows), labels[rows]
-    splits = _splits(calibration, truth, rng, same_size=agree)
+    splits = _splits(calibration, truth, group_of[rows], rng, same_size=agree)
+    is_counted = np.isin(rows, counted)
     fitted, by_fold, answers = [], [], []
     for fold in fitted_folds(repeat(unfitted), X, Y, splits):
-        all_rows = np.arange(len(fold.rows))
+        fold_rows = np.flatnonzero(is_counted[fold.rows])
         chosen = caution_values(fold.estimator, values)
-        held = CalibrationRows(fold.estimator, fold.X, truth[fold.rows], chosen, all_rows < 0)
-        sums, fold_answers = loss_sums_along(held, all_rows, promises)
+        held = CalibrationRows(
+            fold.estimator, fold.X, truth[fold.rows], chosen, np.zeros(len(fold.rows), dtype=bool)
+        )
+        sums, fold_answers = loss_sums_along(held, fold_rows, promises)
         fitted.append(fold.estimator)
         by_fold.append(sums)
         answers.append(fold_answers)
-    answered, yes = np.sum(answers, axis=0) / len(truth)
+    answered, yes = np.sum(answers, axis=0) / len(counted)
     evaluated = []
     for i, promise in enumerate(promises):
         total = reduce(operator.add, [sums[i] for sums in by_fold])
-        evaluated.append(EvaluatedPromise(promise, total, plan_test(promise, total, len(truth))))
+        evaluated.append(EvaluatedPromise(promise, total, plan_test(promise, total, len(counted))))
     kept = {}
     for label, indices in by_label(promises).items():
         if agree:
@@ -85,7 +97,8 @@ def evaluate_promises_by_folds(
         start = first_tested_value(label_promises, answered[:, columns_of(label)].sum(axis=1))
         kept[label] = kept_values(label_promises, start)
     estimator = AgreeingClassifiers(fitted) if agree else unfitted.fit(X, Y)
-    return estimator, CalibrationResult(evaluated, kept, answered, yes), truth
+    result = CalibrationResult(evaluated, kept, answered, yes)
+    return estimator, result, labels[counted], (note,) if note else ()
 
 
 def _n_folds(calibration: Any, n: int, promises: list[Promise]) -> int:
@@ -106,7 +119,7 @@ def _count(splitter: Any, n: int) -> int:
 
 
 def _splits(
-    calibration: Any, truth: Labels, rng: np.random.RandomState, *, same_size: bool
+    calibration: Any, truth: Labels, groups: Rows, rng: np.random.RandomState, *, same_size: bool
 ) -> Splits:
     """Folds that hold every row once."""
     from sklearn.model_selection import KFold  # slow to import
@@ -116,7 +129,7 @@ def _splits(
         seed = rng.randint(2**31 - 1)
         splitter = KFold(int(calibration), shuffle=True, random_state=seed)
     try:
-        splits = list(splitter.split(np.zeros((len(truth), 1)), truth))
+        splits = list(group_folds(groups, splitter, truth))
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"calibration: {calibration!r} cannot split {len(truth)} rows: {error}"

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from credalchain.array_types import Labels
+from credalchain.exceptions import warn_of_data
 from credalchain.labels import MISSING
 from credalchain.promises.risks import RISKS, Risk, evaluable_rows, own_risk
 from credalchain.promises.selection import Promise
@@ -107,8 +108,12 @@ def read_method(method: Any, calibration: Any, confidence: Any, promises: list[P
     return chosen
 
 
-def check_rows(truth: Labels, promises: list[Promise]) -> None:
-    """Refuse too few rows, before anything is fitted."""
+def check_rows(truth: Labels, promises: list[Promise], note: str = "") -> None:
+    """Raise if rows are too few, and warn of those that cannot be judged, before fitting.
+
+    ``note`` says why some rows do not count at all.
+    """
+    warn_of_incomplete_rows(truth, promises)
     with_pilot = {promise.label for promise in promises if promise.needs_pilot}
     for promise in promises:
         risk = promise.risk
@@ -127,13 +132,28 @@ def check_rows(truth: Labels, promises: list[Promise]) -> None:
             hint = ""
             if len(truth) < needed:
                 hint = " Give more rows, or promise a larger level."
-            elif promise.label is None and (truth == MISSING).any():
-                hint = " A row counts if all its labels are known: leave out those that are not."
+            elif promise.label is None and not risk.is_ratio and (truth == MISSING).any():
+                hint = (
+                    " A row counts if all its labels are known; for selective_error and promises "
+                    "about single labels, each label that is known counts."
+                )
             raise ValueError(
                 f"the promise {risk.name} at most {promise.level:g}{how} needs at least {needed} "
                 f"rows for calibration{that_count}, got {n}: even if all were right, fewer could "
-                f"not show it.{hint}"
+                f"not show it.{hint}{note and ' '}{note}"
             )
+
+
+def warn_of_incomplete_rows(truth: Labels, promises: list[Promise]) -> None:
+    """Warn of what missing labels cost promises about whole rows."""
+    complete = int((truth != MISSING).all(axis=1).sum())
+    risks = [p.risk.name for p in promises if p.label is None and not p.risk.is_ratio]
+    if risks and complete < len(truth):
+        warn_of_data(
+            f"{complete} of {len(truth)} calibration rows can be judged for {risks[0]}: the others "
+            "have missing labels. selective_error and promises about single labels, such as "
+            f"{{'row_error': {{label: level}}}}, use every label that is known."
+        )
 
 
 def label_index(label: Any, names: list[str]) -> int:

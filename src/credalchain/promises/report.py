@@ -19,6 +19,8 @@ GUARANTEES = {
 }
 """What is known of the answers, by method."""
 
+_BY_ANSWERS = {name for name, risk in RISKS.items() if risk.is_ratio}
+
 
 @dataclass(frozen=True)
 class PromiseResult:
@@ -37,8 +39,9 @@ class PromiseResult:
     value : float or None
         Of the caution parameter; None: nothing is answered.
     n_rows : int
-        Calibration rows that count: those without missing labels; for a label, those where it
-        was observed, answered, answered yes or true, as the risk says.
+        Calibration rows that count: those without missing labels (selective_error and
+        positive_error: with a known one); for a label, those where it was observed, answered,
+        answered yes or true, as the risk says.
     estimate : float
         The risk in these rows, at this value.
     interval : tuple of float
@@ -113,9 +116,10 @@ class PromiseReport:
     parameter : str
         The name of the caution parameter.
     n_rows : int
-        Calibration rows.
+        Calibration rows; one of each group.
     n_incomplete : int
-        Calibration rows with missing labels, which say nothing about promises on whole rows.
+        Those of them with missing labels. Promises about whole rows leave them out; others, and
+        selective_error and positive_error, use the labels that are known.
     completeness : float
         Share of labels answered in the calibration rows.
     yes : float
@@ -124,6 +128,8 @@ class PromiseReport:
     not_promised : tuple of str
         Labels about which nothing is promised, where promises are about single labels. They are
         answered as the estimator does by itself.
+    notes : tuple of str
+        About the choice of calibration rows: groups, and what is assumed of a fitted estimator.
     """
 
     method: str
@@ -135,6 +141,7 @@ class PromiseReport:
     yes: float
     promises: tuple[PromiseResult, ...]
     not_promised: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     def check_state(self, promised: list[tuple[str, float, str | None]]) -> None:
         """Validate a stored report about these risks, levels and labels."""
@@ -153,8 +160,12 @@ class PromiseReport:
         if self.method != "cross_fit":
             text += ", if new rows are like these (exchangeable)"
         if self.n_incomplete:
+            by_answers = [
+                result.label is None and result.risk in _BY_ANSWERS for result in self.promises
+            ]
+            rates = ", equally often for every label" if any(by_answers) else ""
             text += (
-                f" and labels are missing completely at random: {self.n_incomplete} rows with "
+                f" and labels are missing completely at random{rates}: {self.n_incomplete} rows with "
                 "missing labels were left out where they say nothing"
             )
         return text
@@ -163,7 +174,7 @@ class PromiseReport:
         agree = self.method == "cross_conformal"
         unit = "folds" if agree else "calibration rows"
         lines = [line for result in self.promises for line in result.lines(self.parameter, unit)]
-        lines.append(f"guarantee: {self.guarantee}")
+        lines += [f"guarantee: {self.guarantee}", *self.notes]
         if self.not_promised:
             lines.append(f"nothing is promised about: {', '.join(self.not_promised)}")
         whose = " by one fold model, and fewer where all must agree" if agree else ""

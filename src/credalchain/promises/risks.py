@@ -29,7 +29,8 @@ class Risk:
         The same for every label by itself: True or False, (..., n, m). The risk of a label is the
         share of ``bad`` among ``every``.
     is_ratio, label_is_ratio : bool
-        Whether ``every`` depends on the answers, so that the risk may rise with caution.
+        Whether ``every`` depends on the answers, so that the risk may rise with caution. Such a
+        risk of rows is judged by all labels that are known, also in rows where others are missing.
     row_loss_is_binary : bool
         Whether ``bad`` of a row is 0 or 1.
     needs_positive : bool
@@ -71,8 +72,12 @@ def shifted(bad: Any, every: Any, level: float) -> FloatArray:
 
 
 def evaluable_rows(risk: Risk, truth: Labels) -> NDArray[np.int64]:
-    """Rows that say something about a risk of whole rows: those without missing labels."""
-    is_evaluable = (truth != MISSING).all(axis=1)
+    """Return the rows that say something about a risk of whole rows.
+
+    Those without missing labels, or with a label that is known if answers are what counts.
+    """
+    known = truth != MISSING
+    is_evaluable = known.any(axis=1) if risk.is_ratio else known.all(axis=1)
     if risk.needs_positive:
         is_evaluable &= (truth == 1).any(axis=1)
     return np.flatnonzero(is_evaluable)
