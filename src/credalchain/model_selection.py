@@ -159,15 +159,17 @@ def _splits(cv: Any, X: Any, labels: Labels, groups: Any) -> Any:
     return ((_as_indices(train), _as_indices(test)) for train, test in cv)
 
 
-def row_groups(X: Any, groups: VectorLike | None = None) -> Rows:
+def row_groups(X: Any, labels: Labels, groups: VectorLike | None = None) -> Rows:
     """Return the group of each row, numbered in the order in which groups appear.
 
     Parameters
     ----------
     X : array, data frame or CSR of shape (n, p)
+    labels : ndarray of int8, shape (n, m)
     groups : array-like of shape (n,), default=None
-        Such as the patient, song or document of each row. None: rows that are equal in all
-        columns form a group (found by a 64-bit hash; missing values are equal).
+        Such as the patient, song or document of each row. None: copies form a group, rows that are
+        equal in all columns (by a 64-bit hash; missing values are equal) and have the same labels.
+        Equal rows whose labels differ are no copies: they occur where columns have few values.
 
     Returns
     -------
@@ -190,15 +192,21 @@ def row_groups(X: Any, groups: VectorLike | None = None) -> Rows:
             )
         keys = _codes_of_cells(cells.tolist())
     _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+    if groups is None:
+        label_keys = _hashes_of_content(labels)
+        differs = label_keys != label_keys[first[inverse]]
+        no_copy = np.isin(inverse, inverse[differs])
+        keys[no_copy] = row_hashes(0, n)[no_copy]
+        _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return np.asarray(first.argsort().argsort()[inverse], dtype=np.int64)
 
 
-def folding_groups(X: Any, groups: VectorLike | None, at_least: int) -> Rows:
+def folding_groups(X: Any, labels: Labels, groups: VectorLike | None, at_least: int) -> Rows:
     """Return groups to hold out together; if fewer are different, equal rows of X are no group.
 
     Columns then have so few values that new rows repeat old ones.
     """
-    group_of = row_groups(X, groups)
+    group_of = row_groups(X, labels, groups)
     few = groups is None and group_of.max(initial=-1) + 1 < at_least
     return np.arange(len(group_of)) if few else group_of
 
@@ -219,7 +227,7 @@ def one_of_each_group(groups: Rows, rows: Rows, rng: np.random.RandomState) -> R
 
 def group_folds(groups: Rows, cv: Any, labels: Labels | None = None) -> Iterator[tuple[Rows, Rows]]:
     """Split groups by a splitter, and rows with them; if all differ, as the splitter does."""
-    _, first = np.unique(groups, return_index=True)
+    _, first, groups = np.unique(groups, return_index=True, return_inverse=True)
     y = None if labels is None else labels[first]
     with warnings.catch_warnings():  # of splitters that ignore groups, which stay together here
         warnings.filterwarnings("ignore", "The groups parameter is ignored", UserWarning)

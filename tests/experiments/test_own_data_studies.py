@@ -2,14 +2,17 @@
 
 import json
 import shutil
+from unittest import mock
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from credalchain import PromisedClassifier
 from credalchain.datasets import load
 from credalchain.experiments import Store, StudyError, load_study, run_study
 from credalchain.experiments.tasks import expand
+from credalchain.experiments.work import folds_of
 from credalchain.reporting import write_report
 from shell import credalchain
 
@@ -161,6 +164,7 @@ MISTAKES = {
     "numbers": ("labels = [1]", r"labels must be a list .*got \[1\]"),
     "xml": ('labels = "xml"', "labels: .*'meka' for an ARFF file, got 'xml'"),
     "key": ('label = ["rock"]', "there is no key 'label'; did you mean 'labels'"),
+    "groups": ('labels = ["rock"], groups = "band"', "groups: there is no column 'band' besides"),
     "name": ('labels = ["rock"], name = "flags"', "name: 'flags' is the name of another data set"),
 }
 
@@ -183,6 +187,50 @@ def test_files_that_are_not_there_and_names_given_twice(folder):
     path.write_text(STUDY.replace("data = [{entry}]\n", "") + tables + 'labels = ["rock"]\n')
     with pytest.raises(StudyError, match=r"line 15: \[data\] file: there is no file"):
         load_study(path)
+
+
+@pytest.mark.parametrize("split", ["shuffled", "iterative"])
+def test_rows_of_a_group_are_tested_together(folder, split):
+    table = songs().assign(band=np.repeat([f"band {i}" for i in range(20)], 3))
+    table.to_csv(folder / "songs.csv", index=False)
+    entry = SONGS.replace(" }", ', groups = "band" }')
+    path = write(folder, entry)
+    promised = """
+[[method]]
+name = "promised"
+kind = "estimator"
+class = "credalchain.PromisedClassifier"
+[method.params]
+promise = { row_error = 0.4 }
+estimator = { class = "credalchain.CredalChainClassifier" }
+"""
+    path.write_text(path.read_text().replace("= 3\n\n", f'= 3\nsplit = "{split}"\n\n') + promised)
+    study = load_study(path)
+    data = load(study.data[0])
+    assert data.feature_names == ["tempo", "key"]
+    folds = folds_of(study, "songs", data.labels, 0, data.groups)
+    np.testing.assert_array_equal(np.sort(np.concatenate(folds)), np.arange(60))
+    assert sum(data.groups[rows].nunique() for rows in folds) == 20
+    store = Store(folder / "results")
+    fits = []
+    fit = PromisedClassifier.fit
+
+    def watched(self, X, Y, groups=None):
+        fits.append(groups)
+        return fit(self, X, Y, groups)
+
+    with mock.patch.object(PromisedClassifier, "fit", watched):
+        assert run_study(study, store, n_jobs=1) == 0
+    assert [len(set(groups)) for groups in fits] == [
+        20 - data.groups[rows].nunique() for rows in folds
+    ]
+    assert store.study().data[0].groups == "band"
+    (plain, *_), (grouped, *_) = expand(load_study(write(folder))), expand(study)
+    assert plain.identity != grouped.identity
+    table.loc[5, "band"] = None
+    table.to_csv(folder / "songs.csv", index=False)
+    with pytest.raises(StudyError, match="groups: column 'band' is empty in row 5"):
+        load_study(write(folder, entry))
 
 
 def test_names_and_row_numbers_are_left_out_as_evaluate_does(tmp_path):

@@ -104,7 +104,7 @@ def evaluate(
             raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
         X, given = take_groups(X, groups)
         X = usable_features(X, Y, use)
-        group_of = folding_groups(X, given, folds)
+        group_of = folding_groups(X, as_labels(Y, require_zero=False), given, folds)
         n_groups = int(group_of.max()) + 1
         if n_groups < folds:
             raise ValueError(f"--folds must be at most the number of groups, {n_groups}.")

@@ -57,8 +57,8 @@ Groups = Annotated[
     str,
     typer.Option(
         help="The column that says which rows belong together (a patient, a song, a document): "
-        "they are learned from or tested, never both. It is no feature. If not given, rows that "
-        "are equal in all features belong together; none: no rows do."
+        "they are learned from or tested, never both. It is no feature. If not given, equal "
+        "rows with the same labels belong together; none: no rows do."
     ),
 ]
 _JOBS_HELP = "Threads; -1 for all cores."

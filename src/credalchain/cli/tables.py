@@ -107,9 +107,6 @@ def take_groups(X: pd.DataFrame, column: str) -> tuple[pd.DataFrame, Any]:
     names = pick_columns(X, column, "--groups")
     if len(names) != 1:
         raise ValueError(f"--groups must name one column, got {column!r}.")
-    empty = np.flatnonzero(X[names[0]].isna())
-    if len(empty):
-        raise ValueError(f"--groups: column {names[0]!r} is empty in row {empty[0]}.")
     return X.drop(columns=names), X[names[0]]
 
 

@@ -89,7 +89,7 @@ def run_task(task: Task) -> list[Record]:
 def folds_of(study: Study, name: str, Y: Labels, repetition: int, groups: Any = None) -> list[Rows]:
     """The folds of a repetition: the same for every method. Groups are kept together."""
     rng = np.random.default_rng(seed_of(study.seed, "folds", name, repetition))
-    group_of = np.arange(len(Y)) if groups is None else row_groups(Y, groups)
+    group_of = np.arange(len(Y)) if groups is None else row_groups(Y, Y, groups)
     labels = np.full((int(group_of.max()) + 1, Y.shape[1]), MISSING, dtype=np.int8)
     np.maximum.at(labels, group_of, Y)  # a group has the labels of all its rows
     if len(labels) < study.folds:

@@ -94,7 +94,7 @@ def hold_out(
     and the estimator is fitted already.
     """
     rng = check_random_state(random_state)
-    group_of = row_groups(X, groups)
+    group_of = row_groups(X, labels, groups)
     train = np.empty(0, dtype=np.int64)
     held_out = np.arange(len(labels))
     prefit = isinstance(calibration, str)
@@ -129,7 +129,7 @@ def note_of_groups(n_rows: int, n_groups: int, groups: Any) -> str:
     if n_groups == n_rows:
         return ""
     note = f"{n_rows} calibration rows are {n_groups} groups of "
-    note += "equal rows of X" if groups is None else "rows that belong together"
+    note += "equal rows" if groups is None else "rows that belong together"
     note += (
         ": groups are kept together, one row of each, drawn at random, counts, and the guarantee "
         "is for rows of new groups."

@@ -10,6 +10,7 @@ from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing as take_rows
 
 from credalchain.array_types import Labels
+from credalchain.estimators.targets import Targets
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN, as_indexable_labels
 from credalchain.metrics import completeness_curve, selective_error
@@ -104,7 +105,7 @@ def choose_caution(
         Says which rows are held out.
     groups : array-like of shape (n,), default=None
         Such as the patient of each row: rows of a group are held out together. None: equal rows
-        of X are, if at least 20 are different.
+        with the same labels are, if at least 20 are different.
 
     Returns
     -------
@@ -129,7 +130,7 @@ def choose_caution(
     n = table.shape[0]
     if n < MIN_ROWS:
         raise ValueError(f"X must have at least {MIN_ROWS} rows to hold some out, got {n}.")
-    group_of = folding_groups(table, groups, MIN_ROWS)
+    group_of = folding_groups(table, Targets.learn(labels)[1], groups, MIN_ROWS)
     n_groups = int(group_of.max(initial=-1)) + 1
     n_held_out = min(n_groups // 4, _MAX_HELD_OUT)
     if n_held_out == 0:

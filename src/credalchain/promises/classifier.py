@@ -142,9 +142,9 @@ default="auto"
         groups : array-like of shape (n,), default=None
             What each row belongs to, such as a patient, a song or a document. Rows of a group are
             either learned from or kept for calibration, where one of them, drawn at random,
-            counts: they depend on each other. None: equal rows of X are a group. If columns
-            have so few values that new rows repeat old ones, pass ``np.arange(n)``: each row then
-            counts.
+            counts: they depend on each other. None: equal rows of X with the same labels are a
+            group, as if they were copies. If they are not, because columns have so few values
+            that new rows repeat old ones, pass ``np.arange(n)``: each row then counts.
 
         Returns
         -------
@@ -314,7 +314,8 @@ default="auto"
 
         The test may be repeated whenever rows are added: the chance that it ever calls a promise
         broken that holds is at most 1 - ``confidence``. (Checks of separate batches, each by
-        itself, add their chances up.)
+        itself, add their chances up.) Of rows that depend on each other, such as those of one
+        patient, pass one.
 
         A promise with confidence is tested at its level. A promise on average says nothing about
         one model, whose risk may well be somewhat above the level; it is tested at the most that

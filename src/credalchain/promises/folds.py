@@ -56,7 +56,7 @@ def evaluate_promises_by_folds(
     rows are left out, those with missing labels, and as many as it takes for folds of the same
     size.
     """
-    rows, group_of = np.arange(len(labels)), row_groups(X, groups)
+    rows, group_of = np.arange(len(labels)), row_groups(X, labels, groups)
     agree = method == "cross_conformal"
     if agree:
         warn_of_incomplete_rows(labels, promises)

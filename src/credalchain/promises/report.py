@@ -165,8 +165,8 @@ class PromiseReport:
             ]
             rates = ", equally often for every label" if any(by_answers) else ""
             text += (
-                f" and labels are missing completely at random{rates}: {self.n_incomplete} rows with "
-                "missing labels were left out where they say nothing"
+                f" and labels are missing completely at random{rates}: {self.n_incomplete} rows "
+                "with missing labels were left out where they say nothing"
             )
         return text
 
