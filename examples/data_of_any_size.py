@@ -51,7 +51,8 @@ def learn_and_answer(client: Client, folder: Path) -> None:
 
     for name, model in (("chain", chain), ("forest", decision)):
         answers = model.infer(machines[FEATURES])  # nothing computed yet
-        answers.to_parquet(folder / name, intervals=True)
+        answers.to_parquet(folder / f"{name}.unfinished")
+        (folder / f"{name}.unfinished").rename(folder / name)  # whole, or not there
         answered = ~dd.read_parquet(folder / name)[LABELS].isna()
         print(f"{name}: {answered.to_dask_array().mean().compute():.0%} of the labels answered")
 

@@ -151,7 +151,7 @@ def test_dask(kind, size, monkeypatch):
     )
     found = clone(CLASSIFIERS[kind]).fit(lazy_X, lazy_Y)
     same(found, clone(CLASSIFIERS[kind]).fit_chunks([(X, Y)]), X)
-    table = found.infer(lazy_X).to_frame(intervals=True).compute()
+    table = found.infer(lazy_X).compute()
     pd.testing.assert_frame_equal(table, found.infer(X).to_frame(intervals=True))
     partial = found.predict_partial(lazy_X).compute()
     np.testing.assert_array_equal(partial.to_numpy(), found.predict_partial(X))

@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -20,9 +20,8 @@ from sklearn.utils.validation import (
 from credalchain.array_types import Labels
 from credalchain.bases.model import ChainModel
 from credalchain.bases.protocol import Order, Request
-from credalchain.chunks.dask_chunks import DaskChunks, as_chunks
+from credalchain.chunks.dask_collections import LazyPredictionMixin, as_chunks
 from credalchain.chunks.trees import SAMPLE_SIZE, TrainingSample, sample_chunks
-from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
 from credalchain.exceptions import warn_of_data
@@ -45,10 +44,13 @@ from credalchain.validation import (
     check_thresholds,
 )
 
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
 _MAX_NAMES = 10  # in a warning
 
 
-class CautiousTagsMixin:
+class CautiousTagsMixin(LazyPredictionMixin):
     """scikit-learn tags of every classifier of this package."""
 
     def __sklearn_tags__(self) -> Any:
@@ -100,9 +102,16 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        return self._fit(X, Y)
+
+    def _fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
         if is_dask(X):
-            return self._fit_chunks_and_warn(DaskChunks(X, Y))
-        labels = self._fit_in_memory(X, Y)
+            if sample_weight is not None:
+                raise ValueError(
+                    "sample_weight must be None for a dask collection: repeat its rows."
+                )
+            return self.fit_chunks((X, Y))
+        labels = self._fit_in_memory(X, Y, sample_weight=sample_weight)
         self._warn_of_never_observed()
         self._warn_of_constant_labels(labels)
         return self
@@ -124,13 +133,10 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         sample_size : int, default=None
             None means 100000 rows for bins, 20000 for trees.
         """
-        return self._fit_chunks_and_warn(as_chunks(chunks), sample_size)
-
-    def _fit_chunks_and_warn(self, chunks: Any, sample_size: int | None = None) -> Self:
         if sample_size is not None:
             check_int("sample_size", sample_size)
         with show_progress(self.verbose):
-            self._fit_model_from_chunks(chunks, sample_size)
+            self._fit_model_from_chunks(as_chunks(chunks), sample_size)
         self._warn_of_never_observed()
         return self
 
@@ -361,7 +367,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     @overload  # a dask collection is a table, too: the first that fits is meant
     def infer(  # type: ignore[overload-overlap]
         self, X: DaskCollection, *, s: float | None = ..., strategy: str | Strategy | None = ...
-    ) -> LazyPrediction: ...
+    ) -> "dd.DataFrame": ...
     @overload
     def infer(
         self,
@@ -387,7 +393,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         s: float | None = None,
         strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
         known: LabelsLike | None = None,
-    ) -> CredalPrediction | tuple[CredalPrediction, ...] | LazyPrediction:
+    ) -> "CredalPrediction | tuple[CredalPrediction, ...] | dd.DataFrame":
         """Labels and bounds of every row.
 
         Parameters
@@ -405,10 +411,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        CredalPrediction, or a tuple of them; LazyPrediction for a dask collection
+        CredalPrediction, or a tuple of them
+            For a dask data frame, a dask data frame of ``to_frame(intervals=True)``.
         """
-        if is_dask(X):
-            return self._infer_lazily(X, s=s, strategy=strategy, known=known)
         encoded = self.encode(X)
         value = self.s if s is None else s
         request = self.request(encoded, s=(value,), strategy=strategy, known=known)
@@ -419,14 +424,6 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         indices = range(len(request.strategies))
         return tuple(CredalPrediction.from_answer(answer, i, names, X) for i in indices)
 
-    def _infer_lazily(self, X: Any, *, known: Any, **options: Any) -> LazyPrediction:
-        check_is_fitted(self, "model_")
-        if known is not None:
-            raise ValueError("known must be None for a dask collection: ask for its partitions.")
-        if isinstance(options["strategy"], (tuple, list)):
-            raise ValueError("strategy must be one strategy for a dask collection.")
-        return LazyPrediction(self, X, options)
-
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The precise chain (s = 0): always 0 or 1, never left open.
 
@@ -434,18 +431,12 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_labels), or (n_samples,) if fitted on a vector
         """
-        if is_dask(X):
-            lazy: NDArray[Any] = predict_lazily(self, "predict", X, np.int64)
-            return lazy
         encoded = self.encode(X)
         request = self.request(encoded, s=0.0, precise=True, wants_bounds=False)
         return self.targets_.decode(self.model_.infer(encoded, request).labels[0, 0])
 
     def predict_partial(self, X: MatrixLike) -> Labels:
         """Labels 1, 0, or -1 where the bounds do not settle it: int8, (n_samples, n_labels)."""
-        if is_dask(X):
-            lazy: Labels = predict_lazily(self, "predict_partial", X, np.int8)
-            return lazy
         return np.asarray(self.predict_path(X, [self.s])[0])
 
     def predict_interval(self, X: MatrixLike) -> NDArray[np.float64]:
@@ -453,8 +444,6 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
         Conditional on the labels predicted before it in the chain.
         """
-        if is_dask(X):
-            raise TypeError("for a dask collection ask for infer(X).to_frame(intervals=True).")
         return np.asarray(self.infer(X).interval)
 
     def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
@@ -464,9 +453,6 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_labels); (n_samples, n_classes) if fitted on a vector
         """
-        if is_dask(X):
-            lazy: NDArray[np.float64] = predict_lazily(self, "predict_proba", X, np.float64)
-            return lazy
         p = self.label_proba(X)
         return self.targets_.decode_proba(p)
 

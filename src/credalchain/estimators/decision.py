@@ -1,9 +1,9 @@
 """Decide which labels to answer, jointly for all labels of a row."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import repeat
-from typing import Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -17,7 +17,6 @@ from credalchain.bases.protocol import Answer, Exactness, Ranks, uniform_exactne
 from credalchain.estimators.base import CautiousTagsMixin, CredalClassifier
 from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.joint_forest import CredalJointForest
-from credalchain.estimators.lazy import LazyPrediction, predict_lazily
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
 from credalchain.estimators.temperature import fit_exponent, scale_log_odds
@@ -36,6 +35,9 @@ from credalchain.validation import (
     check_n_jobs,
     check_s,
 )
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
 
 _DEFAULT_REWARD_FACTOR = 0.9  # times the reward at which labels with P = 0.5 are answered
 
@@ -133,9 +135,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
         """Fit the estimator, and calibrate its probabilities."""
-        self.check_parameters()
         if is_dask(X):
-            return self._fit_uncalibrated(lambda estimator: estimator.fit(X, Y))
+            return self.fit_chunks((X, Y))
+        self.check_parameters()
         X = as_indexable(X)
         with show_progress(self.verbose):
             self._set_fitted_estimator(self._clone_estimator().fit(X, Y))
@@ -158,18 +160,13 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         For the default estimator, or with ``calibration_folds=None``.
         """
         self.check_parameters()
-        return self._fit_uncalibrated(
-            lambda estimator: estimator.fit_chunks(chunks, sample_size=sample_size)
-        )
-
-    def _fit_uncalibrated(self, fit: Callable[[Any], Any]) -> Self:
         unfitted = self._clone_estimator()
         if self.calibration_folds is not None and not isinstance(unfitted, CredalJointForest):
             raise ValueError(
                 "calibration_folds must be None for data in chunks, because folds need all rows in "
                 f"memory, got {self.calibration_folds!r}."
             )
-        self._set_fitted_estimator(fit(unfitted))
+        self._set_fitted_estimator(unfitted.fit_chunks(chunks, sample_size=sample_size))
         return self
 
     @property
@@ -258,9 +255,6 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """Every label answered: by the likeliest label vector, or the estimator's ``predict``."""
         check_is_fitted(self, "estimator_")
-        if is_dask(X):
-            lazy: NDArray[Any] = predict_lazily(self, "predict", X, np.int64)
-            return lazy
         if not self._has_joint_model():
             return np.asarray(self.estimator_.predict(X))
         answers = np.where(self.estimator_.model_.never_observed(), 0, self.decide(X).answers)
@@ -269,15 +263,12 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def predict_proba(self, X: MatrixLike) -> FloatArray:
         """``predict_proba`` of the estimator, not calibrated."""
         check_is_fitted(self, "estimator_")
-        if is_dask(X):
-            lazy: FloatArray = predict_lazily(self, "predict_proba", X, np.float64)
-            return lazy
         return np.asarray(self.estimator_.predict_proba(X))
 
     @overload  # a dask collection is a table, too: the first that fits is meant
     def infer(  # type: ignore[overload-overlap]
         self, X: DaskCollection, *, reward: float | None = ...
-    ) -> LazyPrediction: ...
+    ) -> "dd.DataFrame": ...
     @overload
     def infer(
         self, X: MatrixLike, *, reward: float | None = ..., known: LabelsLike | None = ...
@@ -288,7 +279,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         *,
         reward: float | None = None,
         known: LabelsLike | None = None,
-    ) -> CredalPrediction | LazyPrediction:
+    ) -> "CredalPrediction | dd.DataFrame":
         """Labels decided jointly, with the (calibrated) probabilities they were decided from.
 
         Parameters
@@ -301,15 +292,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
         Returns
         -------
-        CredalPrediction; LazyPrediction for a dask collection
+        CredalPrediction
+            For a dask data frame, a dask data frame of ``to_frame(intervals=True)``.
         """
-        if is_dask(X):
-            check_is_fitted(self, "estimator_")
-            if known is not None:
-                raise ValueError(
-                    "known must be None for a dask collection: ask for its partitions."
-                )
-            return LazyPrediction(self, X, {"reward": reward})
         decided = self.decide(X, known=known)
         labels = decided.labels([self.caution_ if reward is None else reward])
         shape = (1, 1, *decided.answers.shape)
@@ -325,15 +310,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         ``known`` (n, m) holds labels that were answered already, -1 elsewhere.
         """
         check_is_fitted(self, "estimator_")
-        if is_dask(X) and known is None:
-            lazy: Labels = predict_lazily(self, "predict_partial", X, np.int8)
-            return lazy
         return np.asarray(self.predict_path(X, [self.caution_], known=known)[0])
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:
         """Lower and upper probability of each label: (n, m, 2). Equal with ``bounds="precise"``."""
-        if is_dask(X):
-            raise TypeError("for a dask collection ask for infer(X).to_frame(intervals=True).")
         return np.asarray(self.infer(X).interval)
 
     def predict_path(

@@ -11,10 +11,9 @@ from sklearn.utils.validation import check_consistent_length
 from credalchain.array_types import Labels
 from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.chunks import counting
-from credalchain.chunks.dask_chunks import DaskChunks
 from credalchain.chunks.trees import ChainCounter, count_unsampled_rows
 from credalchain.estimators.base import CredalClassifier, repeat_rows
-from credalchain.preprocessing import Discretizer, is_dask, validate_table
+from credalchain.preprocessing import Discretizer, validate_table
 from credalchain.typing import LabelsLike, MatrixLike, VectorLike
 
 
@@ -47,21 +46,10 @@ class CredalMetaClassifier(CredalClassifier):
         -------
         self
         """
-        if sample_weight is not None:
-            self._check_weights_allowed(X)
-        if is_dask(X):
-            return self._fit_chunks_and_warn(DaskChunks(X, Y))
-        labels = self._fit_in_memory(X, Y, sample_weight=sample_weight)
-        self._warn_of_never_observed()
-        self._warn_of_constant_labels(labels)
-        return self
-
-    def _check_weights_allowed(self, X: Any) -> None:
-        if is_dask(X):
-            raise ValueError("sample_weight must be None for a dask collection: repeat its rows.")
         reason = getattr(self.base, "no_sample_weight", "")
-        if reason:
+        if sample_weight is not None and reason:
             raise ValueError(f"sample_weight must be None with this base: {reason}")
+        return self._fit(X, Y, sample_weight)
 
     @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]
     def partial_fit(

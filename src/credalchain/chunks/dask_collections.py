@@ -1,0 +1,238 @@
+"""Dask collections: learning from their partitions, and lazy predictions for them."""
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Callable
+from copy import copy
+from functools import cached_property, partial, reduce, wraps
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from credalchain.chunks.sampling import hash_limit
+from credalchain.chunks.sources import IterableChunks, errors_name_chunk
+from credalchain.preprocessing import is_dask
+from credalchain.typing import Chunks, Total, Work, unchanged
+
+_SUMS_PER_TASK = 8  # sums that are added together in one task
+_COLUMNS = {  # of each label in a prediction: endings of their names, and types
+    "predict": {"": np.int64},
+    "predict_partial": {"": np.int8},
+    "predict_proba": {"": np.float64},
+    "infer": {"": "Int8", "_lower": np.float64, "_upper": np.float64},
+}
+
+
+def as_chunks(chunks: Any) -> Chunks:
+    """Return chunks that are read one after the other, or the partitions of a pair of collections.
+
+    Anything that can add up over its chunks itself, as :class:`Chunks` has it, is taken as it is.
+    """
+    if hasattr(chunks, "reduce") and hasattr(chunks, "hash_limit"):
+        source: Chunks = chunks
+        return source
+    if isinstance(chunks, tuple) and len(chunks) == 2 and is_dask(chunks[0]):
+        return DaskChunks(*chunks)
+    return IterableChunks(chunks)
+
+
+# -- learning --------------------------------------------------------------------------------------
+
+
+class DaskChunks:
+    """The partitions of dask arrays or data frames ``X`` and ``Y``.
+
+    Work goes to the client that is connected, or to Dask's own threads without one.
+    """
+
+    def __init__(self, X: Any, Y: Any) -> None:
+        _check_table("X", X, 2)
+        _check_table("Y", Y, 1, 2)
+        if not (_is_frame(X) or _is_frame(Y) or np.isnan([*X.chunks[0], *Y.chunks[0]]).any()):
+            Y = Y.rechunk({0: X.chunks[0]})
+        self.table, self.X, self.Y = X, _partitions(X), _partitions(Y)
+        if len(self.X) != len(self.Y):
+            raise ValueError(
+                f"X and Y must have the same partitions, got {len(self.X)} and {len(self.Y)}."
+            )
+
+    @cached_property
+    def lengths(self) -> list[int]:
+        """Rows of each partition, counted in one column where Dask does not know them."""
+        from dask.delayed import delayed
+
+        X = self.table
+        if _is_frame(X):
+            X = X[list(X.columns[:1])]
+        elif not np.isnan(X.chunks[0]).any():
+            return list(X.chunks[0])
+        shapes = self._compute([delayed(np.shape)(partition) for partition in _partitions(X)])
+        return [shape[0] for shape in shapes]
+
+    def reduce(
+        self,
+        work: Work[Total],
+        *shared: Any,
+        trim: Callable[[Total], Total] = unchanged,
+        numbered: bool = True,
+    ) -> Total:
+        """Compute a tree of sums: only sums travel, and what is shared is sent once to a worker."""
+        from dask.delayed import delayed
+
+        shared_delayed = [delayed(value, traverse=False) for value in shared]
+        first = np.cumsum([0, *self.lengths]).tolist() if numbered else [0] * len(self.X)
+        apply, add = delayed(_apply), delayed(_sum)
+        sums = [
+            apply(work, f"partition {number}", x, y, first[number], *shared_delayed)
+            for number, (x, y) in enumerate(zip(self.X, self.Y, strict=True))
+        ]
+        while len(sums) > 1:
+            sums = [
+                add(sums[i : i + _SUMS_PER_TASK], trim) for i in range(0, len(sums), _SUMS_PER_TASK)
+            ]
+        total: Total = self._compute(sums[0])
+        return total
+
+    def hash_limit(self, size: int) -> Any:
+        """Partitions send no row that is not in the sample."""
+        return hash_limit(sum(self.lengths), size)
+
+    def _compute(self, wanted: Any) -> Any:
+        """Compute delayed work; after an error of a reader, find the partition it came from.
+
+        Dask reads in tasks of its own, so partitions are read again one by one.
+        """
+        from dask.delayed import delayed
+
+        try:
+            with warnings.catch_warnings():  # what is shared is large, and there once
+                warnings.filterwarnings("ignore", "Sending large graph", UserWarning)
+                return delayed(wanted).compute()
+        except Exception as error:
+            of_cluster = type(error).__module__.startswith("distributed")
+            if of_cluster or re.search(r"\bpartition \d", str(error)):
+                raise
+            for number, tables in enumerate(zip(self.X, self.Y, strict=True)):
+                try:
+                    delayed(_no_op)(*tables).compute()
+                except Exception as cause:
+                    raise ValueError(f"partition {number} cannot be read: {cause!r}") from cause
+            raise
+
+
+def _check_table(name: str, X: Any, *ndims: int) -> None:
+    if not is_dask(X) or not hasattr(X, "_meta") or X.ndim not in ndims:
+        raise TypeError(
+            f"{name} must be a dask data frame or a dask array with two dimensions, got "
+            f"{type(X).__module__}.{type(X).__name__}."
+        )
+
+
+def _is_frame(X: Any) -> bool:
+    return hasattr(X, "divisions")
+
+
+def _partitions(X: Any) -> list[Any]:
+    """Return one delayed table for each partition.
+
+    Optimized as a whole, small files might come together in one of X and Y and not in the other;
+    simplified, only the columns that are needed are read.
+    """
+    if _is_frame(X):
+        return list(X.simplify().to_delayed(optimize_graph=False))
+    return list((X.rechunk({1: -1}) if X.ndim == 2 else X).to_delayed().ravel())
+
+
+def _apply(work: Work[Total], name: str, X: Any, Y: Any, *arguments: Any) -> Total:
+    with errors_name_chunk(name):
+        indices = [table.index for table in (X, Y) if hasattr(table, "iloc")]
+        if len(indices) == 2 and not indices[0].equals(indices[1]):
+            _check_not_shuffled(*indices)
+        return work(name, X, Y, *arguments)
+
+
+def _check_not_shuffled(left: Any, right: Any) -> None:
+    if Counter(left) == Counter(right):
+        raise ValueError(
+            "X and Y have the same index in different orders, so their rows do not belong "
+            "together. Shuffles order rows by chance: write the table down (to_parquet) before "
+            "its columns are divided."
+        )
+
+
+def _sum(sums: list[Any], trim: Callable[[Any], Any]) -> Any:
+    return reduce(lambda total, part: trim(total + part), sums)
+
+
+def _no_op(*tables: Any) -> None:
+    """Computing it shows whether the tables can be read."""
+
+
+# -- predicting ------------------------------------------------------------------------------------
+
+
+class LazyPredictionMixin:
+    """Makes the predict methods of subclasses lazy for dask collections."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in vars(cls).keys() & {*_COLUMNS, "predict_interval"}:
+            setattr(cls, name, _lazy_for_dask(vars(cls)[name]))
+
+
+def _lazy_for_dask(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def predict(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+        if is_dask(X):
+            return _predict_lazily(self, method.__name__, X, options)
+        return method(self, X, *args, **options)
+
+    return predict
+
+
+def _predict_lazily(classifier: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
+    """Call a method on every partition, later, with the parameters that the classifier has now."""
+    import pandas as pd
+    from dask.delayed import delayed
+
+    check_is_fitted(classifier)
+    _check_table("X", X, 2)
+    if np.ndim(classifier.classes_) != 2:
+        raise TypeError(
+            f"{method} of a dask collection needs labels that came as a table; this classifier was "
+            "fitted on a vector."
+        )
+    if method not in _COLUMNS or (method == "infer" and not _is_frame(X)):
+        raise TypeError(
+            f"{method} does not take this dask collection: infer gives bounds for a data frame, "
+            "predict_partial labels for an array, too."
+        )
+    if options.get("known") is not None:
+        raise ValueError("known must be None for a dask collection.")
+    if isinstance(options.get("strategy"), (tuple, list)):
+        raise ValueError("strategy must be a single one for a dask collection.")
+    names = classifier.label_names_.tolist()
+    dtypes = {name + end: kind for name in names for end, kind in _COLUMNS[method].items()}
+    model = delayed(copy(classifier), traverse=False)  # sent once to a worker
+    if _is_frame(X):
+        like = pd.DataFrame(columns=list(dtypes), index=X._meta.index[:0]).astype(dtypes)
+        answer = partial(_answer, method=method, options=options, like=like)
+        return X.map_partitions(answer, model, meta=like)
+    empty = np.empty((0, len(names)), dtypes[names[0]])
+    answer = partial(_answer, method=method, options=options, like=empty)
+    X, chunks = X.rechunk({1: -1}), (X.chunks[0], (len(names),))
+    return X.map_blocks(answer, model, dtype=empty.dtype, meta=empty, chunks=chunks)
+
+
+def _answer(X: Any, classifier: Any, *, method: str, options: dict[str, Any], like: Any) -> Any:
+    """Predict one partition; of no rows, the result is like ``like``."""
+    if X.shape[0] == 0:
+        return like
+    answers = getattr(classifier, method)(X, **options)
+    if method == "infer":
+        return answers.to_frame(intervals=True)
+    if not hasattr(like, "columns"):
+        return answers.astype(like.dtype)
+    return type(like)(answers, X.index, like.columns, like.dtypes.iloc[0])
