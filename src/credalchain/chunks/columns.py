@@ -32,9 +32,9 @@ _WORDS = {
 class ColumnConflictError(ValueError):
     """A column holds different things in two chunks."""
 
-    def __init__(self, message: str, column: str = "", kinds: frozenset[str] = frozenset()) -> None:
+    def __init__(self, message: str, column: str = "") -> None:
         super().__init__(message)
-        self.column, self.kinds = column, kinds
+        self.column = column
 
 
 @dataclass(frozen=True)
@@ -198,7 +198,6 @@ def _merged(name: str, first: Column, other: Column) -> Column:
             f"column {name!r} of X holds {_WORDS[first.kind]} in {first.chunk} and "
             f"{_WORDS[other.kind]} in {other.chunk}.",
             name,
-            frozenset({first.kind, other.kind}),
         )
     if first.kind == "texts":
         return Column("texts", np.union1d(first.keys, other.keys), first.chunk)

@@ -17,7 +17,9 @@ from credalchain.preprocessing import is_dask
 from credalchain.typing import Chunks, Total, Work, unchanged
 
 _SUMS_PER_TASK = 8  # sums that are added together in one task
-_COLUMNS = {  # of each label in a prediction: endings of their names, and types
+_COLUMNS: dict[
+    str, dict[str, Any]
+] = {  # of each label in a prediction: endings of their names, and types
     "predict": {"": np.int64},
     "predict_partial": {"": np.int8},
     "predict_proba": {"": np.float64},
@@ -147,19 +149,15 @@ def _partitions(X: Any) -> list[Any]:
 
 def _apply(work: Work[Total], name: str, X: Any, Y: Any, *arguments: Any) -> Total:
     with errors_name_chunk(name):
-        indices = [table.index for table in (X, Y) if hasattr(table, "iloc")]
-        if len(indices) == 2 and not indices[0].equals(indices[1]):
-            _check_not_shuffled(*indices)
+        left, right = (getattr(table, "index", None) for table in (X, Y))
+        in_order = left is None or right is None or left.equals(right)
+        if not in_order and Counter(left) == Counter(right):
+            raise ValueError(
+                "X and Y have the same index in different orders, so their rows do not belong "
+                "together. Shuffles order rows by chance: write the table down (to_parquet) before "
+                "its columns are divided."
+            )
         return work(name, X, Y, *arguments)
-
-
-def _check_not_shuffled(left: Any, right: Any) -> None:
-    if Counter(left) == Counter(right):
-        raise ValueError(
-            "X and Y have the same index in different orders, so their rows do not belong "
-            "together. Shuffles order rows by chance: write the table down (to_parquet) before "
-            "its columns are divided."
-        )
 
 
 def _sum(sums: list[Any], trim: Callable[[Any], Any]) -> Any:
@@ -209,10 +207,8 @@ def _predict_lazily(classifier: Any, method: str, X: Any, options: dict[str, Any
             f"{method} does not take this dask collection: infer gives bounds for a data frame, "
             "predict_partial labels for an array, too."
         )
-    if options.get("known") is not None:
-        raise ValueError("known must be None for a dask collection.")
-    if isinstance(options.get("strategy"), (tuple, list)):
-        raise ValueError("strategy must be a single one for a dask collection.")
+    if options.get("known") is not None or isinstance(options.get("strategy"), (tuple, list)):
+        raise ValueError("for a dask collection, known must be None and strategy a single one.")
     names = classifier.label_names_.tolist()
     dtypes = {name + end: kind for name in names for end, kind in _COLUMNS[method].items()}
     model = delayed(copy(classifier), traverse=False)  # sent once to a worker
@@ -232,7 +228,7 @@ def _answer(X: Any, classifier: Any, *, method: str, options: dict[str, Any], li
         return like
     answers = getattr(classifier, method)(X, **options)
     if method == "infer":
-        return answers.to_frame(intervals=True)
+        return answers.to_frame(intervals=True).set_axis(X.index)  # a pipeline may have lost it
     if not hasattr(like, "columns"):
         return answers.astype(like.dtype)
     return type(like)(answers, X.index, like.columns, like.dtypes.iloc[0])

@@ -1,8 +1,9 @@
 """Trees for rows in chunks: grown on a sample of rows, their leaves counted over all rows."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,21 +138,9 @@ def sample_chunks(chunks: Chunks, size: int) -> TrainingSample:
     )
 
 
-class RowCounter(Protocol):
-    """Counts rows in the leaves of trees."""
-
-    def count(
-        self,
-        X: NDArray[np.float32],
-        labels: Labels,
-        hashes: NDArray[np.uint64],
-        uniform: NDArray[np.float64],
-    ) -> Any:
-        """Something that can be added up, of encoded rows.
-
-        ``hashes`` (n,) of their numbers choose among them; ``uniform`` (n, m) are for draws.
-        """
-        ...
+# Counts encoded rows in the leaves of trees, as something that can be added up. Gets rows, labels,
+# hashes (n,) of the rows' numbers, which choose among them, and uniform numbers (n, m) for draws.
+RowCounter = Callable[[NDArray[np.float32], Labels, NDArray[np.uint64], NDArray[np.float64]], Any]
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,28 +153,16 @@ class NodeCounts:
         return NodeCounts([a + b for a, b in zip(self.counts, other.counts, strict=True)])
 
 
-@dataclass(frozen=True, eq=False)
-class ChainCounter:
-    """Counts rows in the forests of a chain, or of several."""
-
-    model: Any
-
-    def count(
-        self,
-        X: NDArray[np.float32],
-        labels: Labels,
-        hashes: NDArray[np.uint64],
-        uniform: NDArray[np.float64],
-    ) -> NodeCounts:
-        """Of the rows that have a label, for each label."""
-        return NodeCounts(self.model.count_rows(X, labels))
+def count_nodes(model: Any, X: NDArray[np.float32], labels: Labels, *_: Any) -> NodeCounts:
+    """Count the rows that have a label, for each label, in the forests of a chain or of several."""
+    return NodeCounts(model.count_rows(X, labels))
 
 
-def count_unsampled_rows(chunks: Chunks, sampled: TrainingSample, counter: RowCounter) -> Any:
+def count_unsampled_rows(chunks: Chunks, sampled: TrainingSample, count: RowCounter) -> Any:
     """The counts of all rows that are not in the sample; None if there are none."""
     if sampled.is_everything:
         return None
-    return chunks.reduce(_counts, counter, sampled.X.encoder, sampled.limit)
+    return chunks.reduce(_counts, count, sampled.X.encoder, sampled.limit)
 
 
 def _columns(chunk: str, X: Any, Y: Any, first: int) -> Summary:
@@ -213,12 +190,12 @@ def _sample(
 
 
 def _counts(
-    chunk: str, X: Any, Y: Any, first: int, counter: RowCounter, encoder: TableEncoder, limit: Any
+    chunk: str, X: Any, Y: Any, first: int, count: RowCounter, encoder: TableEncoder, limit: Any
 ) -> Any:
     X, labels = _read(X, Y)
     hashes, uniform = row_hashes(first, len(labels)), row_uniforms(first, *labels.shape)
     unsampled = np.flatnonzero(hashes > limit)
-    return counter.count(
+    return count(
         _encoded(encoder, X)[unsampled], labels[unsampled], hashes[unsampled], uniform[unsampled]
     )
 

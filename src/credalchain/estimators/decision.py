@@ -136,7 +136,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
         """Fit the estimator, and calibrate its probabilities."""
         if is_dask(X):
-            return self.fit_chunks((X, Y))
+            return self.fit_chunks((X, Y))  # type: ignore[arg-type]  # what Y is, is checked there
         self.check_parameters()
         X = as_indexable(X)
         with show_progress(self.verbose):

@@ -199,7 +199,7 @@ class CredalJointForest(CredalClassifier):
         self.model_ = self._fit_model(
             sampled.X,
             sampled.labels,
-            lambda counter: count_unsampled_rows(chunks, sampled, counter),
+            lambda counter: count_unsampled_rows(chunks, sampled, counter.count),
         )
         if not sampled.is_everything:
             self.model_.row_numbers = sampled.row_numbers

@@ -1,6 +1,7 @@
 """Classifiers over a base, which is fitted label by label."""
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Self
 
 from sklearn.base import clone
@@ -11,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 from credalchain.array_types import Labels
 from credalchain.bases.naive import ChainCounts, NaiveCredal
 from credalchain.chunks import counting
-from credalchain.chunks.trees import ChainCounter, count_unsampled_rows
+from credalchain.chunks.trees import count_nodes, count_unsampled_rows
 from credalchain.estimators.base import CredalClassifier, repeat_rows
 from credalchain.preprocessing import Discretizer, validate_table
 from credalchain.typing import LabelsLike, MatrixLike, VectorLike
@@ -102,7 +103,7 @@ class CredalMetaClassifier(CredalClassifier):
         elif getattr(base, "can_count_rows", False):
             sampled = self._draw_training_sample(chunks, sample_size)
             model = self._fit_model(sampled.X, sampled.labels)
-            unsampled = count_unsampled_rows(chunks, sampled, ChainCounter(model))
+            unsampled = count_unsampled_rows(chunks, sampled, partial(count_nodes, model))
             self.model_ = model if unsampled is None else model.with_counts(unsampled.counts)
         else:
             raise TypeError(
