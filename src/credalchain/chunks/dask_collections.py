@@ -183,7 +183,7 @@ class LazyPredictionMixin:
 def _lazy_for_dask(method: Callable[..., Any]) -> Callable[..., Any]:
     @wraps(method)
     def predict(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        if is_dask(X):
+        if is_dask(X) and not args:
             return _predict_lazily(self, method.__name__, X, options)
         return method(self, X, *args, **options)
 
