@@ -4,6 +4,7 @@ from fractions import Fraction
 from itertools import product
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -377,6 +378,31 @@ class Frequencies(LocalBase):
                 return np.full(len(X), lower), np.full(len(X), upper)
 
         return Local()
+
+
+class FollowsFirstColumn(LocalBase):
+    """A user's own base, written for arrays: every label is a threshold on the first column."""
+
+    def fit_local(self, X, Y, order, *, rng):
+        low, high = X[:, 0].min(), X[:, 0].max()
+
+        class Local:
+            def bounds(self, X, j, history, *, s):
+                share = (X[:, 0] - low) / (high - low)
+                return share / (1 + s), (share + s) / (1 + s)
+
+        return Local()
+
+
+def test_a_base_of_ones_own_gets_arrays_from_data_frames():
+    X = np.array([[0.0, 1.0], [4.0, 1.0], [8.0, 0.0]])
+    Y = np.array([[0, 0], [0, 1], [1, 1]])
+    frame = pd.DataFrame(X, columns=["a", "b"])
+    chain = CredalChainClassifier(FollowsFirstColumn(), s=0.2, order="given")
+    from_array, from_frame = (chain.fit(Z, Y).predict_interval(Z) for Z in (X, frame))
+    np.testing.assert_array_equal(from_array, from_frame)
+    mixed = frame.assign(b=["x", "y", "x"])
+    np.testing.assert_array_equal(chain.fit(mixed, Y).predict_partial(mixed)[:, 0], [0, -1, 1])
 
 
 def test_a_base_of_ones_own():

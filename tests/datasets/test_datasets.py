@@ -106,6 +106,7 @@ SPARSE = """@relation {relation}
 def test_sparse_arff_becomes_csr(tmp_path):
     data = read_arff(write(tmp_path, "s.arff", SPARSE.format(relation="s")), ["y", "z"])
     assert sparse.issparse(data.X)
+    assert data.X.indices.dtype == data.X.indptr.dtype == np.int32  # all that liblinear takes
     assert data.X.toarray().tolist() == [[2.5, 0], [0, 0], [0, 1]]
     assert data.labels.tolist() == [[0, 1], [0, 0], [1, 0]]
     frame = data.to_frame()

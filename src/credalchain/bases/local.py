@@ -33,7 +33,8 @@ class LocalModel(Protocol):
 
         Parameters
         ----------
-        X : rows, (n, p)
+        X : array (n, p)
+            Rows, as in ``fit_local``.
         j : label
         history : int8, (n, m)
             0 or 1 for the labels before j, -1 for the others.
@@ -54,7 +55,10 @@ class LocalBase(BaseEstimator):
     def fit_local(
         self, X: Any, Y: Labels, order: Order | None, *, rng: np.random.RandomState
     ) -> LocalModel:
-        """Learn from checked ``X`` and ``Y`` (int8, -1 = missing)."""
+        """Learn from checked ``X`` and ``Y`` (int8, -1 = missing).
+
+        ``X`` is an array, or CSR; a data frame comes as ``np.asarray`` makes it an array.
+        """
 
     def fit_chain(
         self,
@@ -66,7 +70,7 @@ class LocalBase(BaseEstimator):
         rng: np.random.RandomState,
     ) -> "LocalChainModel":
         """Fit the local model and put it into a chain."""
-        local = self.fit_local(X, Y, order, rng=rng)
+        local = self.fit_local(_without_names(X), Y, order, rng=rng)
         return LocalChainModel(local, Y.shape[1], (Y == MISSING).all(axis=0))
 
 
@@ -89,7 +93,7 @@ class LocalChainModel(ChainModel):
         self._never = np.zeros(n_labels, dtype=bool) if never_observed is None else never_observed
 
     def encode(self, X: Any) -> Any:
-        return X
+        return _without_names(X)
 
     def never_observed(self) -> NDArray[np.bool_]:
         return self._never
@@ -208,7 +212,7 @@ class LocalWalk(Walk):
 
     def _model_of(self, rows: Rows) -> tuple[Any, ...]:
         """The local model's bounds (and ends, if it has them) as a tree asks for them."""
-        X = self._rows_of_X(rows)
+        X = self._X[rows]
 
         def bounds(k: int, history: History) -> Bounds:
             lower, upper = self._local.bounds(X, k, self._as_array(rows, history), s=self._s)
@@ -232,17 +236,19 @@ class LocalWalk(Walk):
         bounds, _, can_leave_out = self._model_of(rows)
         if exact is None:
             return lambda k, h: tuple(map(_as_fractions, bounds(k, h))), None, can_leave_out
-        X = self._rows_of_X(rows)
+        X = self._X[rows]
         return lambda k, h: exact(X, k, self._as_array(rows, h), s=self._s), None, can_leave_out
-
-    def _rows_of_X(self, rows: Rows) -> Any:
-        return self._X[rows] if not hasattr(self._X, "iloc") else self._X.iloc[rows]
 
     def _as_array(self, rows: Rows, history: History) -> Labels:
         labels = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
         for label, value in history.items():
             labels[:, label] = value
         return labels
+
+
+def _without_names(X: Any) -> Any:
+    """Checked rows as an array or CSR."""
+    return np.asarray(X) if hasattr(X, "columns") else X
 
 
 def _merging(strategy: Strategy) -> Callable[[OpenTree, int], Ends]:

@@ -335,7 +335,7 @@ def _is_number_like(kind: Any) -> bool:
 
 
 def _as_csr(rows: list[dict[int, Any]], features: list[int], n: int) -> Any:
-    feature_index = np.full(n, -1)
+    feature_index = np.full(n, -1, dtype=np.int32)  # liblinear and others take no wider indices
     feature_index[features] = np.arange(len(features))
     is_label = (feature_index < 0).tolist()
     stored = [(i, cell) for row in rows for i, cell in row.items() if not is_label[i]]
@@ -343,7 +343,7 @@ def _as_csr(rows: list[dict[int, Any]], features: list[int], n: int) -> Any:
     value = np.array([numbers[cell] for _, cell in stored], dtype=np.float64)
     column = feature_index[np.array([i for i, _ in stored], dtype=np.int64)]
     per_row = [sum(not is_label[i] for i in row) for row in rows]
-    row = np.repeat(np.arange(len(rows)), per_row)
+    row = np.repeat(np.arange(len(rows), dtype=np.int32), per_row)
     matrix = sparse.csr_array((value, (row, column)), shape=(len(rows), len(features)))
     matrix.eliminate_zeros()
     return matrix
