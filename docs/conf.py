@@ -104,6 +104,7 @@ sphinx_gallery_conf = {
     "write_computation_times": False,
     "image_srcset": ["2x"],
 }
+suppress_warnings = ["sphinx_gallery.space_in_filename"]  # it means the folders above them, too
 
 # -- how it looks --------------------------------------------------------------------------------
 

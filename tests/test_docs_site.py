@@ -105,7 +105,7 @@ def test_a_link_that_leads_nowhere_is_noticed(tmp_path):
 @pytest.mark.slow
 def test_the_site(tmp_path):
     """One test, because the site takes a minute and every worker would build its own."""
-    site = build_site(tmp_path)
+    site = build_site(tmp_path / "folder with spaces")
     pages = read_pages(site)
     assert len(pages) > 100
     check_links(pages)
