@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.frozen import FrozenEstimator
 
 _MIN, _MAX = 1e-60, 1e60
 _MAX_JOBS = 1000
@@ -55,6 +56,15 @@ def check_int(name: str, value: Any, at_least: int = 1, at_most: int | None = No
         limits = f"at least {at_least}" + ("" if at_most is None else f" and at most {at_most}")
         raise ValueError(f"{name} must be a whole number, {limits}, got {value!r}.")
     return int(value)
+
+
+def check_can_be_fitted(name: str, estimator: Any) -> None:
+    """Raise ValueError for a frozen estimator, where copies are fitted to other labels."""
+    if isinstance(estimator, FrozenEstimator):
+        raise ValueError(
+            f"{name} must be unfitted, because copies of it are fitted to the labels, got "
+            f"{estimator!r}; bounds around a fitted classifier need a LocalBase of your own."
+        )
 
 
 def check_thresholds(value: Any, n_labels: int) -> NDArray[np.float64]:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.frozen import FrozenEstimator
 from sklearn.isotonic import IsotonicRegression
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -289,6 +290,7 @@ def test_the_same_seed_gives_the_same_answers():
         ({"quantiles": 0.5}, "quantiles must be two numbers"),
         ({"calibration": 1.5}, "calibration must be a share"),
         ({"estimator": LinearSVC()}, "predict_proba.*CalibratedClassifierCV"),
+        ({"estimator": FrozenEstimator(GaussianNB())}, "estimator must be unfitted.*Frozen"),
         ({"estimator": 3}, "estimator must be a classifier"),
     ],
 )

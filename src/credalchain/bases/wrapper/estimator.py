@@ -24,7 +24,7 @@ from credalchain.bases.wrapper.sets import (
     VennAbersCalibrated,
     fit_classifier,
 )
-from credalchain.validation import check_choice, check_int
+from credalchain.validation import check_can_be_fitted, check_choice, check_int
 
 _SOURCES = ("bag", "contamination", "venn-abers")
 
@@ -53,8 +53,9 @@ class CredalWrapper(BaseEstimator):
     Parameters
     ----------
     estimator : classifier with predict_proba, default=None
-        Unfitted. None means ``LogisticRegression(max_iter=1000)``. Its ``random_state`` is set for
-        each label from that of the chain.
+        Copies of it are fitted, so it cannot be a ``FrozenEstimator``. None means
+        ``LogisticRegression(max_iter=1000)``. Its ``random_state`` is set for each label from
+        that of the chain.
     source : {"bag", "contamination", "venn-abers"}, default="bag"
     n_members : int, default=10
         Bootstrap samples, for "bag".
@@ -179,6 +180,7 @@ class CredalWrapper(BaseEstimator):
                 f"calibration must be a share between 0 and 1, got {self.calibration!r}."
             )
         estimator = self.estimator
+        check_can_be_fitted("estimator", estimator)
         if estimator is not None and not (
             hasattr(estimator, "predict_proba") and is_classifier(estimator)
         ):
