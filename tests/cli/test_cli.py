@@ -425,6 +425,18 @@ BAD_DATA = {
     "labels only": ("y\n1\n0\n", FIT, "takes all columns"),
     "ragged": ('x,y\n1,0\n"2,1\n', FIT, "cannot be read as a table|no rows|Y must hold"),
     "no labels named": ("x,y\n1,0\n", ["fit", "bad.csv", "--out", "m"], "say which columns"),
+    "labels of nothing": (
+        "x,y\n1,0\n",
+        ["fit", "bad.csv", "--labels", "", "--out", "m"],
+        "say which columns are labels: --labels",
+    ),
+    "labels of commas": (
+        "x,y\n1,0\n",
+        ["fit", "bad.csv", "--labels", " ,", "--out", "m"],
+        "--labels must be names with commas between, got ' ,'",
+    ),
+    "ignore": ("x,y\n1,0\n", [*FIT, "--ignore", ","], "--ignore must be names with commas"),
+    "out": ("x,y\n1,0\n", [*FIT[:-1], ""], "--out '': a model goes to a file"),
     "bad count": (
         "x,y\n1,0\n",
         ["fit", "bad.csv", "--labels", "last:9", "--out", "m"],

@@ -12,7 +12,7 @@ from credalchain.cli import options as o
 from credalchain.cli.console import read_model, stdout
 from credalchain.cli.predict import UnseenValues, features_for, infer_overrides, text_columns
 from credalchain.cli.promise import check_picture, save_picture
-from credalchain.cli.tables import load_table, shorten_names
+from credalchain.cli.tables import load_table, shorten_names, split_names
 from credalchain.explanation import Explanation, Step
 from credalchain.explanation import explain as explain_row
 from credalchain.label_selection import and_more
@@ -77,7 +77,7 @@ def _label_selection(spec: str, names: list[str]) -> dict[str, Any]:
         return {"max_labels": _MAX_LABELS}
     if spec == "all":
         return {"max_labels": None}
-    wanted = [spec] if spec in names else [name.strip() for name in spec.split(",") if name.strip()]
+    wanted = [spec] if spec in names else split_names(spec, "--labels")
     missing = [name for name in wanted if name not in names]
     if missing:
         raise ValueError(

@@ -107,8 +107,8 @@ def fit(
         raise ValueError(f"{name} is for --promise.")
     if answered is not None:
         _check_answered(answered, options, promise)
-    if out == "-":
-        raise ValueError("--out -: a model goes to a file, not to stdout.")
+    if out in ("", "-"):
+        raise ValueError(f"--out {out!r}: a model goes to a file, and this names none.")
     if Path(out).suffix.lower() in _TABLES:
         raise ValueError(f"--out {out}: a model is no table; give it another ending, or none.")
     refuse_to_replace(out, data, *filter(None, [answers]))

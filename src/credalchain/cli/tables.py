@@ -217,7 +217,7 @@ def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]
     is_xml = len(wanted) == 1 and wanted[0].lower().endswith(".xml")
     if known and (not wanted or list(wanted) in _ARFF_LABELS or is_xml):
         return list(known)
-    if not wanted:
+    if not any(wanted):
         raise ValueError("say which columns are labels: --labels a,b,c or --labels last:6.")
     names: list[str] = []
     for spec in wanted:
@@ -248,7 +248,7 @@ def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
     """Columns from names with commas between them."""
     if spec in frame.columns:  # a name may hold commas
         return [spec]
-    names = [name.strip() for name in spec.split(",") if name.strip()]
+    names = split_names(spec, option)
     missing = [name for name in names if name not in frame.columns]
     if missing:
         columns = list(frame.columns)
@@ -256,6 +256,14 @@ def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
             f"{option}: there is no column {missing[0]!r}{_did_you_mean(missing[0], columns)}; the "
             f"columns are {shorten_names(columns)}."
         )
+    return names
+
+
+def split_names(spec: str, option: str) -> list[str]:
+    """Names with commas between them; none only where the option is not given."""
+    names = [name.strip() for name in spec.split(",") if name.strip()]
+    if spec and not names:
+        raise ValueError(f"{option} must be names with commas between, got {spec!r}.")
     return names
 
 
