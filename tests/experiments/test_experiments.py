@@ -17,7 +17,9 @@ import pytest
 from sklearn.base import BaseEstimator
 
 from credalchain import CredalChainClassifier, Discretizer, NaiveCredal
+from credalchain.cli import data as data_command
 from credalchain.datasets import load_embedded_yeast
+from credalchain.datasets.mulan import DataUnavailableError
 from credalchain.experiments import (
     Store,
     StudyError,
@@ -775,6 +777,20 @@ def test_data_commands(tmp_path):
     assert len(set(map(len, models))) == 1
     wrong = credalchain("data", "get", "flag", cwd=tmp_path, status=1)
     assert "name must be one of" in wrong.stderr
+
+
+def test_what_cannot_be_downloaded_is_explained_once(monkeypatch, capsys):
+    def offline(name):
+        raise DataUnavailableError(f"{name} could not be downloaded")
+
+    monkeypatch.setattr(data_command, "load_mulan", offline)
+    data_command.list_all()
+    shown = capsys.readouterr()
+    assert shown.err.count("could not be downloaded") == 1
+    assert shown.err.splitlines()[1:] == [
+        "not available either: scene, yeast, CAL500, medical, enron, flags"
+    ]
+    assert shown.out.count("?") == 7 * 5
 
 
 @pytest.mark.parametrize(

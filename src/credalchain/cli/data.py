@@ -27,11 +27,14 @@ def list_all() -> None:
     table = Table("data set", "domain", "features", "labels", "rows", "cardinality", "density")
     for column in table.columns[2:]:
         column.justify = "right"
+    unavailable: list[str] = []
     for name, about in MULAN.items():
         try:
             facts = dataset_facts(load_mulan(name))
         except DataUnavailableError as error:
-            note(str(error))
+            if not unavailable:  # the messages of the others would be the same
+                note(str(error))
+            unavailable.append(name)
             table.add_row(name, about.domain, *["?"] * 5)
             continue
         table.add_row(
@@ -41,6 +44,8 @@ def list_all() -> None:
             f"{facts['cardinality']:.2f}",
             f"{facts['density']:.2f}",
         )
+    if len(unavailable) > 1:
+        note(f"not available either: {', '.join(unavailable[1:])}")
     stdout().print(table)
 
 
