@@ -373,21 +373,31 @@ def test_evaluate_flags_intervals_that_are_too_sure(tmp_path):
 
 def test_tags_that_nobody_knows_and_capitals(tmp_path):
     tags = ["rock; pop", "?", "", "ROCK", "pop"] * 6
+    tags[2], tags[7] = "rock;ROCK", "rock"
     frame = pd.DataFrame({"x": np.random.default_rng(0).normal(size=30), "tags": tags})
     frame.to_csv(tmp_path / "songs.csv", index=False)
     given = ["songs.csv", "--labels", "tags", "--tag-separator", ";"]
     done = credalchain("describe", *given, "--json", cwd=tmp_path)
     labels = {one["name"]: one for one in json.loads(done.stdout)["labels"]}
-    assert set(labels) == {"rock", "pop", "ROCK"}
+    assert set(labels) == {"rock", "pop"}
     assert labels["pop"]["n_missing"] == 6
-    assert "differ in capitals only are different labels: ROCK, rock" in done.stderr
+    assert (labels["rock"]["n_yes"], labels["rock"]["n_no"]) == (14, 10)
+    assert "are one label: ROCK as rock (--case-sensitive keeps them apart)" in done.stderr
+    done = credalchain("describe", *given, "--case-sensitive", "--json", cwd=tmp_path)
+    assert {"rock", "pop", "ROCK"} == {one["name"] for one in json.loads(done.stdout)["labels"]}
+    assert "capitals" not in done.stderr
+    idle = ["fit", "songs.csv", "--labels", "x", "--case-sensitive", "--out", "m"]
+    assert "is for --tag-separator" in credalchain(*idle, cwd=tmp_path, status=1).stderr
     credalchain("fit", *given, "--reward", "1", "--out", "m", cwd=tmp_path)
     done = credalchain("check", "m", "songs.csv", "--tags", "tags", cwd=tmp_path)
     assert "of the labels answered in 30 rows" in done.stdout
     assert "does not know" not in done.stderr
+    frame.replace("rock; pop", "Rock").to_csv(tmp_path / "new.csv", index=False)
+    done = credalchain("check", "m", "new.csv", "--tags", "tags", cwd=tmp_path)
+    assert "are one label: ROCK as rock, Rock as rock" in done.stderr  # as the model spells it
     frame.replace("ROCK", "punk").to_csv(tmp_path / "new.csv", index=False)
     done = credalchain("check", "m", "new.csv", "--tags", "tags", cwd=tmp_path)
-    assert "6 of 18 rows with tags have some that the model does not know" in done.stderr
+    assert "6 of 20 rows with tags have some that the model does not know" in done.stderr
     given = ["check", "m", "songs.csv", "--tags", "tags", "--tag-separator", "o"]
     done = credalchain(*given, cwd=tmp_path, status=1)
     assert "does 'o' stand between tags (--tag-separator)?" in done.stderr

@@ -20,6 +20,7 @@ def describe(
     labels: o.LabelsOption = None,
     ignore: o.Ignore = "",
     tag_separator: o.TagSeparator = "",
+    case_sensitive: o.CaseSensitive = False,
     as_json: Annotated[bool, typer.Option("--json", help="JSON in place of tables.")] = False,
 ) -> None:
     """Show what is understood of each column of a table, before anything is learned from it.
@@ -27,7 +28,7 @@ def describe(
     Example: `credalchain describe songs.csv --labels rock,pop,folk`
     """
     if labels:
-        X, Y = read_labelled(data, labels, ignore, tag_separator)
+        X, Y = read_labelled(data, labels, ignore, tag_separator, case_sensitive=case_sensitive)
         targets = describe_labels(Y)
     else:
         X, known = load_table(data)

@@ -65,6 +65,7 @@ def evaluate(
     use: o.Use = "",
     tag_separator: o.TagSeparator = "",
     groups: o.Groups = "",
+    case_sensitive: o.CaseSensitive = False,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     s: Annotated[
         str, typer.Option("--s", help=f"Chains: values of s, with commas between; {_CHOSEN}")
@@ -99,7 +100,9 @@ def evaluate(
             classifier, chunks, list(dict.fromkeys(values)), folds, options.seed
         )
     else:
-        X, Y = read_labelled(data, labels or [], ignore, tag_separator)
+        X, Y = read_labelled(
+            data, labels or [], ignore, tag_separator, case_sensitive=case_sensitive
+        )
         if len(X) < folds:
             raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
         X, given = take_groups(X, groups)

@@ -44,6 +44,7 @@ def fit(
     use: o.Use = "",
     tag_separator: o.TagSeparator = "",
     groups: o.Groups = "",
+    case_sensitive: o.CaseSensitive = False,
     promise: Annotated[
         list[str] | None,
         typer.Option(
@@ -136,7 +137,7 @@ def fit(
         chunks = LabelledChunks(data, labels or [], ignore)
         _fit_in_chunks(classifier, chunks, use, caution, out, sample)
         return
-    X, Y = read_labelled(data, labels or [], ignore, tag_separator)
+    X, Y = read_labelled(data, labels or [], ignore, tag_separator, case_sensitive=case_sensitive)
     if answers:
         X, Y = _with_answers(X, Y, data, answers)
     X, group_of = take_groups(X, groups)

@@ -45,6 +45,10 @@ TagSeparator = Annotated[
         help="--labels is one column of tags with this between them, such as ';': a label for each."
     ),
 ]
+CaseSensitive = Annotated[
+    bool,
+    typer.Option("--case-sensitive", help="Keep tags apart that differ in capitals only."),
+]
 Ignore = Annotated[str, typer.Option(help="Columns to leave out, such as row numbers.")]
 Use = Annotated[
     str,

@@ -80,6 +80,7 @@ def tune(
     use: o.Use = "",
     tag_separator: o.TagSeparator = "",
     groups: o.Groups = "",
+    case_sensitive: o.CaseSensitive = False,
     risk: Annotated[str, typer.Option(help=f"What is promised: {_RISKS}.")] = "row-error",
     levels: Annotated[
         str, typer.Option(help="What it may be at most, with commas between.")
@@ -107,6 +108,7 @@ def tune(
     classifier = o.build_classifier(options)
     X, Y = read_labelled(data, labels or [], ignore, tag_separator)
     X, group_of = take_groups(X, groups)
+    X, Y = read_labelled(data, labels or [], ignore, tag_separator, case_sensitive=case_sensitive)
     X = usable_features(X, Y, use)
     note(f"fitting {options.method} to {1 - calibration:.0%} of {len(X)} rows")
     curve = promise_curve(
@@ -196,7 +198,8 @@ def check(
     frame, _ = load_table(data, text_columns=text_columns(classifier))
     names = classifier.label_names_.tolist()
     if tags:
-        found_tags = split_tags(frame[pick_columns(frame, tags, "--tags")[0]], tag_separator)
+        column = frame[pick_columns(frame, tags, "--tags")[0]]
+        found_tags = split_tags(column, tag_separator, names)
         _tell_of_other_tags(found_tags, names, tag_separator)
         frame = frame.drop(columns=tags).join(found_tags.reindex(columns=names, fill_value=0))
     absent = [name for name in names if name not in frame.columns]

@@ -3,6 +3,7 @@
 import difflib
 import io
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from glob import glob
 from pathlib import Path
@@ -74,11 +75,17 @@ def dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def read_labelled(
-    source: str, labels: Sequence[str], ignore: str = "", tag_separator: str = ""
+    source: str,
+    labels: Sequence[str],
+    ignore: str = "",
+    tag_separator: str = "",
+    *,
+    case_sensitive: bool = False,
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """The columns and the labels of a table, from ``--labels`` and ``--ignore``.
 
-    With a ``tag_separator``, the one column of labels holds the names of those that are yes.
+    With a ``tag_separator``, the one column of labels holds the names of those that are yes;
+    spellings that differ in capitals only are one label unless ``case_sensitive``.
     """
     frame, known = load_table(source, labels)
     names = pick_labels(frame, labels, known)
@@ -89,7 +96,9 @@ def read_labelled(
             raise ValueError(
                 f"--tag-separator is for one column of tags, got {shorten_names(names)}."
             )
-        return X, split_tags(frame[names[0]], tag_separator)
+        return X, split_tags(frame[names[0]], tag_separator, case_sensitive=case_sensitive)
+    if case_sensitive:
+        raise ValueError("--case-sensitive is for --tag-separator.")
     try:
         return X, read_label_words(frame[names])
     except ValueError as error:
@@ -149,35 +158,48 @@ def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
     return X.drop(columns=left_out)
 
 
-def split_tags(column: pd.Series, separator: str) -> pd.DataFrame:
+def split_tags(
+    column: pd.Series, separator: str, known: Sequence[str] = (), *, case_sensitive: bool = False
+) -> pd.DataFrame:
     """A column of 0 and 1 for each tag in a column of tags.
 
-    An empty cell has none of them; of a cell that is ``?`` nobody knows.
+    An empty cell has none of them; of a cell that is ``?`` nobody knows. Spellings that differ in
+    capitals only are one label, called as in ``known`` or else as most rows have it.
     """
     cells = column.fillna("").astype(str).str.strip()
     unknown = (cells == "?").to_numpy()
     cells = cells.mask(unknown, "")
-    tags = [
-        list(dict.fromkeys(filter(None, (tag.strip() for tag in cell.split(separator)))))
-        for cell in cells
-    ]
-    names = sorted({tag for row_tags in tags for tag in row_tags})
-    if not names:
+    tags = [list(filter(None, map(str.strip, cell.split(separator)))) for cell in cells]
+    counts = Counter(tag for row_tags in tags for tag in row_tags)
+    if not counts:
         raise ValueError(f"--tag-separator: column {column.name!r} has no tags.")
+    label_of = {tag: tag for tag in counts} if case_sensitive else _merge_spellings(counts, known)
+    merged = [f"{tag} as {label}" for tag, label in label_of.items() if tag != label]
+    if merged:
+        hint = "" if known else " (--case-sensitive keeps them apart)"
+        note(
+            f"note: tags that differ in capitals only are one label: {shorten_names(merged)}{hint}"
+        )
+    names = sorted(set(label_of.values()))
     label_index = {name: j for j, name in enumerate(names)}
     indicators = np.zeros((len(cells), len(names)), dtype=np.int8)
     for row, row_tags in enumerate(tags):
-        indicators[row, [label_index[tag] for tag in row_tags]] = 1
-    alike = [name for name in names if sum(name.lower() == other.lower() for other in names) > 1]
-    if alike:
-        note(
-            f"note: tags that differ in capitals only are different labels: {shorten_names(alike)}"
-        )
+        indicators[row, [label_index[label_of[tag]] for tag in row_tags]] = 1
     if len(names) > _MANY_TAGS and np.median(indicators.sum(axis=0)) <= 1:
         note(f"note: most of {len(names)} tags occur once: does {separator!r} stand between tags?")
     labels = pd.DataFrame(indicators, columns=names, index=column.index)
     nobody_knows = np.broadcast_to(unknown[:, None], labels.shape)
     return labels.astype("Int8").mask(nobody_knows) if unknown.any() else labels
+
+
+def _merge_spellings(counts: Counter[str], known: Sequence[str]) -> dict[str, str]:
+    """The label of each tag, whatever its capitals: a known one, or else the most frequent."""
+    spelled = {name.casefold(): name for name in known}
+    by_frequency = sorted(counts, key=lambda tag: (-counts[tag], tag))
+    return {
+        tag: tag if tag in known else spelled.setdefault(tag.casefold(), tag)
+        for tag in by_frequency
+    }
 
 
 def _read_stdin(text_columns: Sequence[str]) -> pd.DataFrame:
