@@ -37,7 +37,7 @@ def data():
 def test_labels_that_are_the_same_in_all_rows_are_named(classifier, data):
     X, Y = data[0][["x"]], data[1]
     constant = Y.assign(yes=1, no=[np.nan, *[0] * (N - 1)])
-    with pytest.warns(DataWarning, match=r"leave them out: yes \(always 1\), no \(always 0\)$"):
+    with pytest.warns(DataWarning, match=r"does not: yes \(always 1\), no \(always 0\)$"):
         clone(classifier).fit(X, constant)
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)

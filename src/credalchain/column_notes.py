@@ -132,7 +132,10 @@ def _label(name: str, values: Any) -> Label:
         note = "never observed: it will be left open in every row"
     elif n_yes == 0 or n_no == 0:
         word = "no" if n_yes == 0 else "yes"
-        note = f"always {word}: the other answer cannot be learned (a chain leaves it open)"
+        note = (
+            f"always {word}: the other answer cannot be learned (a chain leaves it open), and it "
+            "does not count in shares of labels answered"
+        )
     elif min(n_yes, n_no) < RARE:
         rare, word = min(n_yes, n_no), "yes" if n_yes < n_no else "no"
         note = f"only 1 row is {word}" if rare == 1 else f"only {rare} rows are {word}"

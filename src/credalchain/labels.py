@@ -203,6 +203,15 @@ def _object_to_float(
     return np.array(floats, dtype=np.float64).reshape(values.shape)
 
 
+def both_answers_seen(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
+    """Labels (m,) that count in shares answered: not constant; all, if all are constant.
+
+    A chain leaves a label that is always no open, and others would be answered instead of it.
+    """
+    seen = (labels == 0).any(axis=0) & (labels == 1).any(axis=0)
+    return seen if seen.any() else np.ones(labels.shape[1], dtype=bool)
+
+
 def _is_cell(cell: Any) -> bool:
     return is_missing(cell) or isinstance(
         cell, (bool, int, float, np.bool_, np.integer, np.floating)

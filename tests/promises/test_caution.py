@@ -1,6 +1,10 @@
 """Caution chosen by how much is to be answered."""
 
+import json
+import re
+
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -9,8 +13,11 @@ from credalchain import (
     CredalChainClassifier,
     CredalChainEnsemble,
     JointDecision,
+    PromisedClassifier,
     choose_caution,
     load_model,
+    promise_curve,
+    save_model,
 )
 from shell import credalchain
 
@@ -100,3 +107,50 @@ def test_labels_that_are_always_no_do_not_count():
     beside = choose_caution(chain, X, always_no, completeness=0.7, random_state=0)
     assert 0.5 < beside.completeness <= 0.7  # of the three others
     assert beside.value > alone.value / 3
+
+
+def test_labels_that_are_always_no_do_not_count_in_reports(tmp_path):
+    X, Y = problem()
+    beside = np.hstack([Y, np.zeros((len(Y), 3), dtype=int)])
+    chain = CredalChainClassifier(order="given", strategy="marginalization")
+    promised = PromisedClassifier(chain, {"row_error": 0.4}, random_state=0).fit(X, beside)
+    report = promised.report_
+    held_out = np.sort(np.random.RandomState(0).permutation(len(X))[:180])
+    share = (promised.predict_partial(X[held_out])[:, :3] != -1).mean()
+    assert report.completeness == report.promises[0].completeness == pytest.approx(share)
+    assert report.constant == ("label3", "label4", "label5")
+    assert str(report).endswith("not counted, because constant: label3, label4, label5")
+    alone = promise_curve(chain, X, Y, random_state=0)
+    np.testing.assert_array_equal(
+        promise_curve(chain, X, beside, random_state=0).completeness, alone.completeness
+    )
+    save_model(promised, tmp_path / "model")
+    assert load_model(tmp_path / "model").report_ == report
+
+
+def test_labels_that_are_always_no_do_not_count_on_the_command_line(tmp_path):
+    X, Y = problem()
+    names = [f"label{j}" for j in range(6)]
+    beside = pd.DataFrame(np.hstack([Y, np.zeros((len(Y), 3), dtype=int)]), columns=names)
+    frame = pd.DataFrame(X, columns=list("abcd")).join(beside)
+    frame.to_csv(tmp_path / "songs.csv", index=False)
+    frame.to_csv(tmp_path / "songs.csv.gz", index=False)
+    frame.drop(columns=names[3:]).to_csv(tmp_path / "alone.csv", index=False)
+    chain = ["--method", "chain", "--order", "given", "--strategy", "marginalization"]
+    found = []
+    for source, labels in (("alone.csv", "last:3"), ("songs.csv", "last:6")):
+        given = ["evaluate", source, "--labels", labels, *chain, "--s", "2", "--folds", "3"]
+        measures = json.loads(credalchain(*given, "--json", cwd=tmp_path).stdout)[0]["measures"]
+        found.append(measures["completeness"])
+    assert found[0] == found[1]
+    for source in ("songs.csv", "songs.csv.gz"):
+        given[1] = source
+        done = credalchain(*given, "--summary", cwd=tmp_path)
+        assert "completeness: of the 3 labels that are not constant" in done.stdout
+        share = re.search(r"completeness\W+(0\.\d+)", done.stdout)[1]
+        assert float(share) == pytest.approx(found[0]["mean"], abs=0.05)  # other folds
+    given = ["fit", "songs.csv", "--labels", "last:6", *chain, "--promise", "row-error=0.4"]
+    done = credalchain(*given, "--out", "m", cwd=tmp_path)
+    assert "not counted, because constant: label3, label4, label5" in done.stderr
+    done = credalchain("predict", "m", "songs.csv", "--out", "a.csv", cwd=tmp_path)
+    assert "were in calibration" not in done.stderr

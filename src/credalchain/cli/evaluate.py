@@ -10,6 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 import pandas as pd
 import typer
+from numpy.typing import NDArray
 from rich.table import Table
 from sklearn.base import clone
 from sklearn.model_selection import KFold
@@ -22,11 +23,12 @@ from credalchain.cli.tables import read_labelled, take_groups, usable_features
 from credalchain.estimators.decision import default_reward
 from credalchain.estimators.folds import fitted_folds
 from credalchain.estimators.prediction import NEARLY_NOTHING
-from credalchain.labels import as_labels
+from credalchain.labels import as_labels, both_answers_seen
 from credalchain.metrics import (
     DEFAULT_MEASURES,
     IntervalReliability,
     Tally,
+    completeness,
     interval_reliability,
     pooled,
     resolved_labels,
@@ -96,8 +98,9 @@ def evaluate(
         X, Y = chunks.sample(use)
         _check_folds(folds, chunks.n_rows, options.seed)
         values = values or _values_from(classifier, X, Y, chunks.n_rows, folds, options.seed, None)
+        counted = both_answers_seen(as_labels(Y, require_zero=False))
         evaluation = _cross_validate_chunks(
-            classifier, chunks, list(dict.fromkeys(values)), folds, options.seed
+            classifier, chunks, list(dict.fromkeys(values)), folds, options.seed, counted
         )
     else:
         X, Y = read_labelled(
@@ -180,12 +183,14 @@ class _Evaluation:
 
     ``scores`` has the columns measure, value (of the caution parameter) and score; ``cells`` for
     each value what :func:`count_cells` gives, ``reliability`` how intervals agree with the truth.
+    ``n_counted`` labels are not constant, and count in completeness.
     """
 
     scores: pd.DataFrame
     cells: dict[float, Any]
     reliability: dict[float, IntervalReliability]
     label_names: list[str]
+    n_counted: int
 
 
 def _cross_validate(
@@ -202,17 +207,20 @@ def _cross_validate(
     note(
         f"{folds}-fold cross-validation: {len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels"
     )
+    counted = both_answers_seen(as_labels(Y, require_zero=False))
     for fold in fitted_folds(repeat(classifier), X, Y, splits):
         path = predict_along(fold.estimator, fold.X, values, DEFAULT_MEASURES)
         truth = as_labels(Y.iloc[fold.rows], require_zero=False)
         for value, labels in zip(values, path.labels, strict=True):
             cells[value] = cells[value] + count_cells(truth, labels)
         _add_reliability(reliability, truth, path)
-        for name, column in zip(
-            DEFAULT_MEASURES, score_path(DEFAULT_MEASURES, truth, path), strict=True
-        ):
+        columns = dict(
+            zip(DEFAULT_MEASURES, score_path(DEFAULT_MEASURES, truth, path), strict=True)
+        )
+        columns["completeness"] = [completeness(None, labels[:, counted]) for labels in path.labels]
+        for name, column in columns.items():
             scores += [(name, *pair) for pair in zip(values, column, strict=True)]
-    return _Evaluation(_table(scores), cells, reliability, list(Y.columns))
+    return _Evaluation(_table(scores), cells, reliability, list(Y.columns), int(counted.sum()))
 
 
 def _add_reliability(
@@ -228,7 +236,12 @@ def _table(scores: list[tuple[str, float, float]]) -> pd.DataFrame:
 
 
 def _cross_validate_chunks(
-    classifier: Any, chunks: LabelledChunks, values: list[float], folds: int, seed: int
+    classifier: Any,
+    chunks: LabelledChunks,
+    values: list[float],
+    folds: int,
+    seed: int,
+    counted: NDArray[np.bool_],
 ) -> _Evaluation:
     """The same in constant memory; a row's fold is a hash of its number."""
     scores: list[tuple[str, float, float]] = []
@@ -250,21 +263,23 @@ def _cross_validate_chunks(
             for i, value in enumerate(values):
                 count = count_cells(truth, path.labels[i])
                 cells[value] = count + cells.get(value, 0)
-                for kind, labels in (
-                    ("partial", path.labels[i]),
-                    ("precise", path.precise),
-                    ("bounds", resolved_labels(path.bounds[i])),
+                everything = slice(None)
+                for kind, labels, columns in (
+                    ("partial", path.labels[i], everything),
+                    ("precise", path.precise, everything),
+                    ("bounds", resolved_labels(path.bounds[i]), everything),
+                    ("completeness", path.labels[i], counted),
                 ):
                     before = [tallies[kind, value]] if (kind, value) in tallies else []
-                    tallies[kind, value] = pooled([*before, tally(truth, np.asarray(labels))])
+                    found = tally(truth[:, columns], np.asarray(labels)[:, columns])
+                    tallies[kind, value] = pooled([*before, found])
         for name, measure in DEFAULT_MEASURES.items():
             assert measure.of_tally is not None  # as a test holds for all that are shown
-            fold_scores = [
-                float(measure.of_tally(tallies[measure.needs, value])) for value in values
-            ]
+            kind = name if name == "completeness" else measure.needs
+            fold_scores = [float(measure.of_tally(tallies[kind, value])) for value in values]
             scores += [(name, *pair) for pair in zip(values, fold_scores, strict=True)]
     note(f"{chunks.n_rows} rows, {len(names)} labels")
-    return _Evaluation(_table(scores), cells, reliability, names)
+    return _Evaluation(_table(scores), cells, reliability, names, int(counted.sum()))
 
 
 def _check_folds(folds: int, n_rows: int, seed: int) -> None:
@@ -309,6 +324,8 @@ def _print_measures(parameter: str, evaluation: _Evaluation, folds: int) -> None
         table.add_row(name, *(f"{cell['mean']:.3f} ± {cell['std']:.3f}" for cell in cells))
     console.print(table)
     console.print(f"mean ± standard deviation over {folds} folds")
+    if evaluation.n_counted < len(evaluation.label_names):
+        console.print(f"completeness: of the {evaluation.n_counted} labels that are not constant")
 
 
 def _print_labels(parameter: str, evaluation: _Evaluation) -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import typer
 
+from credalchain.array_types import FloatArray
 from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli import options as o
 from credalchain.cli.console import note, read_model
@@ -61,11 +62,12 @@ def predict(
         inner_classifier(classifier).set_params(threshold=o.parse_numbers(threshold, "--threshold"))
     text_names = text_columns(classifier)
     labels = classifier.label_names_.tolist()
-    n_rows, n_answered, n_yes, all_precise = 0, 0, 0, True
+    n_rows, n_yes, all_precise = 0, 0, True
+    answered = np.zeros(len(labels), dtype=np.int64)  # rows, for each label
     unseen = UnseenValues(classifier)
 
     def answer(frame: pd.DataFrame, source: str) -> pd.DataFrame:
-        nonlocal n_rows, n_answered, n_yes, all_precise
+        nonlocal n_rows, answered, n_yes, all_precise
         features = features_for(classifier, frame, source)
         known_columns = _known_columns(frame, known, labels)
         kept = pick_columns(frame, keep, "--keep")
@@ -77,7 +79,7 @@ def predict(
         known_labels = read_known(frame, known_columns) if known_columns else None
         prediction = classifier.infer(features, known=known_labels, **chosen)
         n_rows += len(frame)
-        n_answered += int((~prediction.abstained).sum())
+        answered = answered + (~prediction.abstained).sum(axis=0)
         n_yes += int((prediction.labels == 1).sum())
         all_precise &= bool(np.ptp(prediction.interval, axis=-1).max(initial=0.0) < _PRECISE_WIDTH)
         return _as_table(prediction, frame[kept], intervals)
@@ -93,22 +95,24 @@ def predict(
     else:
         frame, _ = load_table(data, text_columns=text_names)
         write_table(answer(frame, data), out)
-    share = n_answered / max(n_rows * len(labels), 1)
+    shares, n_answered = answered / max(n_rows, 1), int(answered.sum())
     unseen.report()
-    _advise(share, n_rows, classifier)
+    _advise(shares, n_rows, classifier)
     if intervals and all_precise:
         note(
             "note: lower and upper are the same: this model gives single probabilities (with "
             "intervals: fit --method chain, or JointDecision(bounds='credal') in Python)"
         )
-    answers = f"{n_yes} yes, {n_answered - n_yes} no"
-    note(f"{n_rows} rows, {share:.1%} of {len(labels)} labels answered ({answers}) -> {out}")
+    answers = f"{shares.mean():.1%} of {len(labels)} labels answered"
+    note(f"{n_rows} rows, {answers} ({n_yes} yes, {n_answered - n_yes} no) -> {out}")
 
 
-def _advise(share: float, n_rows: int, classifier: Any) -> None:
+def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:
     """What to do if nearly nothing, or everything, is answered."""
+    share = shares.mean()
     if isinstance(classifier, PromisedClassifier):
         seen = classifier.report_.completeness
+        share = shares[~np.isin(classifier.label_names_, classifier.report_.constant)].mean()
         if n_rows >= _ENOUGH_ROWS and abs(share - seen) > _CLEARLY_OTHER:
             note(
                 f"note: {share:.0%} of the labels are answered, {seen:.0%} were in calibration. A "

@@ -200,7 +200,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
                 names.append(and_more(len(shown), len(constant)))
             warn_of_data(
                 "labels that are the same in all training rows, of which the other answer cannot "
-                f"be learned; they change how much is answered, leave them out: {', '.join(names)}"
+                "be learned; choose_caution and promises leave them out of the share answered, "
+                f"completeness does not: {', '.join(names)}"
             )
 
     def _fit_in_memory(

@@ -5,14 +5,12 @@ from dataclasses import dataclass
 from typing import Any, overload
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing as take_rows
 
-from credalchain.array_types import Labels
 from credalchain.estimators.targets import Targets
 from credalchain.exceptions import data_warnings_ignored
-from credalchain.labels import ABSTAIN, as_indexable_labels
+from credalchain.labels import ABSTAIN, as_indexable_labels, both_answers_seen
 from credalchain.metrics import completeness_curve, selective_error
 from credalchain.model_selection import folding_groups, rows_of_groups, unwrap
 from credalchain.preprocessing import as_indexable
@@ -33,7 +31,8 @@ class CautionChoice:
         "s" or "reward".
     value : float
     completeness, set_accuracy, selective_error : float
-        The share of labels answered, of rows without a wrong answer, of answers that were wrong.
+        The share of labels answered (without those that are constant in training), of rows without
+        a wrong answer, of answers that were wrong.
     n_rows : int
         How many were held out.
     """
@@ -147,7 +146,7 @@ def choose_caution(
         truth, values = final.read_labels(take_rows(labels, test)), caution_values(fitted, None)
         path = answers_along(fitted, take_rows(table, test), values)
     _, right = completeness_curve(truth, path)
-    learned = _both_answers_seen(final.read_labels(take_rows(labels, train)))
+    learned = both_answers_seen(final.read_labels(take_rows(labels, train)))
     answered = (path[:, :, learned] != ABSTAIN).mean(axis=(1, 2))
     scale = (n_rows or n) / len(train) if final.caution_parameter == "s" else 1.0
     chosen = []
@@ -164,15 +163,6 @@ def choose_caution(
         )
         chosen.append(choice)
     return chosen if isinstance(completeness, Sequence) else chosen[0]
-
-
-def _both_answers_seen(labels: Labels) -> NDArray[np.bool_]:
-    """Labels (m,) about which something can be learned; all, if there is none.
-
-    A chain leaves a label that is always no open, and others would be answered instead of it.
-    """
-    seen = (labels == 0).any(axis=0) & (labels == 1).any(axis=0)
-    return seen if seen.any() else np.ones(labels.shape[1], dtype=bool)
 
 
 def _check_share(share: Any) -> float:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from credalchain.array_types import FloatArray, Labels
 from credalchain.labels import MISSING
@@ -23,8 +24,12 @@ def choose(
     method: str,
     confidence: float | None,
     notes: tuple[str, ...],
+    counted: NDArray[np.bool_] | None,
 ) -> tuple[FloatArray, PromiseReport]:
-    """The value for each label (NaN: it is never answered), and the report."""
+    """The value for each label (NaN: it is never answered), and the report.
+
+    ``counted`` (m,) are the labels that count in shares answered; None: all.
+    """
     final, _ = unwrap(estimator)
     grid, names = caution_values(estimator, values), final.label_names_.tolist()
     current_value = caution_in_use(final)
@@ -36,10 +41,12 @@ def choose(
         kept_indices = np.flatnonzero(kept & answers)
         value_indices[columns_of(label)] = kept_indices[0] if len(kept_indices) else -1
         chosen[columns_of(label)] = grid[kept_indices[0]] if len(kept_indices) else np.nan
+    counted = np.ones(len(names), dtype=bool) if counted is None else counted
     results = []
     for evaluated in calibration.evaluated:
         columns = columns_of(evaluated.promise.label)
-        completeness = calibration.answered[:, columns].mean(axis=1)
+        shown = counted if evaluated.promise.label is None else columns
+        completeness = calibration.answered[:, shown].mean(axis=1)
         value_index = int(value_indices[columns][0])
         name = None if evaluated.promise.label is None else names[evaluated.promise.label]
         if value_index >= 0:
@@ -51,7 +58,9 @@ def choose(
         )
     about = {result.label for result in results}
     answered, yes = (
-        np.where(value_indices < 0, 0.0, shares[value_indices, np.arange(len(names))]).mean()
+        np.where(value_indices < 0, 0.0, shares[value_indices, np.arange(len(names))])[
+            counted
+        ].mean()
         for shares in (calibration.answered, calibration.yes)
     )
     return chosen, PromiseReport(
@@ -65,6 +74,7 @@ def choose(
         tuple(results),
         () if None in about else tuple(name for name in names if name not in about),
         notes,
+        tuple(name for name, is_counted in zip(names, counted, strict=True) if not is_counted),
     )
 
 

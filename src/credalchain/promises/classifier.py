@@ -15,7 +15,7 @@ from credalchain.estimators.base import CautiousTagsMixin
 from credalchain.estimators.decision import JointDecision
 from credalchain.estimators.prediction import CredalPrediction
 from credalchain.estimators.targets import Targets
-from credalchain.labels import ABSTAIN, MISSING, as_indexable_labels
+from credalchain.labels import ABSTAIN, MISSING, as_indexable_labels, both_answers_seen
 from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_indexable
@@ -210,6 +210,7 @@ default="auto"
             method=method,
             confidence=self.confidence,
             notes=notes,
+            counted=None if prefit else both_answers_seen(labels),
         )
         return self
 

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from credalchain.array_types import FloatArray
 from credalchain.estimators.targets import Targets
-from credalchain.labels import as_indexable_labels
+from credalchain.labels import as_indexable_labels, both_answers_seen
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import check_estimator, evaluate_promises, hold_out
@@ -41,7 +41,8 @@ class PromiseCurve:
     n_rows : int
         Calibration rows that count and are tested.
     values, risks, completeness : ndarray of shape (V,)
-        From bold to cautious, in the calibration rows.
+        From bold to cautious, in the calibration rows. Labels that are constant in Y do not count
+        in completeness, unless ``calibration`` is "prefit".
     levels : tuple of float
     value_indices : tuple of int or None
         The index in ``values`` that each level allows; None: it cannot be promised.
@@ -149,8 +150,9 @@ def promise_curve(
         groups=groups,
     )
     result = evaluate_promises(held, promises, together=False)
-    completeness = result.answered.mean(axis=1)
-    allowed = [np.flatnonzero(result.kept[i] & (completeness > 0)) for i in range(len(promises))]
+    answers = result.answered.any(axis=1)
+    allowed = [np.flatnonzero(result.kept[i] & answers) for i in range(len(promises))]
+    counted = slice(None) if prefit else both_answers_seen(labels)
     sums = result.evaluated[0].sums
     return PromiseCurve(
         promises[0].risk.name,
@@ -159,7 +161,7 @@ def promise_curve(
         int(sums.n[0]),
         held.values,
         sums.risk,
-        completeness,
+        result.answered[:, counted].mean(axis=1),
         tuple(float(level) for level in levels),
         tuple(int(indices[0]) if len(indices) else None for indices in allowed),
         held.notes,

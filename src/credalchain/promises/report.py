@@ -47,7 +47,8 @@ class PromiseResult:
     interval : tuple of float
         In which the risk lies with 95 % confidence (Clopper and Pearson, or Hoeffding).
     completeness : float
-        Share of labels (or of this label's rows) answered in the calibration rows.
+        Share of labels (or of this label's rows) answered in the calibration rows, as in
+        :class:`PromiseReport`.
     upper_bound : float
         The most that the risk of this model may be by the calibration rows, with 95 % confidence
         for all promises together.
@@ -121,7 +122,7 @@ class PromiseReport:
         Those of them with missing labels. Promises about whole rows leave them out; others, and
         selective_error and positive_error, use the labels that are known.
     completeness : float
-        Share of labels answered in the calibration rows.
+        Share of labels answered in the calibration rows; those in ``constant`` do not count.
     yes : float
         Share of these answers that are yes.
     promises : tuple of PromiseResult
@@ -130,6 +131,8 @@ class PromiseReport:
         answered as the estimator does by itself.
     notes : tuple of str
         About the choice of calibration rows: groups, and what is assumed of a fitted estimator.
+    constant : tuple of str
+        Labels that are always yes or always no in the rows given to ``fit``.
     """
 
     method: str
@@ -142,6 +145,7 @@ class PromiseReport:
     promises: tuple[PromiseResult, ...]
     not_promised: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
+    constant: tuple[str, ...] = ()
 
     def check_state(self, promised: list[tuple[str, float, str | None]]) -> None:
         """Validate a stored report about these risks, levels and labels."""
@@ -182,6 +186,8 @@ class PromiseReport:
             f"together: {self.completeness:.1%} of the labels answered in {self.n_rows} "
             f"calibration rows{whose}; {self.yes:.1%} of these answers are yes"
         )
+        if self.constant:
+            lines.append(f"not counted, because constant: {', '.join(self.constant)}")
         return "\n".join(lines)
 
 
