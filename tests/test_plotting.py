@@ -98,7 +98,7 @@ def test_labels_of_a_picture_of_predictions(m, drawn):
         assert names == list(prediction.label_names)
         assert ax.get_xlabel() == ""
     else:
-        assert ax.get_xlabel() == f"and {m - 20} more labels"
+        assert ax.get_xlabel() == f"and {m - 20} more label{'s' * (m > 21)}"
         n_open = prediction.abstained.sum(axis=0)
         assert n_open[int(names[0].split()[1])] == n_open.max()
     width, height = ax.figure.get_size_inches()

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain.labels import ABSTAIN
+from credalchain.text import plural
 
 
 def select_labels(labels: Any, interval: Any, at_most: int | None) -> NDArray[np.int64]:
@@ -42,6 +43,7 @@ def select_labels(labels: Any, interval: Any, at_most: int | None) -> NDArray[np
     return np.concatenate([opened, others[: at_most - len(opened)]])
 
 
-def and_more(n_shown: int, n_all: int) -> str:
-    """In words, such as "and 149 more"; nothing if all are shown."""
-    return f"and {n_all - n_shown} more" if n_all > n_shown else ""
+def and_more(n_shown: int, n_all: int, noun: str = "") -> str:
+    """In words, such as "and 149 more" or "and 1 more label"; nothing if all are shown."""
+    n = n_all - n_shown
+    return "" if n <= 0 else f"and {plural(n, f'more {noun}') if noun else f'{n} more'}"

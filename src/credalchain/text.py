@@ -29,6 +29,23 @@ def visible(words: str) -> str:
     return _CONTROLS.sub(lambda match: match[0].encode("unicode_escape").decode(), words)
 
 
+def plural(n: int, noun: str, form: str = "") -> str:
+    """A number, formatted by ``form``, and what it counts.
+
+    Examples
+    --------
+    >>> plural(1, "row"), plural(2000, "new row", ",")
+    ('1 row', '2,000 new rows')
+    """
+    return f"{n:{form}} {noun}{'s' * (n != 1)}"
+
+
+def table_size(n_rows: int, n_features: int, n_labels: int) -> str:
+    """How much a table holds, in words."""
+    counts = ((n_rows, "row"), (n_features, "feature"), (n_labels, "label"))
+    return ", ".join(plural(*count) for count in counts)
+
+
 def for_figure(words: str, most: int = 60) -> str:
     r"""Text that matplotlib draws as it is, at most ``most`` characters of it.
 

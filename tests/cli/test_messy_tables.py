@@ -89,6 +89,18 @@ def test_labels_in_words(songs, tmp_path, words):
     assert "got 'perhaps' in row 3" in done.stderr
 
 
+def test_one_row_of_one_column_with_one_label(tmp_path):
+    (tmp_path / "songs.csv").write_text("x,rock\n" + "1,0\n2,1\n" * 12)
+    (tmp_path / "new.csv").write_text("x\n1\n")
+    given = ["songs.csv", "--labels", "rock", *CHAIN]
+    done = credalchain("fit", *given, "--out", "m", cwd=tmp_path)
+    assert "24 rows, 1 feature, 1 label -> m" in done.stderr
+    done = credalchain("predict", "m", "new.csv", "--out", "a.csv", cwd=tmp_path)
+    assert re.search("1 row, .* of 1 label answered", done.stderr)
+    prediction = load_model(tmp_path / "m").infer(pd.DataFrame({"x": [1]}))
+    assert "1 row, 1 label: " in repr(prediction)
+
+
 def test_a_column_of_tags(tmp_path):
     frame = pd.DataFrame(
         {"x": range(6), "tags": ["rock; pop", "pop", "", None, "rock;rock", "jazz"]}
@@ -397,7 +409,7 @@ def test_tags_that_nobody_knows_and_capitals(tmp_path):
     assert "are one label: ROCK as rock, Rock as rock" in done.stderr  # as the model spells it
     frame.replace("ROCK", "punk").to_csv(tmp_path / "new.csv", index=False)
     done = credalchain("check", "m", "new.csv", "--tags", "tags", cwd=tmp_path)
-    assert "6 of 20 rows with tags have some that the model does not know" in done.stderr
+    assert "tags that the model does not know in 6 of 20 rows with tags" in done.stderr
     given = ["check", "m", "songs.csv", "--tags", "tags", "--tag-separator", "o"]
     done = credalchain(*given, cwd=tmp_path, status=1)
     assert "does 'o' stand between tags (--tag-separator)?" in done.stderr

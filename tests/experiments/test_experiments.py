@@ -670,9 +670,9 @@ def test_a_task_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
 def test_run_and_report_from_the_shell(tmp_path):
     path = small(tmp_path)
     done = credalchain("run", path, "--out", "r", cwd=tmp_path)
-    assert "1 of 1 tasks" in done.stderr
+    assert "1 of 1 task" in done.stderr
     again = credalchain("run", path, "--out", "r", cwd=tmp_path)
-    assert "of 1 tasks" not in again.stderr
+    assert "of 1 task" not in again.stderr
     done = credalchain("report", "r", cwd=tmp_path)
     assert done.stdout.startswith("0 and 40 % of the training labels removed: the best methods are")
     assert "No test was possible: one data set and 3 folds once are too few" in done.stdout
@@ -692,7 +692,7 @@ def test_run_and_report_from_the_shell(tmp_path):
 def test_problems_are_told_by_the_exit_status(tmp_path):
     path = small(tmp_path, extra=TREE)
     done = credalchain("run", path, "--out", "r", cwd=tmp_path, status=1)
-    assert "1 tasks failed, the others are done; the first: embedded:yeast, tree" in done.stderr
+    assert "1 task failed, the others are done; the first: embedded:yeast, tree" in done.stderr
     wrong = tmp_path / "wrong.toml"
     wrong.write_text("sead = 1\n")
     done = credalchain("run", wrong, "--out", "w", cwd=tmp_path, status=1)
@@ -713,7 +713,7 @@ def test_a_data_set_that_cannot_be_had_stops_only_its_own_tasks(tmp_path, monkey
     assert failed == 1
     assert "could not be downloaded" in store.errors(study)[0]["error"]
     files = write_report(study, store, tmp_path / "report")
-    assert "1 tasks of this study have no result yet" in files[-1].read_text()
+    assert "1 task of this study without a result" in files[-1].read_text()
 
 
 @pytest.mark.slow

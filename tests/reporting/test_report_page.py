@@ -225,7 +225,7 @@ def test_tasks_that_are_not_done_are_told(tmp_path):
     store = results_of(study, tmp_path / "r", skill)
     next((tmp_path / "r" / "results").glob("x-b-1*")).unlink()
     page, _, _ = written(study, store, tmp_path)
-    assert "1 tasks of this study have no result yet, 0 of them failed." in page.words
+    assert "1 task of this study without a result, of which 0 failed." in page.words
 
 
 def test_a_study_that_cannot_be_compared_has_its_tables(tmp_path):

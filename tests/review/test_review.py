@@ -674,7 +674,7 @@ def test_export_tells_of_answers_that_fell_away(answered, folder, tmp_path):
         "review", "export", str(path), "--what", "final", "--model", folder / "songs.model",
         "--data", "new.csv", "--out", "final.csv", cwd=tmp_path,
     )  # fmt: skip
-    assert "belong to rows or labels that are not in new.csv" in done.stderr
+    assert "to rows or labels that are not in new.csv" in done.stderr
 
 
 def test_a_request_of_the_same_name_with_other_content_is_refused(session):
@@ -724,7 +724,7 @@ def test_learning_fills_the_very_row(folder, tmp_path):
     given = ["fit", "data.csv", "--labels", "rock", "--answers", "a.sqlite", "--out", "m"]
     given += ["--method", "chain"]
     done = credalchain(*given, cwd=tmp_path)
-    assert "1 missing labels of rows in data.csv filled, 0 others replaced" in done.stderr
+    assert "1 missing label of rows in data.csv filled, 0 others replaced" in done.stderr
     assert load_model(tmp_path / "m").model_.counts.label.tolist() == [[2, 2]]
     done = credalchain(*given, "--promise", "row-error=0.5", cwd=tmp_path, status=1)
     assert "cannot show that a promise is kept" in done.stderr
@@ -734,7 +734,7 @@ def test_learning_fills_the_very_row(folder, tmp_path):
     for at in (0, 2):
         table[at : at + 2].to_csv(tmp_path / "parts" / f"{at}.csv", index=False)
     done = credalchain("fit", "parts", *given[2:], cwd=tmp_path)
-    assert "1 missing labels of rows in parts filled, 0 others replaced" in done.stderr
+    assert "1 missing label of rows in parts filled, 0 others replaced" in done.stderr
 
 
 # -- in a process of its own -----------------------------------------------------------------------

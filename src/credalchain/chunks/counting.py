@@ -12,6 +12,7 @@ from credalchain.chunks.columns import Summary, learn_bins, summarize
 from credalchain.chunks.sources import label_names
 from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import Discretizer, as_indexable
+from credalchain.text import plural
 from credalchain.typing import Chunks
 
 SAMPLE_SIZE = 100_000
@@ -82,8 +83,8 @@ def count_chunks(chunks: Chunks, discretizer: Any, sample_size: int = SAMPLE_SIZ
         )
         discretizer = learn_bins(summary, discretizer.n_bins)
         n_rows, n_sampled = summary.n_rows, len(summary.hashes)
-        used = f"all {n_rows}" if n_sampled == n_rows else f"{n_sampled} of {n_rows}"
-        bins = f"bins learned from {used} rows"
+        used = "all" if n_sampled == n_rows else f"{n_sampled} of"
+        bins = f"bins learned from {used} {plural(n_rows, 'row')}"
     elif discretizer is not None:
         check_is_fitted(discretizer)
     chunk_counts: ChunkCounts = chunks.reduce(_counts, discretizer, numbered=False)

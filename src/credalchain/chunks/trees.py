@@ -15,6 +15,7 @@ from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms
 from credalchain.chunks.sources import label_names
 from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import as_indexable
+from credalchain.text import plural
 from credalchain.typing import Chunks
 
 SAMPLE_SIZE = 20_000
@@ -106,7 +107,7 @@ class TrainingSample:
     @property
     def source(self) -> str:
         if self.is_everything:
-            return f"trees grown on all {self.n_rows} rows"
+            return f"trees grown on all {plural(self.n_rows, 'row')}"
         n_sampled = len(self.row_numbers)
         return f"trees grown on {n_sampled} of {self.n_rows} rows, leaves counted over all rows"
 

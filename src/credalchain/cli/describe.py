@@ -11,7 +11,7 @@ from credalchain.cli import options as o
 from credalchain.cli.console import stdout
 from credalchain.cli.tables import load_table, pick_columns, read_labelled
 from credalchain.column_notes import describe_features, describe_labels
-from credalchain.text import visible
+from credalchain.text import table_size, visible
 
 
 @o.with_table_options
@@ -45,7 +45,7 @@ def describe(
         print(json.dumps(description, indent=2, ensure_ascii=False))
         return
     console = stdout()
-    console.print(f"{len(X)} rows, {len(features)} features, {len(targets)} labels")
+    console.print(table_size(len(X), len(features), len(targets)))
     table = Table("column", "kind", "missing", "distinct", "what fit does", "note")
     for feature in features:
         table.add_row(

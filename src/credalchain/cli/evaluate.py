@@ -44,6 +44,7 @@ from credalchain.model_selection import (
 from credalchain.progress import track
 from credalchain.promises.caution import MIN_ROWS, choose_caution
 from credalchain.report import count_cells, report_of_counts
+from credalchain.text import plural, table_size
 
 _COMPLETENESS_SHOWN = (
     1.0,
@@ -204,9 +205,7 @@ def _cross_validate(
     scores: list[tuple[str, float, float]] = []
     cells = dict.fromkeys(values, np.zeros((Y.shape[1], 5), dtype=np.int64))
     reliability: dict[float, IntervalReliability] = {}
-    note(
-        f"{folds}-fold cross-validation: {len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels"
-    )
+    note(f"{folds}-fold cross-validation: {table_size(len(X), X.shape[1], Y.shape[1])}")
     counted = both_answers_seen(as_labels(Y, require_zero=False))
     for fold in fitted_folds(repeat(classifier), X, Y, splits):
         path = predict_along(fold.estimator, fold.X, values, DEFAULT_MEASURES)
@@ -278,7 +277,7 @@ def _cross_validate_chunks(
             kind = name if name == "completeness" else measure.needs
             fold_scores = [float(measure.of_tally(tallies[kind, value])) for value in values]
             scores += [(name, *pair) for pair in zip(values, fold_scores, strict=True)]
-    note(f"{chunks.n_rows} rows, {len(names)} labels")
+    note(f"{plural(chunks.n_rows, 'row')}, {plural(len(names), 'label')}")
     return _Evaluation(_table(scores), cells, reliability, names, int(counted.sum()))
 
 
@@ -325,7 +324,8 @@ def _print_measures(parameter: str, evaluation: _Evaluation, folds: int) -> None
     console.print(table)
     console.print(f"mean ± standard deviation over {folds} folds")
     if evaluation.n_counted < len(evaluation.label_names):
-        console.print(f"completeness: of the {evaluation.n_counted} labels that are not constant")
+        counted = plural(evaluation.n_counted, "label")
+        console.print(f"completeness: of {counted}, without those that are constant")
 
 
 def _print_labels(parameter: str, evaluation: _Evaluation) -> None:

@@ -124,7 +124,7 @@ def _print(explanation: Explanation, top: int, *, is_chosen: bool) -> None:
         console.print(question)
     if len(questions) > _MAX_QUESTIONS:
         console.print(
-            f"{and_more(_MAX_QUESTIONS, len(questions))} answers that would settle others"
+            f"{and_more(_MAX_QUESTIONS, len(questions), 'answer')} that would settle others"
         )
 
 

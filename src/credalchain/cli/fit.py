@@ -28,6 +28,7 @@ from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.exchange import add_answers
 from credalchain.review.rows import row_keys
 from credalchain.review.store import AnswerStore
+from credalchain.text import plural, table_size
 
 DEFAULT_COMPLETENESS = 0.8  # of the labels, where nobody says how cautious to be
 _CALIBRATION = 0.3
@@ -149,7 +150,7 @@ def fit(
     _save(classifier, out)
     for line in (str(classifier.report_) if promise else chosen).splitlines():
         note(line)
-    note(f"{len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels -> {out}")
+    note(f"{table_size(len(X), X.shape[1], Y.shape[1])} -> {out}")
 
 
 @dataclass(frozen=True)
@@ -205,8 +206,8 @@ def _with_answers(X: Any, Y: Any, data: str, answers: str) -> tuple[Any, Any]:
     with AnswerStore(answers, create=False) as store:
         added = add_answers(X, Y, keys, store)
     note(
-        f"{answers}: {added.n_filled} missing labels of rows in {data} filled, {added.n_replaced} "
-        f"others replaced, {added.n_rows} rows added"
+        f"{answers}: {plural(added.n_filled, 'missing label')} of rows in {data} filled, "
+        f"{plural(added.n_replaced, 'other')} replaced, {plural(added.n_rows, 'row')} added"
     )
     return added.X, added.Y
 
@@ -238,5 +239,5 @@ def _fit_in_chunks(
     _save(classifier, out)
     for line in filter(None, (chosen, classifier.learned_from_)):
         note(line)
-    n_features, n_labels = classifier.n_features_in_, len(classifier.label_names_)
-    note(f"{chunks.n_rows} rows, {n_features} features, {n_labels} labels -> {out}")
+    size = table_size(chunks.n_rows, classifier.n_features_in_, len(classifier.label_names_))
+    note(f"{size} -> {out}")

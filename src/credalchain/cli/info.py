@@ -11,7 +11,7 @@ from credalchain.cli.predict import inner_classifiers
 from credalchain.estimators.joint_forest import CredalJointForest
 from credalchain.model_files import read_about
 from credalchain.promises.classifier import PromisedClassifier
-from credalchain.text import visible
+from credalchain.text import plural, visible
 
 _HIDDEN = {"n_jobs", "random_state", "verbose", "estimator", "promise", "values"}
 
@@ -79,7 +79,7 @@ def _learned(classifier: Any) -> dict[str, Any]:
     if counts is not None:
         about |= {"training rows": counts.n_rows}
     if hasattr(classifier, "orders_"):
-        return about | {"label order": f"{len(classifier.orders_)} random ones"}
+        return about | {"label order": plural(len(classifier.orders_), "random order")}
     order, names = classifier.order_, classifier.label_names_
     return about | {"label order": "dynamic" if order is None else " > ".join(names[order])}
 

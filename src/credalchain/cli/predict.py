@@ -28,6 +28,7 @@ from credalchain.cli.tables import (
 )
 from credalchain.estimators.prediction import NEARLY_NOTHING, CredalPrediction
 from credalchain.promises.classifier import PromisedClassifier
+from credalchain.text import plural
 
 _PRECISE_WIDTH = 1e-9  # width of an interval that is due to rounding
 _ENOUGH_ROWS, _CLEARLY_OTHER = 50, 0.15  # to notice that rows are of another kind
@@ -103,8 +104,8 @@ def predict(
             "note: lower and upper are the same: this model gives single probabilities (with "
             "intervals: fit --method chain, or JointDecision(bounds='credal') in Python)"
         )
-    answers = f"{shares.mean():.1%} of {len(labels)} labels answered"
-    note(f"{n_rows} rows, {answers} ({n_yes} yes, {n_answered - n_yes} no) -> {out}")
+    answers = f"{shares.mean():.1%} of {plural(len(labels), 'label')} answered"
+    note(f"{plural(n_rows, 'row')}, {answers} ({n_yes} yes, {n_answered - n_yes} no) -> {out}")
 
 
 def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:

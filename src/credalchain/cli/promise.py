@@ -29,6 +29,7 @@ from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.curve import LEVELS, PromiseCurve, promise_curve
 from credalchain.promises.report import PromiseCheck, promise_words
 from credalchain.promises.risks import RISKS
+from credalchain.text import plural
 from credalchain.validation import check_choice
 
 _RISKS = ", ".join(name.replace("_", "-") for name in RISKS)
@@ -110,7 +111,7 @@ def tune(
     X, group_of = take_groups(X, groups)
     X, Y = read_labelled(data, labels or [], ignore, tag_separator, case_sensitive=case_sensitive)
     X = usable_features(X, Y, use)
-    note(f"fitting {options.method} to {1 - calibration:.0%} of {len(X)} rows")
+    note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
     curve = promise_curve(
         classifier,
         X,
@@ -150,8 +151,8 @@ def _print_levels(curve: PromiseCurve) -> None:
     console.print(f"{promise_words(curve.risk, None)}, {how}")
     console.print(table)
     console.print(
-        f"answered and seen: in {curve.n_rows} rows kept apart; rows needed: at least, without an "
-        "error"
+        f"answered and seen: in {plural(curve.n_rows, 'row')} kept apart; rows needed: at least, "
+        "without an error"
     )
     console.print("to keep one of them: credalchain fit ... --promise RISK=LEVEL")
 
@@ -228,7 +229,8 @@ def _tell_of_other_tags(tags: pd.DataFrame, names: list[str], separator: str) ->
     if not unknown:
         return
     n_other, n_rows = (int((tags[some] == 1).any(axis=1).sum()) for some in (unknown, tags.columns))
-    message = f"{n_other} of {n_rows} rows with tags have some that the model does not know"
+    rows = f"{n_other} of {plural(n_rows, 'row')} with tags"
+    message = f"tags that the model does not know in {rows}"
     if 2 * n_other > n_rows:
         raise ValueError(
             f"--tags: {message}, such as {unknown[0]!r}: does {separator!r} stand between tags "
@@ -245,7 +247,7 @@ def _print_scores(truth: Any, prediction: Any, *, as_json: bool) -> None:
         print(json.dumps({**scores, "rows": len(truth)}, indent=2))
         return
     stdout().print(
-        f"{scores['completeness']:.1%} of the labels answered in {len(truth)} rows, "
+        f"{scores['completeness']:.1%} of the labels answered in {plural(len(truth), 'row')}, "
         f"{scores['selective_error']:.1%} of the answers wrong, {scores['set_accuracy']:.1%} of "
         "the rows without a wrong one; nothing was promised (fit --promise)",
         soft_wrap=True,

@@ -31,6 +31,7 @@ from credalchain.review.exchange import (
 )
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
+from credalchain.text import plural
 
 _PORT, _MAX_PORTS = 8350, 20
 _SHOWN = 8  # columns, if none are named
@@ -107,7 +108,8 @@ def open_page(
     left, rows = progress["labels_left"], progress["rows_left"]
     n_blind = int(session.blind.sum())
     also = f" ({n_blind} to check the model)" if n_blind else ""
-    note(f"{left} labels of {rows} rows are to be answered{also}; answers are kept in {out}")
+    to_answer = f"{plural(left, 'label')} of {plural(rows, 'row')}"
+    note(f"to be answered: {to_answer}{also}; answers are kept in {out}")
     _tell_orphans(session, out, data)
     print(f"{address}  (Ctrl-C ends)", flush=True)
     if browser:
@@ -200,7 +202,7 @@ def export(
         with AnswerStore(answers, create=False) as store:
             table = people_answers(store)
         write_table(table, out)
-        note(f"{len(table)} answers -> {out}")
+        note(f"{plural(len(table), 'answer')} -> {out}")
         return
     if what not in ("final", "training", "label-studio", "argilla"):
         raise ValueError(
@@ -215,7 +217,7 @@ def export(
         with AnswerStore(answers, create=False) as store:
             table = training_rows(store, names)
         write_table(table, out)
-        note(f"{len(table)} rows -> {out}")
+        note(f"{plural(len(table), 'row')} -> {out}")
         return
     if not Path(answers).is_file():
         raise FileNotFoundError(f"there is no file {answers}.")
@@ -233,14 +235,14 @@ def export(
             file.write(text.encode())
     _tell_orphans(session, answers, data)
     session.store.close()
-    note(f"{len(session.labels)} rows -> {out}")
+    note(f"{plural(len(session.labels), 'row')} -> {out}")
 
 
 def _tell_orphans(session: ReviewSession, answers: str, data: str) -> None:
     if session.n_orphans:
         note(
-            f"note: {session.n_orphans} answers of {answers} belong to rows or labels that are not "
-            f"in {data}, or whose columns have changed."
+            f"note: {plural(session.n_orphans, 'answer')} of {answers} to rows or labels that are "
+            f"not in {data}, or whose columns have changed."
         )
 
 
@@ -271,4 +273,5 @@ def import_answers(
             session.answer(row, j, value, who, f"{digest}-{i}-{j}")  # twice is once
     n_new = len(session.store.events()) - before
     session.store.close()
-    note(f"{n_new} new answers of {len(annotations)} annotations -> {out}")
+    read = plural(len(annotations), "annotation")
+    note(f"{plural(n_new, 'new answer')} of {read} -> {out}")

@@ -18,7 +18,7 @@ from credalchain.experiments.cluster import Cluster
 from credalchain.experiments.run import RunProgress
 from credalchain.experiments.work import left_out_columns
 from credalchain.reporting import findings_in_words, write_report
-from credalchain.text import visible
+from credalchain.text import plural, visible
 
 StudyFile = Annotated[str, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
 
@@ -71,7 +71,7 @@ def run(
         first = store.errors(plan)[0]
         message = str(first["error"]).strip().splitlines()[-1]
         raise ValueError(
-            f"{failed} tasks failed, the others are done; the first: {first['dataset']}, "
+            f"{plural(failed, 'task')} failed, the others are done; the first: {first['dataset']}, "
             f"{first['method']}: {message} (all in {out / 'errors'})"
         )
 
@@ -91,7 +91,7 @@ def report(
     files = write_report(study, store, out or folder / "report")
     for line in findings_in_words(study, store):
         stdout().print(visible(line), soft_wrap=True)
-    note(f"{len(files)} files; open {files[-1]}")
+    note(f"{plural(len(files), 'file')}; open {files[-1]}")
 
 
 class _ProgressDisplay:
@@ -130,6 +130,6 @@ class _ProgressDisplay:
             self._last = seconds
             left = (progress.total - progress.done) / per_minute
             note(
-                f"{progress.done} of {progress.total} tasks, {progress.failed} failed, "
+                f"{progress.done} of {plural(progress.total, 'task')}, {progress.failed} failed, "
                 f"{per_minute:.1f} a minute, {left:.1f} minutes left"
             )

@@ -19,7 +19,7 @@ from credalchain.datasets.files import attribute_names, check_frame, read_csv, r
 from credalchain.datasets.label_words import read_label_words
 from credalchain.datasets.registry import is_dataset_name
 from credalchain.files import replacing
-from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv, visible
+from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, plural, to_csv, visible
 
 _PARQUET = (".parquet", ".pq")
 _MAX_NOTES = 5
@@ -306,7 +306,7 @@ def pick_features(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(
-            f"{source} lacks {len(missing)} of the model's {len(names)} columns: "
+            f"{source} lacks {len(missing)} of the model's {plural(len(names), 'column')}: "
             f"{shorten_names(missing)}{_did_you_mean(missing[0], list(frame.columns))}."
         )
     return frame[list(names)]

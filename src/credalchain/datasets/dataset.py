@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from credalchain.labels import MISSING
+from credalchain.text import table_size
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -85,4 +86,4 @@ class MultilabelDataset:
 
     def __repr__(self) -> str:
         (n, p), m = self.X.shape, self.labels.shape[1]
-        return f"MultilabelDataset({self.name!r}: {n} rows, {p} features, {m} labels)"
+        return f"MultilabelDataset({self.name!r}: {table_size(n, p, m)})"

@@ -31,7 +31,7 @@ from credalchain.metrics import utility_65
 from credalchain.preprocessing import is_dask, validate_table
 from credalchain.progress import show_progress
 from credalchain.strategies import Strategy, get_strategy
-from credalchain.text import visible
+from credalchain.text import plural, visible
 from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike
 from credalchain.validation import (
     check_array,
@@ -163,8 +163,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         if unseen.any() and not sampled.is_everything:
             label_names = ", ".join(map(visible, self.label_names_[unseen]))
             warn_of_data(
-                f"in the {len(sampled.labels)} rows that trees are grown on nobody observed "
-                f"{label_names}: no tree looks for it. A larger sample_size helps."
+                f"in the {plural(len(sampled.labels), 'row')} that trees are grown on nobody "
+                f"observed {label_names}: no tree looks for it. A larger sample_size helps."
             )
         return sampled
 

@@ -13,7 +13,7 @@ from credalchain.bases.protocol import Answer, Exactness, Ranks
 from credalchain.label_selection import and_more, select_labels
 from credalchain.labels import ABSTAIN
 from credalchain.odds import probabilities
-from credalchain.text import visible
+from credalchain.text import plural, visible
 from credalchain.typing import MatrixLike
 
 if TYPE_CHECKING:
@@ -140,9 +140,9 @@ class CredalPrediction:
         rows = range(min(n, _MAX_ROWS))
         shown = select_labels(self.labels[rows], self.interval[rows], _MAX_LABELS).tolist()
         head = self._in_short()
-        for n_shown, n_all, noun in ((len(shown), m, "labels"), (len(rows), n, "rows")):
+        for n_shown, n_all, noun in ((len(shown), m, "label"), (len(rows), n, "row")):
             if n_all > n_shown:
-                head += f"; {n_shown} {noun} shown, {and_more(n_shown, n_all)}"
+                head += f"; {plural(n_shown, noun)} shown, {and_more(n_shown, n_all)}"
         cells = []
         for i in rows:
             name = notebook.name_of(i if self.index is None else self.index[i])
@@ -155,7 +155,8 @@ class CredalPrediction:
         n, m = self.labels.shape
         n_open = int(self.abstained.sum())
         n_yes = int((self.labels == 1).sum())
-        head = f"{n} rows, {m} labels: {n_yes} yes, {n * m - n_yes - n_open} no, {n_open} left open"
+        head = f"{plural(n, 'row')}, {plural(m, 'label')}: "
+        head += f"{n_yes} yes, {n * m - n_yes - n_open} no, {n_open} left open"
         if n * m < _FEW_CELLS:
             return head
         answered = 1 - n_open / (n * m)

@@ -18,6 +18,7 @@ from credalchain.labels import (
     is_missing,
     labels_of_sets,
 )
+from credalchain.text import plural
 from credalchain.validation import check_instance
 
 
@@ -94,7 +95,8 @@ class Targets:
         labels = as_labels(Y, require_zero=False)
         if labels.shape[1] != self.n_labels:
             raise ValueError(
-                f"Y must have {self.n_labels} labels as in the first call, got {labels.shape[1]}."
+                f"Y must have {plural(self.n_labels, 'label')} as in the first call, got "
+                f"{labels.shape[1]}."
             )
         return labels
 
@@ -145,7 +147,8 @@ class Targets:
         if unknown or len(known) != n_rows:
             raise ValueError(
                 f"known must have one row per row of X ({n_rows}) and labels as columns "
-                f"({', '.join(label_index)}), got {len(known)} rows and columns {columns}."
+                f"({', '.join(label_index)}), got {plural(len(known), 'row')} and "
+                f"columns {columns}."
             )
         labels = np.full((n_rows, self.n_labels), MISSING, dtype=np.int8)
         known_labels = as_labels(known, name="known", require_zero=False)

@@ -16,6 +16,7 @@ from credalchain.experiments.study import Study, StudyError
 from credalchain.experiments.tasks import Task, expand
 from credalchain.experiments.work import load_dataset, run_task
 from credalchain.experiments.workers import workers
+from credalchain.text import plural
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -62,7 +63,7 @@ def run_study(
     for fact in facts:
         if fact["rows"] < study.folds:
             raise StudyError(
-                f"{fact['dataset']} has {fact['rows']} rows, but folds is {study.folds}."
+                f"{fact['dataset']} has {plural(fact['rows'], 'row')}, but folds is {study.folds}."
             )
     store.open(study)
     store.save_facts(facts)

@@ -13,6 +13,7 @@ from credalchain.bases.protocol import Answer, Request
 from credalchain.estimators.targets import Targets
 from credalchain.explanation.result import Question, Reason, SimilarRow, Step
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, as_labels
+from credalchain.text import plural
 
 _MAX_SIMILAR = 10
 
@@ -41,7 +42,7 @@ def known_for_single_row(known: Any, targets: Targets) -> Any:
         return targets.encode_known(known, 1)
     labels = as_labels(known, name="known", require_zero=False).reshape(1, -1)
     if labels.shape != (1, n_labels):
-        raise ValueError(f"known must be {n_labels} values 0, 1 or -1, got {known!r}.")
+        raise ValueError(f"known must be {plural(n_labels, 'value')} 0, 1 or -1, got {known!r}.")
     return labels
 
 

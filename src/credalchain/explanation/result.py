@@ -250,14 +250,14 @@ class Explanation:
         steps = sorted(self.steps, key=lambda step: step.answer != ABSTAIN)[:_MAX_STEPS]
         head = ["label", "answer", "0 to 1", *([] if self.no_reasons else ["reasons, in log-odds"])]
         table = notebook.table(head, [self._row_as_html(step) for step in steps])
-        more = and_more(len(steps), len(self.steps) + self.n_left_out)
+        more = and_more(len(steps), len(self.steps) + self.n_left_out, "label")
         others = [
             *self.remarks(),
             *map(str, self.similar[:5]),
             *self.questions_in_words()[:10],
         ]
         above = f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting
-        below = [f"{more} labels"] if more else []
+        below = [more] if more else []
         return notebook.page(notebook.words(above), table, *map(notebook.words, [*below, *others]))
 
     def _row_as_html(self, step: Step) -> list[str]:

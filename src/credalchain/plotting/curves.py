@@ -13,7 +13,7 @@ from credalchain.plotting.canvas import NO_COLOUR, OPEN_COLOUR, YES_COLOUR, new_
 from credalchain.promises.calibration import answers_along, caution_values
 from credalchain.promises.curve import PromiseCurve
 from credalchain.promises.report import promise_words
-from credalchain.text import for_figure
+from credalchain.text import for_figure, plural
 from credalchain.typing import LabelsLike, MatrixLike, PredictionLike
 
 if TYPE_CHECKING:
@@ -207,7 +207,8 @@ def plot_promise_curve(
         _draw_promise(ax, curve, x, *min(kept, key=lambda pair: abs(pair[0] - 0.1)))
     elif level is not None:
         ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
-        ax.set_title(f"at most {level:g} cannot be promised with {curve.n_rows} rows", fontsize=10)
+        rows = plural(curve.n_rows, "row")
+        ax.set_title(f"at most {level:g} cannot be promised with {rows}", fontsize=10)
     ax.legend(frameon=False, loc="best")
     return ax
 

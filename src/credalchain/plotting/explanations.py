@@ -72,7 +72,7 @@ def plot_explanation(
             _draw_reasons(panel, i, step, top, height, scale)
     _dress_explanation(chain, bars, reasons, len(steps))
     n_labels = len(explanation.steps) + explanation.n_left_out
-    _write_around(figure, explanation, and_more(len(steps), n_labels))
+    _write_around(figure, explanation, and_more(len(steps), n_labels, "label"))
     return figure
 
 
@@ -173,7 +173,7 @@ def _write_around(figure: Any, explanation: Explanation, not_shown: str) -> None
     wide = 110 if figure.get_figwidth() > 10 else 62
     setting = textwrap.wrap(explanation.setting, wide) or [""]
     figure.suptitle("\n".join(for_figure(line, wide) for line in setting), x=0.01, ha="left")
-    notes = [f"{not_shown} labels"] if not_shown else []
+    notes = [not_shown] if not_shown else []
     if explanation.no_reasons:
         notes += textwrap.wrap(f"no reasons: {explanation.no_reasons}", wide)
     if notes:

@@ -73,10 +73,10 @@ def plot_predictions(
                 ax.plot(column + 0.87, i + 0.18, "x", color="black", markersize=6 * scale, mew=1.6)
     _name_cells(ax, names, row_names, scale)
     hidden = (
-        (and_more(len(labels), len(prediction.label_names)), "labels"),
-        (and_more(len(chosen), n_rows), "rows"),
+        and_more(len(labels), len(prediction.label_names), "label"),
+        and_more(len(chosen), n_rows, "row"),
     )
-    ax.set_xlabel(", ".join(f"{text} {what}" for text, what in hidden if text))
+    ax.set_xlabel(", ".join(filter(None, hidden)))
     return ax
 
 

@@ -13,6 +13,7 @@ from credalchain.promises.reading import PILOT_SHARE
 from credalchain.promises.report import PromiseReport, PromiseResult
 from credalchain.promises.selection import EvaluatedPromise, interval, nearest_to_kept, passes
 from credalchain.promises.statistics import rows_to_show
+from credalchain.text import plural
 
 
 def choose(
@@ -121,7 +122,8 @@ def _broken(
     n, risk = int(sums.n[nearest]), float(sums.risk[nearest])
     reason = (
         f"the nearest is {parameter} = {grid[nearest]:.4g}, which answers "
-        f"{completeness[nearest]:.1%} with a risk of {risk:.3f} in {n} calibration rows; "
+        f"{completeness[nearest]:.1%} with a risk of {risk:.3f} in "
+        f"{plural(n, 'calibration row')}; "
     )
     growth = None
     if sums.growth is not None and not promise.is_binomial:
@@ -133,7 +135,7 @@ def _broken(
     elif n_needed is None:
         reason += "more rows would not help, a better model might"
     elif agree:
-        reason += f"if that is the rate, about {n_needed} folds would show it"
+        reason += f"if that is the rate, about {plural(n_needed, 'fold')} would show it"
     else:
         tested_share = 1 - PILOT_SHARE if promise.needs_pilot else 1.0  # of the calibration rows
         n_needed = int(np.ceil(max(n_needed, n + 1) / tested_share))

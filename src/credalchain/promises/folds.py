@@ -33,6 +33,7 @@ from credalchain.promises.selection import (
     plan_test,
 )
 from credalchain.promises.statistics import fewest_rows
+from credalchain.text import plural
 
 Splits = list[tuple[Any, Any]]
 
@@ -108,8 +109,8 @@ def _n_folds(calibration: Any, n: int, promises: list[Promise]) -> int:
     if n_folds < needed or n < n_folds:
         raise ValueError(
             f"calibration: answers by agreement of fold models need at least {needed} folds for a "
-            f"level of {level:g}, and as many rows without missing labels, got {n_folds} folds "
-            f"and {n} rows."
+            f"level of {level:g}, and as many rows without missing labels, got "
+            f"{plural(n_folds, 'fold')} and {plural(n, 'row')}."
         )
     return n_folds
 
@@ -132,7 +133,7 @@ def _splits(
         splits = list(group_folds(groups, splitter, truth))
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"calibration: {calibration!r} cannot split {len(truth)} rows: {error}"
+            f"calibration: {calibration!r} cannot split {plural(len(truth), 'row')}: {error}"
         ) from error
     tested = np.concatenate([np.asarray(test) for _, test in splits])
     once = len(tested) == len(truth) and len(np.unique(tested)) == len(truth)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from credalchain.array_types import FloatArray
 from credalchain.promises.risks import RISKS
 from credalchain.promises.statistics import fewest_rows, rows_to_notice
+from credalchain.text import plural
 from credalchain.validation import check_choice
 
 GUARANTEES = {
@@ -90,7 +91,7 @@ class PromiseResult:
         return [
             *lines,
             f"  chosen: {parameter} = {self.value:.4g}, which answers {self.completeness:.1%}",
-            f"  in {self.n_rows} calibration rows: {self.estimate:.3f} "
+            f"  in {plural(self.n_rows, 'calibration row')}: {self.estimate:.3f} "
             f"(between {low:.3f} and {high:.3f} with 95 % confidence)",
             f"  half the level needs at least {self.rows_needed(self.level / 2)} {unit}, more if "
             "there are errors",
@@ -169,8 +170,9 @@ class PromiseReport:
             ]
             rates = ", equally often for every label" if any(by_answers) else ""
             text += (
-                f" and labels are missing completely at random{rates}: {self.n_incomplete} rows "
-                "with missing labels were left out where they say nothing"
+                f" and labels are missing completely at random{rates}: "
+                f"{plural(self.n_incomplete, 'row')} with missing labels left out where they say "
+                "nothing"
             )
         return text
 
@@ -183,8 +185,9 @@ class PromiseReport:
             lines.append(f"nothing is promised about: {', '.join(self.not_promised)}")
         whose = " by one fold model, and fewer where all must agree" if agree else ""
         lines.append(
-            f"together: {self.completeness:.1%} of the labels answered in {self.n_rows} "
-            f"calibration rows{whose}; {self.yes:.1%} of these answers are yes"
+            f"together: {self.completeness:.1%} of the labels answered in "
+            f"{plural(self.n_rows, 'calibration row')}{whose}; "
+            f"{self.yes:.1%} of these answers are yes"
         )
         if self.constant:
             lines.append(f"not counted, because constant: {', '.join(self.constant)}")
@@ -246,7 +249,8 @@ class PromiseTest:
         description = promise_words(self.promise.risk, self.promise.label)
         level, tested = self.promise.level, self.promise.level_to_check
         line = (
-            f"{self.verdict}{after}: {description}: {self.estimate:.3f} in {self.n_rows} rows, "
+            f"{self.verdict}{after}: {description}: {self.estimate:.3f} in "
+            f"{plural(self.n_rows, 'row')}, "
             f"at most {level:.4g} promised"
         )
         if self.promise.value is not None and tested > level:

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from credalchain.array_types import FloatArray, Labels
 from credalchain.labels import ABSTAIN, MISSING
+from credalchain.text import plural
 
 LossFunction = Callable[[Labels, Labels], tuple[Any, Any]]
 
@@ -186,8 +187,8 @@ def own_risk(function: Callable[[Labels, Labels], Any]) -> Risk:
         losses = np.asarray(function(truth, answers), dtype=np.float64)
         if losses.shape != (len(truth),):
             raise ValueError(
-                f"{name} must give a number from 0 to 1 for each of {len(truth)} rows, got an "
-                f"array of shape {losses.shape}."
+                f"{name} must give a number from 0 to 1 for each of "
+                f"{plural(len(truth), 'row')}, got an array of shape {losses.shape}."
             )
         invalid = losses[~((losses >= 0) & (losses <= 1))]
         if len(invalid):

@@ -17,11 +17,6 @@ def text(words: str) -> str:
     return escape(visible(words))
 
 
-def count(n: int, noun: str) -> str:
-    """A number of things, in words."""
-    return f"{n:,} {noun}{'s' * (n != 1)}"
-
-
 def scroll(label: str) -> str:
     """The start of a box in which a table scrolls by itself, by keyboard too."""
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{text(label)}">'

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 
 from credalchain.reporting.findings import WIDEST_GAP, Findings, ShareFindings, Standing
-from credalchain.reporting.markup import count, scroll, text
+from credalchain.reporting.markup import scroll, text
 from credalchain.reporting.sentences import (
     accuracy,
     join_with_and,
@@ -20,6 +20,7 @@ from credalchain.reporting.sentences import (
     without_comparison,
 )
 from credalchain.reporting.significance import MIN_FOLDS, datasets_needed
+from credalchain.text import plural
 
 _MAX_METHODS = 12  # on the first screen; all are in the tables
 
@@ -148,7 +149,7 @@ def _below_table(findings: Findings, damage: str) -> str:
         small.append("what tests say of a method against the best")
     words += f". Small print: {join_with_and(small)}." if small else "."
     n_more = len(findings.curves) - _MAX_METHODS
-    return f"{words} {count(n_more, 'more method')} in the tables." if n_more > 0 else words
+    return f"{words} {plural(n_more, 'more method')} in the tables." if n_more > 0 else words
 
 
 # -- how methods were compared -------------------------------------------------------------

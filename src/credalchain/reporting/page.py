@@ -11,10 +11,11 @@ import pandas as pd
 from credalchain.experiments.study import Study
 from credalchain.reporting.caution import Cautions
 from credalchain.reporting.findings import Findings
-from credalchain.reporting.markup import count, download, table, text
+from credalchain.reporting.markup import download, table, text
 from credalchain.reporting.overview import overview
 from credalchain.reporting.panels import level_panels, trade_off_panels
 from credalchain.reporting.sentences import join_with_and, percent, quoted, spread_words
+from credalchain.text import plural
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ def _head(content: PageContent, title: str) -> Iterator[str]:
     study, findings = content.study, content.findings
     times = "once" if study.repeats == 1 else f"{study.repeats} times"
     words = (
-        f"{count(len(findings.datasets), 'data set')}, {count(len(findings.curves), 'method')}, "
+        f"{plural(len(findings.datasets), 'data set')}, {plural(len(findings.curves), 'method')}, "
         f"{study.folds}-fold cross-validation {times}"
     )
     curves = {"curves": "Curves"} if findings.is_comparable else {}
@@ -152,7 +153,7 @@ def _tables(content: PageContent) -> Iterator[str]:
     yield f"<p>Measures are in percent, mean over folds and repetitions ± {spread}.</p>"
     yield f"<p>{download('summary', content.all_numbers, 'All numbers as CSV')}</p>"
     for name, frame in content.tables.items():
-        title = f"{name.replace('_', ' ')} ({count(len(frame), 'row')})"
+        title = f"{name.replace('_', ' ')} ({plural(len(frame), 'row', ',')})"
         yield f"<details><summary>{text(title)}</summary>"
         yield f'<div class="bar">{_link(content, name)}</div>'
         yield f"{table(frame, title)}</details>"
@@ -167,7 +168,8 @@ def _about(content: PageContent) -> Iterator[str]:
         damage = f", training labels {content.damage} ({study.corruption}) at {levels}"
         shared = "Folds, damaged labels"
     words = (
-        f"{content.n_results:,} results: {study.repeats} x {study.folds}-fold cross-validation "
+        f"{plural(content.n_results, 'result', ',')}: "
+        f"{study.repeats} x {study.folds}-fold cross-validation "
         f"({study.split}), settings {study.settings!r}{damage}, seed {study.seed}. {shared} and "
         "label orders are the same for all methods, so all comparisons are paired."
     )

@@ -28,7 +28,7 @@ from credalchain.reporting.tables import (
     standing_table,
     with_display_columns,
 )
-from credalchain.text import for_file_name, to_csv
+from credalchain.text import for_file_name, plural, to_csv
 
 
 def findings_in_words(study: Study, store: Store) -> list[str]:
@@ -100,8 +100,9 @@ def _problem(study: Study, store: Store) -> str:
     if not missing:
         return ""
     return (
-        f"{missing} tasks of this study have no result yet, {len(store.errors(study))} of them "
-        "failed. Methods are compared on repetitions that all methods of a data set have."
+        f"{plural(missing, 'task')} of this study without a result, of which "
+        f"{len(store.errors(study))} failed. "
+        "Methods are compared on repetitions that all methods of a data set have."
     )
 
 

@@ -12,6 +12,7 @@ from credalchain.labels import ABSTAIN, MISSING
 from credalchain.review.rows import content_of, from_json, row_keys
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore, RowKey, StoredReviewEvent, current_answers
+from credalchain.text import plural
 
 _QUESTION = "labels"  # as both formats name the choice of labels
 _NOTES = "credalchain"
@@ -112,7 +113,7 @@ def add_answers(
     missing = [name for name in X.columns if len(answered) and name not in answered.columns]
     if missing:
         raise ValueError(
-            f"{store.path}: its rows lack {len(missing)} columns of the data, such as "
+            f"{store.path}: its rows lack {plural(len(missing), 'column')} of the data, such as "
             f"{missing[0]!r}."
         )
     row_of_key = {key: i for i, key in enumerate(keys)}

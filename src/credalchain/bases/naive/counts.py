@@ -20,6 +20,7 @@ from credalchain.bases.naive.codes import (
 )
 from credalchain.labels import MISSING, as_labels
 from credalchain.preprocessing import Discretizer
+from credalchain.text import plural
 from credalchain.typing import MatrixLike
 
 _LIMIT = 2**53  # beyond this a count is not exact as a float
@@ -331,7 +332,8 @@ def _products(left: NDArray[np.bool_], right: NDArray[np.bool_]) -> IntArray:
 def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:
     if left.n_labels != right.n_labels:
         raise ValueError(
-            f"counts of {right.n_labels} labels cannot be {verb} counts of {left.n_labels}."
+            f"counts of {plural(right.n_labels, 'label')} cannot be {verb} counts of "
+            f"{left.n_labels}."
         )
     if not np.array_equal(left.n_categories, right.n_categories):
         raise ValueError(
@@ -381,7 +383,8 @@ def _check_ranges(counts: ChainCounts) -> None:
             raise ValueError(f"counts.{name} holds the negative count {array.min()}.")
         if array.size and array.max() > counts.n_rows:
             raise ValueError(
-                f"counts.{name} holds {array.max()}, more than the {counts.n_rows} rows counted."
+                f"counts.{name} holds {array.max()}, more than the "
+                f"{plural(counts.n_rows, 'row')} counted."
             )
 
 

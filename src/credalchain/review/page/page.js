@@ -298,7 +298,7 @@ async function refreshLists() {
   if (at("disagreements-box").open) {
     const { rows, blind } = await ask("/api/disagreements");
     at("blind").textContent = blind.asked === 0 ? "" :
-      `Asked without a suggestion: ${blind.asked}, answered otherwise than the model ${blind.disagree} times (${percent(blind.low)} to ${percent(blind.high)} of such labels). ${blind.check ?? ""}`;
+      `Asked without a suggestion: ${blind.asked}, answered otherwise than the model: ${blind.disagree} (${percent(blind.low)} to ${percent(blind.high)} of such labels). ${blind.check ?? ""}`;
     at("disagreements").replaceChildren(...rows.map((one) => make("li", {},
       make("button", { type: "button", className: "name", onclick: () => open(one.row) }, `Row ${one.row}, ${one.label}`),
       make("span", { className: "mark" }, ` ${Object.entries(one.people).map(([who, y]) => `${who}: ${WORDS[y]}`).join(", ")}${one.model === null ? "" : `; the model: ${WORDS[one.model]}`}`))));
@@ -367,7 +367,7 @@ async function begin() {
   const { title, orders, model, progress, orphans } = state.session;
   document.title = `${title} · credalchain`;
   at("title").textContent = `Review of ${title}`;
-  at("model").textContent = `${model.file}, ${model.digest.slice(0, 12)}${orphans ? ` · ${orphans} answers belong to rows or labels that are not here` : ""}`;
+  at("model").textContent = `${model.file}, ${model.digest.slice(0, 12)}${orphans ? ` · answers to rows or labels that are not here: ${orphans}` : ""}`;
   at("order").replaceChildren(...orders.map((name) => make("option", { value: name }, name)));
   at("who").value = localStorage.getItem("credalchain who") ?? `reviewer ${newName().slice(0, 4)}`;
   const order = localStorage.getItem("credalchain order");
