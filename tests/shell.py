@@ -69,8 +69,8 @@ def start_process(*arguments, cwd):
     context.set_forkserver_preload(["preloaded"])
     read, write = context.Pipe(duplex=False)
     process = context.Process(target=_run_here, args=(arguments, str(cwd), write), daemon=True)
-    here = os.path.dirname(__file__)
-    with mock.patch.dict(os.environ, PYTHONPATH=here):  # Python 3.11 hands on no path
+    paths = os.pathsep.join([os.path.dirname(__file__), os.environ.get("PYTHONPATH", "")])
+    with mock.patch.dict(os.environ, PYTHONPATH=paths):  # Python 3.11 hands on no path
         process.start()
     write.close()
     with open(os.dup(read.fileno()), encoding="utf-8") as stdout:

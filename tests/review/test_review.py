@@ -14,7 +14,9 @@ import pytest
 
 from conftest import HOSTILE, LABELS, N, make_session, make_songs
 from credalchain import PromisedClassifier, load_model
+from credalchain.cli.review import read_session
 from credalchain.review import session as session_module
+from credalchain.review.exchange import read_label_studio, to_label_studio
 from credalchain.review.rows import image_file, row_keys
 from credalchain.review.session import ReviewError
 from credalchain.review.store import AnswersFileError, AnswerStore, ReviewEvent, RowKey
@@ -661,10 +663,73 @@ def test_numbers_are_shown_as_they_are(folder, tmp_path):
     assert json.loads(next(iter(session.store.rows().values())))["year"] == 1234567890123456789
 
 
-def test_keys_do_not_depend_on_the_order_of_columns_or_how_numbers_are_written():
-    one = pd.DataFrame({"a": [1.5, 2.0], "b": ["x", "y"]})
-    other = pd.DataFrame({"b": ["x", "y"], "a": ["1.50", "2"]})
+def test_keys_do_not_depend_on_the_order_of_columns_or_on_integers_becoming_floats():
+    one = pd.DataFrame({"a": [1.5, 2.0, 2.0**60], "b": ["x", "y", "z"]})
+    other = pd.DataFrame({"b": ["x", "y", "z"], "a": [1.5, 2, 2**60]}, dtype=object)
     assert row_keys(one) == row_keys(other)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        (["007"], ["7"]),
+        (["7"], ["7.0"]),
+        (["1e1"], ["10"]),
+        (["2.0"], [2]),
+        (["True"], [True]),
+        ([True], [1]),
+        ([None], [""]),
+        (["nan"], [np.nan]),
+        (["p\x1fq", "r"], ["p", "q\x1fr"]),
+        (["a1:b", "c"], ["a", "1:bc"]),
+    ],
+)
+def test_different_cells_have_different_keys(one, other):
+    cells = pd.DataFrame([one, other], dtype=object)
+    keys = row_keys(cells)
+    assert keys[0].hash != keys[1].hash
+    assert row_keys(cells[::-1]) == keys[::-1]
+
+
+def test_column_names_do_not_run_into_each_other():
+    one, other = pd.DataFrame([[1]], columns=["a\x1eb"]), pd.DataFrame([[1, 1]], columns=["a", "b"])
+    assert row_keys(one)[0] != row_keys(other)[0]
+    assert row_keys(pd.DataFrame({"ab": ["c"]})) != row_keys(pd.DataFrame({"a": ["bc"]}))
+
+
+def test_answers_stay_with_their_rows_when_rows_are_swapped(folder, tmp_path):
+    lines = ["tempo,year,id", "0.1,1990,007", "0.1,1990,7", "0.1,1990,x"]
+    given = ["--what", "final", "--model", str(folder / "songs.model"), "--data", "new.csv"]
+    (tmp_path / "new.csv").write_text("\n".join(lines))
+    session = read_session(
+        *map(str, (folder / "songs.model", tmp_path / "new.csv", tmp_path / "a.sqlite"))
+    )
+    session.answer(0, 0, 1, "ann", "request-1")
+    session.answer(1, 0, 0, "ann", "request-2")
+    session.store.close()
+    (tmp_path / "new.csv").write_text("\n".join([lines[0], *lines[:0:-1]]))
+    credalchain("review", "export", "a.sqlite", *given, "--out", "final.csv", cwd=tmp_path)
+    final = pd.read_csv(tmp_path / "final.csv", dtype=str).set_index("id")
+    assert final.rock[["007", "7"]].tolist() == ["1", "0"]
+
+
+def test_files_of_version_1_keep_their_keys(folder, tmp_path):
+    """As they were written before: the hash of every cell as text, the types left out."""
+    path = tmp_path / "answers.sqlite"
+    table = pd.DataFrame({"a": [1.5, 2.0], "b": ["x", "007"]})
+    assert row_keys(table, 1)[0].hash == "77e12b4349b6b5384e73e84450f2f1f5"
+    store = AnswerStore(path)
+    store._connection.execute("PRAGMA user_version = 1")
+    store.close()
+    session = make_session(folder, path)
+    assert session.keys == row_keys(session.table, 1) != row_keys(session.table)
+    session.answer(3, 0, 1, "ann", "request-1")
+    session.store.close()
+    again = make_session(folder, path)
+    assert (again.store.version, again.n_orphans) == (1, 0)
+    assert again.human_labels[3, 0] == 1
+    tasks = read_label_studio(to_label_studio(again), make_session(folder, tmp_path / "new.sqlite"))
+    assert tasks == [(3, {"rock": 1}, "label studio")]
 
 
 def test_export_tells_of_answers_that_fell_away(answered, folder, tmp_path):
@@ -679,8 +744,12 @@ def test_export_tells_of_answers_that_fell_away(answered, folder, tmp_path):
 
 def test_a_request_of_the_same_name_with_other_content_is_refused(session):
     session.answer(0, 0, 1, "ann", "request-1")
+    for row, label, value in [(0, 1, 1), (0, 0, 0), (1, 0, 1)]:
+        with pytest.raises(ReviewError, match="another request of the name"):
+            session.answer(row, label, value, "ann", "request-1")
     with pytest.raises(ReviewError, match="another request of the name"):
-        session.answer(0, 1, 0, "ann", "request-1")
+        session.undo("ann", "request-1")
+    assert len(session.store.events()) == 1
 
 
 def test_failures_are_told_with_all_headers(client_of, session):
@@ -709,6 +778,121 @@ def test_a_stale_cookie_does_not_keep_out_who_knows_the_token(client_of, session
     assert client.get("/?token=right", follow_redirects=False).status_code == 303
     told = {"authorization": "Bearer right"}
     assert client.get("/api/session", headers=told).status_code == 200
+
+
+@pytest.mark.parametrize("token", ["schlüssel-für-alle", "ключ-для-всех-нас"])
+def test_tokens_beyond_ascii(client_of, session, token):
+    client = client_of(session, token=token)
+    for given in (token.encode(), token.encode()[:-1], b"\xff\xfe", b"wrong"):
+        told = {"authorization": b"Bearer " + given}
+        expected = 200 if given == token.encode() else 401
+        assert client.get("/api/session", headers=told).status_code == expected
+    assert client.get("/", params={"token": token}, follow_redirects=False).status_code == 303
+    assert client.get("/api/session").status_code == 200  # by the cookie
+
+
+def test_a_locked_file_is_told_and_the_answer_taken_later(
+    client_of, session, tmp_path, monkeypatch, caplog
+):
+    session.store._connection.execute("PRAGMA busy_timeout = 50")
+    client = client_of(session)
+    other = sqlite3.connect(tmp_path / "answers.sqlite", isolation_level=None)
+    other.execute("BEGIN EXCLUSIVE")
+    body = {"who": "ann", "request": "request-0001", "label": 0, "value": 1}
+    refused = client.post("/api/rows/0/answers", json=body)
+    assert refused.status_code == 503
+    assert "answers.sqlite cannot be used now: database is locked" in refused.json()["detail"]
+    assert [(record.exc_info, "database is locked" in record.message) for record in caplog.records
+            if record.name.startswith("credalchain")] == [(None, True)]  # fmt: skip
+    other.execute("ROLLBACK")
+    assert client.post("/api/rows/0/answers", json=body).status_code == 200
+    assert session.human_labels[0, 0] == 1
+
+
+def test_a_full_disk_is_told_and_the_answer_taken_later(client_of, session):
+    client = client_of(session)
+    connection = session.store._connection
+    (pages,) = connection.execute("PRAGMA page_count").fetchone()
+    connection.execute(f"PRAGMA max_page_count = {pages}")
+    statuses = []
+    for number in range(100):
+        body = {"who": "ann", "request": f"request-{number:04}", "label": 0, "value": 1}
+        statuses.append(client.post(f"/api/rows/{number % N}/answers", json=body).status_code)
+        if statuses[-1] != 200:
+            break
+    assert statuses[-1] == 503
+    connection.execute("PRAGMA max_page_count = 100000")
+    assert client.post(f"/api/rows/{number % N}/answers", json=body).status_code == 200
+    assert len(session.store.events()) == len(statuses)
+
+
+@pytest.mark.parametrize("n_pages", [1, 4, 10])
+def test_a_start_on_a_full_disk_leaves_no_file(tmp_path, monkeypatch, n_pages):
+    connect = sqlite3.connect
+
+    def connect_to_a_small_disk(*arguments, **options):
+        connection = connect(*arguments, **options)
+        connection.execute(f"PRAGMA max_page_count = {n_pages}")
+        return connection
+
+    monkeypatch.setattr(sqlite3, "connect", connect_to_a_small_disk)
+    with pytest.raises(AnswersFileError, match="disk is full"):
+        AnswerStore(tmp_path / "a.sqlite").add_model("a" * 50_000, "m")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_locked_file_is_told_in_the_terminal(answered, folder, tmp_path, monkeypatch):
+    monkeypatch.setattr("credalchain.review.store._PATIENCE_SECONDS", 0.05)
+    other = sqlite3.connect(answered[0], isolation_level=None)
+    other.execute("PRAGMA locking_mode = EXCLUSIVE")
+    other.execute("BEGIN EXCLUSIVE")
+    given = ["review", "songs.model", "new.csv", "--no-browser", "--out", answered[0]]
+    done = credalchain(*given, cwd=folder, status=1)
+    assert "answers.sqlite cannot be used now: database is locked" in done.stderr
+    assert answered[0].is_file()
+
+
+def test_the_pace_is_shown_after_some_minutes_by_a_clock_that_does_not_jump(session, monkeypatch):
+    now = [1000.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(time, "time", lambda: 1e9 * (-1) ** len(session.store.events()))
+    for number in range(12):
+        session.answer(number, 0, 1, "ann", f"request-{number:03}")
+        assert session.progress()["answers_an_hour"] is None
+        now[0] += 14.0
+    now[0] += 12.0  # three minutes in all
+    assert session.progress()["answers_an_hour"] == 240
+    now[0] += 7200.0
+    assert session.progress()["answers_an_hour"] is None
+
+
+def test_whole_numbers_stay_whole_in_exports(folder, tmp_path):
+    """With missing cells, too; numbers that were written with a point keep it."""
+    given = ["--what", "final", "--model", str(folder / "songs.model"), "--data", "new.csv"]
+    lines = ["tempo,year,plays,price", "0.1,1990,3,2.0", "0.2,1991,,3.0", "0.3,,5,4.0"]
+    (tmp_path / "new.csv").write_text("\n".join(lines))
+    session = read_session(
+        *map(str, (folder / "songs.model", tmp_path / "new.csv", tmp_path / "a.sqlite"))
+    )
+    for row in range(3):
+        session.answer(row, 0, 1, "ann", f"request-{row}")
+    session.store.close()
+    for what in ("final", "training"):
+        given[1], end = what, 6 if what == "final" else 4
+        credalchain("review", "export", "a.sqlite", *given[:end], "--out", "o.csv", cwd=tmp_path)
+        cells = [line.split(",")[:4] for line in (tmp_path / "o.csv").read_text().splitlines()]
+        assert [",".join(row) for row in cells] == lines
+    given[1] = "argilla"
+    credalchain("review", "export", "a.sqlite", *given, "--out", "o.json", cwd=tmp_path)
+    fields = [record["fields"] for record in json.loads((tmp_path / "o.json").read_text())]
+    assert [cells["plays"] for cells in fields] == ["3", "", "5"]
+    with_gaps = "\n".join([lines[0] + ",rock", "0.1,1990,3,2.0,", "0.2,1991,4,3.0,0"])
+    (tmp_path / "train.csv").write_text(with_gaps)
+    fit = ["fit", "train.csv", "--labels", "rock", "--answers", "a.sqlite", "--out", "m"]
+    done = credalchain(*fit, "--method", "chain", cwd=tmp_path)
+    assert "1 missing labels of rows in train.csv filled, 0 others replaced, 2 rows added" in (
+        done.stderr
+    )
 
 
 def test_learning_fills_the_very_row(folder, tmp_path):
@@ -743,7 +927,8 @@ def test_learning_fills_the_very_row(folder, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--host", "0.0.0.0"], "give a --token"),
+        (["--host", "0.0.0.0"], "give a --token of at least 16 characters, got 0."),
+        (["--host", "0.0.0.0", "--token", "s3cret"], "at least 16 characters, got 6."),
         (["--show", "nothing"], "--show: there is no column 'nothing'"),
         (["--blind", "2"], "Invalid value for '--blind'"),
     ],

@@ -202,9 +202,9 @@ def _with_answers(X: Any, Y: Any, data: str, answers: str) -> tuple[Any, Any]:
     with warnings.catch_warnings():  # of the dialect, which was told
         warnings.simplefilter("ignore", UserWarning)
         frame, _ = load_table(data)
-    keys = row_keys(frame.drop(columns=[name for name in Y.columns if name in frame.columns]))
+    cells = frame.drop(columns=[name for name in Y.columns if name in frame.columns])
     with AnswerStore(answers, create=False) as store:
-        added = add_answers(X, Y, keys, store)
+        added = add_answers(X, Y, row_keys(cells, store.version), store)
     note(
         f"{answers}: {plural(added.n_filled, 'missing label')} of rows in {data} filled, "
         f"{plural(added.n_replaced, 'other')} replaced, {plural(added.n_rows, 'row')} added"

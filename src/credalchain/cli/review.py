@@ -37,6 +37,7 @@ _PORT, _MAX_PORTS = 8350, 20
 _SHOWN = 8  # columns, if none are named
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
+_MIN_TOKEN = 16  # characters, where others can reach the server
 Out = Annotated[str, typer.Option(help="Where answers go, and are taken up again.")]
 Answers = Annotated[str, typer.Argument(help="A file that the page wrote.")]
 
@@ -76,7 +77,9 @@ def open_page(
     ] = 0.0,
     port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = _PORT,
     host: Annotated[str, typer.Option(help="Where to listen; others need --token.")] = _LOCAL[0],
-    token: Annotated[str, typer.Option(help="What a client has to know.")] = "",
+    token: Annotated[
+        str, typer.Option(help=f"What a client has to know; {_MIN_TOKEN} characters with --host.")
+    ] = "",
     browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
     jobs: o.Jobs = 1,
 ) -> None:
@@ -85,8 +88,11 @@ def open_page(
     Example: `credalchain review songs.model new.csv --show title,lyrics`
     """
     host = host.lower()
-    if host not in _LOCAL and not token:
-        raise ValueError(f"--host {host} can be reached by others: give a --token of your own.")
+    if host not in _LOCAL and len(token) < _MIN_TOKEN:
+        raise ValueError(
+            f"--host {host} can be reached by others: give a --token of at least {_MIN_TOKEN} "
+            f"characters, got {len(token)}."
+        )
     try:
         from credalchain.review.server import make_app  # needs fastapi
     except ImportError as error:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,7 +12,13 @@ from credalchain.array_types import Labels
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.review.rows import content_of, from_json, row_keys
 from credalchain.review.session import ReviewSession
-from credalchain.review.store import AnswerStore, RowKey, StoredReviewEvent, current_answers
+from credalchain.review.store import (
+    VERSION,
+    AnswerStore,
+    RowKey,
+    StoredReviewEvent,
+    current_answers,
+)
 from credalchain.text import plural
 
 _QUESTION = "labels"  # as both formats name the choice of labels
@@ -170,22 +177,26 @@ def _positive_names(labels: Labels, names: Sequence[str]) -> list[str]:
     return [name for name, y in zip(names, labels, strict=True) if y == 1]
 
 
+@lru_cache(maxsize=1)
+def _rows_by_key(session: ReviewSession) -> dict[RowKey, int]:
+    """Number the rows by their keys of any version: tasks may come from another file."""
+    versions = [row_keys(session.table, version) for version in (1, VERSION)]
+    return {key: row for keys in versions for row, key in enumerate(keys)}
+
+
 def _row_of(notes: Any, content: Any, session: ReviewSession, task: int) -> int:
     """The row that a task is about: by the exported notes in it, or by its content."""
     row = None
     if isinstance(notes, dict) and "row" in notes:
         digest, _, nth = str(notes["row"]).rpartition("-")
-        key = RowKey(digest, int(nth) if nth.isdigit() else -1)
-        row = session.keys.index(key) if key in session.keys else None
+        row = _rows_by_key(session).get(RowKey(digest, int(nth) if nth.isdigit() else -1))
     elif isinstance(content, dict) and content:
         columns = [name for name in session.table.columns if name in content]
         if columns:
-            asked = row_keys(pd.DataFrame([{name: content[name] for name in columns}]))[0]
-            same = [
-                i
-                for i, key in enumerate(row_keys(session.table[columns]))
-                if key.hash == asked.hash
-            ]
+            cells = pd.DataFrame([{name: content[name] for name in columns}])
+            (asked,) = row_keys(cells, 1)  # other tools make text of numbers
+            keys = row_keys(session.table[columns], 1)
+            same = [i for i, key in enumerate(keys) if key.hash == asked.hash]
             row = same[0] if len(same) == 1 else None
     if row is None:
         raise ValueError(

@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 from collections import Counter
+from numbers import Number
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from credalchain.labels import is_missing
-from credalchain.review.store import RowKey
+from credalchain.review.store import VERSION, RowKey
 
 IMAGES = {
     ".png": "image/png",
@@ -24,27 +25,43 @@ IMAGES = {
 }
 
 
-def row_keys(frame: pd.DataFrame) -> list[RowKey]:
-    """A key for every row, by its content.
+def row_keys(frame: pd.DataFrame, version: int = VERSION) -> list[RowKey]:
+    """Compute a key for every row, by its content.
 
-    It stays the same if rows or columns are moved, rows added, or numbers written otherwise.
+    It stays the same if rows or columns are moved, rows added, or integers become floats.
+    ``version`` is that of the file of answers; in version 1, the text "2.0" was the number 2.
     """
     names = sorted(map(str, frame.columns))
     named = {str(name): frame[name].tolist() for name in frame.columns}
-    head = "\x1e".join(names).encode()
+    head, separator, as_text = "".join(map(_typed, names)), "", _typed
+    if version == 1:
+        head, separator, as_text = "\x1e".join(names), "\x1f", _untyped
     seen: Counter[str] = Counter()
     keys = []
     for cells in zip(*(named[name] for name in names), strict=True) if names else ():
-        digest = hashlib.blake2b(head, digest_size=16)
-        digest.update("\x1f".join(map(_text, cells)).encode("utf-8", "surrogatepass"))
+        content = head + separator.join(map(as_text, cells))
+        digest = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16)
         text = digest.hexdigest()
         keys.append(RowKey(text, seen[text]))
         seen[text] += 1
     return keys
 
 
-def _text(value: Any) -> str:
-    """The same for 2, 2.0 and "2.0"."""
+def _typed(value: Any) -> str:
+    """Write a cell so that no other reads the same: its type, its length and its text."""
+    kind, text = "text", str(value)
+    if is_missing(value):
+        kind, text = "missing", ""
+    elif isinstance(value, (bool, np.bool_)):
+        kind = "boolean"
+    elif isinstance(value, (Number, np.number)):
+        number: Any = value
+        kind, text = "number", str(int(number)) if number % 1 == 0 else repr(float(number))
+    return f"{kind}{len(text)}:{text}"
+
+
+def _untyped(value: Any) -> str:
+    """Write a cell so that 2, 2.0 and "2.0" read the same."""
     if is_missing(value):
         return ""
     if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
@@ -70,7 +87,26 @@ def content_of(frame: pd.DataFrame, row: int) -> dict[str, Any]:
 
 def from_json(contents: list[str]) -> pd.DataFrame:
     """A table of rows."""
-    return pd.DataFrame.from_records([json.loads(content) for content in contents])
+    cells = pd.DataFrame([json.loads(content) for content in contents], dtype=object)
+    return whole_numbers(cells).infer_objects()
+
+
+def whole_numbers(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the table with integers where missing cells have made, or would make, floats."""
+    present = {name: frame[name].dropna().tolist() for name in frame.columns}
+    return frame.astype(
+        {
+            name: "Int64"
+            for name, cells in present.items()
+            if 0 < len(cells) < len(frame) and all(map(_is_whole, cells))
+        }
+    )
+
+
+def _is_whole(value: Any) -> bool:
+    if isinstance(value, float):
+        return value.is_integer() and abs(value) < 2**53
+    return isinstance(value, int) and not isinstance(value, bool) and abs(value) < 2**63
 
 
 def _plain(value: Any) -> Any:

@@ -4,7 +4,7 @@ import hmac
 import logging
 from importlib import resources
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, unquote, urlsplit
 
 from fastapi import FastAPI, HTTPException, Request
 from fastapi.exceptions import RequestValidationError
@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 
 from credalchain.review.rows import IMAGES, image_file
 from credalchain.review.session import ORDERS, ReviewError, ReviewSession
+from credalchain.review.store import AnswersFileError
 
 _MAX_BYTES = 64 * 1024  # of a request
 _log = logging.getLogger(__name__)
@@ -96,6 +97,11 @@ def make_app(
     async def tell(request: Request, error: ReviewError) -> Response:
         return JSONResponse({"detail": str(error)}, status_code=400)
 
+    @app.exception_handler(AnswersFileError)
+    async def tell_to_try_again(request: Request, error: AnswersFileError) -> Response:
+        _log.error("%s", error)
+        return _refused(503, f"{error} Nothing is stored yet; the page tries again.")
+
     @app.exception_handler(RequestValidationError)
     async def tell_what_is_wrong(request: Request, error: RequestValidationError) -> Response:
         fields = [".".join(map(str, item["loc"][1:])) for item in error.errors()]
@@ -109,7 +115,8 @@ def make_app(
         given_token = request.query_params.get("token")
         if token is not None and given_token is not None:  # keep it where scripts do not see it
             answer = RedirectResponse("/", status_code=303)
-            answer.set_cookie(_cookie(request), given_token, httponly=True, samesite="strict")
+            value = quote(given_token, safe="")  # cookies are ASCII
+            answer.set_cookie(_cookie(request), value, httponly=True, samesite="strict")
             return answer
         file, kind = _PAGE[request.url.path.removeprefix("/")]
         content = resources.files("credalchain.review").joinpath("page", file).read_bytes()
@@ -215,13 +222,11 @@ def _refused(status: int, message: str) -> Response:
 
 def _knows(request: Request, token: str) -> bool:
     given_tokens = (
-        request.cookies.get(_cookie(request), ""),
-        request.headers.get("authorization", "").removeprefix("Bearer "),
-        request.query_params.get("token", ""),
+        unquote(request.cookies.get(_cookie(request), "")).encode(),
+        request.headers.get("authorization", "").removeprefix("Bearer ").encode("latin-1"),  # UTF-8
+        request.query_params.get("token", "").encode(),
     )
-    return any(
-        hmac.compare_digest(given_token.encode(), token.encode()) for given_token in given_tokens
-    )
+    return any(hmac.compare_digest(given_token, token.encode()) for given_token in given_tokens)
 
 
 def _cookie(request: Request) -> str:

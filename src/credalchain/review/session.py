@@ -19,8 +19,9 @@ from credalchain.labels import ABSTAIN, MISSING
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.statistics import interval_of_share
 from credalchain.questions import expected_to_settle
-from credalchain.review.rows import as_json, row_keys, shown_cells
+from credalchain.review.rows import as_json, row_keys, shown_cells, whole_numbers
 from credalchain.review.store import (
+    AnswersFileError,
     AnswerStore,
     ReviewEvent,
     RowKey,
@@ -35,6 +36,7 @@ _ROWS_AT_ONCE = 2000  # that are inferred before progress is told
 _SECONDS_OF_LOOKING_AHEAD = 0.02  # before a row is given out
 _MAX_ROWS_PER_LOOK_AHEAD = 16
 _PACE_WINDOW_SECONDS = 3600.0  # over which the pace is measured
+_MIN_PACE_SECONDS = 180.0  # before it is shown
 
 
 class ReviewError(ValueError):
@@ -89,13 +91,14 @@ class ReviewSession:
         folder: Path | None = None,
         on_progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> None:
-        self.classifier, self.features, self.table, self.store = classifier, features, table, store
+        self.classifier, self.features, self.store = classifier, features, store
+        self.table = whole_numbers(table)
         self.show, self.folder = list(show), folder
         self.label_names: list[str] = classifier.label_names_.tolist()
         self._label_of = {name: j for j, name in enumerate(self.label_names)}
         self.model_digest, self.model_file = model
         self.model_number = store.add_model(*model)
-        self.keys = row_keys(table)
+        self.keys = row_keys(table, store.version)
         self._row_of = {key: i for i, key in enumerate(self.keys)}
         self._lock = threading.RLock()
         self._reviewers: dict[str, _ReviewerState] = {}
@@ -428,7 +431,7 @@ class ReviewSession:
             if self._append(event, row):
                 self._lease(row, who)
                 if value is not None:
-                    self._answer_times.append(time.time())
+                    self._answer_times.append(time.monotonic())
             return self.view(row, who, before)
 
     def _event(
@@ -475,6 +478,8 @@ class ReviewSession:
             )
         except sqlite3.IntegrityError as error:
             raise ReviewError("this was taken back already.") from error
+        except AnswersFileError:
+            raise
         except ValueError as error:
             raise ReviewError(str(error)) from error
         self._sync_from_store()
@@ -485,8 +490,9 @@ class ReviewSession:
         with self._lock:
             self._sync_from_store()
             for stored in self._events:
-                if stored.event.request == request:  # the same request again
-                    cell = self._cell(stored.event)
+                given = stored.event
+                if (given.request, given.who, given.kind) == (request, who, "undo"):  # again
+                    cell = self._cell(given)
                     assert cell is not None
                     return self.view(cell[0], who)
             own_events = [
@@ -505,7 +511,8 @@ class ReviewSession:
             )
             self._append(undo, row)
             self._lease(row, who)
-            return self.view(row, who, before)
+            label = self._label_of[last.event.label]
+            return {**self.view(row, who, before), "label": label}
 
     # -- what people want to know ------------------------------------------------------------
 
@@ -550,22 +557,22 @@ class ReviewSession:
 
     def progress(self) -> dict[str, Any]:
         """How far the review has come."""
-        now = time.time()
+        now = time.monotonic()
         recent = [
             answered_at
             for answered_at in self._answer_times
             if answered_at > now - _PACE_WINDOW_SECONDS
         ]
-        pace = 0.0
-        if len(recent) > 1:
-            pace = 3600.0 * (len(recent) - 1) / max(now - recent[0], 1.0)
+        pace = None
+        if recent and now - recent[0] >= _MIN_PACE_SECONDS:
+            pace = round(3600.0 * len(recent) / (now - recent[0]))
         n_cells = max(self.labels.size, 1)
         return {
             "rows": len(self.labels),
             "rows_left": int((self._n_open > 0).sum()),
             "labels_left": int(self._n_open.sum()),
             "answers": int(self._n_answered.sum()),
-            "answers_an_hour": round(pace),
+            "answers_an_hour": pace,
             "completeness_before": self._completeness_before,
             "completeness": 1 - int(self._n_unsettled.sum()) / n_cells,
         }

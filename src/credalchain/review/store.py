@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -10,8 +11,10 @@ from typing import Any, Literal
 
 Kind = Literal["answer", "skip", "undo"]
 
-_MIGRATIONS = (
-    """
+VERSION = 2
+"""Of new files; those of version 1 keep their other keys of rows."""
+
+_SCHEMA = """
     CREATE TABLE models (
         id INTEGER PRIMARY KEY,
         digest TEXT NOT NULL UNIQUE,
@@ -43,11 +46,10 @@ _MIGRATIONS = (
         model INTEGER NOT NULL REFERENCES models (id),
         FOREIGN KEY (row_hash, occurrence) REFERENCES rows (hash, occurrence)
     );
-    """,
-)
-"""What takes a file from each version to the next."""
-
+"""
 _APPLICATION = 0x63726564  # in the file, so that others are told from ours
+_PATIENCE_SECONDS = 5.0  # while another program locks the file
+_NO_SPACE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN")
 
 
 class AnswersFileError(ValueError):
@@ -139,49 +141,72 @@ class AnswerStore:
         self._lock = threading.Lock()
         if self.path.is_dir() or not self.path.parent.is_dir():
             raise FileNotFoundError(f"{self.path} cannot be a file: its folder must be there.")
+        self._is_new = not self.path.exists()
         try:
             self._connection = sqlite3.connect(
-                self.path, check_same_thread=False, isolation_level=None, timeout=30
+                self.path,
+                check_same_thread=False,
+                isolation_level=None,
+                timeout=_PATIENCE_SECONDS,
             )
-            self._connection.execute("PRAGMA foreign_keys = ON")
-            self._migrate()
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA synchronous = FULL")
+            with self._use():
+                self._connection.execute("PRAGMA foreign_keys = ON")
+                self.version = self._read_version()
+                self._connection.execute("PRAGMA journal_mode = WAL")
+                self._connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.DatabaseError as error:
             raise AnswersFileError(f"{self.path} is not a file of answers: {error}.") from error
 
-    def _migrate(self) -> None:
+    @contextmanager
+    def _use(self) -> Iterator[None]:
+        """Keep other threads out; errors name the file, and leave none without answers behind."""
+        with self._lock:
+            try:
+                yield
+            except sqlite3.OperationalError as error:
+                if self._is_new and error.sqlite_errorname.startswith(_NO_SPACE):
+                    self._connection.close()
+                    for ending in ("", "-journal", "-wal", "-shm"):
+                        Path(f"{self.path}{ending}").unlink(missing_ok=True)
+                raise AnswersFileError(f"{self.path} cannot be used now: {error}.") from error
+
+    def _read_version(self) -> int:
+        """Return the version of the file; a new one gets its tables."""
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         (owner,) = self._connection.execute("PRAGMA application_id").fetchone()
         tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
         if tables and owner != _APPLICATION:
             raise AnswersFileError(f"{self.path} is a database of something else.")
-        if version > len(_MIGRATIONS):
+        if version > VERSION:
             raise AnswersFileError(
                 f"{self.path} was written by a newer credalchain (version {version} of the file, "
-                f"this one knows {len(_MIGRATIONS)})."
+                f"this one knows {VERSION})."
             )
-        for number, script in enumerate(_MIGRATIONS[version:], start=version + 1):
+        if version == 0:
             self._connection.executescript(
-                f"BEGIN IMMEDIATE; {script} PRAGMA user_version = {number}; "
+                f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; "
                 f"PRAGMA application_id = {_APPLICATION}; COMMIT;"
             )
+        return int(version) or VERSION
 
     def close(self) -> None:
         """Put everything into the one file, so that it can be copied."""
-        with self._lock:
-            self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            self._connection.close()
+        with self._use():
+            try:
+                self._connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+            finally:
+                self._connection.close()
 
     def add_model(self, digest: str, file: str) -> int:
         """The model's id, inserted if new."""
-        with self._lock:
+        with self._use():
             self._connection.execute(
                 "INSERT OR IGNORE INTO models (digest, file, first_used) VALUES (?, ?, ?)",
                 (digest, file, _now()),
             )
             query = "SELECT id FROM models WHERE digest = ?"
             (number,) = self._connection.execute(query, (digest,)).fetchone()
+            self._is_new = False
         return int(number)
 
     def append(
@@ -201,12 +226,15 @@ class AnswerStore:
         row = (event.row.hash, event.row.occurrence)
         values = _flat(event)
         marks = ", ".join("?" * (len(values) + 3))
-        with self._lock, self._connection:
+        with self._use(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            query = "SELECT id, who, kind, label, value FROM events WHERE request = ?"
+            query = (
+                "SELECT id, who, kind, row_hash, occurrence, label, value FROM events "
+                "WHERE request = ?"
+            )
             before = self._connection.execute(query, (event.request,)).fetchone()
             if before is not None:
-                if before[1:] != (event.who, event.kind, event.label, event.value):
+                if before[1:] != (event.who, event.kind, *row, event.label, event.value):
                     raise ValueError(f"there was another request of the name {event.request!r}.")
                 return int(before[0]), False
             self._connection.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", (*row, content))
@@ -224,7 +252,7 @@ class AnswerStore:
             f"SELECT events.id, at, digest, row_number, {', '.join(_COLUMNS)} FROM events "
             "JOIN models ON models.id = events.model WHERE events.id > ? ORDER BY events.id"
         )
-        with self._lock:
+        with self._use():
             records = self._connection.execute(query, (after,)).fetchall()
         return [
             StoredReviewEvent(number, at, digest, row, _event(rest))
@@ -233,7 +261,7 @@ class AnswerStore:
 
     def rows(self) -> dict[RowKey, str]:
         """The content of every row that has events."""
-        with self._lock:
+        with self._use():
             records = self._connection.execute("SELECT * FROM rows").fetchall()
         return {RowKey(digest, nth): content for digest, nth, content in records}
 
