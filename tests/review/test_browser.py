@@ -2,6 +2,7 @@
 
 import re
 import shutil
+import sqlite3
 
 import numpy as np
 import pandas as pd
@@ -41,8 +42,9 @@ def visit(browser):
     """Open a page; in the end it must have had no error and asked nobody else."""
     contexts, problems, elsewhere = [], [], []
 
-    def open_page(server, *, width=1280, scheme="light", who=None):
-        context = browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    def open_page(server, *, width=1280, height=900, scheme="light", who=None, **options):
+        view = {"width": width, "height": height}
+        context = browser.new_context(viewport=view, color_scheme=scheme, **options)
         contexts.append(context)
         page = context.new_page()
         page.set_default_timeout(15_000)
@@ -101,7 +103,7 @@ def test_undo_skip_why_and_moving(serve, visit, tmp_path):
     first = page.inner_text("li.current .name")
     row = page.text_content("#row-title")
     page.keyboard.press("w")
-    page.wait_for_selector("#why:not([hidden])")
+    page.wait_for_selector("#why")
     assert "adds to the log-odds" in page.inner_text("#why")
     assert "yes" in press(page, "y")
     assert "Taken back" in press(page, "u")
@@ -127,6 +129,102 @@ def test_reconditioning_is_seen(serve, visit):
             break
     assert page.locator("li.label.changed").count() > 0
     assert "just changed" in page.inner_text("li.label.changed")
+
+
+def names_and_keys(page):
+    """The labels of the row in the order of the page, with their digits."""
+    return page.locator("#labels .name").all_inner_texts()
+
+
+def test_labels_keep_their_places_and_digits_while_a_row_is_open(serve, visit):
+    page = visit(serve())
+    for number in range(60):
+        before = names_and_keys(page)
+        current = page.inner_text("li.current .name")
+        press(page, "yn"[number % 2])
+        after = names_and_keys(page)
+        assert after[: len(before)] == before
+        words = page.locator("#labels .word").all_inner_texts()
+        assert words[before.index(current)] == ("yes", "no")[number % 2]
+        start = after.index(current)
+        later = [*after[start + 1 :], *after[:start]]
+        still_open = [name for name in later if words[after.index(name)] == "open"]
+        focus = "document.activeElement.innerText"
+        if still_open:
+            assert page.evaluate(focus) == page.inner_text("li.current .name") == still_open[0]
+        else:
+            assert page.evaluate(focus).startswith("Next row")
+            press(page, "Enter")
+    assert "0 of" not in page.inner_text("#numbers")
+
+
+def test_an_answer_is_marked_on_its_scale(serve, visit):
+    page = visit(serve())
+
+    def make_certain(route):  # as joint models are of labels that are known
+        view = route.fetch().json()
+        for label in view["labels"]:
+            label["lower"] = label["upper"] = label["answer"] if label["answer"] is not None else 1
+        route.fulfill(json=view)
+
+    page.route("**/answers", make_certain)
+    for key, end in (("y", 1), ("n", 0)):
+        name = page.inner_text("li.current .name").partition(" ")[2]
+        press(page, key)
+        item = page.locator("#labels li", has=page.get_by_role("button", name=f"Yes: {name}"))
+        scale = item.locator("svg").bounding_box()
+        assert item.locator(".bar").count() == 2  # the model's bounds, and the answer
+        for bar in (one.bounding_box() for one in item.locator(".bar").all()):
+            assert bar["width"] > 1
+            assert scale["x"] - 0.5 <= bar["x"]
+            assert bar["x"] + bar["width"] <= scale["x"] + scale["width"] + 0.5
+            middle = (bar["x"] + bar["width"] / 2 - scale["x"]) / scale["width"]
+            assert middle == pytest.approx(end, abs=0.05)
+        press(page, "u")
+
+
+@pytest.mark.parametrize("size", [(1440, 500), (390, 844)])
+def test_why_opens_under_its_label_and_leaves_the_row_in_sight(serve, visit, size):
+    page = visit(serve(), width=size[0], height=size[1])
+    if page.locator("#labels li").count() > 1:
+        press(page, "ArrowDown")
+    name = page.inner_text("li.current .name")
+    assert name.partition(" ")[2] in press(page, "w")
+    (label, box) = (page.locator(one).bounding_box() for one in ("li.current", "#why"))
+    assert page.locator("li.current #why").count() == 1
+    assert box["y"] < label["y"] + label["height"]
+    assert label["y"] >= 0
+    if size[0] > 800:
+        title = page.locator("#row-title").bounding_box()
+        assert 0 <= title["y"] < size[1] - title["height"]
+    assert page.locator("li.current [aria-expanded=true]").count() == 1
+    page.keyboard.press("w")
+    playwright.expect(page.locator("#why")).to_have_count(0)
+
+
+def test_on_a_phone_the_page_starts_at_its_top_without_keys(serve, visit):
+    page = visit(serve(), width=390, height=600, is_mobile=True, has_touch=True)
+    assert page.evaluate("scrollY") == 0
+    assert page.locator("kbd:visible, footer:visible, #letters:visible").count() == 0
+    page.evaluate("scrollTo(0, document.body.scrollHeight)")
+    assert page.evaluate("scrollY") > 0
+    row = page.text_content("#row-title")
+    page.evaluate("document.getElementById('next').click()")  # without scrolling to it
+    playwright.expect(page.locator("#row-title")).not_to_have_text(row)
+    playwright.expect(page.locator("#row-title")).to_be_in_viewport()
+
+
+def test_an_answer_waits_for_a_locked_file(serve, visit, tmp_path):
+    page = visit(serve())
+    other = sqlite3.connect(tmp_path / "answers.sqlite", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    page.keyboard.press("y")
+    page.wait_for_selector("#trouble:not([hidden])", timeout=20_000)
+    assert "cannot be used now: database is locked" in page.inner_text("#trouble")
+    assert "tries again" in page.inner_text("#trouble")
+    other.execute("ROLLBACK")
+    playwright.expect(page.locator("#trouble")).to_be_hidden(timeout=20_000)
+    assert [event.value for event in answers_in(tmp_path / "answers.sqlite")] == [1]
 
 
 def test_two_people(serve, visit, tmp_path):

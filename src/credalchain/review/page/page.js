@@ -5,7 +5,7 @@ const WORDS = { 1: "yes", 0: "no" };
 
 const at = (id) => document.getElementById(id);
 const PAUSE = 600; // milliseconds without answers after a key that came too early
-const state = { session: null, view: null, current: null, busy: false, quietUntil: 0, who: "", order: "" };
+const state = { session: null, view: null, current: null, places: [], why: null, busy: false, quietUntil: 0, who: "", order: "" };
 
 // -- talking to the server ---------------------------------------------------------------------
 
@@ -19,11 +19,12 @@ async function ask(path, body) {
     try {
       const response = await fetch(path, options);
       const found = await response.json().catch(() => ({}));
-      if (!response.ok) throw Object.assign(new Error(words(found.detail)), { told: true });
+      if (!response.ok) throw Object.assign(new Error(words(found.detail)), { told: true, later: response.status === 503 });
       return found;
     } catch (error) {
-      if (error.told || attempt === 4) throw error;
-      await new Promise((done) => setTimeout(done, 300 * 2 ** attempt)); // the same request again
+      if (error.later) trouble(error);
+      else if (error.told || attempt >= 4) throw error;
+      await new Promise((done) => setTimeout(done, 300 * 2 ** Math.min(attempt, 4))); // the same request again
     }
   }
 }
@@ -88,12 +89,14 @@ const percent = (x) => `${(100 * x).toFixed(x > 0.995 || x < 0.005 ? 1 : 0)} %`;
 function interval(label) {
   if (label.lower === null) return make("span", { className: "mark" }, "asked without a suggestion");
   const bounds = `between ${percent(label.lower)} and ${percent(label.upper)}`;
+  const width = Math.max(3, 200 * (label.upper - label.lower));
   const picture = svg("svg", { class: "interval", viewBox: "0 0 200 16", preserveAspectRatio: "none", role: "img", "aria-label": `probability of yes ${bounds}` });
   picture.append(
     svg("line", { class: "line", x1: 0, x2: 200, y1: 8, y2: 8 }),
     svg("line", { class: "half", x1: 100, x2: 100, y1: 0, y2: 16 }),
-    svg("rect", { class: `bar ${WORDS[label.answer] ?? ""}`, x: 200 * label.lower, y: 4, width: Math.max(3, 200 * (label.upper - label.lower)), height: 8, rx: 2 }),
+    svg("rect", { class: `bar ${WORDS[label.answer] ?? ""}`, x: Math.min(200 * label.lower, 200 - width), y: 4, width, height: 8, rx: 2 }),
   );
+  if (label.source === "person") picture.append(svg("rect", { class: "bar given", x: label.answer ? 196 : 0, y: 1, width: 4, height: 14 }));
   const title = svg("title", {});
   title.textContent = bounds;
   picture.prepend(title);
@@ -110,7 +113,7 @@ function showProgress(progress) {
     ["answers an hour", progress.answers_an_hour],
     ["settled before", percent(progress.completeness_before)],
     ["settled now", percent(progress.completeness)],
-  ];
+  ].filter(([, value]) => value !== null); // the pace is known after some minutes
   at("numbers").replaceChildren(...numbers.map(([name, value]) =>
     make("div", { className: "number" }, make("dt", {}, name), make("dd", {}, String(value)))));
   at("before").style.width = `${100 * progress.completeness_before}%`;
@@ -131,53 +134,65 @@ function showContent(view) {
 
 const isOpen = (label) => label.source === "open" || label.source === "blind";
 
-function labelItem(j, key) {
+function labelItem(j) {
   const label = state.view.labels[j];
+  const place = state.places.indexOf(j);
+  const key = place < 0 || place >= TEN ? null : String((place + 1) % TEN);
+  const explained = state.why?.label === j;
   const word = isOpen(label) ? "open" : WORDS[label.answer];
   const by = { person: "by a person", model: "by the model", open: "", blind: "" };
   const others = Object.entries(label.people).map(([who, value]) => `${who}: ${WORDS[value]}`).join(", ");
-  const button = (text, name, work) =>
-    make("button", { type: "button", className: name, tabIndex: j === state.current ? 0 : -1, "aria-label": `${text}: ${label.name}`, onclick: () => { choose(j); work(); } }, text);
+  const button = (text, name, work, more = {}) =>
+    make("button", { ...more, type: "button", className: name, tabIndex: j === state.current ? 0 : -1, "aria-label": `${text}: ${label.name}`, onclick: () => { choose(j); work(); } }, text);
   const buttons = make("span", { className: "buttons" },
     button("Yes", "yes", () => give(1)), button("No", "no", () => give(0)),
     isOpen(label) ? button("Skip", "skip", () => give(null)) : null,
-    label.source === "blind" ? null : button("Why", "why", why));
+    label.source === "blind" ? null : button("Why", "why", why, { "aria-expanded": String(explained) }));
   const name = make("button", { type: "button", className: "name", tabIndex: j === state.current ? 0 : -1, onclick: () => choose(j, true) },
     key === null ? null : make("kbd", {}, key), key === null ? null : " ", label.name);
   if (j === state.current) name.setAttribute("aria-current", "true");
   name.setAttribute("aria-describedby", `word-${j} mark-${j} bounds-${j}`);
   const marks = [by[label.source], label.changed ? "just changed" : "", others && `people disagree: ${others}`].filter(Boolean).join(" · ");
-  return make("li", { className: `label${j === state.current ? " current" : ""}${label.changed ? " changed" : ""}` },
+  return make("li", { className: `label${j === state.current ? " current" : ""}${label.changed ? " changed" : ""}${isOpen(label) ? "" : " done"}` },
     make("span", {}, name, " ", make("span", { id: `word-${j}`, className: `word ${word}` }, word), " ", make("span", { id: `mark-${j}`, className: "mark" }, marks)),
-    make("span", { id: `bounds-${j}` }, interval(label)), buttons);
+    make("span", { id: `bounds-${j}` }, interval(label)), buttons, explained ? state.why.box : null);
 }
 
 function shownLabels() {
   const found = at("search").value.trim().toLowerCase();
-  const all = state.view.labels.map((_, j) => j);
-  const asked = state.view.asked;
-  const rest = all.filter((j) => !asked.includes(j));
-  const touched = rest.filter((j) => state.view.labels[j].source === "person" || state.view.labels[j].changed);
-  const settled = rest.filter((j) => !touched.includes(j));
+  const settled = state.view.labels.map((_, j) => j).filter((j) => !state.places.includes(j));
   const fits = (j) => state.view.labels[j].name.toLowerCase().includes(found);
-  if (found) return { first: [...asked, ...touched, ...settled].filter(fits), settled: [] };
-  return { first: [...asked, ...touched], settled };
+  if (found) return { first: [...state.places, ...settled].filter(fits), settled: [] };
+  return { first: state.places, settled };
 }
 
 function showLabels() {
   const { first, settled } = shownLabels();
   if (state.current !== null && !first.includes(state.current) && !settled.includes(state.current)) state.current = first[0] ?? null;
-  at("labels").replaceChildren(...first.map((j, place) => labelItem(j, place < TEN ? String((place + 1) % TEN) : null)));
+  at("labels").replaceChildren(...first.map(labelItem));
   at("settled-box").hidden = settled.length === 0;
   at("settled-title").textContent = `Answered by the model (${settled.length})`;
-  at("settled").replaceChildren(...settled.slice(0, 200).map((j) => labelItem(j, null)));
+  at("settled").replaceChildren(...settled.slice(0, 200).map(labelItem));
   if (settled.includes(state.current)) at("settled-box").open = true;
   at("search-box").hidden = state.view.labels.length <= TEN;
   const left = state.view.asked.length;
   at("said").textContent = left ? `${left} to answer` : "Nothing is left to answer in this row.";
 }
 
-function show(view, focus = true) {
+// The labels of an open row keep their places: what comes to be asked is put at the end.
+function place(view, anew) {
+  const touched = (label) => label.source === "person" || label.changed;
+  const listed = new Set([...(anew ? [] : state.places), ...view.asked]);
+  view.labels.forEach((label, j) => { if (touched(label)) listed.add(j); });
+  state.places = [...listed];
+}
+
+function nextOpen(label) {
+  const start = state.places.indexOf(label) + 1;
+  return [...state.places.slice(start), ...state.places].find((j) => isOpen(state.view.labels[j])) ?? null;
+}
+
+function show(view, { label = null, anew = view.row !== state.view?.row } = {}) {
   if (view.row === null) {
     state.view = null;
     showProgress(view.progress);
@@ -185,25 +200,30 @@ function show(view, focus = true) {
     for (const id of ["content", "labels", "settled"]) at(id).replaceChildren();
     at("said").textContent = "All rows are settled, or with somebody else.";
     at("settled-box").hidden = true;
-    at("why").hidden = true;
     at("row-title").focus();
     tell("Nothing is left to answer.");
     return;
   }
+  const isFirst = state.view === null;
   state.view = view;
-  state.current = view.asked[0] ?? null; // what is settled is changed only by who chooses it
-  at("why").hidden = true;
+  state.why = null;
+  place(view, anew);
+  state.current = view.label ?? nextOpen(label); // what is settled is changed only by who chooses it
   showProgress(view.progress);
   showContent(view);
   showLabels();
-  if (focus) focusCurrent();
+  focusCurrent(isFirst ? null : anew && !columns.matches ? document.querySelector("#row .head") : undefined);
   refreshLists().catch(trouble);
 }
 
-function focusCurrent() {
+// Rows are read from their beginning, which in one column stands above the labels.
+const columns = matchMedia("(min-width: 50rem)");
+
+function focusCurrent(seen) {
   const name = document.querySelector("li.current .name");
   (name ?? at("next")).focus({ preventScroll: true });
-  (name?.closest("li") ?? at("next")).scrollIntoView({ block: "nearest" });
+  if (seen === undefined) seen = name?.closest("li") ?? at("next");
+  seen?.scrollIntoView({ block: "nearest" });
 }
 
 function choose(j, quietly = false) {
@@ -234,7 +254,7 @@ function give(value) {
     const changes = settled.map((one) => `${one.name} ${isOpen(one) ? "open again" : WORDS[one.answer]}`).join(", ");
     const did = value === null ? "skipped" : WORDS[value];
     const name = view.labels[label].name;
-    show(view);
+    show(view, { label });
     tell(`${name} ${did}. ${changes ? `Changed: ${changes}. ` : ""}${view.asked.length} left in this row.`);
   });
 }
@@ -244,8 +264,7 @@ function next({ stay = false } = {}) {
     const after = state.view === null || stay ? null : state.view.row;
     const view = await ask("/api/next", { who: state.who, order: state.order, after });
     at("search").value = "";
-    state.current = null;
-    show(view);
+    show(view, { anew: true });
     if (view.row !== null) tell(`Row ${view.row}, ${view.asked.length} to answer.`);
   });
 }
@@ -265,6 +284,7 @@ function open(row) {
 function why() {
   if (nothingChosen()) return;
   const [row, label] = [state.view.row, state.current];
+  if (state.why?.label === label) { state.why = null; choose(label); return; }
   once(async () => {
     const found = await ask(`/api/rows/${row}/why/${label}`);
     const parts = [];
@@ -274,11 +294,11 @@ function why() {
       parts.push(make("p", {}, `If ${WORDS[one.answer]}: ${one.labels.map(([name, y]) => `${name} is ${WORDS[y]}`).join(", ")}.`));
     }
     if (!parts.length) parts.push(make("p", {}, "This model gives bounds, but no reasons."));
-    at("why-title").textContent = `Why ${state.view.labels[label].name}? (${found.setting})`;
-    at("why-text").replaceChildren(...parts);
-    at("why").hidden = false;
-    at("why").scrollIntoView({ block: "nearest" });
-    tell(`Why ${state.view.labels[label].name}: ${at("why-text").innerText.slice(0, 400)}`);
+    const title = `Why ${state.view.labels[label].name}?`;
+    const box = make("section", { id: "why", "aria-label": title }, make("h3", {}, `${title} (${found.setting})`), ...parts);
+    state.why = { label, box };
+    choose(label);
+    tell(box.innerText.slice(0, 400));
   });
 }
 
@@ -319,9 +339,10 @@ function move(step) {
 }
 
 function jump(digit) {
-  const place = (Number(digit) + TEN - 1) % TEN;
-  const { first } = shownLabels();
-  if (place < first.length) choose(first[place], true);
+  const label = state.places[(Number(digit) + TEN - 1) % TEN];
+  if (label === undefined || state.view === null) return;
+  at("search").value = "";
+  choose(label, true);
 }
 
 const KEYS = {
