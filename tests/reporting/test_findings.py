@@ -222,6 +222,27 @@ def test_a_method_that_seldom_reaches_a_share_takes_no_data_sets_away(tmp_path):
     assert one.left_out == {}
 
 
+def test_the_first_line_says_which_methods_are_not_measured_where(tmp_path):
+    """Ranks over other methods or data sets are another claim."""
+    study = a_study(["x", "y", "z"], ["a", "b", "c"])
+    results = results_of(study, tmp_path / "r", better).results(study)
+    has_gap = (results["method"] == "a") & (results["dataset"] != "x") & results["s"].between(1, 5)
+    lead = in_words(compare_methods(study, results[~has_gap]))[0]
+    assert lead.startswith("“a” comes first where 100 % of the labels are answered; ")
+    assert " Without “a” (not measured on “y” and “z”): " in lead
+    assert "where 95, 90, 80 and 60 %" in lead.partition("Without")[2]
+    has_gap &= results["dataset"] == "y"
+    lead, *lines = in_words(compare_methods(study, results[~has_gap]))
+    assert " On 2 of 3 data sets (“a” not measured on “y”): “a” comes first where 95, 90" in lead
+    assert lines[1].startswith("95 % answered, on 2 of 3 data sets (“a” not measured on “y”): “a”")
+    lead = in_words(
+        compare_methods(study, results[(results["method"] == "c") | (results["s"] < 1)])
+    )
+    assert lead[0].endswith(
+        "Only “c” is measured where 95, 90, 80 and 60 % of the labels are answered."
+    )
+
+
 def test_repetitions_that_are_not_there_yet_are_not_compared(tmp_path):
     study = a_study(["x"], ["a", "b"], repeats=3)
     store = results_of(study, tmp_path / "r", better)

@@ -6,6 +6,7 @@ import re
 from dataclasses import replace
 from html.parser import HTMLParser
 
+import numpy as np
 import pandas as pd
 import pytest
 
@@ -13,6 +14,7 @@ from credalchain.datasets import DataFile
 from credalchain.experiments import Store, load_study, run_study
 from credalchain.reporting import write_report
 from credalchain.reporting.charts import method_look, ramp_look
+from credalchain.reporting.figures import trade_off_figure
 from shell import credalchain
 from study_results import a_study, results_of
 
@@ -114,6 +116,17 @@ def test_tables_are_whole_without_a_script_and_the_same_as_the_files(plain):
         assert base64.b64decode(data) == files[name].read_bytes()
     shown = [table for table in page.tables if table[0][-1] == "set_accuracy"]
     assert len(shown[0]) == 1 + len(pd.read_csv(files["set_accuracy.csv"]))
+
+
+def test_numbers_in_tables_are_numbers(plain):
+    """Negative ones too, which as text would get an apostrophe against formulas."""
+    _, files, _ = plain
+    tests = pd.read_csv(files["tests.csv"])
+    assert tests["difference"].min() < 0 < tests["difference"].max()
+    findings = pd.read_csv(files["findings.csv"])
+    for column in ("set_accuracy", "spread", "average_rank"):
+        assert findings[column].dtype == float
+    assert "'" not in files["tests.csv"].read_text()
 
 
 def test_caution_parameters_have_their_names(plain):
@@ -235,6 +248,17 @@ def test_a_study_that_cannot_be_compared_has_its_tables(tmp_path):
     assert "does not measure both set-accuracy and completeness" in page.words
     assert "incorrectness.csv" in files
     assert not [name for name in files if name.endswith(".png")]
+
+
+def test_gaps_are_drawn_as_gaps():
+    """A line ends where the next point is more than 25 points of completeness away."""
+    points = {"completeness": [0.2, 0.84, 0.9, 1.0], "set_accuracy": [0.9, 0.5, 0.4, 0.3]}
+    summary = pd.DataFrame({**points, "s": [4.0, 3.0, 2.0, 1.0], "set_accuracy_spread": 0.1})
+    summary = summary.assign(dataset="x", method="a", strategy="none", missing=0.0)
+    (line,) = trade_off_figure(summary, "").axes[0].get_lines()
+    x, y = line.get_data()
+    assert x[~np.isnan(y)].tolist() == [20, 84, 90, 100]
+    assert np.flatnonzero(np.isnan(y)).tolist() == [1]
 
 
 def test_looks_of_methods_differ():

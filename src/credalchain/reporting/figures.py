@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from matplotlib.figure import Figure
 
-from credalchain.reporting.findings import curve_name
+from credalchain.reporting.findings import WIDEST_GAP, curve_name
 from credalchain.text import for_figure
 
 _PANELS = (("set_accuracy", "set-accuracy (%)"), ("completeness", "completeness (%)"))
@@ -57,7 +57,8 @@ def missing_figure(
 def trade_off_figure(summary: pd.DataFrame, damage: str = "removed") -> Figure:
     """Set-accuracy against completeness, all methods; a row per data set, a column per level.
 
-    Bands are one standard deviation wide on either side.
+    Bands are one standard deviation wide on either side. A line has a gap where neighbouring points
+    are too far apart to be compared.
     """
     datasets = list(dict.fromkeys(summary["dataset"]))
     levels = sorted(summary["missing"].unique())
@@ -86,7 +87,7 @@ def trade_off_figure(summary: pd.DataFrame, damage: str = "removed") -> Figure:
 
 def _draw_trade_off(ax: Any, part: pd.DataFrame, curves: list[tuple[str, str]]) -> None:
     for (method, strategy), look in zip(curves, _LOOKS * len(curves), strict=False):
-        curve = part[(part["method"] == method) & (part["strategy"] == strategy)].sort_values("s")
+        curve = _with_gaps(part[(part["method"] == method) & (part["strategy"] == strategy)])
         colour, marker, line = look
         ax.plot(
             100 * curve["completeness"],
@@ -105,3 +106,10 @@ def _draw_trade_off(ax: Any, part: pd.DataFrame, curves: list[tuple[str, str]]) 
         )
     ax.set(xlim=(-3, 103), ylim=(-3, 103))
     ax.grid(alpha=0.25)
+
+
+def _with_gaps(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return the points by completeness, and none between two too far apart for a line."""
+    along = curve.sort_values("completeness", kind="stable")
+    holes = along[along["completeness"].diff() > WIDEST_GAP].assign(set_accuracy=np.nan)
+    return pd.concat([holes, along]).sort_values("completeness", kind="stable")

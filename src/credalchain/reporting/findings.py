@@ -117,6 +117,8 @@ class ShareFindings:
         Best first.
     left_out : dict
         Methods that reach the share on too few data sets to be compared, and on how many.
+    not_measured : dict
+        Methods that do not reach the share on all data sets, and those on which they do not.
     friedman : float
         P-value for all methods being equal; NaN with fewer than three methods or data sets.
     comparisons : tuple of Comparison
@@ -128,6 +130,7 @@ class ShareFindings:
     datasets: tuple[str, ...]
     standings: tuple[Standing, ...]
     left_out: dict[str, int]
+    not_measured: dict[str, tuple[str, ...]]
     friedman: float
     comparisons: tuple[Comparison, ...]
 
@@ -268,6 +271,11 @@ def _share(
         datasets=tuple(common.index),
         standings=tuple(_standings(table, common, over)),
         left_out=left_out,
+        not_measured={
+            str(curve): tuple(means.index[missing])
+            for curve, missing in means.isna().items()
+            if missing.any()
+        },
         friedman=friedman_test(common.to_numpy()),
         comparisons=tuple(comparisons),
     )

@@ -11,7 +11,6 @@ from credalchain.reporting.sentences import (
     leads,
     p_value,
     percent,
-    quoted,
     share_sentence,
     spread_words,
     tests_in_words,
@@ -90,14 +89,14 @@ def _on_how_many(findings: Findings, share_findings: ShareFindings) -> str:
 
 
 def _by_rank(findings: Findings, shares: list[ShareFindings]) -> list[str]:
-    """Methods by their mean rank at the shares where they are compared."""
+    """Methods by the number of shares where they are compared, then by their mean rank there."""
     ranks: dict[str, list[float]] = {curve: [] for curve in findings.curves}
     for share_findings in shares:
         for standing in share_findings.standings:
             ranks[standing.curve].append(standing.rank)
     last = [float(len(findings.curves))]
     means = {curve: sum(values or last) / len(values or last) for curve, values in ranks.items()}
-    return sorted(means, key=lambda curve: (not ranks[curve], means[curve]))
+    return sorted(means, key=lambda curve: (-len(ranks[curve]), means[curve]))
 
 
 def _cell(share_findings: ShareFindings, curve: str, n_datasets: int) -> str:
@@ -162,9 +161,9 @@ def _how(findings: Findings) -> list[str]:
         "the caution parameter, if the shares they answer are at most "
         f"{100 * WIDEST_GAP:.0f} points apart.",
         "At each share only those data sets count on which all methods compared reach it like "
-        "that; a method that does so on fewer than half of the data sets is left out. The best "
-        "method has the lowest average rank over data sets, then the highest mean.",
-        *_not_compared(findings),
+        "that; a method that does so on fewer than half of the data sets is left out. The first "
+        "lines say what is not compared where. The best method has the lowest average rank over "
+        "data sets, then the highest mean.",
         f"± is {spread_words(findings)}{_limit(findings)}; for a mean over data sets, the root of "
         "the sum of their squares, divided by the number of data sets.",
         "Two methods are tested over data sets (Wilcoxon's signed-rank test) if there are enough "
@@ -181,17 +180,3 @@ def _limit(findings: Findings) -> str:
     if findings.spread_over == "folds":
         return ""
     return ", which says what other shufflings of the rows would change, not what other rows would"
-
-
-def _not_compared(findings: Findings) -> list[str]:
-    """What does not count where, at the least level of damage."""
-    shares: dict[str, list[str]] = {}
-    for share_findings in findings.at_level(findings.levels[0]):
-        away = [name for name in findings.datasets if name not in share_findings.datasets]
-        kinds = (("data set", away), ("method", list(share_findings.left_out)))
-        parts = [
-            f"the {noun}{'s' * (len(all_) > 1)} {quoted(*all_)}" for noun, all_ in kinds if all_
-        ]
-        if parts:
-            shares.setdefault(join_with_and(parts), []).append(percent(share_findings.share))
-    return [f"Not compared at {join_with_and(where)}: {what}." for what, where in shares.items()]

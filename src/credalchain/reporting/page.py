@@ -8,6 +8,7 @@ from importlib import resources
 
 import pandas as pd
 
+from credalchain.experiments.grid import TARGET
 from credalchain.experiments.study import Study
 from credalchain.reporting.caution import Cautions
 from credalchain.reporting.findings import Findings
@@ -142,6 +143,12 @@ def _about_points(content: PageContent) -> str:
     if without:
         has = "has" if len(without) == 1 else "have"
         sentences.append(f"{quoted(*without)} {has} no caution parameter.")
+    if any(caution and caution.name == TARGET for caution in content.caution_parameters.values()):
+        sentences.append(
+            f"{TARGET} is the share of labels that is to be answered: the study names no values of "
+            "caution, so in every fold values were chosen on training rows (chosen_value in the "
+            "table of all numbers is their mean)."
+        )
     sentences.append("Further up, fewer rows have a wrong answer; further right, more is answered.")
     sentences.append(f"Bands are ± {spread_words(content.findings)}. Scales differ between charts.")
     return " ".join(sentences)

@@ -58,7 +58,8 @@ def leads(findings: Findings, damage: str = "") -> list[str]:
     levels_of: dict[str, list[float]] = {}
     for level in findings.levels:
         shares = findings.at_level(level)
-        words = _only_one(findings, shares) if len(findings.curves) == 1 else _first_places(shares)
+        is_one = len(findings.curves) == 1
+        words = _only_one(findings, shares) if is_one else _first_places(findings, shares)
         levels_of.setdefault(words, []).append(level)
     return [
         _where(levels, damage) + words if damage else words[0].upper() + words[1:]
@@ -84,13 +85,53 @@ def _only_one(findings: Findings, shares: list[ShareFindings]) -> str:
     )
 
 
-def _first_places(shares: list[ShareFindings]) -> str:
-    contested = [share_findings for share_findings in shares if len(share_findings.standings) > 1]
-    if not contested:
-        return "no share of labels is answered by two methods, so none are compared."
-    decided = [share_findings for share_findings in contested if not share_findings.tied_with_best]
+def _first_places(findings: Findings, shares: list[ShareFindings]) -> str:
+    """A sentence for shares at which the same methods are compared on the same data sets.
+
+    Those at which nothing is missing come first; the others begin with what is.
+    """
+    alike: dict[str, list[ShareFindings]] = {}
+    for share_findings in sorted(shares, key=lambda one: bool(one.not_measured)):
+        alike.setdefault(coverage(findings, share_findings), []).append(share_findings)
+    first, *others = (
+        f"{missing}: {_first_place(part)}" if missing and len(part[0].standings) > 1
+        else _first_place(part)
+        for missing, part in alike.items()
+    )  # fmt: skip
+    return " ".join([first, *(words[0].upper() + words[1:] for words in others)])
+
+
+def coverage(findings: Findings, share_findings: ShareFindings) -> str:
+    """Which methods or data sets are not compared at a share, and why; empty if all are."""
+
+    def grouped(curves: Iterable[str]) -> list[tuple[str, str]]:
+        words: dict[str, list[str]] = {}
+        for curve in curves:
+            on = share_findings.not_measured[curve]
+            here = "" if len(on) == findings.n_datasets else f" on {quoted(*on)}"
+            words.setdefault(f"not measured{here}", []).append(curve)
+        return [(quoted(*same), reason) for reason, same in words.items()]
+
+    parts, n = [], len(share_findings.datasets)
+    if n < findings.n_datasets:
+        taken = [
+            name for name in share_findings.not_measured if name not in share_findings.left_out
+        ]
+        reasons = join_with_and(f"{names} {reason}" for names, reason in grouped(taken))
+        parts.append(f"on {n} of {findings.n_datasets} data sets ({reasons})")
+    if share_findings.left_out:
+        left_out = [f"{names} ({reason})" for names, reason in grouped(share_findings.left_out)]
+        parts.append(f"without {join_with_and(left_out)}")
+    return ", ".join(parts)
+
+
+def _first_place(shares: list[ShareFindings]) -> str:
+    if len(shares[0].standings) == 1:
+        only = quoted(shares[0].best.curve)
+        return f"only {only} is measured where {_shares(shares)} of the labels are answered."
+    decided = [share_findings for share_findings in shares if not share_findings.tied_with_best]
     if not decided:
-        return f"the best methods are equal where {_shares(contested)} of the labels are answered."
+        return f"the best methods are equal where {_shares(shares)} of the labels are answered."
     winners: dict[str, list[ShareFindings]] = {}
     for share_findings in decided:
         winners.setdefault(share_findings.best.curve, []).append(share_findings)
@@ -130,6 +171,7 @@ def share_sentence(findings: Findings, share_findings: ShareFindings, damage: st
     kept = f", {level_words(share_findings.level, damage)}" if damage else ""
     on = f"{n} of {findings.n_datasets} data sets" if findings.n_datasets > 1 else "1 data set"
     best = quoted(share_findings.best.curve, *share_findings.tied_with_best)
+    on = coverage(findings, share_findings) or on
     head = f"{percent(share_findings.share)} answered{kept}, {on}: {best}"
     right = f"{accuracy(share_findings.best)} % of rows without a wrong answer"
     if len(share_findings.standings) == 1:
