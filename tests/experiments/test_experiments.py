@@ -18,7 +18,7 @@ from sklearn.base import BaseEstimator
 
 from credalchain import CredalChainClassifier, Discretizer, NaiveCredal
 from credalchain.cli import data as data_command
-from credalchain.datasets import load_embedded_yeast
+from credalchain.datasets import DataFile, load_embedded_yeast
 from credalchain.datasets.mulan import DataUnavailableError
 from credalchain.experiments import (
     Store,
@@ -30,7 +30,7 @@ from credalchain.experiments import (
 )
 from credalchain.experiments import run as run_module
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
-from credalchain.experiments.study import Method
+from credalchain.experiments.study import Method, build_estimator
 from credalchain.experiments.tasks import expand, seed_of
 from credalchain.experiments.work import damaged_labels, folds_of, order_of
 from credalchain.metrics import MEASURES, completeness, set_accuracy
@@ -294,6 +294,253 @@ def test_allowed_modules_from_the_shell(tmp_path):
     assert Store(tmp_path / "r").n_open(study) == 0
 
 
+# -- parameters and values of caution --------------------------------------------------------
+
+METHOD = """
+[[method]]
+name = "own"
+kind = "estimator"
+class = "{path}"
+{rest}
+"""
+WRONG_PARAMETERS = {
+    "ours": (
+        "credalchain.JointDecision",
+        "params = { calibration_folds = 1 }",
+        "calibration_folds",
+    ),
+    "forest": ("credalchain.CredalJointForest", 'params = { missing = "x" }', "missing must be"),
+    "ensemble": ("credalchain.CredalChainEnsemble", "params = { n_chains = 0 }", "n_chains"),
+    "inside": (
+        "credalchain.CredalChainClassifier",
+        'params = { base = { class = "credalchain.NaiveCredal", epsilon = -1 } }',
+        "epsilon .*got -1",
+    ),
+    "scikit-learn": (
+        "sklearn.ensemble.RandomForestClassifier",
+        "params = { n_estimators = -5 }",
+        "'n_estimators' parameter .* Got -5",
+    ),
+    "name": ("credalchain.JointDecision", "params = { folds = 3 }", "argument 'folds'"),
+    "word": ("credalchain.JointDecision", 'params = { calibration_folds = "no" }', "got 'no'"),
+}
+
+
+@pytest.mark.parametrize(("path", "rest", "words"), WRONG_PARAMETERS.values(), ids=WRONG_PARAMETERS)
+def test_wrong_parameters_are_found_before_anything_runs(tmp_path, path, rest, words):
+    with pytest.raises(StudyError, match=rf"line 24: \[method\] params of method 'own': .*{words}"):
+        load_study(small(tmp_path, extra=METHOD.format(path=path, rest=rest)))
+
+
+def test_none_is_a_word(tmp_path):
+    rest = 'params = { calibration_folds = "none" }'
+    study = load_study(small(tmp_path, extra=METHOD.format(path=JOINT, rest=rest)))
+    assert build_estimator(JOINT, study.methods[-1].params).calibration_folds is None
+
+
+JOINT = "credalchain.JointDecision"
+OWN_CAUTION = """
+import numpy as np
+from sklearn.base import BaseEstimator
+from helper_of_mine import K
+
+class Own(BaseEstimator):
+    caution_parameter = "alpha"
+    def __init__(self, alpha=0.1):
+        self.alpha = alpha
+    def check_parameters(self):
+        if not 0 <= self.alpha <= 5:
+            raise ValueError(f"alpha must be from 0 to 5, got {self.alpha!r}.")
+    def fit(self, X, Y):
+        self.p_ = np.nanmean(Y, axis=0)
+        return self
+    def predict_path(self, X, values):
+        noise = np.random.default_rng(0).random((len(X), len(self.p_)))
+        p = (self.p_ + noise) / 2
+        return np.stack([np.where(abs(p - 0.5) < alpha / K, -1, p > 0.5) for alpha in values])
+"""
+
+
+@pytest.fixture
+def own_module(tmp_path):
+    """A module beside the study file, and one that it imports."""
+    (tmp_path / "own_caution.py").write_text(OWN_CAUTION)
+    (tmp_path / "helper_of_mine.py").write_text("K = 10")
+    yield ["own_caution"]
+    for name in ("own_caution", "helper_of_mine"):
+        sys.modules.pop(name, None)
+    assert str(tmp_path) not in sys.path
+
+
+@pytest.mark.parametrize("key", ["alpha", "s"])
+def test_an_own_method_has_a_curve_along_its_own_parameter(tmp_path, own_module, key):
+    """By the name of the parameter or by the general key; in the report by its name."""
+    extra = METHOD.format(path="own_caution.Own", rest=f"{key} = [0.0, 1.0, 2.0, 4.0]")
+    study = load_study(small(tmp_path, extra=extra), own_module)
+    study = replace(study, methods=study.methods[-1:], levels=(0.0,))
+    store, failed = run(study, tmp_path / "r")
+    assert failed == 0, store.errors(study)
+    answered = store.results(study).groupby("s")["completeness"].mean()
+    assert answered.index.tolist() == [0.0, 1.0, 2.0, 4.0]
+    assert answered.is_monotonic_decreasing
+    assert answered.nunique() == 4
+    page = write_report(study, store, tmp_path / "report")[-1].read_text()
+    assert "alpha (larger is more cautious)" in page
+
+
+def test_the_method_in_the_documentation(tmp_path):
+    """Its class and study are run as they stand there, and are in the report."""
+    text = (STUDIES.parent / "docs" / "studies.md").read_text()
+    section = text.partition("### A method of your own")[2]
+    for kind, file in (("python", "mine.py"), ("toml", "mine.toml")):
+        (content,) = re.findall(rf"```{kind}\n(.*?)```", section.partition("## Your own")[0], re.S)
+        (tmp_path / file).write_text(content)
+    study = load_study(tmp_path / "mine.toml", allow=["mine"])
+    store, failed = run(replace(study, folds=2), tmp_path / "r")
+    assert failed == 0, store.errors(study)
+    write_report(replace(study, folds=2), store, tmp_path / "report")
+    summary = pd.read_csv(tmp_path / "report" / "summary.csv")
+    assert summary["alpha"].tolist() == [0.0, 0.2, 0.4, 0.6, 0.8]
+    assert summary["completeness"].is_monotonic_decreasing
+    assert "alpha (larger is more cautious)" in (tmp_path / "report" / "report.html").read_text()
+    del sys.modules["mine"]
+
+
+WRONG_VALUES = {
+    "no path": (
+        "sklearn.tree.DecisionTreeClassifier",
+        "s = [0.0, 1.0]",
+        r"s = \[0.0, 1.0\] of method 'own': sklearn.tree.DecisionTreeClassifier cannot take "
+        r"values of caution: it needs predict_path\(X, values\)",
+    ),
+    "range": ("own_caution.Own", "alpha = [1, 7]", "alpha = 7.0 of method 'own': .* from 0 to 5"),
+    "word": ("own_caution.Own", 'alpha = ["x"]', "alpha: a number must be finite, got 'x'"),
+    "other name": ("own_caution.Own", "reward = [1]", "the caution parameter .* is alpha"),
+    "twice": ("own_caution.Own", "s = [1]\nalpha = [1]", "s and alpha are the same"),
+}
+
+
+@pytest.mark.parametrize(("path", "rest", "words"), WRONG_VALUES.values(), ids=WRONG_VALUES.keys())
+def test_values_that_a_method_cannot_take(tmp_path, own_module, path, rest, words):
+    with pytest.raises(StudyError, match=rf"line 24: \[method\] .*{words}"):
+        load_study(small(tmp_path, extra=METHOD.format(path=path, rest=rest)), own_module)
+
+
+def test_the_reason_of_an_import_that_fails(tmp_path):
+    (tmp_path / "broken_module.py").write_text("import not_there_at_all")
+    for path, reason in {
+        "broken_module.Own": "ModuleNotFoundError: No module named 'not_there_at_all'",
+        "absent_module.Own": "ModuleNotFoundError: No module named 'absent_module'",
+        "sklearn.tree.Oak": "AttributeError: module 'sklearn.tree' has no attribute 'Oak'",
+    }.items():
+        extra = METHOD.format(path=path, rest="")
+        with pytest.raises(StudyError, match=f"class '{path}' cannot be imported: {reason}"):
+            load_study(small(tmp_path, extra=extra), ["broken_module", "absent_module"])
+
+
+@pytest.mark.slow
+def test_a_module_beside_the_study_is_found_by_workers(tmp_path, own_module):
+    """From another folder, in worker processes."""
+    extra = METHOD.format(path="own_caution.Own", rest="alpha = [0.0, 1.0]")
+    path = small(tmp_path, extra=extra, repeats=2)
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir()
+    command = ("run", path, "--out", "r", "--jobs", "2", "--allow", *own_module)
+    assert "4 of 4 tasks, 0 failed" in credalchain_process(*command, cwd=elsewhere).stderr
+
+
+# -- grids from the data ----------------------------------------------------------------------
+
+CHOSEN = """
+seed = 3
+data = ["embedded:yeast"]
+measures = ["set_accuracy", "completeness"]
+cross_validation = { folds = 2 }
+corruption = { levels = [0.0, 0.4] }
+
+[[method]]
+name = "chain"
+strategies = ["branching", "marginalization"]
+
+[[method]]
+name = "own"
+kind = "estimator"
+class = "own_caution.Own"
+
+[[method]]
+name = "joint"
+kind = "estimator"
+class = "credalchain.JointDecision"
+params = { estimator = { class = "credalchain.CredalBinaryRelevanceClassifier" } }
+"""
+
+
+def test_values_that_a_study_does_not_name_are_equal_steps_of_completeness(tmp_path, own_module):
+    source = OWN_CAUTION.replace("<= 5", "").replace("/ K", "/ K**4")  # around 1,000
+    (tmp_path / "own_caution.py").write_text(source)
+    (tmp_path / "chosen.toml").write_text(CHOSEN)
+    study = load_study(tmp_path / "chosen.toml", own_module)
+    assert [method.s for method in study.methods] == [None] * 3
+    store, failed = run(study, tmp_path / "r")
+    assert failed == 0, store.errors(study)
+    assert Store(tmp_path / "r").study().methods == study.methods
+    results = store.results(study)
+    assert set(results["caution_parameter"]) == {"target_completeness"}
+    names = results.groupby("method")["chosen_parameter"].unique().map(list).to_dict()
+    assert names == {"chain": ["s"], "own": ["alpha"], "joint": ["reward"]}
+    for key, curve in summarize(results).groupby(["method", "strategy", "missing"]):
+        assert len(curve) == 20
+        assert curve["completeness"].diff().abs().max() < 0.09, key
+        assert (curve["completeness"] - curve["s"]).abs().max() < 0.1, key
+    page = write_report(study, store, tmp_path / "report")[-1].read_text()
+    assert "target_completeness (smaller is more cautious)" in page
+    assert "values were chosen on training rows" in page
+
+
+def test_chosen_values_do_not_depend_on_test_rows(tmp_path):
+    """Neither on their features nor on their labels."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.normal(size=(90, 2)), rng.random((90, 2)) < 0.5
+    study = replace(load_study(small(tmp_path)), folds=3, levels=(0.0,), measures=("completeness",))
+    study = replace(study, methods=(Method("chain", s=None),), settings="default")
+    folds = folds_of(study, "songs", Y, 0)
+    chosen = []
+    for change in (False, True):
+        if change:
+            X[folds[0]] += 9
+            Y[folds[0]] ^= True
+        table = pd.DataFrame(
+            np.hstack([X, Y.astype(int)]), columns=["tempo", "year", "rock", "pop"]
+        )
+        table.astype({"rock": int, "pop": int}).to_csv(tmp_path / "songs.csv", index=False)
+        data = DataFile.describe("songs.csv", ["rock", "pop"], tmp_path, "")
+        one = replace(study, data=(data,))
+        results = run(one, tmp_path / str(change))[0].results(one)
+        chosen.append(results.pivot(index="s", columns="fold", values="chosen_value"))
+    assert chosen[0][0].equals(chosen[1][0])
+    assert not chosen[0][1].equals(chosen[1][1])
+
+
+def test_a_value_in_the_parameters_is_named(tmp_path):
+    rest = "params = { reward = 0.5 }"
+    (method,) = load_study(small(tmp_path, extra=METHOD.format(path=JOINT, rest=rest))).methods[1:]
+    assert method.s == ()
+    tree = METHOD.format(path="sklearn.tree.DecisionTreeClassifier", rest="")
+    assert load_study(small(tmp_path, extra=tree)).methods[-1].s == ()
+
+
+def test_a_method_that_cannot_be_probed_says_so(tmp_path, own_module):
+    source = OWN_CAUTION.replace("noise =", "assert max(values) <= 5, 'too much'\n        noise =")
+    (tmp_path / "own_caution.py").write_text(source)
+    study = load_study(
+        small(tmp_path, extra=METHOD.format(path="own_caution.Own", rest="")), own_module
+    )
+    store, failed = run(replace(study, methods=study.methods[-1:]), tmp_path / "r")
+    assert failed == 1
+    (error,) = store.errors(study)
+    assert "(too much): name them in the study, as alpha = [...]" in error["error"]
+
+
 # -- identities and seeds --------------------------------------------------------------------
 
 
@@ -431,6 +678,7 @@ def test_other_estimators_and_failures(tmp_path):
     whole = replace(study, levels=(0.0,))
     store, failed = run(whole, tmp_path / "r")
     assert failed == 0
+    assert not list((tmp_path / "r" / "errors").iterdir())  # also of other settings
     results = store.results(whole)
     assert (results[results.method == "tree"]["completeness"] == 1).all()
     assert results.groupby("method")["caution_parameter"].unique().map(list).to_dict() == {

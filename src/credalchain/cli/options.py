@@ -8,7 +8,6 @@ from functools import wraps
 from typing import Annotated, Any
 
 import typer
-from sklearn.base import BaseEstimator
 
 from credalchain.bases.forest.estimator import CredalForest, default_forest_classifier
 from credalchain.bases.joint.growing import default_forest_regressor
@@ -323,9 +322,11 @@ def wrapped_estimator(path: str) -> Any:
     """A classifier by the name of its class; None for the default."""
     if not path:
         return None
-    from credalchain.experiments.study import import_class
+    from credalchain.experiments.study import estimator_class
 
-    cls = import_class(path)
-    if not (isinstance(cls, type) and issubclass(cls, BaseEstimator)):
-        raise ValueError(f"--estimator: there is no class {path!r} of scikit-learn's kind.")
-    return cls()
+    try:
+        return estimator_class(path, [path.rpartition(".")[0]])()
+    except ValueError:
+        raise ValueError(
+            f"--estimator: there is no class {path!r} of scikit-learn's kind."
+        ) from None

@@ -235,7 +235,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         check_n_jobs(self.n_jobs)
         check_int("verbose", self.verbose, at_least=0)
         get_strategy(self.strategy)
-        check_thresholds(self.threshold, len(self.targets_.names))
+        if hasattr(self, "targets_"):  # before a fit, labels are not known
+            check_thresholds(self.threshold, len(self.targets_.names))
 
     def check_state(self) -> None:
         """Validate the fitted attributes, as those of a model that was stored."""

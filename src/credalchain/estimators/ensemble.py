@@ -129,9 +129,12 @@ class CredalChainEnsemble(CredalMetaClassifier):
         models = list(track(fitted, "chains", len(self.orders_)))
         return EnsembleModel(models, self.orders_)
 
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_int("n_chains", self.n_chains)
+
     def _draw_orders(self, n_labels: int, rng: np.random.RandomState) -> None:
-        n_chains = check_int("n_chains", self.n_chains)
-        self.orders_ = np.array([self._choose_order(n_labels, rng) for _ in range(n_chains)])
+        self.orders_ = np.array([self._choose_order(n_labels, rng) for _ in range(self.n_chains)])
         self.order_ = self.orders_[0]
 
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order:

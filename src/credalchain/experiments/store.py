@@ -102,12 +102,16 @@ class Store:
         frame = pd.DataFrame(records).assign(seed=task.study.seed, **software())
         with replacing(self._result_file(task)) as file:
             frame.to_parquet(file, index=False)
-        self._error_file(task).unlink(missing_ok=True)
+        about = _names(task)
+        for error_file in self._errors.glob(
+            f"{task.identity[:-12]}*.json"
+        ):  # of other settings too
+            if about.items() <= json.loads(error_file.read_text(encoding="utf-8")).items():
+                error_file.unlink(missing_ok=True)
 
     def save_error(self, task: Task, error: str) -> None:
         """Write why a task failed."""
-        about = {"dataset": task.dataset, "method": task.method.name, "error": error}
-        text = json.dumps({**about, "repetition": task.repetition}, indent=2)
+        text = json.dumps({**_names(task), "error": error}, indent=2)
         self._write(self._error_file(task), text.encode())
 
     def errors(self, study: Study) -> list[dict[str, Any]]:
@@ -133,6 +137,11 @@ class Store:
     def _write(path: Path, content: bytes) -> None:
         with replacing(path) as file:
             file.write(content)
+
+
+def _names(task: Task) -> dict[str, Any]:
+    """What a task is for whoever reads results, whatever the settings of its method."""
+    return {"dataset": task.dataset, "method": task.method.name, "repetition": task.repetition}
 
 
 def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:

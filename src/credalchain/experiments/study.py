@@ -2,7 +2,9 @@
 
 import difflib
 import json
+import math
 import re
+import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -50,13 +52,14 @@ SETTINGS = {
 class Method:
     """A classifier with the grid of its parameters that are read when predicting.
 
-    ``s`` are the values of its caution parameter, also if that is called otherwise.
+    ``s`` are the values of its caution parameter, also if that is called otherwise. None: they are
+    chosen from training rows. Empty: the estimator's own parameters hold its only value, if any.
     """
 
     name: str
     kind: str = "chain"
     strategies: tuple[str, ...] = ("branching",)
-    s: tuple[float, ...] = (2.0,)
+    s: tuple[float, ...] | None = (2.0,)
     order: str = "random"
     n_bins: int = 6
     class_path: str = ""
@@ -68,7 +71,8 @@ class Study:
     """Data sets, methods, damage to the labels, cross-validation, measures and a seed.
 
     ``allow`` names the modules, besides this package and scikit-learn, whose classes may be
-    imported. It is for whoever runs the study to say, never for the study file.
+    imported. It is for whoever runs the study to say, never for the study file. They are searched
+    in ``folder``, that of the study file, too.
     """
 
     name: str
@@ -83,6 +87,7 @@ class Study:
     split: str
     measures: tuple[str, ...]
     allow: tuple[str, ...] = ()
+    folder: str = ""
 
 
 def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
@@ -93,7 +98,7 @@ def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
     path : path
     allow : sequence of str
         Modules you trust whose estimators the study may use, besides those of this package and
-        of scikit-learn. No other module is imported.
+        of scikit-learn. No other module is imported. The folder of the file is searched, too.
 
     Raises
     ------
@@ -120,6 +125,7 @@ class _Reader:
         self._path = path
         self._lines = text.splitlines()
         self._allow = allow
+        self._folder = str(path.parent.resolve())
 
     # -- the parts of a study --------------------------------------------------------------
 
@@ -150,6 +156,7 @@ class _Reader:
                 content, "measures", MEASURES, "", ("set_accuracy", "completeness", "incorrectness")
             ),
             allow=self._allow,
+            folder=self._folder,
         )
 
     def _data(self, content: dict[str, Any]) -> tuple[DataSource, ...]:
@@ -199,16 +206,13 @@ class _Reader:
         return methods
 
     def _method(self, table: dict[str, Any], occurrence: int) -> Method:
-        known = ("name", "kind", "strategies", "s", "reward", "order", "n_bins", "class", "params")
-        self._reject_unknown_keys(table, known, "method", occurrence)
         kind = self._choice(table, "kind", KINDS, "method", "chain", occurrence)
+        name = self._typed(table, "name", str, "method", kind, occurrence)
         class_path = self._typed(table, "class", str, "method", "", occurrence)
         if (kind == "estimator") != bool(class_path):
             self._fail(
                 "method", "kind", 'kind = "estimator" goes with class = "module.Class"', occurrence
             )
-        if class_path:
-            self._check_class(class_path, "class", occurrence)
         params = self._typed(table, "params", dict, "method", {}, occurrence)
         try:
             json.dumps(params)
@@ -216,28 +220,17 @@ class _Reader:
             self._fail(
                 "method", "params", "params must be numbers, texts, lists and tables", occurrence
             )
-        for path in inner_classes(params):
-            self._check_class(path, "params", occurrence)
-        for name in _cache_folders(params):
-            self._fail(
-                "method",
-                "params",
-                f"{name} cannot be set in a study: it names a folder whose files are pickles, and "
-                "pickles run code when they are read",
-                occurrence,
-            )
-        caution = self._caution_key(table, class_path, occurrence)
+        estimator = self._estimator(name, class_path, params, occurrence) if class_path else None
+        caution = _caution_parameter(estimator)
+        known = ("name", "kind", "strategies", "s", "reward", "order", "n_bins", "class", "params")
+        self._reject_unknown_keys(table, (*known, caution or "s"), "method", occurrence)
         return Method(
-            name=self._typed(table, "name", str, "method", kind, occurrence),
+            name=name,
             kind=kind,
             strategies=self._choices(
                 table, "strategies", STRATEGIES, "method", ("branching",), occurrence
             ),
-            s=()  # an estimator's parameters hold its value
-            if kind == "estimator" and caution not in table
-            else self._numbers(
-                table, caution, "method", (2.0,), _is_s, "0 or positive", occurrence
-            ),
+            s=self._caution_values(table, name, estimator, caution, occurrence),
             order=self._choice(
                 table, "order", ("random", "given", "dynamic"), "method", "random", occurrence
             ),
@@ -246,26 +239,68 @@ class _Reader:
             params=params,
         )
 
-    def _caution_key(self, table: Mapping[str, Any], class_path: str, occurrence: int) -> str:
-        """Values of caution may be called by the name that they have in the class."""
-        if "reward" not in table:
-            return "s"
-        cls = estimator_class(class_path, self._allow) if class_path else None
-        if getattr(cls, "caution_parameter", "s") != "reward":
-            self._fail(
-                "method", "reward", "reward: the caution parameter of this method is s", occurrence
-            )
-        if "s" in table:
-            self._fail(
-                "method", "s", "s and reward are the same for this method: give one", occurrence
-            )
-        return "reward"
-
-    def _check_class(self, path: Any, key: str, occurrence: int) -> None:
+    def _estimator(
+        self, name: str, class_path: str, params: dict[str, Any], occurrence: int
+    ) -> Any:
+        """The estimator as tasks build it, so that they find nothing wrong with it later."""
+        for key, path in (("class", class_path), *(("params", p) for p in inner_classes(params))):
+            try:
+                estimator_class(path, self._allow, self._folder)
+            except ValueError as error:
+                self._fail("method", key, str(error), occurrence)
         try:
-            estimator_class(path, self._allow)
-        except ValueError as error:
-            self._fail("method", key, str(error), occurrence)
+            return build_estimator(class_path, params, self._allow, self._folder)
+        except Exception as error:  # whatever a class does with its parameters
+            reason = str(error).removesuffix(".")
+            self._fail("method", "params", f"params of method {name!r}: {reason}", occurrence)
+
+    def _caution_values(
+        self,
+        table: Mapping[str, Any],
+        name: str,
+        estimator: Any,
+        caution: str | None,
+        occurrence: int,
+    ) -> tuple[float, ...] | None:
+        """Values of caution, as s or by the name that they have in the class."""
+        keys = [key for key in dict.fromkeys(("s", "reward", caution)) if key in table]
+        if not keys:
+            is_set = caution is None or caution in table.get("params", ())
+            return () if estimator is not None and is_set else None
+        key = str(keys[-1])
+        if caution is None:
+            self._fail(
+                "method",
+                key,
+                f"{key} = {table[key]!r} of method {name!r}: {table['class']} cannot take "
+                "values of caution: it needs predict_path(X, values) and caution_parameter",
+                occurrence,
+            )
+        if key not in ("s", caution):
+            self._fail(
+                "method",
+                key,
+                f"{key}: the caution parameter of this method is {caution}",
+                occurrence,
+            )
+        if len(keys) > 1:
+            self._fail(
+                "method",
+                "s",
+                f"{' and '.join(map(str, keys))} are the same for this method: give one",
+                occurrence,
+            )
+        is_ours = caution in ("s", "reward")
+        is_allowed, expected = (_is_s, "0 or positive") if is_ours else (math.isfinite, "finite")
+        values = self._numbers(table, key, "method", (), is_allowed, expected, occurrence)
+        for value in values if estimator is not None and caution in estimator.get_params() else ():
+            try:
+                check_parameters(estimator.set_params(**{caution: value}))
+            except Exception as error:  # whatever a class does with its parameters
+                reason = str(error).removesuffix(".")
+                message = f"{key} = {value!r} of method {name!r}: {reason}"
+                self._fail("method", key, message, occurrence)
+        return values
 
     # -- single values ---------------------------------------------------------------------
 
@@ -438,39 +473,61 @@ def _entries(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
             yield from _entries(item, name)
 
 
-def build_estimator(class_path: str, params: Mapping[str, Any], allow: Sequence[str] = ()) -> Any:
-    """An estimator; parameters that are tables with a ``class`` are estimators themselves."""
-    built = {}
+def build_estimator(
+    class_path: str, params: Mapping[str, Any], allow: Sequence[str] = (), folder: str = ""
+) -> Any:
+    """Return an estimator whose parameters were checked, as far as it can without data.
+
+    Parameters that are tables with a ``class`` are estimators themselves, and "none" is None.
+    """
     for name in _cache_folders(params):
-        raise ValueError(f"{name} cannot be set in a study: its files would be unpickled")
-    for name, value in params.items():
+        raise ValueError(
+            f"{name} cannot be set in a study: it names a folder whose files are pickles, and "
+            "pickles run code when they are read"
+        )
+
+    def build(value: Any) -> Any:
         if isinstance(value, (list, tuple)):
-            built[name] = [_build_parameter(item, allow) for item in value]
-        else:
-            built[name] = _build_parameter(value, allow)
-    return estimator_class(class_path, allow)(**built)
+            return [build(item) for item in value]
+        if isinstance(value, Mapping) and "class" in value:
+            inner = {key: item for key, item in value.items() if key != "class"}
+            return build_estimator(value["class"], inner, allow, folder)
+        return None if value == "none" else value
+
+    built = {name: build(value) for name, value in params.items()}
+    return check_parameters(estimator_class(class_path, allow, folder)(**built))
 
 
-def _build_parameter(value: Any, allow: Sequence[str]) -> Any:
-    if not (isinstance(value, Mapping) and "class" in value):
-        return value
-    inner = {key: item for key, item in value.items() if key != "class"}
-    return build_estimator(value["class"], inner, allow)
+def check_parameters(estimator: Any) -> Any:
+    """Return the estimator; raise what it says of its parameters without seeing data."""
+    if hasattr(estimator, "_parameter_constraints"):  # of scikit-learn
+        estimator._validate_params()
+    if hasattr(estimator, "check_parameters"):
+        estimator.check_parameters()
+    return estimator
 
 
-def estimator_class(path: Any, allow: Sequence[str] = ()) -> Any:
+def _caution_parameter(estimator: Any) -> str | None:
+    """The caution parameter of an estimator (None: a chain); None if it has none."""
+    if estimator is None:
+        return "s"
+    has_path = hasattr(estimator, "predict_path")
+    return getattr(estimator, "caution_parameter", None) if has_path else None
+
+
+def estimator_class(path: Any, allow: Sequence[str] = (), folder: str = "") -> Any:
     """The estimator class that ``module.Class`` names.
 
     A study file is data that people exchange, so it must not run code of its choice: a module is
     imported only if it belongs to this package, to scikit-learn or to what ``allow`` names, and
-    only an estimator class is returned.
+    only an estimator class is returned. What ``allow`` names is searched in ``folder``, too.
 
     Raises
     ------
     ValueError
-        If the module is not allowed or holds no such estimator class.
+        If the module is not allowed, cannot be imported or holds no such estimator class.
     """
-    module = path.rpartition(".")[0] if isinstance(path, str) else ""
+    module, _, name = path.rpartition(".") if isinstance(path, str) else ("", "", "")
     if module and not _is_inside(module, (*PACKAGES, *allow)):
         top = module.partition(".")[0]
         raise ValueError(
@@ -478,10 +535,18 @@ def estimator_class(path: Any, allow: Sequence[str] = ()) -> Any:
             f"scikit-learn; if you trust the module {top!r}, allow it with --allow {top} or "
             f"load_study(..., allow=[{top!r}])"
         )
-    cls = import_class(path) if module else None
-    if cls is None:
-        raise ValueError(f"class {path!r} cannot be imported")
-    if not _is_estimator_class(cls, strict=not _is_inside(module, allow)):
+    is_allowed = _is_inside(module, allow)
+    if is_allowed and folder:
+        sys.path.append(folder)
+    try:
+        cls = getattr(import_module(module), name)
+    except Exception as error:  # whatever a module does when it is imported
+        reason = f"{type(error).__name__}: {error}".removesuffix(".")
+        raise ValueError(f"class {path!r} cannot be imported: {reason}") from None
+    finally:
+        if is_allowed and folder:
+            sys.path.remove(folder)
+    if not _is_estimator_class(cls, strict=not is_allowed):
         raise ValueError(f"class {path!r} is not an estimator class of scikit-learn's kind")
     return cls
 
@@ -503,15 +568,6 @@ def _is_inside(module: str, packages: Sequence[str]) -> bool:
 
 def _is_module_name(name: Any) -> bool:
     return isinstance(name, str) and all(part.isidentifier() for part in name.split("."))
-
-
-def import_class(path: str) -> Any:
-    """The class that ``module.Class`` names; None if there is none."""
-    module, _, name = path.rpartition(".")
-    try:
-        return getattr(import_module(module), name, None)
-    except Exception:  # whatever a module does when it is imported
-        return None
 
 
 def _is_s(value: Any) -> bool:

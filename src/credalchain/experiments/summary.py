@@ -12,7 +12,7 @@ KEYS = ["dataset", "method", "strategy", "s", "missing"]
 CURVES = [key for key in KEYS if key != "s"]
 CAUTION = ("caution_parameter", "larger_is_more_cautious")  # what the column s stands for
 _TIMES = ("fit_seconds", "predict_seconds")
-_NOT_MEASURES = {*KEYS, *CAUTION, *_TIMES, "repetition", "fold", "seed"}
+_NOT_MEASURES = {*KEYS, *CAUTION, *_TIMES, "chosen_parameter", "repetition", "fold", "seed"}
 _UNITS = {"repetitions": ["repetition"], "folds": ["repetition", "fold"]}
 
 

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils.validation import has_fit_parameter
 
@@ -24,6 +25,7 @@ from credalchain.datasets.registry import DataSource
 from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
 from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.exceptions import data_warnings_ignored
+from credalchain.experiments.grid import TARGET, TARGETS, chosen_values
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
 from credalchain.experiments.study import SETTINGS, Study, build_estimator
 from credalchain.experiments.tasks import Task, seed_of
@@ -116,7 +118,10 @@ def order_of(study: Study, name: str, repetition: int, fold: int, m: int) -> NDA
 
 @dataclass(frozen=True)
 class Trial:
-    """The predictions of one fit, by strategy, along ``caution_parameter`` ("" if none)."""
+    """The predictions of one fit, by strategy, along ``caution_parameter`` ("" if none).
+
+    ``targets`` are the shares that values of caution were chosen to answer; none if they are named.
+    """
 
     fold: int
     level: float
@@ -126,13 +131,23 @@ class Trial:
     predict_seconds: float
     caution_parameter: str = "s"
     larger_is_more_cautious: bool = True
+    targets: tuple[float, ...] = ()
 
 
 def _records(task: Task, data: MultilabelDataset, trial: Trial) -> Iterator[Record]:
     truth = data.labels[trial.rows]
     for strategy, path in trial.predictions:
         columns = score_path(task.study.measures, truth, path)
-        for s, *scores in zip(path.values, *columns, strict=True):
+        along: Record = {
+            "caution_parameter": trial.caution_parameter,
+            "larger_is_more_cautious": trial.larger_is_more_cautious,
+        }
+        if trial.targets:  # the values differ from fold to fold
+            along |= {"caution_parameter": TARGET, "larger_is_more_cautious": False}
+        points = trial.targets or path.values
+        for s, value, *scores in zip(points, path.values, *columns, strict=True):
+            if trial.targets:
+                along |= {"chosen_parameter": trial.caution_parameter, "chosen_value": value}
             yield {
                 "dataset": task.dataset,
                 "method": task.method.name,
@@ -144,9 +159,18 @@ def _records(task: Task, data: MultilabelDataset, trial: Trial) -> Iterator[Reco
                 **dict(zip(task.study.measures, scores, strict=True)),
                 "fit_seconds": trial.fit_seconds,
                 "predict_seconds": trial.predict_seconds,
-                "caution_parameter": trial.caution_parameter,
-                "larger_is_more_cautious": trial.larger_is_more_cautious,
+                **along,
             }
+
+
+def _training_rows(folds: list[Rows], fold: int) -> Rows:
+    return np.sort(np.concatenate([rows for i, rows in enumerate(folds) if i != fold]))
+
+
+def _values_for(task: Task, estimator: Any, X: Any, labels: Labels, fold: int) -> Any:
+    """Choose values of caution on training rows; every method has the same rows held out."""
+    seed = seed_of(task.study.seed, "grid", task.dataset, task.repetition, fold)
+    return chosen_values(estimator, X, training_targets(labels), np.random.default_rng(seed))
 
 
 # -- our own methods: everything from counts -------------------------------------------------
@@ -191,9 +215,8 @@ class _NaiveMethod:
 
     def _trials_fold_by_fold(self) -> Iterator[Trial]:
         """Bins are learned on the training rows of each fold; levels share the codes."""
-        n = len(self._data.labels)
         for fold, rows in enumerate(self._folds):
-            training = np.setdiff1d(np.arange(n), rows)
+            training = _training_rows(self._folds, fold)
             bins = Discretizer(self._method.n_bins).fit(take_rows(self._data.X, training))
             input_codes = bins.encode(self._data.X)
             codes = as_codes(take_rows(input_codes, training), bins.n_categories_)
@@ -214,21 +237,42 @@ class _NaiveMethod:
         counts: ChainCounts,
         seconds: float,
     ) -> Trial:
+        together: Any = self._method.strategies if self._method.kind == "chain" else None
+        grids, targets = [(together, self._method.s)], ()
+        if self._method.s is None:
+            each = [None] if together is None else [(strategy,) for strategy in together]
+            grids = [(part, self._choose_values(fold, level, part)) for part in each]
+            targets = TARGETS
         started = time.perf_counter()
-        predictions = self._predict(self._classifier(fold, counts), codes, encoded)
+        classifier = self._classifier(fold, counts)
+        predictions = [
+            prediction
+            for strategies, values in grids
+            for prediction in self._predict(classifier, codes, encoded, strategies, values)
+        ]
         spent = time.perf_counter() - started
-        return Trial(fold, level, self._folds[fold], predictions, seconds, spent)
+        rows = self._folds[fold]
+        return Trial(fold, level, rows, predictions, seconds, spent, targets=targets)
+
+    def _choose_values(self, fold: int, level: float, strategies: Any) -> Any:
+        training = _training_rows(self._folds, fold)
+        labels = self._levels[self._study.levels.index(level)][training]
+        base = clone(self._base).set_params(discretizer=Discretizer(self._method.n_bins))
+        estimator: Any = CredalBinaryRelevanceClassifier(base)
+        if strategies is not None:
+            order = self._order(fold, labels.shape[1])
+            estimator = CredalChainClassifier(base, strategy=strategies[0], order=order)
+        X = take_rows(self._data.X, training)
+        return _values_for(self._task, estimator, X, labels, fold)
 
     def _predict(
-        self, classifier: Any, codes: Any, encoded: Codes
+        self, classifier: Any, codes: Any, encoded: Codes, strategies: Any, values: Any
     ) -> list[tuple[str, PathPrediction]]:
         """Labels for the whole grid; bounds and the precise chain only if a measure needs them.
 
         ``encoded`` are the codes as the model takes them: the same at every level.
         """
         needs = {MEASURES[name].needs for name in self._study.measures}
-        values = self._method.s
-        strategies = self._method.strategies if self._method.kind == "chain" else None
         request = classifier.request(encoded, s=values, strategy=strategies, wants_bounds=False)
         paths = classifier.model_.infer(encoded, request).labels
         precise = classifier.predict(codes) if "precise" in needs else None
@@ -247,11 +291,13 @@ class _NaiveMethod:
         about: dict[str, Any] = {"n_features": counts.n_features, "base": self._base}
         if self._method.kind == "relevance":
             return CredalBinaryRelevanceClassifier.from_model(model, **about)
-        order: Any = self._method.order
-        if order == "random":
-            study, task = self._study, self._task
-            order = order_of(study, task.dataset, task.repetition, fold, counts.n_labels)
+        order = self._order(fold, counts.n_labels)
         return CredalChainClassifier.from_model(model, order=order, **about)
+
+    def _order(self, fold: int, n_labels: int) -> Any:
+        if self._method.order != "random":
+            return self._method.order
+        return order_of(self._study, self._task.dataset, self._task.repetition, fold, n_labels)
 
 
 @lru_cache(maxsize=8)
@@ -283,11 +329,15 @@ class _EstimatorMethod:
         self._levels = damaged_labels(task.study, task.dataset, data.labels, task.repetition)
 
     def trials(self) -> Iterator[Trial]:
-        n = len(self._data.labels)
         for fold, rows in enumerate(self._folds):
-            training = np.setdiff1d(np.arange(n), rows)
+            training = _training_rows(self._folds, fold)
             X, X_test = (take_rows(self._data.X, part) for part in (training, rows))
             for level, labels in zip(self._task.study.levels, self._levels, strict=True):
+                values, targets = self._task.method.s, ()
+                if values is None:
+                    estimator = self._estimator(fold)
+                    values = _values_for(self._task, estimator, X, labels[training], fold)
+                    targets = TARGETS
                 started = time.perf_counter()
                 estimator = self._estimator(fold)
                 about: dict[str, Any] = {}
@@ -295,17 +345,17 @@ class _EstimatorMethod:
                     about = {"groups": np.asarray(self._data.groups)[training]}
                 estimator = estimator.fit(X, training_targets(labels[training]), **about)
                 fitted = time.perf_counter()
-                predictions = [(NO_STRATEGY, self._predict(estimator, X_test))]
+                predictions = [(NO_STRATEGY, self._predict(estimator, X_test, values))]
                 done = time.perf_counter()
                 seconds = fitted - started, done - fitted
-                yield Trial(fold, level, rows, predictions, *seconds, *_caution_of(estimator))
+                caution = _caution_of(estimator)
+                yield Trial(fold, level, rows, predictions, *seconds, *caution, targets)
 
-    def _predict(self, estimator: Any, X: Any) -> PathPrediction:
+    def _predict(self, estimator: Any, X: Any, values: tuple[float, ...]) -> PathPrediction:
         """Along the caution parameter, if there is one; at its value if the study names none."""
         measures = self._task.study.measures
         if hasattr(estimator, "predict_path"):
-            value = caution_in_use(estimator)
-            return predict_along(estimator, X, self._task.method.s or (value,), measures)
+            return predict_along(estimator, X, values or (caution_in_use(estimator),), measures)
         needs_precise = any(MEASURES[name].needs == "precise" for name in measures)
         precise = estimator.predict(X) if needs_precise else None
         labels = np.asarray(partial_labels(estimator, X))[None]
@@ -313,7 +363,8 @@ class _EstimatorMethod:
 
     def _estimator(self, fold: int) -> Any:
         task = self._task
-        estimator = build_estimator(task.method.class_path, task.method.params, task.study.allow)
+        method, study = task.method, task.study
+        estimator = build_estimator(method.class_path, method.params, study.allow, study.folder)
         seed = seed_of(task.study.seed, "estimator", task.dataset, task.repetition, fold)
         number = int(seed.generate_state(1)[0])
         return seeded(estimator, number)

@@ -193,7 +193,7 @@ def check_estimator(estimator: Any) -> None:
 def caution_values(estimator: Any, requested: Any) -> FloatArray:
     """Values of the caution parameter, from bold to cautious."""
     final, _ = unwrap(estimator)
-    rising = final.larger_is_more_cautious
+    rising = getattr(final, "larger_is_more_cautious", True)
     if requested is None:
         return _S if rising else _REWARDS
     try:

@@ -78,6 +78,10 @@ class CredalForest(BaseEstimator):
 
         return ForestChainModel(fit_each_label(Y, before, fit), encoder)
 
+    def check_parameters(self) -> None:
+        """Raise for values that ``fit_chain`` would reject."""
+        self._checked_forest()
+
     def _checked_forest(self) -> Any:
         if self.forest is None:
             return default_forest_classifier()

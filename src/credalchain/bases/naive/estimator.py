@@ -100,6 +100,11 @@ class NaiveCredal(BaseEstimator):
                 )
         return NaiveChainModel(counts, self.settings(), discretizer)
 
+    def check_parameters(self) -> None:
+        """Raise for values that ``fit_chain`` would reject."""
+        self.settings()
+        self.unfitted_discretizer()
+
     def settings(self) -> NaiveSettings:
         """The parameters that matter at prediction time, checked."""
         missing = check_choice("missing_features", self.missing_features, MISSING_FEATURES)
