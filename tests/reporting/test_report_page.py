@@ -13,8 +13,7 @@ import pytest
 from credalchain.datasets import DataFile
 from credalchain.experiments import Store, load_study, run_study
 from credalchain.reporting import write_report
-from credalchain.reporting.charts import method_look, ramp_look
-from credalchain.reporting.figures import trade_off_figure
+from credalchain.reporting.figures import method_look, trade_off_figure
 from shell import credalchain
 from study_results import a_study, results_of
 
@@ -33,7 +32,7 @@ class Page(HTMLParser):
         about = dict(attrs)
         if tag not in ("meta", "br"):
             self.stack.append(tag)
-        self.ids += [about["id"]] if "id" in about else []
+        self.ids += [about["id"]] if tag == "section" else []
         if "download" in about:
             self.links[about["download"]] = about["href"]
         if "aria-label" in about:
@@ -134,8 +133,6 @@ def test_caution_parameters_have_their_names(plain):
     assert "reward (smaller is more cautious), of “a”" in page.words
     assert "s (larger is more cautious), of “b”" in page.words
     assert "“c” has no caution parameter" in page.words
-    assert "a, reward = 3:" in page.words
-    assert "b, s = 3:" in page.words
     for name in ("summary.csv", "set_accuracy.csv"):
         table = pd.read_csv(files[name], keep_default_na=False)
         assert "s" not in table
@@ -162,10 +159,8 @@ def test_one_caution_parameter_is_a_column(tmp_path, name):
         assert table[name].tolist()[:3] == [0.0, 1.0, 2.0]
     direction = "smaller" if name == "reward" else "larger"
     assert f"{name} ({direction} is more cautious)" in page.words
-    assert f"{name} = 3" in page.words
-    assert name == "s" or not re.search(r"\bs = ", page.words)
     svg = files["missing_x_a_none.svg"].read_text()
-    assert f"<!-- {name} -->" in svg  # the title of the legend
+    assert f">{name}</text>" in svg  # the title of the legend
 
 
 @pytest.mark.slow
@@ -176,7 +171,7 @@ def test_nothing_about_damage_where_there_is_none(plain, damaged):
         assert not DAMAGE.search(name)
         if name.endswith(".csv"):
             assert not DAMAGE.search(file.read_text())
-    assert "<!-- x -->" in files["trade_off.svg"].read_text()
+    assert ">x</text>" in files["trade_off.svg"].read_text()
     page, files, _ = damaged
     assert "Training labels" not in page.words
     assert "0, 25 and 50 % of the training labels removed" in page.words
@@ -264,10 +259,7 @@ def test_gaps_are_drawn_as_gaps():
 def test_looks_of_methods_differ():
     looks = [method_look(turn) for turn in range(28)]
     assert len(set(looks)) == len(looks)
-    assert len({look.colour for look in looks[:7]}) == 7
-    ramp = [ramp_look(turn, 12).colour for turn in range(12)]
-    assert len(set(ramp)) == 12
-    assert ramp_look(0, 1).colour == ramp[0]
+    assert len({look.color for look in looks[:7]}) == 7
 
 
 JOINT = """

@@ -2,20 +2,28 @@
 
 import base64
 import hashlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
 import pandas as pd
+from matplotlib.figure import Figure
 
 from credalchain.experiments.grid import TARGET
 from credalchain.experiments.study import Study
+from credalchain.experiments.summary import groups
 from credalchain.reporting.caution import Cautions
-from credalchain.reporting.findings import Findings
+from credalchain.reporting.figures import curves_of, inline_svg, key_figure, trade_off_panel
+from credalchain.reporting.findings import Findings, curve_name
 from credalchain.reporting.markup import download, table, text
 from credalchain.reporting.overview import overview
-from credalchain.reporting.panels import level_panels, trade_off_panels
-from credalchain.reporting.sentences import join_with_and, percent, quoted, spread_words
+from credalchain.reporting.sentences import (
+    join_with_and,
+    level_words,
+    percent,
+    quoted,
+    spread_words,
+)
 from credalchain.text import plural
 
 
@@ -54,8 +62,8 @@ class PageContent:
     tables: Mapping[str, pd.DataFrame]
 
 
-def render(content: PageContent) -> str:
-    """The whole page."""
+def render(content: PageContent, level_figures: Sequence[tuple[str, Figure]] = ()) -> str:
+    """Return the whole page; ``level_figures`` show what damage does, by the names of files."""
     style, script = _asset("style.css"), _asset("script.js")
     title = text(f"Study: {content.study.name}")
     policy = (
@@ -71,7 +79,7 @@ def render(content: PageContent) -> str:
         *_head(content, title),
         "<main>",
         *overview(content.findings, content.damage, content.problem, _link(content, "findings")),
-        *_curves(content),
+        *_curves(content, level_figures),
         *_tables(content),
         *_about(content),
         "</main>",
@@ -109,21 +117,30 @@ def _head(content: PageContent, title: str) -> Iterator[str]:
     yield "</nav></header>"
 
 
-def _curves(content: PageContent) -> Iterator[str]:
+def _curves(content: PageContent, level_figures: Sequence[tuple[str, Figure]]) -> Iterator[str]:
     if not content.findings.is_comparable:
         return
-    summary, caution_parameters, damage = (
-        content.summary,
-        content.caution_parameters,
-        content.damage,
-    )
+    summary, damage = content.summary, content.damage
+    curves = curves_of(summary)
     yield '<section id="curves"><h2>Set-accuracy against completeness</h2>'
-    yield f"<p>{text(_about_points(content))}</p>"
-    yield from trade_off_panels(summary, caution_parameters, damage)
-    if len(content.study.levels) > 1:
+    yield f'<p>{text(_about_points(content))}</p><ul class="legend">'
+    for index, curve in enumerate(curves):
+        yield f"<li>{inline_svg(key_figure(index), '')}<span>{text(curve_name(*curve))}</span></li>"
+    yield '</ul><div class="panels">'
+    for (dataset, level), part in groups(summary, ["dataset", "missing"]):
+        title = f"{dataset}, {level_words(level, damage)}" if damage else str(dataset)
+        svg = inline_svg(
+            trade_off_panel(part, curves), f"Set-accuracy against completeness: {title}"
+        )
+        yield f"<figure><figcaption>{text(title)}</figcaption>{svg}</figure>"
+    yield "</div>"
+    if level_figures:
         yield f"<details><summary>By the share of training labels {damage}</summary>"
-        yield from level_panels(summary, caution_parameters, damage)
-        yield "</details>"
+        yield '<div class="panels">'
+        for _, figure in level_figures:
+            label = f"Measures by the share of labels {damage}: {figure.get_suptitle()}"
+            yield f"<figure>{inline_svg(figure, label)}</figure>"
+        yield "</div></details>"
     yield "</section>"
 
 

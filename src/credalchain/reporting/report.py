@@ -1,12 +1,10 @@
 """Everything a study found, as files and as one page that needs no network."""
 
-import io
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import matplotlib
 import pandas as pd
 from matplotlib.figure import Figure
 
@@ -16,7 +14,7 @@ from credalchain.experiments.summary import groups, spread_unit, summarize
 from credalchain.files import replacing
 from credalchain.reporting.caution import caution_parameters
 from credalchain.reporting.damage import damage_word
-from credalchain.reporting.figures import missing_figure, trade_off_figure
+from credalchain.reporting.figures import missing_figure, rendered, trade_off_figure
 from credalchain.reporting.findings import compare_methods, curve_name
 from credalchain.reporting.page import PageContent, render
 from credalchain.reporting.sentences import in_words
@@ -50,13 +48,14 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     for name, table in tables.items():
         name = _unused(name, taken)
         files.append(_write(folder / f"{name}.csv", to_csv(table).encode()))
-    for name, figure in _figures(content):
+    figures = list(_figures(content))
+    for name, figure in figures:
         name = _unused(name, taken)
         figure.draw_without_rendering()  # its layout, which takes longer than drawing: once
         figure.set_layout_engine("none")
         for kind in ("png", "svg"):
-            files.append(_write(folder / f"{name}.{kind}", _rendered(figure, kind)))
-    files.append(_write(folder / "report.html", render(content).encode()))
+            files.append(_write(folder / f"{name}.{kind}", rendered(figure, kind)))
+    files.append(_write(folder / "report.html", render(content, figures[1:]).encode()))
     return files
 
 
@@ -129,15 +128,6 @@ def _unused(words: str, taken: set[str]) -> str:
         name = f"{first}_{number}"
     taken.add(name.casefold())
     return name
-
-
-def _rendered(figure: Figure, kind: str) -> bytes:
-    buffer = io.BytesIO()
-    # the same bytes for the same picture
-    with matplotlib.rc_context({"svg.hashsalt": "credalchain"}):
-        metadata = {"Date": None} if kind == "svg" else {"Software": None}
-        figure.savefig(buffer, format=kind, dpi=140, metadata=metadata)
-    return buffer.getvalue()
 
 
 def _write(path: Path, content: bytes) -> Path:
