@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator  # slow to import
 
 Rows = NDArray[np.int64]
+_FEW_ROWS = 20  # that differ: others are equal to them by chance
 
 
 def unwrap(estimator: BaseEstimator, X: MatrixLike | None = None) -> tuple[Any, Any]:
@@ -169,7 +170,8 @@ def row_groups(X: Any, labels: Labels, groups: VectorLike | None = None) -> Rows
     groups : array-like of shape (n,), default=None
         Such as the patient, song or document of each row. None: copies form a group, rows that are
         equal in all columns (by a 64-bit hash; missing values are equal) and have the same labels.
-        Equal rows whose labels differ are no copies: they occur where columns have few values.
+        Equal rows are no copies if their labels differ, or if fewer than 20 rows are different:
+        columns then have so few values that new rows repeat old ones.
 
     Returns
     -------
@@ -195,20 +197,10 @@ def row_groups(X: Any, labels: Labels, groups: VectorLike | None = None) -> Rows
     if groups is None:
         label_keys = _hashes_of_content(labels)
         differs = label_keys != label_keys[first[inverse]]
-        no_copy = np.isin(inverse, inverse[differs])
+        no_copy = np.isin(inverse, inverse[differs]) | (len(first) < _FEW_ROWS)
         keys[no_copy] = row_hashes(0, n)[no_copy]
         _, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
     return np.asarray(first.argsort().argsort()[inverse], dtype=np.int64)
-
-
-def folding_groups(X: Any, labels: Labels, groups: VectorLike | None, at_least: int) -> Rows:
-    """Return groups to hold out together; if fewer are different, equal rows of X are no group.
-
-    Columns then have so few values that new rows repeat old ones.
-    """
-    group_of = row_groups(X, labels, groups)
-    few = groups is None and group_of.max(initial=-1) + 1 < at_least
-    return np.arange(len(group_of)) if few else group_of
 
 
 def rows_of_groups(groups: Rows, chosen: Any) -> Rows:

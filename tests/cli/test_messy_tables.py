@@ -28,7 +28,7 @@ N = 40
 def songs():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame(
-        {"tempo": rng.normal(size=N).round(2), "city": ["Köln", "Öslo"] * (N // 2)}
+        {"tempo": rng.normal(size=N).round(3), "city": ["Köln", "Öslo"] * (N // 2)}
     )
     frame["rock"] = (frame.tempo > 0).astype(int)
     frame["pop"] = rng.integers(0, 2, N)

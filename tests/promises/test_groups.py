@@ -17,6 +17,7 @@ from credalchain import (
     PromisedClassifier,
     choose_caution,
     load_model,
+    model_selection,
     promise_curve,
     save_model,
 )
@@ -150,8 +151,11 @@ def test_too_few_groups_are_explained_before_fitting():
     promised = PromisedClassifier(Score(), {"row_error": LEVEL}, random_state=0)
     with pytest.raises(ValueError, match=r"at least 9 .*got 3.*: groups are kept together"):
         promised.fit(X, Y, groups=np.arange(200) % 10)
-    with pytest.raises(ValueError, match=r"X must have rows left .*let each count: groups=np"):
-        promised.fit(np.ones_like(X), np.ones_like(Y))
+    with pytest.raises(ValueError, match=r"X must have rows left .*1 groups of rows that belong"):
+        promised.fit(X, Y, groups=np.zeros(200))
+    copies = np.arange(200) % 20
+    with pytest.raises(ValueError, match=r"at least 9 .*got 6.*let each count: groups=np"):
+        promised.fit(X[copies], Y[copies])
 
 
 def test_promises_hold_if_columns_have_few_values():
@@ -238,11 +242,18 @@ TABLES = {
 }
 
 
+@pytest.fixture
+def small_tables(monkeypatch):
+    monkeypatch.setattr(model_selection, "_FEW_ROWS", 0)
+
+
+@pytest.mark.usefixtures("small_tables")
 @pytest.mark.parametrize("X", TABLES.values(), ids=TABLES.keys())
 def test_equal_rows_of_tables_of_any_kind(X):
     np.testing.assert_array_equal(row_groups(X, np.zeros((5, 1))), [0, 1, 0, 1, 2])
 
 
+@pytest.mark.usefixtures("small_tables")
 def test_a_stored_zero_is_a_zero_and_columns_are_not_exchanged():
     stored = sparse.csr_array(([1.0, 0.0, 1.0, 1.0], ([0, 0, 1, 2], [0, 1, 0, 1])), shape=(3, 2))
     assert stored.nnz == 4
@@ -250,9 +261,16 @@ def test_a_stored_zero_is_a_zero_and_columns_are_not_exchanged():
     np.testing.assert_array_equal(row_groups(np.array([[1, 2], [2, 1]]), np.zeros((2, 1))), [0, 1])
 
 
+@pytest.mark.usefixtures("small_tables")
 def test_equal_rows_with_other_labels_are_no_copies():
     X, Y = np.array([[1], [1], [2], [2], [3], [3]]), np.array([[0], [0], [0], [1], [-1], [0]])
     np.testing.assert_array_equal(row_groups(X, Y), [0, 0, 1, 2, 3, 4])
+
+
+@pytest.mark.parametrize(("n_different", "n_groups"), [(19, 40), (20, 20)])
+def test_few_rows_that_differ_are_no_copies(n_different, n_groups):
+    X = np.arange(40)[:, None] % n_different
+    assert len(np.unique(row_groups(X, X))) == n_groups
 
 
 @pytest.mark.parametrize(
@@ -389,7 +407,7 @@ def test_evaluate_and_tune_keep_groups_together(patients):
     assert apart.stdout != together.stdout
     few = ["evaluate", "t.csv", *CHAIN, "--folds", "61", "--groups", "patient"]
     done = credalchain(*few, cwd=patients, status=1)
-    assert "--folds must be at most the number of groups, 60" in done.stderr
+    assert "--folds must be at most 60: there are 60 groups" in done.stderr
     done = credalchain("tune", "t.csv", *CHAIN, "--groups", "pateint", cwd=patients, status=1)
     assert "--groups: there is no column 'pateint' (did you mean 'patient'?)" in done.stderr
     done = credalchain("tune", "t.csv", *CHAIN, "--groups", "a,b", cwd=patients, status=1)

@@ -36,9 +36,9 @@ from credalchain.metrics import (
 )
 from credalchain.model_selection import (
     PathPrediction,
-    folding_groups,
     group_folds,
     predict_along,
+    row_groups,
     score_path,
 )
 from credalchain.progress import track
@@ -111,12 +111,12 @@ def evaluate(
             raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
         X, given = take_groups(X, groups)
         X = usable_features(X, Y, use)
-        group_of = folding_groups(X, as_labels(Y, require_zero=False), given, folds)
+        group_of = row_groups(X, as_labels(Y, require_zero=False), given)
         n_groups = int(group_of.max()) + 1
+        kind = "different rows (--groups none: each by itself)" if given is None else "groups"
         if n_groups < folds:
-            raise ValueError(f"--folds must be at most the number of groups, {n_groups}.")
+            raise ValueError(f"--folds must be at most {n_groups}: there are {n_groups} {kind}.")
         if n_groups < len(X):
-            kind = "different rows (--groups none: each by itself)" if given is None else "groups"
             note(f"note: {len(X)} rows are {n_groups} {kind}, which folds keep together")
         values = values or _values_from(classifier, X, Y, len(X), folds, options.seed, given)
         splitter = KFold(folds, shuffle=True, random_state=options.seed)

@@ -12,7 +12,7 @@ from credalchain.estimators.targets import Targets
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN, as_indexable_labels, both_answers_seen
 from credalchain.metrics import completeness_curve, selective_error
-from credalchain.model_selection import folding_groups, rows_of_groups, unwrap
+from credalchain.model_selection import row_groups, rows_of_groups, unwrap
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import answers_along, caution_values, check_estimator
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
@@ -104,7 +104,7 @@ def choose_caution(
         Says which rows are held out.
     groups : array-like of shape (n,), default=None
         Such as the patient of each row: rows of a group are held out together. None: equal rows
-        with the same labels are, if at least 20 are different.
+        are, as in :meth:`PromisedClassifier.fit`.
 
     Returns
     -------
@@ -129,7 +129,7 @@ def choose_caution(
     n = table.shape[0]
     if n < MIN_ROWS:
         raise ValueError(f"X must have at least {MIN_ROWS} rows to hold some out, got {n}.")
-    group_of = folding_groups(table, Targets.learn(labels)[1], groups, MIN_ROWS)
+    group_of = row_groups(table, Targets.learn(labels)[1], groups)
     n_groups = int(group_of.max(initial=-1)) + 1
     n_held_out = min(n_groups // 4, _MAX_HELD_OUT)
     if n_held_out == 0:

@@ -143,8 +143,9 @@ default="auto"
             What each row belongs to, such as a patient, a song or a document. Rows of a group are
             either learned from or kept for calibration, where one of them, drawn at random,
             counts: they depend on each other. None: equal rows of X with the same labels are a
-            group, as if they were copies. If they are not, because columns have so few values
-            that new rows repeat old ones, pass ``np.arange(n)``: each row then counts.
+            group, as if they were copies (unless fewer than 20 rows are different). If they are
+            not, because columns have so few values that new rows repeat old ones, pass
+            ``np.arange(n)``: each row then counts.
 
         Returns
         -------
