@@ -7,6 +7,7 @@ so that rows to be predicted do not matter.
 import itertools
 from dataclasses import dataclass, field
 from fractions import Fraction
+from math import prod
 
 import numpy as np
 from scipy import sparse
@@ -169,6 +170,22 @@ class Case:
             sums = {(a + c, b + d) for a, b in sums for c, d in ends}
         ratios = [both / of for both, of in sums if of > 0]
         return (min(ratios), max(ratios)) if ratios else (Fraction(0), Fraction(1))
+
+    def lower_of(self, vectors, labels):
+        """The lower probability that some labels are as in each vector: a sum of products."""
+        parts = [
+            (self.row_weight(i), [self.may_be(i, j) for j in labels]) for i in range(len(self.Y))
+        ]
+        share = Fraction(self.product) / len(self.trees)
+        parts += [(share, [self.single(tree, j) for j in labels]) for tree in self.trees]
+        ends = [(w, [(1 - max(p), min(p)) for p in ones]) for w, ones in parts if w]
+        return [
+            sum(
+                w * prod(pair[v[j]] for j, pair in zip(labels, pairs, strict=True))
+                for w, pairs in ends
+            )
+            for v in vectors
+        ]
 
     def given(self, values, known=None):
         """Bounds of P(labels have these values | known labels), both (m,) with -1 for any."""

@@ -33,6 +33,7 @@ from credalchain.bases.joint.kernels import _sort_by, price_prefixes
 from credalchain.bases.joint.mixing import learn_mixture_shares, score_weights
 from credalchain.bases.joint.model import JointModel
 from credalchain.bases.joint.similar import similar_rows
+from credalchain.bases.protocol import Exactness
 from joint_twin import S_VALUES, Case, matches, random_case
 from profiles import examples
 
@@ -297,35 +298,86 @@ def decided(case, known, *, bounds="credal", rewards=REWARDS):
 
 @examples(200)
 @given(SEEDS)
-def test_the_answers_are_those_of_the_likeliest_candidate(seed):
-    """The candidates are the vectors of all rows that weigh, and the likelier single answers.
-
-    Rows that may contradict what is known are none.
-    """
+def test_the_answers_are_those_of_the_likeliest_vector(seed):
+    """Of all vectors that agree with what is known, on the labels that can be answered."""
     rng = np.random.default_rng(seed)
     case = random_case(rng)
     known = random_known(rng, case)
     lower, answers, path = decided(case, known)
     answerable = lower.max(axis=1) > 0
     np.testing.assert_array_equal(path[-1], np.where(answerable, answers, -1))
-    likelier = np.where(known != -1, known, lower[:, 1] >= lower[:, 0])
-    candidates = [likelier]
-    for i in range(len(case.Y)):
-        weighs = case.row_weight(i) or any(i in tree for tree in case.trees)
-        options = [case.may_be(i, j) for j in range(case.m)]  # the likelier where it is not sure
-        told = [int(p[0]) if p in ([0], [1]) else a for a, p in zip(likelier, options, strict=True)]
-        told = np.where(known != -1, known, told)
-        agrees = all(
-            min(p if y else 1 - p for p in options[j]) > 0 for j, y in enumerate(known) if y != -1
-        )
-        if weighs and agrees:
-            candidates.append(told)
+    agree = [v for v in case.vectors() if matches(known)(v)]
+    assert tuple(answers.tolist()) in agree
     best, chosen = (
-        max(case.given(np.where(answerable, v, -1))[0] for v in some)
-        for some in (candidates, [answers])
+        max(case.given(np.where(answerable, v, -1))[0] for v in some) for some in (agree, [answers])
     )
-    assert chosen >= best - Fraction(1, 10**12)
-    assert any((np.array(v) == answers)[answerable].all() for v in candidates)
+    assert chosen >= best * (1 - Fraction(1, 2**39))
+
+
+def large_case(rng):
+    """More labels and trees, and most of the weight on products."""
+    case = random_case(rng, m=int(rng.integers(4, 7)))
+    n_trees = int(rng.integers(2, 9))
+    Y = rng.integers(0, 2, size=(12, case.m)).tolist()
+    fill = {(i, j): 0.25 for i in range(12) for j in range(case.m) if rng.random() < 0.1}
+    for i, j in fill if rng.random() < 0.5 else ():
+        Y[i][j] = None
+    trees = [
+        {int(i): int(rng.integers(1, 4)) for i in rng.choice(12, rng.integers(1, 8), replace=False)}
+        for _ in range(n_trees)
+    ]
+    product = float(rng.choice([0.5, 0.75, 0.9375, 1.0]))
+    return replace(case, Y=Y, trees=trees, fill=fill, others={}, joint=1 - product, product=product)
+
+
+@examples(100)
+@given(SEEDS)
+def test_the_likeliest_vector_is_found_where_products_weigh_most(seed):
+    rng = np.random.default_rng(seed)
+    case = large_case(rng)
+    known = random_known(rng, case)
+    model = case.model()
+    found = model.decide(np.zeros((1, 1), np.float32), s=case.s, known=known[None])
+    labels = np.flatnonzero(found.lower[0].max(axis=1) > 0).tolist()
+    best = max(case.lower_of(filter(matches(known), case.vectors()), labels))
+    answers = found.answers[0]
+    (chosen,) = case.lower_of([answers], labels)
+    assert chosen >= best * (1 - Fraction(1, 2**39))
+    event = {j: int(answers[j]) for j in labels}
+    nodes, nothing = np.arange(len(case.trees), dtype=np.int32), np.full(case.m, -1)
+    assert chosen == exact_lower(nodes, {}, model.leaves, s=case.s, event=event, known=nothing)
+    assert (found.exactness == 0).all()
+
+
+def test_of_equally_likely_vectors_the_first_is_taken():
+    """The likelier single answers, then the heaviest vector of training rows."""
+    none = np.array([-1, -1], np.int8)
+    corners = [[0, 0], [0, 1], [1, 0], [1, 1]]
+    alike = Case(corners, [{0: 1, 1: 1, 2: 1, 3: 1}], 0.0)
+    assert decided(alike, none)[1].tolist() == [1, 1]
+    opposite = Case([[0, 1], [1, 0], [1, 1]], [{0: 2, 1: 2, 2: 1}], 0.0)
+    assert decided(opposite, none)[1].tolist() == [0, 1]
+    # 1/4 for every vector, by the products of both trees
+    product = Case(corners, [{0: 1, 3: 1}, {1: 1, 2: 1}], 0.0, 0.0, 1.0)
+    assert decided(product, none)[1].tolist() == [1, 1]
+
+
+def test_a_search_that_is_cut_short_is_called_approximate():
+    """Labels by chance, which only products weigh; with most of them known it is short."""
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, size=(40, 40))
+    trees = [{int(i): 1 for i in rng.choice(40, 12, replace=False)} for _ in range(20)]
+    case = Case(Y.tolist(), trees, 0.0, 0.0, 1.0)
+    decision = JointDecision.from_fitted(case.forest(), reward=1e9)
+    known = np.full((2, 40), -1)
+    known[1, :36] = Y[0, :36]
+    prediction = decision.infer([[0.0], [0.0]], known=known)
+    assert (prediction.exactness_by_row[0] == Exactness.APPROXIMATE).all()
+    assert (prediction.exactness_by_row[1] == Exactness.EXACT).all()
+    assert set(prediction.exactness) == {Exactness.APPROXIMATE}
+    likelier = decision.estimator_.predict([[0.0]])[0]
+    chosen, *others = case.lower_of([prediction.labels[0], likelier, *Y], range(40))
+    assert chosen >= max(others)
 
 
 @examples(200)

@@ -49,7 +49,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     joint model, the answers are those of the likeliest label vector, and labels are withdrawn one
     at a time, the least certain first; the reward determines where to stop. A smaller reward only
     withdraws answers. A label that was never observed in training, or whose bounds are 0 and 1,
-    stays open.
+    stays open. The likeliest vector is searched for until it is certain; rows with so many labels
+    that this would take too long are "approximate" in the prediction's ``exactness_by_row``. Of
+    equally likely vectors, the likelier single answers are taken if they are one, then the heaviest
+    vector of the training rows, then the first that is found.
 
     Over a classifier that gives probabilities of single labels only, labels are treated as
     independent: every label gets its likelier answer, and the best of all sets is a prefix of the
@@ -348,14 +351,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             known=estimator.targets_.encode_known(known, encoded.shape[0]),
             n_jobs=effective_n_jobs(estimator.n_jobs),
         )
-        exactness = uniform_exactness(Exactness.EXACT, joint_answers.answers.shape)
-        return PricedAnswers(
-            joint_answers.interval,
-            joint_answers.lower,
-            joint_answers.answers,
-            joint_answers.prices,
-            exactness,
-        )
+        return PricedAnswers(joint_answers.interval, *joint_answers)
 
     def _decide_by_labels(self, X: Any, known: Any) -> "PricedAnswers":
         """Decide from the probabilities of single labels."""

@@ -8,9 +8,11 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from credalchain.bases.joint.model import JointModel
 from credalchain.estimators.decision import JointDecision
 from credalchain.explanation.parts import (
     as_single_row,
+    feature_names_inside,
     known_for_single_row,
     questions_about,
     ranked,
@@ -27,7 +29,11 @@ from credalchain.strategies import Strategy
 from credalchain.text import visible
 from credalchain.typing import LabelsLike, MatrixLike
 
-_TOGETHER = "the labels of a row are decided together, by training rows that are like it"
+_NO_REASONS = {  # by where the probability that several answers are right comes from
+    "auto": "the labels of a row are decided together, by training rows that are like it",
+    "independent": "labels are taken as independent, and each has its likelier answer",
+    "sampled": "the labels of a row are decided together, by label vectors drawn from chains",
+}
 
 
 def explain(
@@ -49,6 +55,7 @@ def explain(
         Reasons are there for models that are sums of log-odds, similar training rows for joint
         forests; bounds and answers for all. Where there are no reasons, the explanation says why.
     x : one row: a vector, a table or data frame with a single row
+        Or one text, for a pipeline that starts with texts.
     s, strategy, reward : optional
         In place of the classifier's parameters.
     known : array-like of shape (n_labels,) or (1, n_labels), optional
@@ -81,8 +88,8 @@ def explain(
     if label0 is no: label1 is yes
     """
     check_is_fitted(classifier)
-    classifier, table = unwrap(classifier, as_single_row(x))
-    selection = _Selection(labels, max_labels)
+    selection = _Selection(labels, max_labels, feature_names=feature_names_inside(classifier))
+    classifier, table = unwrap(classifier, as_single_row(x, classifier))
     if isinstance(classifier, PromisedClassifier):
         if s is not None or strategy is not None or reward is not None:
             raise ValueError("s, strategy and reward are chosen by what was promised.")
@@ -98,11 +105,12 @@ def explain(
 
 @dataclass(frozen=True)
 class _Selection:
-    """Which labels are explained, and whether questions about them are added."""
+    """Which labels are explained, whether questions about them are added, names of features."""
 
     labels: Any = None
     max_labels: int | None = None
     with_questions: bool = True
+    feature_names: Any = None
 
     def indices(self, names: Any, labels: Any, log_odds: Any) -> list[int]:
         """Of the labels to explain, from the answers (m,) of a row and its bounds (m, 2)."""
@@ -140,7 +148,7 @@ def _explain_bounds(
     assert answer.log_odds is not None
     names, labels = classifier.label_names_, answer.labels[0, 0, 0]
     chosen = selection.indices(names, labels, answer.log_odds[0, 0, 0])
-    steps = steps_of(classifier, encoded, request, answer, set(chosen))
+    steps = steps_of(classifier, encoded, request, answer, set(chosen), selection.feature_names)
     (value,), (used,) = request.s_values, request.strategies
 
     def infer_labels(rows: Any, known: Any) -> Any:
@@ -155,7 +163,7 @@ def _explain_bounds(
         tuple(steps),
         questions,
         setting,
-        similar_training_rows(classifier, encoded, known_labels),
+        similar_training_rows(classifier, encoded, known_labels, chosen, selection.feature_names),
         "" if any(step.reasons for step in steps) else classifier.model_.why_no_reasons,
         len(names) - len(chosen),
         is_chain=has_order and request.chained,
@@ -193,13 +201,16 @@ def _explain_decision(
     if selection.with_questions:
         questions = questions_about(names, table, known_labels, labels, infer_labels, chosen)
     inner = decision.estimator_
-    similar = similar_training_rows(inner, inner.encode(table), known_labels)
+    similar = similar_training_rows(
+        inner, inner.encode(table), known_labels, chosen, selection.feature_names
+    )
+    is_single = decision.joint == "auto" and not isinstance(inner.model_, JointModel)
     return Explanation(
         tuple(steps),
         questions,
         f"decided jointly, reward = {value:.4g}",
         similar,
-        _TOGETHER,
+        _NO_REASONS["independent" if is_single else decision.joint],
         len(names) - len(chosen),
         is_chain=False,
     )
@@ -218,7 +229,8 @@ def _explain_promised(
     labels, bounds = prediction.labels[0], prediction.log_odds[0]
     chosen = selection.indices(names, labels, bounds)
     in_use, parameter = promised.values_in_use().tolist(), promised.report_.parameter
-    explain_first = _first_explainer(first, rows, known_labels, chosen)
+    inner_selection = replace(selection, labels=chosen, with_questions=False)
+    explain_first = _first_explainer(first, rows, known_labels, inner_selection)
     explanation_at = {value: explain_first(value) for value in in_use}
     steps_at = {
         value: {step.label: step for step in explanation_at[value].steps} for value in in_use
@@ -254,10 +266,9 @@ def _explain_promised(
 
 
 def _first_explainer(
-    first: Any, rows: Any, known_labels: Any, chosen: list[int]
+    first: Any, rows: Any, known_labels: Any, selection: _Selection
 ) -> Callable[[float], Explanation]:
     """Explains some labels by the estimator inside a promise, at a value of its caution."""
-    selection = _Selection(chosen, with_questions=False)
     if isinstance(first, JointDecision):
         return lambda reward: _explain_decision(first, rows, known_labels, selection, reward)
     return lambda s: _explain_bounds(first, rows, known_labels, selection, s, None)

@@ -1,10 +1,11 @@
 """What explanations are made of: steps with their reasons, questions, similar training rows."""
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 
 from credalchain.bases.ensemble import EnsembleModel
 from credalchain.bases.joint.model import JointModel
@@ -18,19 +19,48 @@ from credalchain.text import plural
 _MAX_SIMILAR = 10
 
 
-def as_single_row(x: Any) -> Any:
-    """A table with one row, from a vector or a table."""
-    if hasattr(x, "columns") or getattr(x, "ndim", 0) == 2:
+def as_single_row(x: Any, classifier: Any) -> Any:
+    """A table with one row, from a vector or a table; one text where texts are classified."""
+    if not hasattr(classifier, "n_features_in_"):  # only what starts with texts has none
+        table = np.asarray([x] if isinstance(x, str) else x, dtype=object).reshape(-1)
+    elif hasattr(x, "columns") or getattr(x, "ndim", 0) == 2:
         table = x
     elif hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a pandas data frame
         table = x.to_frame().T.infer_objects()
+    elif sparse.issparse(x):
+        table = x.reshape(1, -1).tocsr()
     else:
         mixed = isinstance(x, (list, tuple))
         table = np.asarray(x, dtype=object) if mixed else np.asarray(x)
         table = table[None, :] if table.ndim == 1 else table
+    if not table.shape:
+        raise ValueError(f"x must be one row of features, got {x!r}.")
     if table.shape[0] != 1:
         raise ValueError(f"x must be one row, got {table.shape[0]}.")
     return table
+
+
+def feature_names_inside(estimator: Any, names: Any = None) -> Any:
+    """Names of the features as they reach the classifier inside pipelines; None without any."""
+    if hasattr(estimator, "steps"):
+        if len(estimator.steps) > 1:
+            names = _names_after(estimator[:-1], names)
+        return feature_names_inside(estimator.steps[-1][1], names)
+    inner = getattr(estimator, "best_estimator_", getattr(estimator, "estimator_", None))
+    if inner is None and hasattr(estimator, "estimators"):  # those that agree
+        inner = estimator.estimators[0]
+    if inner is not None:
+        return feature_names_inside(inner, names)
+    return getattr(estimator, "feature_names_in_", names)
+
+
+def _names_after(transformer: Any, names: Any) -> Any:
+    if names is None and not hasattr(transformer, "feature_names_in_"):
+        names = [f"feature{j}" for j in range(getattr(transformer, "n_features_in_", 0))]
+    try:
+        return transformer.get_feature_names_out(names)
+    except (AttributeError, ValueError):  # a step that gives no names
+        return None
 
 
 def known_for_single_row(known: Any, targets: Targets) -> Any:
@@ -47,7 +77,12 @@ def known_for_single_row(known: Any, targets: Targets) -> Any:
 
 
 def steps_of(
-    classifier: Any, encoded: Any, request: Request, answer: Answer, chosen: Collection[int]
+    classifier: Any,
+    encoded: Any,
+    request: Request,
+    answer: Answer,
+    chosen: Collection[int],
+    feature_names: Any,
 ) -> list[Step]:
     """Steps of the chosen labels, in the order of the chain."""
     assert answer.log_odds is not None
@@ -65,7 +100,7 @@ def steps_of(
     steps = []
     for i, (j, _) in enumerate(histories):
         parts = [] if sums is None or request.never_observed[j] else sums[i]
-        reasons = [_reason(classifier, part) for part in parts]
+        reasons = [_reason(classifier, part, feature_names) for part in parts]
         steps.append(
             Step(
                 str(classifier.label_names_[j]),
@@ -100,14 +135,13 @@ def _visited(model: Any, request: Request, answer: Answer) -> list[int]:
     return list(request.order.tolist())
 
 
-def _feature_name(classifier: Any, number: int) -> str:
-    names = getattr(classifier, "feature_names_in_", None)
+def _feature_name(names: Any, number: int) -> str:
     return f"feature{number}" if names is None else str(names[number])
 
 
-def _reason(classifier: Any, part: Any) -> Reason:
+def _reason(classifier: Any, part: Any, feature_names: Any) -> Reason:
     if part.source == "feature":
-        name = _feature_name(classifier, part.number)
+        name = _feature_name(feature_names, part.number)
     elif part.source == "label":
         name = str(classifier.label_names_[part.number])
     else:
@@ -147,8 +181,10 @@ def _repeat(table: Any, n_rows: int) -> Any:
     return table[[0] * n_rows]
 
 
-def similar_training_rows(classifier: Any, encoded: Any, known: Any) -> tuple[SimilarRow, ...]:
-    """The training rows that weigh most, where there are such."""
+def similar_training_rows(
+    classifier: Any, encoded: Any, known: Any, chosen: Sequence[int], feature_names: Any
+) -> tuple[SimilarRow, ...]:
+    """The training rows that weigh most and have one of the chosen labels, where there are such."""
     model = classifier.model_
     if not isinstance(model, JointModel):
         return ()
@@ -161,17 +197,19 @@ def similar_training_rows(classifier: Any, encoded: Any, known: Any) -> tuple[Si
                 (name, int(y)) for name, y in zip(labels, similar_row.labels, strict=True) if y >= 0
             ),
             tuple(
-                _condition_as_text(classifier, condition, encoded[0])
+                _condition_as_text(classifier, condition, encoded[0], feature_names)
                 for condition in similar_row.in_common
             ),
             tuple(name for name, y in zip(labels, similar_row.labels, strict=True) if y < 0),
         )
-        for similar_row in similar_rows(model, encoded, known=known[0], at_most=_MAX_SIMILAR)
+        for similar_row in similar_rows(
+            model, encoded, known=known[0], labels=chosen, at_most=_MAX_SIMILAR
+        )
     )
 
 
-def _condition_as_text(classifier: Any, condition: Condition, x: Any) -> str:
-    name = _feature_name(classifier, condition.feature)
+def _condition_as_text(classifier: Any, condition: Condition, x: Any, feature_names: Any) -> str:
+    name = _feature_name(feature_names, condition.feature)
     categories = classifier.model_.encoder.words.get(condition.feature)
     if condition.is_missing:
         return f"{name} is missing{'' if categories is None else ', or new'}"

@@ -28,9 +28,10 @@ class AgreeingClassifiers:
         self.caution_parameter = first.caution_parameter
         self.larger_is_more_cautious = first.larger_is_more_cautious
         self.classes_, self.label_names_ = first.classes_, first.label_names_
-        self.targets_, self.n_features_in_ = first.targets_, first.n_features_in_
-        if hasattr(first, "feature_names_in_"):
-            self.feature_names_in_ = first.feature_names_in_
+        self.targets_ = first.targets_
+        for name in ("n_features_in_", "feature_names_in_"):  # of what comes into a pipeline
+            if hasattr(estimators[0], name):
+                setattr(self, name, getattr(estimators[0], name))
 
     def check_state(self) -> None:
         """Validate the fitted attributes, as those of a model that was stored."""

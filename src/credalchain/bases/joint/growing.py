@@ -168,6 +168,17 @@ def merged_by_vector(leaves: Leaves) -> Leaves:
     )
 
 
+def distinct_vectors(leaves: Leaves) -> NDArray[np.bool_]:
+    """Whether a vector (K,) has all labels that were ever observed, and no other has the same."""
+    observed = leaves.label_mass[:, :, leaves.label_mass.any(axis=(0, 1))]
+    complete = np.flatnonzero((observed.max(axis=0, initial=0.0) == 1.0).all(axis=1))
+    packed = np.packbits(observed[1, complete] == 1.0, axis=1)
+    _, group, size = np.unique(packed, axis=0, return_inverse=True, return_counts=True)
+    is_distinct = np.zeros(leaves.label_mass.shape[1], dtype=np.bool_)
+    is_distinct[complete] = size[group.reshape(-1)] == 1
+    return is_distinct
+
+
 def with_vacuous_missing(leaves: Leaves, labels: Labels) -> Leaves:
     """The same leaves, where a missing label gives no mass to either value."""
     rows, columns = np.nonzero(labels == MISSING)

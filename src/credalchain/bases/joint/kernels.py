@@ -15,7 +15,7 @@ from credalchain.bases.forest.packed import LEAF
 from credalchain.bases.joint.arrays import Leaves, MemberWeights, Trees
 
 _ROUNDING = 2.0**-40  # probabilities closer to 1 than this are set to 1
-_N_CANDIDATES = 9  # label vectors that are compared to get the likeliest
+_MAX_NODES = 2**12  # prefixes of answers that are extended in a search for the likeliest vector
 
 
 class Workspace(NamedTuple):
@@ -30,7 +30,13 @@ class Workspace(NamedTuple):
     vector; ``tree_low_known``, ``tree_high_known``: in each tree. ``leaf_counts`` (2, m): rows in a
     leaf by label. ``tree_product``, ``tree_high`` (trees,): products along a prefix of answers.
     ``both``, ``only_known`` (m + 1,): lower P(prefix and known), upper P(known but not the prefix).
-    The others are those of ``decide_rows``: candidates for the likeliest vector, and its prefixes.
+    ``is_distinct`` (K,): no other vector has the same labels, and none of them is missing.
+    ``spread``: the other touched vectors, ``spread_bound`` (K,) what each adds at most to the
+    probability of a vector; ``tree_bound`` (m + 1, trees): the same for each tree, given a prefix;
+    ``label_bound`` (m, 2): their sum if one label is 0 or 1. ``branches`` (m,): labels as a search
+    decides them, ``child_bound`` (m, 2): that sum for the next label, ``n_tried`` (m,): how many of
+    its values were tried. The others are those of ``decide_rows``: the likeliest vector, and its
+    prefixes.
     """
 
     leaf_weight: NDArray[np.float64]
@@ -46,8 +52,14 @@ class Workspace(NamedTuple):
     tree_high: NDArray[np.float64]
     both: NDArray[np.float64]
     only_known: NDArray[np.float64]
-    heaviest: NDArray[np.int64]
-    likelier: NDArray[np.int8]
+    is_distinct: NDArray[np.bool_]
+    spread: NDArray[np.int64]
+    spread_bound: NDArray[np.float64]
+    tree_bound: NDArray[np.float64]
+    label_bound: NDArray[np.float64]
+    branches: NDArray[np.int64]
+    child_bound: NDArray[np.float64]
+    n_tried: NDArray[np.int64]
     proposed: NDArray[np.int8]
     certainty: NDArray[np.float64]
     order: NDArray[np.int64]
@@ -57,7 +69,7 @@ class Workspace(NamedTuple):
 
     @classmethod
     def allocate(cls, nodes: NDArray[np.int32], leaves: Leaves) -> "Workspace":
-        """For rows with leaves ``nodes`` (n, trees)."""
+        """For rows with leaves ``nodes`` (n, trees); ``is_distinct`` is for decisions to set."""
         n_trees, (_, n_vectors, n_labels) = nodes.shape[1], leaves.label_mass.shape
         return cls(
             leaf_weight=np.zeros(n_vectors),
@@ -73,8 +85,14 @@ class Workspace(NamedTuple):
             tree_high=np.empty(n_trees),
             both=np.empty(n_labels + 1),
             only_known=np.empty(n_labels + 1),
-            heaviest=np.empty(_N_CANDIDATES - 1, np.int64),
-            likelier=np.empty(n_labels, np.int8),
+            is_distinct=np.empty(0, np.bool_),
+            spread=np.empty(n_vectors, np.int64),
+            spread_bound=np.empty(n_vectors),
+            tree_bound=np.empty((n_labels + 1, n_trees)),
+            label_bound=np.empty((n_labels, 2)),
+            branches=np.empty(n_labels, np.int64),
+            child_bound=np.empty((n_labels, 2)),
+            n_tried=np.empty(n_labels, np.int64),
             proposed=np.empty(n_labels, np.int8),
             certainty=np.empty(n_labels),
             order=np.empty(n_labels, np.int64),
@@ -477,44 +495,13 @@ def _prefixes_right(
 
 
 @kernel_helper
-def _heaviest_vectors(gathered: GatheredRow, leaves: Leaves, workspace: Workspace) -> int:
-    """Put the touched vectors with the greatest weights into ``heaviest``; return how many."""
-    n, forest_share, heaviest = 0, leaves.joint + leaves.product, workspace.heaviest
-    for k in range(gathered.n_touched):
-        if gathered.any_known and workspace.low_known[k] == 0.0:
-            continue
-        u = workspace.touched[k]
-        weight = forest_share * workspace.leaf_weight[u] + workspace.member_weight[u]
-        position = n
-        while position > 0:
-            v = workspace.touched[heaviest[position - 1]]
-            if weight <= forest_share * workspace.leaf_weight[v] + workspace.member_weight[v]:
-                break
-            if position < heaviest.shape[0]:
-                heaviest[position] = heaviest[position - 1]
-            position -= 1
-        if position < heaviest.shape[0]:
-            heaviest[position] = k
-            n = min(n + 1, heaviest.shape[0])
-    return n
-
-
-@kernel_helper
-def _propose(
-    u: int,
-    likelier: NDArray[np.int8],
-    known: NDArray[np.int8],
-    leaves: Leaves,
-    answers: NDArray[np.int8],
-) -> None:
-    """The answers of vector u; labels missing in it are as in ``likelier``."""
-    for j in range(known.shape[0]):
-        if known[j] >= 0:
-            answers[j] = known[j]
-        elif leaves.label_mass[0, u, j] == 1.0 or leaves.label_mass[1, u, j] == 1.0:
-            answers[j] = leaves.label_mass[1, u, j] == 1.0
-        else:
-            answers[j] = likelier[j]
+def _vector_weight(k: int, gathered: GatheredRow, leaves: Leaves, workspace: Workspace) -> float:
+    """The weight of a touched vector, and of the known labels in it."""
+    u = workspace.touched[k]
+    weight: float = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+    if gathered.any_known:
+        weight *= workspace.low_known[k]
+    return weight
 
 
 @kernel_helper
@@ -531,9 +518,7 @@ def _vector_is_right(
     total = 0.0
     for k in range(gathered.n_touched):
         u = workspace.touched[k]
-        product = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
-        if gathered.any_known:
-            product *= workspace.low_known[k]
+        product = _vector_weight(k, gathered, leaves, workspace)
         for position in range(stop - 1, first - 1, -1):
             if product == 0.0:
                 break
@@ -550,33 +535,6 @@ def _vector_is_right(
         for t in range(gathered.n_trees):
             workspace.tree_product[t] *= workspace.tree_lower[y, j, t]
     return total + _sum(workspace.tree_product, gathered.n_trees)
-
-
-@kernel_helper
-def _choose_answers(
-    known: NDArray[np.int8],
-    lower: NDArray[np.float64],
-    order: NDArray[np.int64],
-    first: int,
-    stop: int,
-    gathered: GatheredRow,
-    leaves: Leaves,
-    workspace: Workspace,
-    answers: NDArray[np.int8],
-) -> None:
-    """``answers`` (m,): the likeliest of the heaviest vectors and the likelier single answers."""
-    likelier, proposed, heaviest = workspace.likelier, workspace.proposed, workspace.heaviest
-    for j in range(known.shape[0]):
-        answers[j] = known[j] if known[j] >= 0 else lower[j, 1] >= lower[j, 0]
-        likelier[j] = answers[j]
-    best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
-    for candidate in range(_heaviest_vectors(gathered, leaves, workspace)):
-        _propose(workspace.touched[heaviest[candidate]], likelier, known, leaves, proposed)
-        p = _vector_is_right(proposed, order, first, stop, gathered, leaves, workspace)
-        if p > best:
-            best = p
-            for j in range(known.shape[0]):
-                answers[j] = proposed[j]
 
 
 @kernel_helper
@@ -605,6 +563,190 @@ def _sort_by(
         for k in range(n):
             order[k] = merged[k]
         width *= 2
+
+
+@kernel_helper
+def _ratio(lower: float, contrary: float) -> float:
+    """What an answer leaves of a product that has the likelier one."""
+    return lower / contrary if lower < contrary else 1.0
+
+
+@kernel_helper
+def _bound_vectors(
+    order: NDArray[np.int64],
+    first: int,
+    stop: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+) -> tuple[int, float]:
+    """Bound what trees, and vectors that are not distinct, add to the probability of any vector.
+
+    Each adds at most the product of the likelier of both answers. Return how many such vectors
+    there are, and the sum of all bounds.
+    """
+    n_spread, total = 0, 0.0
+    for k in range(gathered.n_touched):
+        u = workspace.touched[k]
+        if workspace.is_distinct[u]:
+            continue
+        product = _vector_weight(k, gathered, leaves, workspace)
+        for position in range(first, stop):
+            if product == 0.0:
+                break
+            j = order[position]
+            product *= max(leaves.label_mass[0, u, j], leaves.label_mass[1, u, j])
+        if product > 0.0:
+            workspace.spread[n_spread], workspace.spread_bound[n_spread] = u, product
+            n_spread += 1
+            total += product
+    bound = workspace.tree_bound[0]
+    for t in range(gathered.n_trees):
+        bound[t] = leaves.product / gathered.n_trees
+        if gathered.any_known:
+            bound[t] *= workspace.tree_low_known[t]
+    for position in range(first, stop):
+        j = order[position]
+        for t in range(gathered.n_trees):
+            bound[t] *= max(workspace.tree_lower[0, j, t], workspace.tree_lower[1, j, t])
+    return n_spread, total + _sum(bound, gathered.n_trees)
+
+
+@kernel_helper
+def _bound_children(
+    depth: int,
+    j: int,
+    n_spread: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+    bounds: NDArray[np.float64],
+) -> None:
+    """``bounds`` (2,): the same for vectors with the first answers proposed and label j 0 or 1."""
+    zero, one = 0.0, 0.0
+    for k in range(n_spread):
+        u, product = workspace.spread[k], workspace.spread_bound[k]
+        for d in range(depth):
+            if product == 0.0:
+                break
+            i = workspace.branches[d]
+            y = workspace.proposed[i]
+            product *= _ratio(leaves.label_mass[y, u, i], leaves.label_mass[1 - y, u, i])
+        zero += product * _ratio(leaves.label_mass[0, u, j], leaves.label_mass[1, u, j])
+        one += product * _ratio(leaves.label_mass[1, u, j], leaves.label_mass[0, u, j])
+    bound = workspace.tree_bound[depth]
+    for t in range(gathered.n_trees):
+        p_zero, p_one = workspace.tree_lower[0, j, t], workspace.tree_lower[1, j, t]
+        zero += bound[t] * _ratio(p_zero, p_one)
+        one += bound[t] * _ratio(p_one, p_zero)
+    bounds[0], bounds[1] = zero, one
+
+
+@kernel_helper
+def _search(
+    best: float,
+    n_open: int,
+    n_spread: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+    answers: NDArray[np.int8],
+) -> bool:
+    """Branch and bound for a vector likelier than ``best``; return whether it was completed.
+
+    Distinct vectors are left out: what they say was compared before. Labels on which trees and
+    other vectors disagree most come first.
+    """
+    branches, child_bound, n_tried = workspace.branches, workspace.child_bound, workspace.n_tried
+    proposed, tree_bound = workspace.proposed, workspace.tree_bound
+    depth, n_nodes = 0, 0
+    n_tried[0] = -1
+    while depth >= 0:
+        j = branches[depth]
+        if n_tried[depth] < 0:
+            n_nodes += 1
+            if n_nodes > _MAX_NODES:
+                return False
+            _bound_children(depth, j, n_spread, gathered, leaves, workspace, child_bound[depth])
+            n_tried[depth] = 0
+        if n_tried[depth] == 2:
+            depth -= 1
+            continue
+        y = np.int8((child_bound[depth, 1] >= child_bound[depth, 0]) == (n_tried[depth] == 0))
+        n_tried[depth] += 1
+        if child_bound[depth, y] <= best * (1.0 + _ROUNDING):
+            continue
+        proposed[j] = y
+        if depth + 1 == n_open:
+            best = child_bound[depth, y]
+            for i in range(answers.shape[0]):
+                answers[i] = proposed[i]
+            continue
+        for t in range(gathered.n_trees):
+            p, contrary = workspace.tree_lower[y, j, t], workspace.tree_lower[1 - y, j, t]
+            tree_bound[depth + 1, t] = tree_bound[depth, t] * _ratio(p, contrary)
+        depth += 1
+        n_tried[depth] = -1
+    return True
+
+
+@kernel_helper
+def _choose_answers(
+    known: NDArray[np.int8],
+    lower: NDArray[np.float64],
+    order: NDArray[np.int64],
+    first: int,
+    stop: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+    answers: NDArray[np.int8],
+) -> bool:
+    """``answers`` (m,): the likeliest vector; return whether that is certain.
+
+    The probability of a vector is the weight of the distinct vector that it is, if any, and what
+    trees and other vectors add, which is bounded. Of equally likely ones (up to rounding) the first
+    is taken: the likelier single answers, then the heaviest distinct vector, then the others.
+    """
+    proposed, label_bound = workspace.proposed, workspace.label_bound
+    for j in range(known.shape[0]):
+        answers[j] = known[j] if known[j] >= 0 else lower[j, 1] >= lower[j, 0]
+        proposed[j] = answers[j]
+        workspace.certainty[j] = -np.inf
+    best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
+    n_spread, bound = _bound_vectors(order, first, stop, gathered, leaves, workspace)
+    heaviest, most = 0, 0.0
+    for k in range(gathered.n_touched):
+        weight = _vector_weight(k, gathered, leaves, workspace)
+        if workspace.is_distinct[workspace.touched[k]] and weight > most:
+            heaviest, most = k, weight
+    if most + bound <= best * (1.0 + _ROUNDING):
+        return True
+    for position in range(first, stop):
+        j = order[position]
+        _bound_children(0, j, n_spread, gathered, leaves, workspace, label_bound[j])
+        workspace.certainty[j] = -max(label_bound[j, 0], label_bound[j, 1])
+    for turn in range(gathered.n_touched):
+        k = heaviest if turn == 0 else turn - 1 if turn <= heaviest else turn
+        u, least = workspace.touched[k], bound
+        weight = _vector_weight(k, gathered, leaves, workspace)
+        if weight == 0.0 or not workspace.is_distinct[u]:
+            continue
+        for position in range(first, stop):
+            j = order[position]
+            proposed[j] = leaves.label_mass[1, u, j] == 1.0
+            least = min(least, label_bound[j, proposed[j]])
+        if weight + least <= best * (1.0 + _ROUNDING):
+            continue
+        p = _vector_is_right(proposed, order, first, stop, gathered, leaves, workspace)
+        if p > best * (1.0 + _ROUNDING):
+            best = p
+            for j in range(known.shape[0]):
+                answers[j] = proposed[j]
+    if bound <= best * (1.0 + _ROUNDING):
+        return True
+    _sort_by(workspace.certainty, workspace.branches, workspace.merged)
+    return _search(best, stop - first, n_spread, gathered, leaves, workspace, answers)
 
 
 @kernel_helper
@@ -676,11 +818,12 @@ def decide_rows(
     lower: NDArray[np.float64],
     answers: NDArray[np.int8],
     prices: NDArray[np.float64],
+    certain: NDArray[np.bool_],
 ) -> None:
     """Bounds, the answer to each label (n, m), and the least reward for which it is given (n, m).
 
-    The answers are those of the likeliest vector; labels are withdrawn by the (lower) probability
-    of their answer, the least first.
+    The answers are those of the likeliest vector, if that is ``certain`` (n,); labels are withdrawn
+    by the (lower) probability of their answer, the least first.
     """
     n_labels, certainty, order = known.shape[1], workspace.certainty, workspace.order
     for i in range(nodes.shape[0]):
@@ -696,7 +839,7 @@ def decide_rows(
             stop += answerable
             certainty[j] = 2.0 if is_known else max(lower[i, j, 0], lower[i, j, 1])
         _sort_by(certainty, order, workspace.merged)
-        _choose_answers(
+        certain[i] = _choose_answers(
             known[i],
             lower[i],
             order,
@@ -708,11 +851,9 @@ def decide_rows(
             answers[i],
         )
         for j in range(n_labels):
-            if known[i, j] < 0:
-                certainty[j] = lower[i, j, answers[i, j]]
-        for j in range(n_labels):  # labels that cannot be answered stay last
+            certainty[j] = 2.0 if known[i, j] >= 0 else lower[i, j, answers[i, j]]
             if max(lower[i, j, 0], lower[i, j, 1]) == 0.0:
-                certainty[j] = -1.0
+                certainty[j] = -1.0  # labels that cannot be answered stay last
         _sort_by(certainty, order, workspace.merged)
         _prefixes_right(
             answers[i], order, first, stop, gathered, leaves, workspace, workspace.right

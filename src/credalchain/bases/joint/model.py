@@ -13,11 +13,18 @@ from credalchain.bases.forest.packed import LEAF, check_nodes
 from credalchain.bases.inputs import TableEncoder
 from credalchain.bases.joint.arrays import Leaves, MemberWeights, Trees
 from credalchain.bases.joint.exact import exact_lower
-from credalchain.bases.joint.growing import find_leaves, merged_by_vector, no_member_weights
+from credalchain.bases.joint.growing import (
+    distinct_vectors,
+    find_leaves,
+    merged_by_vector,
+    no_member_weights,
+)
 from credalchain.bases.joint.members import FittedKernel, FittedMember, checked_weights
 from credalchain.bases.protocol import (
+    RANKS,
     Answer,
     Exactness,
+    Ranks,
     Request,
     labels_from_signs,
     uniform_exactness,
@@ -35,12 +42,15 @@ class JointAnswers(NamedTuple):
     """The decision for whole rows.
 
     ``lower`` (n, m, 2): lower probabilities of 0 and of 1; ``answers`` (n, m): those of the
-    likeliest label vector; ``prices`` (n, m): the least reward for which each is given.
+    likeliest label vector; ``prices`` (n, m): the least reward for which each is given;
+    ``exactness`` (n, m): positions in ``list(Exactness)``, approximate in rows where the search
+    for the likeliest vector was cut short.
     """
 
     lower: FloatArray
     answers: Labels
     prices: FloatArray
+    exactness: Ranks
 
     @property
     def interval(self) -> FloatArray:
@@ -73,7 +83,7 @@ class JointModel:
         row_numbers: NDArray[np.int64] | None = None,
     ) -> None:
         self.trees, self.leaves, self.encoder = trees, leaves, encoder
-        self._merged: tuple[Leaves, Leaves] | None = None
+        self._merged: tuple[Leaves, Leaves, NDArray[np.bool_]] | None = None
         self.missing_features = (
             np.empty((2, 0), dtype=np.int64) if missing_features is None else missing_features
         )
@@ -141,7 +151,7 @@ class JointModel:
 
         n, m = encoded.shape[0], self.n_labels
         known = self._usable(request.known, n)
-        leaves = self._merged_leaves()
+        leaves, _ = self._merged_leaves()
         lower = np.empty((len(request.s_values), n, m, 2))
 
         def run(first: int, stop: int) -> None:
@@ -174,9 +184,9 @@ class JointModel:
 
         n, m = encoded.shape[0], self.n_labels
         usable = self._usable(known, n)
-        leaves = self._merged_leaves()
+        leaves, is_distinct = self._merged_leaves()
         lower, prices = np.empty((n, m, 2)), np.empty((n, m))
-        answers = np.empty((n, m), dtype=np.int8)
+        answers, certain = np.empty((n, m), dtype=np.int8), np.empty(n, dtype=bool)
 
         def run(first: int, stop: int) -> None:
             rows = slice(first, stop)
@@ -187,17 +197,22 @@ class JointModel:
                 self.member_weights(encoded[rows]),
                 leaves,
                 s,
-                kernels.Workspace.allocate(nodes, leaves),
+                kernels.Workspace.allocate(nodes, leaves)._replace(is_distinct=is_distinct),
                 lower[rows],
                 answers[rows],
                 prices[rows],
+                certain[rows],
             )
 
         for_each_range(n, self.rows_at_once, n_jobs, run)
         _put_known(np.clip(lower, 0.0, 1.0, out=lower), known)
         if known is not None:
             answers[known != MISSING], prices[known != MISSING] = known[known != MISSING], 0.0
-        return JointAnswers(lower, answers, prices)
+        exactness = uniform_exactness(Exactness.EXACT, (n, m))
+        if not certain.all():
+            exactness = exactness.copy()
+            exactness[~certain] = RANKS[Exactness.APPROXIMATE]
+        return JointAnswers(lower, answers, prices, exactness)
 
     def bound_events(
         self,
@@ -213,7 +228,7 @@ class JointModel:
 
         n = encoded.shape[0]
         usable = self._usable(known, n)
-        leaves = self._merged_leaves()
+        leaves, _ = self._merged_leaves()
         known_labels = usable if known is None else known
         impossible = (
             (known_labels != MISSING) & (events != MISSING) & (known_labels != events)
@@ -264,11 +279,15 @@ class JointModel:
         )
         return sparse.csr_array(weights + sparse.diags_array(1 - rest) @ member_matrix), rest
 
-    def _merged_leaves(self) -> Leaves:
-        """The same leaves with training rows of equal labels merged: shorter sums."""
+    def _merged_leaves(self) -> tuple[Leaves, NDArray[np.bool_]]:
+        """The same leaves with training rows of equal labels merged: shorter sums.
+
+        And which vectors (K,) are complete and like no other.
+        """
         if self._merged is None or self._merged[0] is not self.leaves:
-            self._merged = self.leaves, merged_by_vector(self.leaves)
-        return self._merged[1]
+            merged = merged_by_vector(self.leaves)
+            self._merged = self.leaves, merged, distinct_vectors(self.leaves)
+        return self._merged[1:]
 
     def _usable(self, known: Labels | None, n: int) -> Labels:
         """Known labels (n, m), without labels never observed, from which nothing follows."""

@@ -1,6 +1,7 @@
 """The training rows with the greatest weights in a prediction, and what they have in common."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -33,9 +34,18 @@ class TrainingRow(NamedTuple):
 
 
 def similar_rows(
-    model: JointModel, x: NDArray[np.float32], *, known: Labels, at_most: int
+    model: JointModel,
+    x: NDArray[np.float32],
+    *,
+    known: Labels,
+    at_most: int,
+    labels: Sequence[int] | None = None,
 ) -> list[TrainingRow]:
-    """For one encoded row (1, p), the heaviest first, without those that contradict ``known``."""
+    """For one encoded row (1, p), the heaviest first.
+
+    Rows that contradict ``known`` are left out, and those in which all ``labels`` (by default all
+    there are) were missing.
+    """
     weights, _ = model.row_weights(x, s=0.0)
     leaves = model.leaves
     numbers, shares = weights.indices, weights.data
@@ -43,7 +53,10 @@ def similar_rows(
     for j in np.flatnonzero(known != MISSING).tolist():
         shares = shares * vectors[known[j], :, j]
     total = shares.sum()
-    shares = np.where(numbers < model.n_training_rows, shares, 0.0)  # merged rows cannot be shown
+    observed = vectors.max(axis=0) == 1
+    is_evidence = observed[:, slice(None) if labels is None else labels].any(axis=1)
+    is_stored = numbers < model.n_training_rows  # merged rows cannot be shown
+    shares = np.where(is_stored & is_evidence, shares, 0.0)
     heaviest = np.lexsort((numbers, -shares))[:at_most]
     nodes = model.leaves_of(x)[0]
     rows = []
@@ -51,9 +64,7 @@ def similar_rows(
         if shares[index] <= 0:
             break
         number = int(numbers[index])
-        labels = np.where(
-            vectors[:, index].max(axis=0) == 1, vectors[1, index] == 1, MISSING
-        ).astype(np.int8)
+        row_labels = np.where(observed[index], vectors[1, index] == 1, MISSING).astype(np.int8)
         shared = [
             tree
             for tree, node in enumerate(nodes.tolist())
@@ -68,7 +79,7 @@ def similar_rows(
         ]
         weight = (leaves.joint + leaves.product) * float(shares[index] / total)
         in_data = number if model.row_numbers is None else int(model.row_numbers[number])
-        rows.append(TrainingRow(in_data, weight, labels, conditions))
+        rows.append(TrainingRow(in_data, weight, row_labels, conditions))
     return rows
 
 
