@@ -415,6 +415,7 @@ WRONG_VALUES = {
     ),
     "range": ("own_caution.Own", "alpha = [1, 7]", "alpha = 7.0 of method 'own': .* from 0 to 5"),
     "word": ("own_caution.Own", 'alpha = ["x"]', "alpha: a number must be finite, got 'x'"),
+    "huge": ("own_caution.Own", f"alpha = [1{'0' * 400}]", "alpha: a number must be finite"),
     "other name": ("own_caution.Own", "reward = [1]", "the caution parameter .* is alpha"),
     "twice": ("own_caution.Own", "s = [1]\nalpha = [1]", "s and alpha are the same"),
 }

@@ -2,12 +2,11 @@
 
 import difflib
 import json
-import math
 import re
 import sys
 import tomllib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
@@ -115,332 +114,254 @@ def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
         content = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise StudyError(f"{path} is not TOML: {error}.") from None
-    return _Reader(path, text, tuple(allow)).study(content)
+    return _study(_Table(path, text.splitlines(), content), tuple(allow))
 
 
-class _Reader:
-    """Takes values out of a parsed file and knows where each stood."""
+@dataclass(frozen=True)
+class _Table:
+    """Takes values out of a table of a parsed file and knows where each stood.
 
-    def __init__(self, path: Path, text: str, allow: tuple[str, ...]) -> None:
-        self._path = path
-        self._lines = text.splitlines()
-        self._allow = allow
-        self._folder = str(path.parent.resolve())
+    ``occurrence`` counts the tables of the same ``section``; at the top that is empty.
+    """
 
-    # -- the parts of a study --------------------------------------------------------------
+    path: Path
+    lines: list[str]
+    content: dict[str, Any]
+    section: str = ""
+    occurrence: int = 0
 
-    def study(self, content: dict[str, Any]) -> Study:
-        known = ("name", "seed", "settings", "data", "measures", "cross_validation", "corruption")
-        self._reject_unknown_keys(content, (*known, "method"), "")
-        validation = self._table(content, "cross_validation", ("folds", "repeats", "split"))
-        damage = self._table(content, "corruption", ("kind", "levels"))
-        settings = self._choice(content, "settings", SETTINGS, "", "default")
-        kinds = {**CORRUPTIONS, "missing": None}
-        corruption = self._choice(damage, "kind", kinds, "corruption", "missing")
-        if corruption == "missing":
-            corruption = SETTINGS[settings].removal
-        return Study(
-            name=self._typed(content, "name", str, "", self._path.stem),
-            seed=self._int(content, "seed", "", 0, at_least=0),
-            settings=settings,
-            data=self._data(content),
-            methods=self._methods(content),
-            corruption=corruption,
-            levels=self._numbers(
-                damage, "levels", "corruption", (0.0,), lambda f: 0 <= f < 1, "0 or more, below 1"
-            ),
-            folds=self._int(validation, "folds", "cross_validation", 10, at_least=2),
-            repeats=self._int(validation, "repeats", "cross_validation", 1, at_least=1),
-            split=self._choice(validation, "split", SPLITS, "cross_validation", "shuffled"),
-            measures=self._choices(
-                content, "measures", MEASURES, "", ("set_accuracy", "completeness", "incorrectness")
-            ),
-            allow=self._allow,
-            folder=self._folder,
-        )
+    @property
+    def folder(self) -> Path:
+        return self.path.parent.resolve()
 
-    def _data(self, content: dict[str, Any]) -> tuple[DataSource, ...]:
-        entries = content.get("data")
-        sources = [
-            self._data_file(entry, occurrence) if isinstance(entry, dict) else entry
-            for occurrence, entry in enumerate(entries if isinstance(entries, list) else ())
-        ]
-        files = {source.name: source for source in sources if isinstance(source, DataFile)}
-        names = {"data": [getattr(source, "name", source) for source in sources]}
-        chosen = self._choices(names, "data", (*DATASETS, *files), "")
-        return tuple(files.get(name, name) for name in chosen)
+    def inside(self, content: dict[str, Any], section: str, occurrence: int = 0) -> "_Table":
+        return replace(self, content=content, section=section, occurrence=occurrence)
 
-    def _data_file(self, table: dict[str, Any], occurrence: int) -> DataFile:
-        self._reject_unknown_keys(table, ("file", "labels", "name", "groups"), "data", occurrence)
-        file = self._typed(table, "file", str, "data", None, occurrence)
-        name = self._typed(table, "name", str, "data", "", occurrence)
-        groups = self._typed(table, "groups", str, "data", "", occurrence)
-        labels = table.get("labels")
-        is_list = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
-        if not labels or not (is_list or isinstance(labels, str)):
-            message = "labels must be a list of one or more names, or 'xml' or 'meka' for ARFF"
-            self._fail("data", "labels", f"{message}, got {labels!r}", occurrence)
-        try:
-            data = DataFile.describe(file, labels, self._path.parent.resolve(), name, groups)
-        except (OSError, ValueError) as error:
-            key = "file" if isinstance(error, OSError) else "labels"
-            self._fail("data", key, f"{key}: {str(error).removesuffix('.')}", occurrence)
-        except LookupError as error:
-            self._fail("data", "groups", f"groups: {error.args[0]}", occurrence)
-        if data.name in DATASETS:
-            self._fail(
-                "data", "name", f"name: {data.name!r} is the name of another data set", occurrence
-            )
-        return data
+    def table(self, name: str, known: Sequence[str]) -> "_Table":
+        content = self.content.get(name, {})
+        if not isinstance(content, dict):
+            self.fail(name, f"{name} must be a table, [{name}]")
+        return self.inside(content, name).check_keys(known)
 
-    def _methods(self, content: dict[str, Any]) -> tuple[Method, ...]:
-        tables: Any = content.get("method")
-        is_valid = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
-        if not is_valid or not tables:
-            self._fail("", "method", "a study needs at least one table [[method]]")
-        methods = tuple(self._method(table, occurrence) for occurrence, table in enumerate(tables))
-        names = [method.name for method in methods]
-        for occurrence, name in enumerate(names):
-            if name in names[:occurrence]:
-                self._fail("method", "name", f"two methods are called {name!r}", occurrence)
-        return methods
-
-    def _method(self, table: dict[str, Any], occurrence: int) -> Method:
-        kind = self._choice(table, "kind", KINDS, "method", "chain", occurrence)
-        name = self._typed(table, "name", str, "method", kind, occurrence)
-        class_path = self._typed(table, "class", str, "method", "", occurrence)
-        if (kind == "estimator") != bool(class_path):
-            self._fail(
-                "method", "kind", 'kind = "estimator" goes with class = "module.Class"', occurrence
-            )
-        params = self._typed(table, "params", dict, "method", {}, occurrence)
-        try:
-            json.dumps(params)
-        except (TypeError, RecursionError):
-            self._fail(
-                "method", "params", "params must be numbers, texts, lists and tables", occurrence
-            )
-        estimator = self._estimator(name, class_path, params, occurrence) if class_path else None
-        caution = _caution_parameter(estimator)
-        known = ("name", "kind", "strategies", "s", "reward", "order", "n_bins", "class", "params")
-        self._reject_unknown_keys(table, (*known, caution or "s"), "method", occurrence)
-        return Method(
-            name=name,
-            kind=kind,
-            strategies=self._choices(
-                table, "strategies", STRATEGIES, "method", ("branching",), occurrence
-            ),
-            s=self._caution_values(table, name, estimator, caution, occurrence),
-            order=self._choice(
-                table, "order", ("random", "given", "dynamic"), "method", "random", occurrence
-            ),
-            n_bins=self._int(table, "n_bins", "method", 6, occurrence, at_least=2),
-            class_path=class_path,
-            params=params,
-        )
-
-    def _estimator(
-        self, name: str, class_path: str, params: dict[str, Any], occurrence: int
-    ) -> Any:
-        """The estimator as tasks build it, so that they find nothing wrong with it later."""
-        for key, path in (("class", class_path), *(("params", p) for p in inner_classes(params))):
-            try:
-                estimator_class(path, self._allow, self._folder)
-            except ValueError as error:
-                self._fail("method", key, str(error), occurrence)
-        try:
-            return build_estimator(class_path, params, self._allow, self._folder)
-        except Exception as error:  # whatever a class does with its parameters
-            reason = str(error).removesuffix(".")
-            self._fail("method", "params", f"params of method {name!r}: {reason}", occurrence)
-
-    def _caution_values(
-        self,
-        table: Mapping[str, Any],
-        name: str,
-        estimator: Any,
-        caution: str | None,
-        occurrence: int,
-    ) -> tuple[float, ...] | None:
-        """Values of caution, as s or by the name that they have in the class."""
-        keys = [key for key in dict.fromkeys(("s", "reward", caution)) if key in table]
-        if not keys:
-            is_set = caution is None or caution in table.get("params", ())
-            return () if estimator is not None and is_set else None
-        key = str(keys[-1])
-        if caution is None:
-            self._fail(
-                "method",
-                key,
-                f"{key} = {table[key]!r} of method {name!r}: {table['class']} cannot take "
-                "values of caution: it needs predict_path(X, values) and caution_parameter",
-                occurrence,
-            )
-        if key not in ("s", caution):
-            self._fail(
-                "method",
-                key,
-                f"{key}: the caution parameter of this method is {caution}",
-                occurrence,
-            )
-        if len(keys) > 1:
-            self._fail(
-                "method",
-                "s",
-                f"{' and '.join(map(str, keys))} are the same for this method: give one",
-                occurrence,
-            )
-        is_ours = caution in ("s", "reward")
-        is_allowed, expected = (_is_s, "0 or positive") if is_ours else (math.isfinite, "finite")
-        values = self._numbers(table, key, "method", (), is_allowed, expected, occurrence)
-        for value in values if estimator is not None and caution in estimator.get_params() else ():
-            try:
-                check_parameters(estimator.set_params(**{caution: value}))
-            except Exception as error:  # whatever a class does with its parameters
-                reason = str(error).removesuffix(".")
-                message = f"{key} = {value!r} of method {name!r}: {reason}"
-                self._fail("method", key, message, occurrence)
-        return values
-
-    # -- single values ---------------------------------------------------------------------
-
-    def _reject_unknown_keys(
-        self, table: Mapping[str, Any], known: Sequence[str], section: str, occurrence: int = 0
-    ) -> None:
-        for key in table:
+    def check_keys(self, known: Sequence[str]) -> "_Table":
+        for key in self.content:
             if key not in known:
-                self._fail(
-                    section, key, f"there is no key {key!r}" + _nearest(key, known), occurrence
-                )
+                self.fail(key, f"there is no key {key!r}" + _nearest(key, known))
+        return self
 
-    def _table(self, content: dict[str, Any], name: str, known: Sequence[str]) -> dict[str, Any]:
-        table = content.get(name, {})
-        if not isinstance(table, dict):
-            self._fail("", name, f"{name} must be a table, [{name}]")
-        self._reject_unknown_keys(table, known, name)
-        return dict(table)
-
-    def _typed(
-        self,
-        table: Mapping[str, Any],
-        key: str,
-        kind: type,
-        section: str,
-        default: Any,
-        occurrence: int = 0,
-    ) -> Any:
-        value = table.get(key, default)
+    def typed(self, key: str, kind: type, default: Any) -> Any:
+        value = self.content.get(key, default)
         if not isinstance(value, kind):
-            self._fail(
-                section, key, f"{key} must be of type {kind.__name__}, got {value!r}", occurrence
-            )
+            self.fail(key, f"{key} must be of type {kind.__name__}, got {value!r}")
         return value
 
-    def _choice(
-        self,
-        table: Mapping[str, Any],
-        key: str,
-        choices: Any,
-        section: str,
-        default: str,
-        occurrence: int = 0,
-    ) -> str:
-        value = table.get(key, default)
+    def choice(self, key: str, choices: Any, default: str) -> str:
+        value = self.content.get(key, default)
         if value not in list(choices):
             message = f"{key} must be one of {', '.join(choices)}, got {value!r}"
-            self._fail(section, key, message + _nearest(value, choices), occurrence)
+            self.fail(key, message + _nearest(value, choices))
         return str(value)
 
-    def _choices(
-        self,
-        table: Mapping[str, Any],
-        key: str,
-        choices: Any,
-        section: str,
-        default: tuple[str, ...] | None = None,
-        occurrence: int = 0,
-    ) -> tuple[str, ...]:
-        value = table.get(key, None if default is None else list(default))
+    def choices(self, key: str, choices: Any, default: Sequence[str] = ()) -> tuple[str, ...]:
+        value = self.content.get(key, list(default))
         if not isinstance(value, list) or not value:
-            self._fail(section, key, f"{key} must be a list of one or more names", occurrence)
+            self.fail(key, f"{key} must be a list of one or more names")
         for name in value:
             if name not in list(choices):
-                self._fail(
-                    section,
-                    key,
-                    f"{key}: {name!r} is not known" + _nearest(name, choices),
-                    occurrence,
-                )
+                self.fail(key, f"{key}: {name!r} is not known" + _nearest(name, choices))
         if len(set(value)) < len(value):
-            self._fail(section, key, f"{key} names something twice", occurrence)
+            self.fail(key, f"{key} names something twice")
         return tuple(value)
 
-    def _int(
-        self,
-        table: Mapping[str, Any],
-        key: str,
-        section: str,
-        default: int,
-        occurrence: int = 0,
-        *,
-        at_least: int,
-    ) -> int:
-        value = table.get(key, default)
+    def integer(self, key: str, default: int, at_least: int) -> int:
+        value = self.content.get(key, default)
         if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-            message = f"{key} must be a whole number, at least {at_least}, got {value!r}"
-            self._fail(section, key, message, occurrence)
+            self.fail(key, f"{key} must be a whole number, at least {at_least}, got {value!r}")
         return int(value)
 
-    def _numbers(
-        self,
-        table: Mapping[str, Any],
-        key: str,
-        section: str,
-        default: tuple[float, ...],
-        is_allowed: Callable[[Any], bool],
-        description: str,
-        occurrence: int = 0,
+    def numbers(
+        self, key: str, is_allowed: Callable[[Any], bool], expected: str, default: Any = ()
     ) -> tuple[float, ...]:
-        values = table.get(key, list(default))
+        values = self.content.get(key, list(default))
         if not isinstance(values, list) or not values:
-            self._fail(section, key, f"{key} must be a list of one or more numbers", occurrence)
+            self.fail(key, f"{key} must be a list of one or more numbers")
         for value in values:
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not is_number or not is_allowed(value):
-                self._fail(
-                    section,
-                    key,
-                    f"{key}: a number must be {description}, got {value!r}",
-                    occurrence,
-                )
+                self.fail(key, f"{key}: a number must be {expected}, got {value!r}")
         if len(set(values)) < len(values):
-            self._fail(section, key, f"{key} holds a number twice", occurrence)
+            self.fail(key, f"{key} holds a number twice")
         return tuple(float(value) for value in values)
 
-    # -- where ---------------------------------------------------------------------------
-
-    def _fail(self, section: str, key: str, message: str, occurrence: int = 0) -> NoReturn:
-        line = self._line_of(section, key, occurrence)
+    def fail(self, key: str, message: str) -> NoReturn:
+        line = self._line_of(key)
         where = f", line {line}" if line else ""
-        inside = f" [{section}]" if section else ""
-        raise StudyError(f"{self._path}{where}:{inside} {message}.") from None
+        inside = f" [{self.section}]" if self.section else ""
+        raise StudyError(f"{self.path}{where}:{inside} {message}.") from None
 
-    def _line_of(self, section: str, key: str, occurrence: int) -> int | None:
-        """The line of a key in one of the tables of a section; of the table if it is not there."""
+    def _line_of(self, key: str) -> int | None:
+        """The line of a key of the table; of the table if it is not there."""
         current, seen, header = "", -1, None
-        for number, line in enumerate(self._lines, start=1):
-            if current == "" and section and _is_key(section, line):  # tables in one value
+        for number, line in enumerate(self.lines, start=1):
+            if current == "" and self.section and _is_key(self.section, line):  # in one value
                 header = number
             match = re.match(r"\s*\[+\s*([\w.-]+)\s*\]+", line)
             if match:
                 current = match[1]
-                seen += current == section
-                if current == section and seen == occurrence:
+                seen += current == self.section
+                if current == self.section and seen == self.occurrence:
                     header = number
-            inside = current == section and (section == "" or seen == occurrence)
-            if inside and _is_key(key, line):
+            is_here = current == self.section and (not self.section or seen == self.occurrence)
+            if is_here and _is_key(key, line):
                 return number
         return header
+
+
+def _study(top: _Table, allow: tuple[str, ...]) -> Study:
+    known = ("name", "seed", "settings", "data", "measures", "cross_validation", "corruption")
+    top.check_keys((*known, "method"))
+    validation = top.table("cross_validation", ("folds", "repeats", "split"))
+    damage = top.table("corruption", ("kind", "levels"))
+    settings = top.choice("settings", SETTINGS, "default")
+    corruption = damage.choice("kind", {**CORRUPTIONS, "missing": None}, "missing")
+    measures = ("set_accuracy", "completeness", "incorrectness")
+    return Study(
+        name=top.typed("name", str, top.path.stem),
+        seed=top.integer("seed", 0, at_least=0),
+        settings=settings,
+        data=_data(top),
+        methods=_methods(top, allow),
+        corruption=SETTINGS[settings].removal if corruption == "missing" else corruption,
+        levels=damage.numbers("levels", lambda f: 0 <= f < 1, "0 or more, below 1", (0.0,)),
+        folds=validation.integer("folds", 10, at_least=2),
+        repeats=validation.integer("repeats", 1, at_least=1),
+        split=validation.choice("split", SPLITS, "shuffled"),
+        measures=top.choices("measures", MEASURES, measures),
+        allow=allow,
+        folder=str(top.folder),
+    )
+
+
+def _data(top: _Table) -> tuple[DataSource, ...]:
+    entries = top.content.get("data")
+    sources = [
+        _data_file(top.inside(entry, "data", i)) if isinstance(entry, dict) else entry
+        for i, entry in enumerate(entries if isinstance(entries, list) else ())
+    ]
+    files = {source.name: source for source in sources if isinstance(source, DataFile)}
+    names = {"data": [getattr(source, "name", source) for source in sources]}
+    chosen = top.inside(names, "").choices("data", (*DATASETS, *files))
+    return tuple(files.get(name, name) for name in chosen)
+
+
+def _data_file(table: _Table) -> DataFile:
+    table.check_keys(("file", "labels", "name", "groups"))
+    file, name = table.typed("file", str, None), table.typed("name", str, "")
+    groups = table.typed("groups", str, "")
+    labels = table.content.get("labels")
+    is_list = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
+    if not labels or not (is_list or isinstance(labels, str)):
+        message = "labels must be a list of one or more names, or 'xml' or 'meka' for ARFF"
+        table.fail("labels", f"{message}, got {labels!r}")
+    try:
+        data = DataFile.describe(file, labels, table.folder, name, groups)
+    except (OSError, ValueError) as error:
+        key = "file" if isinstance(error, OSError) else "labels"
+        table.fail(key, f"{key}: {str(error).removesuffix('.')}")
+    except LookupError as error:
+        table.fail("groups", f"groups: {error.args[0]}")
+    if data.name in DATASETS:
+        table.fail("name", f"name: {data.name!r} is the name of another data set")
+    return data
+
+
+def _methods(top: _Table, allow: tuple[str, ...]) -> tuple[Method, ...]:
+    tables: Any = top.content.get("method")
+    is_valid = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
+    if not is_valid or not tables:
+        top.fail("method", "a study needs at least one table [[method]]")
+    methods: dict[str, Method] = {}
+    for i, content in enumerate(tables):
+        table = top.inside(content, "method", i)
+        method = _method(table, allow)
+        if method.name in methods:
+            table.fail("name", f"two methods are called {method.name!r}")
+        methods[method.name] = method
+    return tuple(methods.values())
+
+
+def _method(table: _Table, allow: tuple[str, ...]) -> Method:
+    kind = table.choice("kind", KINDS, "chain")
+    name, class_path = table.typed("name", str, kind), table.typed("class", str, "")
+    if (kind == "estimator") != bool(class_path):
+        table.fail("kind", 'kind = "estimator" goes with class = "module.Class"')
+    params = table.typed("params", dict, {})
+    try:
+        json.dumps(params)
+    except (TypeError, RecursionError):
+        table.fail("params", "params must be numbers, texts, lists and tables")
+    estimator = _estimator(table, name, allow) if class_path else None
+    caution = _caution_parameter(estimator)
+    known = ("name", "kind", "strategies", "s", "reward", "order", "n_bins", "class", "params")
+    table.check_keys((*known, caution or "s"))
+    return Method(
+        name=name,
+        kind=kind,
+        strategies=table.choices("strategies", STRATEGIES, ("branching",)),
+        s=_caution_values(table, name, estimator, caution),
+        order=table.choice("order", ("random", "given", "dynamic"), "random"),
+        n_bins=table.integer("n_bins", 6, at_least=2),
+        class_path=class_path,
+        params=params,
+    )
+
+
+def _estimator(table: _Table, name: str, allow: tuple[str, ...]) -> Any:
+    """The estimator as tasks build it, so that they find nothing wrong with it later."""
+    class_path, params = table.content["class"], table.content.get("params", {})
+    folder = str(table.folder)
+    for key, path in (("class", class_path), *(("params", p) for p in inner_classes(params))):
+        try:
+            estimator_class(path, allow, folder)
+        except ValueError as error:
+            table.fail(key, str(error))
+    try:
+        return build_estimator(class_path, params, allow, folder)
+    except Exception as error:  # whatever a class does with its parameters
+        table.fail("params", f"params of method {name!r}: {str(error).removesuffix('.')}")
+
+
+def _caution_values(
+    table: _Table, name: str, estimator: Any, caution: str | None
+) -> tuple[float, ...] | None:
+    """Values of caution, as s or by the name that they have in the class."""
+    keys = [key for key in dict.fromkeys(("s", "reward", caution)) if key in table.content]
+    if not keys:
+        is_set = caution is None or caution in table.content.get("params", ())
+        return () if estimator is not None and is_set else None
+    key = str(keys[-1])
+    if caution is None:
+        table.fail(
+            key,
+            f"{key} = {table.content[key]!r} of method {name!r}: {table.content['class']} cannot "
+            "take values of caution: it needs predict_path(X, values) and caution_parameter",
+        )
+    if key not in ("s", caution):
+        table.fail(key, f"{key}: the caution parameter of this method is {caution}")
+    if len(keys) > 1:
+        both = " and ".join(map(str, keys))
+        table.fail("s", f"{both} are the same for this method: give one")
+    is_allowed, expected = (
+        (_is_s, "0 or positive") if caution in ("s", "reward") else (_is_finite, "finite")
+    )
+    values = table.numbers(key, is_allowed, expected)
+    for value in values if estimator is not None and caution in estimator.get_params() else ():
+        try:
+            check_parameters(estimator.set_params(**{caution: value}))
+        except Exception as error:  # whatever a class does with its parameters
+            reason = str(error).removesuffix(".")
+            table.fail(key, f"{key} = {value!r} of method {name!r}: {reason}")
+    return values
 
 
 def _is_key(key: str, line: str) -> bool:
@@ -576,6 +497,10 @@ def _is_s(value: Any) -> bool:
     except (ValueError, OverflowError):
         return False
     return True
+
+
+def _is_finite(value: Any) -> bool:
+    return bool(abs(value) <= sys.float_info.max)
 
 
 def _nearest(name: Any, choices: Any) -> str:

@@ -1,4 +1,4 @@
-"""What the caution parameter of each method is called, and which way it goes."""
+"""What caution parameters and damage to labels are called."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -54,3 +54,10 @@ def _guess(method: Method, results: pd.DataFrame) -> CautionParameter | None:
         return CautionParameter("reward", False) if kind == "JointDecision" else _S
     values = results.loc[results["method"] == method.name, "s"]
     return CautionParameter("caution", None) if (values != 0).any() else None
+
+
+def damage_word(study: Study) -> str:
+    """What was done to labels: "removed" or "changed"; empty if nothing was."""
+    if not any(study.levels):
+        return ""
+    return "removed" if study.corruption in ("uniform", "per-label") else "changed"

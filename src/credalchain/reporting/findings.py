@@ -215,11 +215,7 @@ def curve_name(method: str, strategy: str) -> str:
 
 def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
     """Compare the methods of a study where they answer the same share of labels."""
-    results = results.assign(
-        curve=[
-            curve_name(*pair) for pair in zip(results["method"], results["strategy"], strict=True)
-        ]
-    )
+    results = _with_curves(results)
     over = spread_unit(results)
     is_comparable = {"set_accuracy", "completeness"} <= set(study.measures)
     return Findings(
@@ -234,10 +230,9 @@ def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
 
 
 def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFindings]:
-    folds = folds_at_completeness(_paired(results), COMPARED_COMPLETENESS, widest_gap=WIDEST_GAP)
-    folds["curve"] = [
-        curve_name(*pair) for pair in zip(folds["method"], folds["strategy"], strict=True)
-    ]
+    folds = _with_curves(
+        folds_at_completeness(_paired(results), COMPARED_COMPLETENESS, widest_gap=WIDEST_GAP)
+    )
     units = ["dataset", "repetition", "fold"]
     curves = list(dict.fromkeys(results["curve"]))
     for (level,), part in groups(folds.sort_values("missing", kind="stable"), ["missing"]):
@@ -247,6 +242,10 @@ def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFin
             table = table.reindex(columns=curves)
             if table.notna().any(axis=None):
                 yield _share(float(level), share, table, over, study.folds)
+
+
+def _with_curves(frame: pd.DataFrame) -> pd.DataFrame:
+    return frame.assign(curve=list(map(curve_name, frame["method"], frame["strategy"])))
 
 
 def _paired(results: pd.DataFrame) -> pd.DataFrame:

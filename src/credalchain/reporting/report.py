@@ -12,8 +12,7 @@ from credalchain.experiments.store import Store
 from credalchain.experiments.study import Study
 from credalchain.experiments.summary import groups, spread_unit, summarize
 from credalchain.files import replacing
-from credalchain.reporting.caution import caution_parameters
-from credalchain.reporting.damage import damage_word
+from credalchain.reporting.caution import caution_parameters, damage_word
 from credalchain.reporting.figures import missing_figure, rendered, trade_off_figure
 from credalchain.reporting.findings import compare_methods, curve_name
 from credalchain.reporting.page import PageContent, render

@@ -267,8 +267,13 @@ def spread_words(findings: Findings) -> str:
 
 def accuracy(standing: Standing) -> str:
     """Mean and spread in percent."""
-    spread = "" if np.isnan(standing.spread) else f" ± {100 * standing.spread:.1f}"
-    return f"{100 * standing.accuracy:.1f}{spread}"
+    return with_spread(standing.accuracy, standing.spread)
+
+
+def with_spread(mean: float, spread: float) -> str:
+    """Return "mean ± spread" in percent; without what is NaN."""
+    parts = [f"{100 * part:.1f}" for part in (mean, spread) if not np.isnan(part)]
+    return "" if np.isnan(mean) else " ± ".join(parts)
 
 
 def level_words(level: float, damage: str) -> str:

@@ -10,7 +10,7 @@ from credalchain.experiments.summary import (
 )
 from credalchain.reporting.caution import Cautions
 from credalchain.reporting.findings import WIDEST_GAP, Findings
-from credalchain.reporting.sentences import p_value, percent
+from credalchain.reporting.sentences import p_value, percent, with_spread
 
 _TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 
@@ -28,10 +28,9 @@ def measure_table(
 
     A column per level of damage; if there was none, one with the measure's name.
     """
-    spread = summary[f"{measure}_spread"]
-    words = (100 * summary[measure]).map("{:.1f}".format)
-    words = words.where(spread.isna(), words + (100 * spread).map(" ± {:.1f}".format))
-    table = summary[KEYS].assign(words=words)
+    table = summary[KEYS].assign(
+        words=list(map(with_spread, summary[measure], summary[f"{measure}_spread"]))
+    )
     if not damage:
         return with_display_columns(
             table.rename(columns={"words": measure}), caution_parameters, damage
@@ -52,13 +51,12 @@ def equal_completeness_table(
     table = at_completeness(summary, _TABLE_COMPLETENESS, widest_gap=WIDEST_GAP)
     spread = spread_at_completeness(results, _TABLE_COMPLETENESS, widest_gap=WIDEST_GAP, over=over)
     spread = table[CURVES].merge(spread, how="left", on=CURVES)
-    words = table[list(_TABLE_COMPLETENESS)].map(lambda p: "" if pd.isna(p) else f"{100 * p:.1f}")
-    words += spread[list(_TABLE_COMPLETENESS)].map(
-        lambda p: "" if pd.isna(p) else f" ± {100 * p:.1f}"
-    )
-    words.columns = [f"{percent(share)} answered" for share in _TABLE_COMPLETENESS]
+    words = {
+        f"{percent(share)} answered": list(map(with_spread, table[share], spread[share]))
+        for share in _TABLE_COMPLETENESS
+    }
     missing = table["missing"].map(percent)
-    return with_display_columns(table[CURVES].assign(missing=missing).join(words), {}, damage)
+    return with_display_columns(table[CURVES].assign(missing=missing, **words), {}, damage)
 
 
 def standing_table(findings: Findings, damage: str) -> pd.DataFrame:
