@@ -179,9 +179,7 @@ def _visit_dynamically(
 
 
 def _take_rows(encoded: Any, first: int, stop: int) -> Any:
-    if first == 0 and stop == encoded.shape[0]:
-        return encoded
-    return encoded.iloc[first:stop] if hasattr(encoded, "iloc") else encoded[first:stop]
+    return encoded if first == 0 and stop == encoded.shape[0] else encoded[first:stop]
 
 
 def _concatenate_answers(parts: list[Answer]) -> Answer:
