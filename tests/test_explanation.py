@@ -6,6 +6,12 @@ import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
+from scipy import sparse
+from sklearn.decomposition import PCA
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
+from sklearn.feature_extraction.text import TfidfVectorizer
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import MaxAbsScaler, StandardScaler
 
 from credalchain import (
     CredalBinaryRelevanceClassifier,
@@ -399,3 +405,90 @@ def test_a_row_of_a_data_frame():
     X = pd.DataFrame({"a": rng.normal(size=40), "b": rng.choice(["x", "y"], 40)})
     chain = CredalChainClassifier(order="given").fit(X, (X[["a"]] > 0).astype(int))
     assert str(explain(chain, X.iloc[3])) == str(explain(chain, X.iloc[[3]]))
+
+
+def small_forest(**params):
+    trees = ExtraTreesRegressor(10, min_samples_leaf=3, bootstrap=True)
+    return CredalJointForest(trees, members=(), random_state=0, **params)
+
+
+@pytest.mark.parametrize("missing", ["ignorable", "conservative"])
+def test_training_rows_without_the_label_are_no_evidence_for_it(missing):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(80, 2))
+    Y = (X[:, [0, 1, 0]] + 0.3 * rng.normal(size=(80, 3)) > 0).astype(float)
+    Y[rng.random(Y.shape) < 0.3] = np.nan
+    Y[::3] = np.nan
+    forest = small_forest(missing=missing).fit(X, Y)
+    for model in (forest, JointDecision.from_fitted(forest)):
+        for i in range(0, 12, 3):
+            for known in (None, [1, -1, -1]):
+                every = explain(model, X[i], known=known).similar
+                assert every
+                assert all(one.labels for one in every)
+                some = explain(model, X[i], known=known, labels=["label1"]).similar
+                assert some
+                assert all("label1" not in one.unknown for one in some)
+                assert [one for one in every if "label1" not in one.unknown] == [
+                    one for one in some if one in every
+                ]
+
+
+def test_what_is_said_in_place_of_reasons_is_true(songs):
+    _, X, Y = songs
+    chain = CredalChainClassifier(base=CredalForest(ExtraTreesClassifier(5)), random_state=0)
+    joint, independent, sampled = "training rows", "taken as independent", "drawn from chains"
+    for decision, words in (
+        (JointDecision(small_forest()), joint),
+        (JointDecision(small_forest(), joint="independent"), independent),
+        (JointDecision(chain, calibration_folds=None), independent),
+        (JointDecision(chain, calibration_folds=None, joint="sampled"), sampled),
+    ):
+        explanation = explain(decision.fit(X, Y), X.iloc[0])
+        assert words in explanation.no_reasons
+        assert sum(other in explanation.no_reasons for other in (joint, independent, sampled)) == 1
+
+
+DOCUMENTS = ["sun and wind", "rain and fog", "sun", "fog", "rain and wind"] * 12
+
+
+@pytest.mark.parametrize("calibration", [None, 4])
+@pytest.mark.parametrize("inside", [True, False])
+def test_features_behind_pipelines_have_their_names(inside, calibration):
+    """Of a promise over a pipeline, and of a pipeline that ends in a promise."""
+    weather = ["sun", "rain", "fog"]
+    Y = np.array([[word in text for word in weather] for text in DOCUMENTS]).astype(int)
+    numbers = pd.DataFrame(Y + np.random.default_rng(0).normal(size=Y.shape), columns=weather)
+    options = {"random_state": 0} | ({"calibration": calibration} if calibration else {})
+    for transformer, X, rows, names in (
+        (StandardScaler(), numbers, [numbers.iloc[0], numbers[:1]], weather),
+        (StandardScaler(), numbers.to_numpy(), [numbers.to_numpy()[0]], ["feature0", "feature1"]),
+        (PCA(2), numbers, [numbers.iloc[0]], ["pca0", "pca1"]),
+        (MaxAbsScaler(), sparse.csr_array(Y), [sparse.csr_array(Y)[0]], ["feature0", "feature1"]),
+        (TfidfVectorizer(), DOCUMENTS, [DOCUMENTS[0], DOCUMENTS[:1]], weather),
+    ):
+        for classifier in (JointDecision(small_forest()), CredalChainClassifier(random_state=0)):
+            if inside:
+                pipeline = make_pipeline(transformer, classifier)
+                model = PromisedClassifier(pipeline, {"row_error": 0.4}, **options)
+            else:
+                promised = PromisedClassifier(classifier, {"row_error": 0.4}, **options)
+                model = make_pipeline(transformer, promised)
+            model.fit(X, Y)
+            texts = set()
+            for row in rows:
+                explanation = explain(model, row)
+                found = {name for one in explanation.similar for name in one.in_common}
+                found |= {reason.name for step in explanation.steps for reason in step.reasons}
+                assert any(name in text for text in found for name in names)
+                texts.add(str(explanation))
+                known = explain(model, row, known=[1, -1, -1], labels=[0, 2])
+                assert [step.known for step in known.steps if step.label == "label0"] == [True]
+            assert len(texts) == 1
+
+
+def test_a_single_value_is_no_row():
+    chain = CredalChainClassifier().fit([[0.0], [1.0]] * 5, [[0], [1]] * 5)
+    for bad in ("fog", 1.0):
+        with pytest.raises(ValueError, match=f"x must be one row of features, got {bad!r}"):
+            explain(chain, bad)
