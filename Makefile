@@ -46,7 +46,7 @@ help:
 	@echo "Another Python: make demo PYTHON=python3.12"
 
 demo: .venv/.demo
-	@$(PY) -m credalchain.demo --out demo
+	@$(PY) -m credalchain demo --out demo
 
 check: static
 	$(PY) $(PYTEST) -m "not slow" --hypothesis-profile=quick tests src README.md

@@ -9,7 +9,7 @@ from sklearn.utils import _safe_indexing as take_rows
 from timing import fastest
 
 from credalchain import CredalChainClassifier, CredalForest
-from credalchain.bases.forest.packed import PackedForest
+from credalchain.chains.forest import PackedForest
 from credalchain.datasets import load_mulan
 from credalchain.labels import UNDECIDED
 

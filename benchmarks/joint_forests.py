@@ -8,8 +8,8 @@ from sklearn.utils import _safe_indexing as take_rows
 from timing import fastest
 
 from credalchain import JointDecision
-from credalchain.bases.joint.growing import default_forest_regressor
 from credalchain.datasets import load_mulan
+from credalchain.joint.growing import default_forest_regressor
 
 REWARDS = np.geomspace(0.02, 20, 40)
 MOST = {"fit": 3.0, "one reward": 3.0, "40 rewards": 6.0}  # times as long as theirs

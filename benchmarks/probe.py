@@ -12,11 +12,11 @@ from splits import Split
 from timing import fastest
 
 from credalchain import CredalChainClassifier, NaiveCredal
-from credalchain.bases.compiler import lane_kernel
-from credalchain.bases.lanes import load, plus, store
-from credalchain.bases.naive.codes import aligned
-from credalchain.bases.naive.engine import sum_kernels as kernels
-from credalchain.strategies import branching
+from credalchain._utils.compiler import lane_kernel
+from credalchain._utils.lanes import load, plus, store
+from credalchain.chains.naive.codes import aligned
+from credalchain.chains.naive.engine import sum_kernels as kernels
+from credalchain.chains.strategies import branching
 
 
 @lane_kernel

@@ -16,7 +16,7 @@ from sklearn.model_selection import train_test_split
 
 from credalchain import CredalChainClassifier, JointDecision
 from credalchain.datasets import load
-from credalchain.questions import expected_to_settle
+from credalchain.explanation.questions import expected_to_settle
 
 SETTLED, ROWS = 0.95, 250
 ANSWERED = (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8)  # by the model alone, before anybody is asked

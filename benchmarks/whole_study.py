@@ -11,7 +11,9 @@ import numpy_study
 import pandas as pd
 from joblib.externals.loky import get_reusable_executor
 
-from credalchain.experiments import Store, load_study, run_study
+from credalchain.experiments.run import run_study
+from credalchain.experiments.store import Store
+from credalchain.experiments.study import load_study
 from credalchain.experiments.work import load_dataset
 from credalchain.experiments.workers import workers
 

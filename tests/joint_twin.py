@@ -13,11 +13,11 @@ import numpy as np
 from scipy import sparse
 
 from credalchain import CredalJointForest
-from credalchain.bases.forest.packed import LEAF
-from credalchain.bases.inputs import TableEncoder
-from credalchain.bases.joint.arrays import Leaves, Trees
-from credalchain.bases.joint.growing import label_vectors, with_vacuous_missing
-from credalchain.bases.joint.model import JointModel
+from credalchain.chains.forest import LEAF
+from credalchain.joint.arrays import Leaves, Trees
+from credalchain.joint.growing import label_vectors, with_vacuous_missing
+from credalchain.joint.model import JointModel
+from credalchain.preprocessing import TableEncoder
 
 
 @dataclass(frozen=True)

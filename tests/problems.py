@@ -8,9 +8,9 @@ from hypothesis import strategies as st
 
 import oracle
 from credalchain import CredalChainClassifier, NaiveCredal
-from credalchain.bases.naive.codes import as_codes
-from credalchain.bases.naive.counts import count
-from credalchain.bases.naive.formulas import DENOMINATORS, PRIORS
+from credalchain.chains.naive.codes import as_codes
+from credalchain.chains.naive.counts import count
+from credalchain.chains.naive.formulas import DENOMINATORS, PRIORS
 from credalchain.chunks.sampling import row_hashes
 
 ALMOST_ONE = float(np.nextafter(1.0, 2.0))  # a tie at s = 1 is a near-tie here

@@ -14,14 +14,9 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from credalchain import (
-    CredalChainClassifier,
-    CredalJointForest,
-    JointDecision,
-    PromisedClassifier,
-)
-from credalchain.bases.joint.growing import default_forest_regressor
+from credalchain import CredalChainClassifier, CredalJointForest, JointDecision, PromisedClassifier
 from credalchain.datasets import load
+from credalchain.joint.growing import default_forest_regressor
 from credalchain.promises.calibration import caution_values
 from credalchain.promises.risks import RISKS, evaluable_rows, own_risk
 from credalchain.promises.selection import (

@@ -13,8 +13,8 @@ from unittest import mock
 import matplotlib.pyplot as plt
 
 from credalchain.__main__ import main
-from credalchain.bases.joint.growing import default_forest_regressor
 from credalchain.cli import console
+from credalchain.joint.growing import default_forest_regressor
 
 N_TREES = 30  # of forests of default size, in tests
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1"}

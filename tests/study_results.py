@@ -4,7 +4,7 @@ from itertools import product
 
 import numpy as np
 
-from credalchain.experiments import Store
+from credalchain.experiments.store import Store
 from credalchain.experiments.study import Method, Study
 from credalchain.experiments.tasks import expand
 

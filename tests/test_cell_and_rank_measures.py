@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from sklearn import metrics as sklearn_metrics
 
 from credalchain import CredalPrediction, Exactness, metrics
-from credalchain.metrics.cells import CELL_MEASURES
-from credalchain.metrics.ranking import middle_log_odds
+from credalchain.metrics.cells import CELL_MEASURES, middle_log_odds
 from credalchain.model_selection import PathPrediction, score_path
 
 

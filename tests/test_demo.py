@@ -7,7 +7,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from credalchain import demo
+from credalchain.cli import demo
 from credalchain.datasets import load_embedded_yeast
 
 
@@ -24,7 +24,7 @@ def test_the_embedded_data_is_the_papers_yeast():
 @pytest.mark.slow
 def test_the_demo_shows_both_models_a_promise_and_six_figures(tmp_path):
     folder = tmp_path / "with a space"
-    command = [sys.executable, "-m", "credalchain.demo", "--out", str(folder)]
+    command = [sys.executable, "-m", "credalchain", "demo", "--out", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert "set-accuracy" in done.stdout
     assert done.stdout.count("branching") == len(demo.S_VALUES)
@@ -54,16 +54,15 @@ def test_cross_validation_is_out_of_fold_and_paired():
     assert all(a[3] >= b[3] for a, b in pairwise(by_s))
 
 
-def test_without_river_the_demo_says_how_to_get_it(monkeypatch, capsys, tmp_path):
+def test_without_river_the_demo_says_how_to_get_it(monkeypatch, tmp_path):
     monkeypatch.setitem(sys.modules, "river.datasets", None)
-    assert demo.main(["--out", str(tmp_path)]) == 1
-    assert 'pip install "credalchain[demo]"' in capsys.readouterr().err
+    with pytest.raises(ImportError, match=r"pip install .credalchain\[demo\]"):
+        demo.demo(tmp_path)
 
 
-def test_an_output_that_is_a_file_gives_one_sentence(tmp_path, capsys, monkeypatch):
-    file = tmp_path / "taken"
-    file.write_text("mine")
+def test_a_folder_that_cannot_be_made_is_found_before_the_work(monkeypatch, tmp_path):
+    file = tmp_path / "file"
+    file.touch()
     monkeypatch.setattr(demo, "cross_validate", lambda data: pytest.skip("not reached"))
-    assert demo.main(["--out", str(file)]) == 1
-    assert "taken" in capsys.readouterr().err
-    assert file.read_text() == "mine"
+    with pytest.raises(OSError, match="file"):
+        demo.demo(file)

@@ -26,7 +26,7 @@ from credalchain import (
     PromisedClassifier,
     explain,
 )
-from credalchain.explanation import Explanation, Question, SimilarRow
+from credalchain.explanation.result import Explanation, Question, SimilarRow
 from credalchain.plotting import plot_explanation
 from problems import cases
 from profiles import examples

@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalchain import CredalChainClassifier, CredalPrediction, Exactness
+from credalchain._utils.odds import log_odds
 from credalchain.metrics import (
     interval_calibration_error,
     interval_reliability,
@@ -13,7 +14,6 @@ from credalchain.metrics import (
     sure_error,
 )
 from credalchain.metrics.reliability import wilson_interval
-from credalchain.odds import log_odds
 
 
 def predicted(lower, upper):

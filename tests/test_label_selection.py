@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalchain.label_selection import and_more, select_labels
+from credalchain.labels import and_more, select_labels
 
 
 def one_row(answers):

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from credalchain import CredalChainClassifier, explain, notebook
+from credalchain import CredalChainClassifier, explain
+from credalchain._utils import notebook
 
 HOSTILE = ["<script>alert(1)</script>", '" onmouseover="x', "a\nb \x1b[31m", "&amp; <b>", "x" * 300]
 

@@ -6,15 +6,9 @@ import pytest
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from credalchain import (
-    CredalChainClassifier,
-    CredalPrediction,
-    Exactness,
-    JointDecision,
-    explain,
-)
+from credalchain import CredalChainClassifier, CredalPrediction, Exactness, JointDecision, explain
+from credalchain._utils.odds import log_odds
 from credalchain.metrics import completeness, interval_calibration_error, set_accuracy
-from credalchain.odds import log_odds
 from credalchain.plotting import (
     CompletenessCurveDisplay,
     IntervalCalibrationDisplay,

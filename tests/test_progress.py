@@ -17,9 +17,9 @@ from credalchain import (
     CredalJointForest,
     CredalWrapper,
     JointDecision,
-    progress,
 )
-from credalchain.progress import Progress, show_progress, track
+from credalchain._utils import progress
+from credalchain._utils.progress import Progress, show_progress, track
 from shell import N_TREES
 
 

@@ -17,10 +17,12 @@ from credalchain import (
     Strategy,
     partial_scorer,
 )
-from credalchain.bases.naive.formulas import DENOMINATORS, PRIORS, Denominator, Prior
+from credalchain.chains.naive.formulas import DENOMINATORS, PRIORS, Denominator, Prior
 from credalchain.datasets import MultilabelDataset
 from credalchain.datasets.registry import DATASETS, NamedDataset
-from credalchain.experiments import Store, load_study, run_study
+from credalchain.experiments.run import run_study
+from credalchain.experiments.store import Store
+from credalchain.experiments.study import load_study
 from credalchain.metrics import Measure
 from shell import credalchain
 

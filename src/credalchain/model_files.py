@@ -15,36 +15,41 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from credalchain._utils.files import replacing
 from credalchain._version import __version__
-from credalchain.bases.ensemble import EnsembleModel
-from credalchain.bases.forest import CredalForest, ForestChainModel, PackedForest
-from credalchain.bases.inputs import TableEncoder
-from credalchain.bases.joint.arrays import Leaves, Trees
-from credalchain.bases.joint.members import FittedKernel, KernelPowerset, Standardizer
-from credalchain.bases.joint.model import JointModel
-from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
-from credalchain.bases.naive.formulas import (
+from credalchain.chains.base import CredalClassifier
+from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
+from credalchain.chains.credal_sets import Bagged, Constant, Contaminated, VennAbersCalibrated
+from credalchain.chains.ensemble import CredalChainEnsemble, EnsembleModel
+from credalchain.chains.forest import CredalForest, ForestChainModel, PackedForest
+from credalchain.chains.naive.counts import ChainCounts
+from credalchain.chains.naive.estimator import NaiveCredal
+from credalchain.chains.naive.formulas import (
     DENOMINATORS,
     PRIORS,
     Denominator,
     NaiveSettings,
     Prior,
 )
-from credalchain.bases.wrapper import CredalWrapper, WrappedChainModel
-from credalchain.bases.wrapper.sets import Bagged, Constant, Contaminated, VennAbersCalibrated
-from credalchain.estimators.base import CredalClassifier
-from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
-from credalchain.estimators.chain import CredalChainClassifier
-from credalchain.estimators.decision import JointDecision
-from credalchain.estimators.ensemble import CredalChainEnsemble
-from credalchain.estimators.joint_forest import CredalJointForest
-from credalchain.estimators.targets import Targets
-from credalchain.files import replacing
-from credalchain.preprocessing import Categories, Discretizer, NumericBins, ZeroAndBins
-from credalchain.promises.agreement import AgreeingClassifiers
+from credalchain.chains.naive.model import NaiveChainModel
+from credalchain.chains.strategies import STRATEGIES, Strategy
+from credalchain.chains.wrapper import CredalWrapper, WrappedChainModel
+from credalchain.joint.arrays import Leaves, Trees
+from credalchain.joint.decision import JointDecision
+from credalchain.joint.forest import CredalJointForest
+from credalchain.joint.members import FittedKernel, KernelPowerset, Standardizer
+from credalchain.joint.model import JointModel
+from credalchain.labels import Targets
+from credalchain.preprocessing import (
+    Categories,
+    Discretizer,
+    NumericBins,
+    TableEncoder,
+    ZeroAndBins,
+)
 from credalchain.promises.classifier import PromisedClassifier
+from credalchain.promises.folds import AgreeingClassifiers
 from credalchain.promises.report import PromiseReport, PromiseResult
-from credalchain.strategies import STRATEGIES, Strategy
 
 FORMAT = 3
 _ABOUT = "credalchain.json"  # member of the archive, beside those of skops

@@ -12,9 +12,9 @@ from scipy import sparse
 from sklearn.base import BaseEstimator
 from sklearn.utils import indexable
 
-from credalchain.array_types import Labels
+from credalchain._utils.array_types import Labels
+from credalchain.chains.base import fitted_folds
 from credalchain.chunks.sampling import Hashes, mixed, row_hashes
-from credalchain.estimators.folds import fitted_folds
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import MISSING, as_labels, is_missing
 from credalchain.metrics import MEASURES, Measure, tally

@@ -1,5 +1,6 @@
 """From columns of any kind to category codes."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -9,12 +10,12 @@ from scipy import sparse
 from sklearn.base import BaseEstimator, OneToOneFeatureMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from credalchain.array_types import FloatArray, IntArray
+from credalchain._utils.array_types import FloatArray, IntArray
+from credalchain._utils.text import visible
+from credalchain._utils.validation import check_array, check_instance, check_int
 from credalchain.exceptions import warn_of_data
 from credalchain.labels import is_missing
-from credalchain.text import visible
 from credalchain.typing import LabelsLike, MatrixLike
-from credalchain.validation import check_array, check_instance, check_int
 
 MISSING_CODE = -1
 FEW_ROWS = 20  # with fewer rows, there is no warning about shares of them
@@ -495,3 +496,143 @@ def _encode_sparse(columns: Any, binnings: list[Binning], dtype: Any) -> Any:
             codes[stored] = binning.encode(columns.data[stored])
     columns.data = codes
     return columns.tocsr()
+
+
+_MAX_INDICATORS = 100
+
+
+_MAX_COLUMNS = 2**26  # so that a single row stays small
+
+
+@dataclass(frozen=True, eq=False)
+class TableEncoder:
+    """How a table becomes numeric; NaN is missing.
+
+    ``words`` are the categories of the columns that hold text. Such a column becomes the code
+    of its category, NaN for one that was never seen; or, ``one_hot``, a column of 0 and 1 for
+    each category.
+    """
+
+    n_columns: int
+    words: Mapping[int, Categories]
+    one_hot: bool
+    empty: tuple[int, ...] = ()  # columns without a value in training
+
+    @classmethod
+    def learn(cls, X: Any, *, one_hot: bool) -> "TableEncoder":
+        """From checked training rows."""
+        if isinstance(X, EncodedRows):
+            return X.encoder
+        words, empty = {}, set()
+        if not _is_plain(X):
+            for i, (name, column) in enumerate(named_columns(X)):
+                categories = _learn_text_categories(name, column)
+                if categories is not None:
+                    words[i] = categories
+                elif values_and_missing(np.asarray(column), name)[1].all():
+                    empty.add(i)
+        return cls(int(X.shape[1]), words, one_hot, tuple(sorted(empty)))
+
+    def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
+        """Checked rows as a dense array."""
+        if isinstance(X, EncodedRows):
+            return np.ascontiguousarray(X.encoded, dtype=dtype)
+        self._check_sparse(X)
+        if sparse.issparse(X):
+            encoded = np.asarray(X.toarray(), dtype=np.float64)
+        elif _is_plain(X) and not self.words and not self.empty:
+            encoded = X
+        else:
+            columns = [self._column(i, *named) for i, named in enumerate(named_columns(X))]
+            encoded = np.column_stack([part for column in columns for part in column])
+        with np.errstate(over="ignore"):
+            cast = np.ascontiguousarray(encoded, dtype=dtype)
+        if np.isinf(cast).any():
+            raise ValueError(f"X holds infinity, or a value too large for {np.dtype(dtype).name}.")
+        return cast
+
+    def encode_table(self, X: Any) -> Any:
+        """The same, but sparse rows stay sparse."""
+        self._check_sparse(X)
+        return X.tocsr() if sparse.issparse(X) else self.encode(X)
+
+    def indicators(self, encoded: NDArray[Any]) -> NDArray[Any]:
+        """Encoded rows with a column of 0 and 1 for each category, for linear learners.
+
+        A column with very many categories, such as names of rows, is left out.
+        """
+        if not self.words:
+            return encoded
+        columns = [np.zeros((len(encoded), 1), encoded.dtype)]  # so that there is at least one
+        for i in range(self.n_columns):
+            if i not in self.words:
+                columns.append(encoded[:, [i]])
+            elif self.words[i].n_categories <= _MAX_INDICATORS:
+                codes = np.arange(self.words[i].n_categories)
+                columns.append((encoded[:, [i]] == codes).astype(encoded.dtype))
+        return np.ascontiguousarray(np.hstack(columns))
+
+    def check_state(self, *, one_hot: bool) -> int:
+        """Validate a stored encoder, and return the number of encoded columns."""
+        check_int("n_columns", self.n_columns, at_most=_MAX_COLUMNS)
+        check_instance("words", self.words, dict)
+        check_instance("empty", self.empty, tuple)
+        for i, categories in self.words.items():
+            check_int("a column of text", i, 0, self.n_columns - 1)
+            check_instance("categories", categories, Categories)
+            categories.check_state(kinds="U")
+        for i in self.empty:
+            check_int("an empty column", i, 0, self.n_columns - 1)
+        if self.one_hot is not one_hot or set(self.words) & set(self.empty):
+            raise ValueError("the columns of the encoder contradict each other.")
+        added = sum(categories.n_categories - 1 for categories in self.words.values())
+        return self.n_columns + (added if one_hot else 0)
+
+    def _check_sparse(self, X: Any) -> None:
+        if sparse.issparse(X) and self.words:
+            raise ValueError("X held text in fit and is a sparse matrix now.")
+
+    def _column(self, i: int, name: str, column: Any) -> list[NDArray[np.float64]]:
+        if i in self.empty:
+            return [np.full(len(column), np.nan)]
+        keys, missing = values_and_missing(np.asarray(column), name)
+        is_text = keys.dtype.kind != "f" and not missing.all()
+        if is_text != (i in self.words) and not missing.all():
+            was, now = ("numbers", "text") if is_text else ("text", "numbers")
+            raise ValueError(f"column {name!r} of X held {was} in fit and holds {now} now.")
+        if i not in self.words:
+            return [np.where(missing, np.nan, keys if keys.dtype.kind == "f" else 0.0)]
+        categories = self.words[i]
+        codes = encode_categories(name, categories, keys.astype(str), missing)
+        if self.one_hot:
+            return [(codes == v).astype(np.float64) for v in range(categories.n_categories)]
+        seen = (codes >= 0) & (codes < categories.n_categories)
+        return [np.where(seen, codes, np.nan)]
+
+
+@dataclass(frozen=True, eq=False)
+class EncodedRows:
+    """Rows that an encoder has encoded already, instead of a table."""
+
+    encoder: TableEncoder
+    encoded: NDArray[np.float32]
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.encoded.shape
+
+
+def _is_plain(X: Any) -> bool:
+    return sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
+
+
+def _learn_text_categories(name: str, column: Any) -> Categories | None:
+    """The categories of a column of text; None for a numeric one."""
+    declared = declared_categories(column, name)
+    if declared is not None:
+        is_text = len(declared) > 0 and declared.dtype.kind != "f"
+        return Categories(declared) if is_text else None
+    keys, missing = values_and_missing(np.asarray(column), name)
+    if keys.dtype.kind == "f" or missing.all():
+        return None
+    return learn_categories(keys[~missing], name)

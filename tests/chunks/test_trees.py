@@ -27,9 +27,9 @@ from credalchain import (
     load_model,
     save_model,
 )
-from credalchain.bases.forest.packed import LEAF
-from credalchain.bases.joint.counting import LeafCounter, LeafCounts, trailing_zero_bits
+from credalchain.chains.forest import LEAF
 from credalchain.chunks.sampling import hash_limit, row_hashes, row_uniforms
+from credalchain.joint.counting import LeafCounter, LeafCounts, trailing_zero_bits
 from problems import sampled_rows
 
 N, SIZE = 60, 25
@@ -142,7 +142,7 @@ def test_categories_declared_in_another_order_in_each_chunk(kind, seed, cuts, da
 @pytest.mark.parametrize("size", [SIZE, N])
 def test_dask(kind, size, monkeypatch):
     dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
-    monkeypatch.setattr("credalchain.estimators.base.SAMPLE_SIZE", size)
+    monkeypatch.setattr("credalchain.chains.base.SAMPLE_SIZE", size)
     X, Y = frame(3)
     X.index = Y.index = np.random.default_rng(0).integers(0, 9, N)
     lazy_X, lazy_Y = (
@@ -276,7 +276,7 @@ def literal_leaf_counts(nodes, labels, zero_bits, budget):
     budget=st.sampled_from([0, 5, 20, 60, 1000]),
 )
 def test_counts_of_leaves_add_up_and_keep_to_their_budget(seed, cuts, budget):
-    with mock.patch("credalchain.bases.joint.counting._ENTRIES_AT_ONCE", 7):
+    with mock.patch("credalchain.joint.counting._ENTRIES_AT_ONCE", 7):
         counts_add_up_within_budget(seed, cuts, budget)
 
 
@@ -322,8 +322,8 @@ def test_zero_bits_halve_the_rows():
 def test_leaves_beyond_their_budget_count_fewer_rows_the_same_for_any_parts(gaps, monkeypatch):
     X, Y, _, _ = split(5, gaps=gaps)
     few = functools.partial(LeafCounter, budget=100)
-    monkeypatch.setattr("credalchain.estimators.joint_forest.LeafCounter", few)
-    monkeypatch.setattr("credalchain.bases.joint.counting._ROWS_AT_ONCE", 16)
+    monkeypatch.setattr("credalchain.joint.forest.LeafCounter", few)
+    monkeypatch.setattr("credalchain.joint.counting._ROWS_AT_ONCE", 16)
     found = [
         clone(CLASSIFIERS["joint"]).fit_chunks(
             [(X.iloc[a:b], Y.iloc[a:b]) for a, b in itertools.pairwise(bounds)], sample_size=SIZE

@@ -20,21 +20,16 @@ from credalchain import CredalChainClassifier, Discretizer, NaiveCredal
 from credalchain.cli import data as data_command
 from credalchain.datasets import DataFile, load_embedded_yeast
 from credalchain.datasets.mulan import DataUnavailableError
-from credalchain.experiments import (
-    Store,
-    StudyError,
-    at_completeness,
-    load_study,
-    run_study,
-    summarize,
-)
 from credalchain.experiments import run as run_module
+from credalchain.experiments.run import run_study
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
-from credalchain.experiments.study import Method, build_estimator
+from credalchain.experiments.store import Store
+from credalchain.experiments.study import Method, StudyError, build_estimator, load_study
+from credalchain.experiments.summary import at_completeness, summarize
 from credalchain.experiments.tasks import expand, seed_of
 from credalchain.experiments.work import damaged_labels, folds_of, order_of
 from credalchain.metrics import MEASURES, completeness, set_accuracy
-from credalchain.reporting import write_report
+from credalchain.reporting.report import write_report
 from shell import credalchain, credalchain_process
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -611,8 +606,8 @@ def test_the_runner_equals_the_estimator_used_by_hand(tmp_path, settings):
         else {"epsilon": 0, "prior": "paper", "denominator": "class"}
     )
     codes = bins.transform(data.X)
-    from credalchain.bases.naive.codes import as_codes
-    from credalchain.bases.naive.counts import count
+    from credalchain.chains.naive.codes import as_codes
+    from credalchain.chains.naive.counts import count
 
     k = bins.n_categories_
     chain = CredalChainClassifier.from_counts(

@@ -10,10 +10,12 @@ import pytest
 
 from credalchain import PromisedClassifier
 from credalchain.datasets import load
-from credalchain.experiments import Store, StudyError, load_study, run_study
+from credalchain.experiments.run import run_study
+from credalchain.experiments.store import Store
+from credalchain.experiments.study import StudyError, load_study
 from credalchain.experiments.tasks import expand
 from credalchain.experiments.work import folds_of
-from credalchain.reporting import write_report
+from credalchain.reporting.report import write_report
 from shell import credalchain
 
 STUDY = """

@@ -8,8 +8,10 @@ import time
 import pandas as pd
 import pytest
 
-from credalchain.experiments import Store, load_study, run_study
 from credalchain.experiments.cluster import Cluster
+from credalchain.experiments.run import run_study
+from credalchain.experiments.store import Store
+from credalchain.experiments.study import load_study
 
 pytest.importorskip("distributed", reason="distributed is not installed")
 pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]

@@ -6,17 +6,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalchain.experiments import (
-    Store,
+from credalchain.experiments.store import Store
+from credalchain.experiments.study import Method
+from credalchain.experiments.summary import (
     at_completeness,
     folds_at_completeness,
     spread_at_completeness,
     summarize,
 )
-from credalchain.experiments.study import Method
 from credalchain.experiments.tasks import expand
-from credalchain.reporting import compare_methods
 from credalchain.reporting.caution import CautionParameter, caution_parameters
+from credalchain.reporting.findings import compare_methods
 from credalchain.reporting.sentences import in_words
 from credalchain.reporting.significance import signed_rank_test
 from study_results import GRID, a_study, results_of
@@ -356,7 +356,7 @@ def test_results_say_what_the_caution_parameter_is(tmp_path):
     [
         ("", GRID, CautionParameter("s", True)),
         ("credalchain.JointDecision", GRID, CautionParameter("reward", False)),
-        ("credalchain.estimators.decision.JointDecision", GRID, CautionParameter("reward", False)),
+        ("credalchain.joint.decision.JointDecision", GRID, CautionParameter("reward", False)),
         ("credalchain.CredalJointForest", GRID, CautionParameter("s", True)),
         ("credalchain.PromisedClassifier", (0.0,), None),
         ("sklearn.ensemble.RandomForestClassifier", (0.0,), None),

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from credalchain.reporting import write_report
+from credalchain.reporting.report import write_report
 from study_results import a_study, results_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")

@@ -11,9 +11,11 @@ import pandas as pd
 import pytest
 
 from credalchain.datasets import DataFile
-from credalchain.experiments import Store, load_study, run_study
-from credalchain.reporting import write_report
+from credalchain.experiments.run import run_study
+from credalchain.experiments.store import Store
+from credalchain.experiments.study import load_study
 from credalchain.reporting.figures import method_look, trade_off_figure
+from credalchain.reporting.report import write_report
 from shell import credalchain
 from study_results import a_study, results_of
 

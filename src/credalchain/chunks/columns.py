@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from credalchain.bases.inputs import TableEncoder
 from credalchain.chunks.sampling import MAX_HASH, row_hashes
 from credalchain.preprocessing import (
     Binning,
     Categories,
     Discretizer,
     NumericBins,
+    TableEncoder,
     ZeroAndBins,
     cut_points,
     declared_categories,

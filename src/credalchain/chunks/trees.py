@@ -8,14 +8,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.array_types import Labels
-from credalchain.bases.inputs import EncodedRows, TableEncoder
+from credalchain._utils.array_types import Labels
+from credalchain._utils.text import plural
 from credalchain.chunks.columns import Summary, learn_encoder, summarize
 from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms
 from credalchain.chunks.sources import label_names
 from credalchain.labels import as_labels, holds_minus_one, minus_one_message
-from credalchain.preprocessing import as_indexable
-from credalchain.text import plural
+from credalchain.preprocessing import EncodedRows, TableEncoder, as_indexable
 from credalchain.typing import Chunks
 
 SAMPLE_SIZE = 20_000

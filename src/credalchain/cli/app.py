@@ -9,11 +9,11 @@ from typing import Annotated, Any
 import typer
 import typer.core
 
+from credalchain._utils.progress import show_progress
+from credalchain._utils.text import visible
 from credalchain._version import __version__
 from credalchain.cli import console
 from credalchain.exceptions import DataWarning
-from credalchain.progress import show_progress
-from credalchain.text import visible
 
 _COMMANDS = {
     "describe": (

@@ -6,7 +6,7 @@ from typing import Any
 
 from rich.console import Console
 
-from credalchain.text import visible
+from credalchain._utils.text import visible
 
 _state: dict[str, Any] = {"quiet": False, "trusted": ()}
 

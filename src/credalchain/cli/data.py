@@ -5,11 +5,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from credalchain._utils.text import visible
 from credalchain.cli.console import note, stdout
 from credalchain.datasets import MULAN, load_mulan
 from credalchain.datasets.mulan import DataUnavailableError, mulan_files
 from credalchain.experiments.store import dataset_facts
-from credalchain.text import visible
 
 data = typer.Typer(
     no_args_is_help=True,

@@ -7,11 +7,11 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from credalchain._utils.text import table_size, visible
 from credalchain.cli import options as o
 from credalchain.cli.console import stdout
 from credalchain.cli.tables import load_table, pick_columns, read_labelled
-from credalchain.column_notes import describe_features, describe_labels
-from credalchain.text import table_size, visible
+from credalchain.datasets.describe import describe_features, describe_labels
 
 
 @o.with_table_options

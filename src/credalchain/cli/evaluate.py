@@ -15,14 +15,15 @@ from rich.table import Table
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from credalchain._utils.progress import track
+from credalchain._utils.text import plural, table_size
+from credalchain.chains.base import fitted_folds
 from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
 from credalchain.cli.stream import LabelledChunks, fits_memory, is_chunked, reads_chunked
 from credalchain.cli.tables import read_labelled, take_groups, usable_features
-from credalchain.estimators.decision import default_reward
-from credalchain.estimators.folds import fitted_folds
-from credalchain.estimators.prediction import NEARLY_NOTHING
+from credalchain.joint.decision import default_reward
 from credalchain.labels import as_labels, both_answers_seen
 from credalchain.metrics import (
     DEFAULT_MEASURES,
@@ -34,6 +35,7 @@ from credalchain.metrics import (
     resolved_labels,
     tally,
 )
+from credalchain.metrics.report import count_cells, report_of_counts
 from credalchain.model_selection import (
     PathPrediction,
     group_folds,
@@ -41,10 +43,8 @@ from credalchain.model_selection import (
     row_groups,
     score_path,
 )
-from credalchain.progress import track
+from credalchain.prediction import NEARLY_NOTHING
 from credalchain.promises.caution import MIN_ROWS, choose_caution
-from credalchain.report import count_cells, report_of_counts
-from credalchain.text import plural, table_size
 
 _COMPLETENESS_SHOWN = (
     1.0,

@@ -8,16 +8,15 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from credalchain._utils.text import visible
 from credalchain.cli import options as o
 from credalchain.cli.console import read_model, stdout
 from credalchain.cli.predict import UnseenValues, features_for, infer_overrides, text_columns
 from credalchain.cli.promise import check_picture, save_picture
 from credalchain.cli.tables import load_table, shorten_names, split_names
-from credalchain.explanation import Explanation, Step
-from credalchain.explanation import explain as explain_row
-from credalchain.label_selection import and_more
-from credalchain.labels import ABSTAIN
-from credalchain.text import visible
+from credalchain.explanation.explainer import explain as explain_row
+from credalchain.explanation.result import Explanation, Step
+from credalchain.labels import ABSTAIN, and_more
 
 _MAX_LABELS = 20  # labels, if --labels does not say which
 _MAX_QUESTIONS = 10

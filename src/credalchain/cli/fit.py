@@ -7,7 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from credalchain.chunks import counting, trees
+from credalchain._utils.files import check_folder
+from credalchain._utils.progress import Progress
+from credalchain._utils.text import plural, table_size
+from credalchain.chains.naive import chunk_counts as counting
+from credalchain.chunks import trees
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import check_calibration, read_promise
@@ -19,16 +23,13 @@ from credalchain.cli.tables import (
     take_groups,
     usable_features,
 )
-from credalchain.estimators.decision import default_reward
-from credalchain.files import check_folder
+from credalchain.joint.decision import default_reward
 from credalchain.model_files import save_model, untrusted_types
-from credalchain.progress import Progress
 from credalchain.promises.caution import MIN_ROWS, CautionChoice, choose_caution
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.exchange import add_answers
 from credalchain.review.rows import row_keys
 from credalchain.review.store import AnswerStore
-from credalchain.text import plural, table_size
 
 DEFAULT_COMPLETENESS = 0.8  # of the labels, where nobody says how cautious to be
 _CALIBRATION = 0.3

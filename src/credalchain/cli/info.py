@@ -5,13 +5,13 @@ from typing import Annotated, Any
 
 import typer
 
+from credalchain._utils.text import plural, visible
 from credalchain.cli import options as o
 from credalchain.cli.console import read_model, stdout
 from credalchain.cli.predict import inner_classifiers
-from credalchain.estimators.joint_forest import CredalJointForest
+from credalchain.joint.forest import CredalJointForest
 from credalchain.model_files import read_about
 from credalchain.promises.classifier import PromisedClassifier
-from credalchain.text import plural, visible
 
 _HIDDEN = {"n_jobs", "random_state", "verbose", "estimator", "promise", "values"}
 

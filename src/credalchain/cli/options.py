@@ -9,19 +9,18 @@ from typing import Annotated, Any
 
 import typer
 
-from credalchain.bases.forest.estimator import CredalForest, default_forest_classifier
-from credalchain.bases.joint.growing import default_forest_regressor
-from credalchain.bases.naive import NaiveCredal
-from credalchain.bases.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
-from credalchain.bases.wrapper import CredalWrapper
+from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
+from credalchain.chains.ensemble import CredalChainEnsemble
+from credalchain.chains.forest import CredalForest, default_forest_classifier
+from credalchain.chains.naive.estimator import NaiveCredal
+from credalchain.chains.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
+from credalchain.chains.strategies import STRATEGIES, branching, tree_marginalization
+from credalchain.chains.wrapper import CredalWrapper
 from credalchain.datasets.dialect import DialectOptions, reading_as
-from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
-from credalchain.estimators.chain import CredalChainClassifier
-from credalchain.estimators.decision import JointDecision
-from credalchain.estimators.ensemble import CredalChainEnsemble
-from credalchain.estimators.joint_forest import CredalJointForest
+from credalchain.joint.decision import JointDecision
+from credalchain.joint.forest import CredalJointForest
+from credalchain.joint.growing import default_forest_regressor
 from credalchain.preprocessing import Discretizer
-from credalchain.strategies import STRATEGIES, branching, tree_marginalization
 
 _BASES = "naive, forest or wrapper"
 _DATA_HELP = (

@@ -6,7 +6,8 @@ import numpy as np
 import pandas as pd
 import typer
 
-from credalchain.array_types import FloatArray
+from credalchain._utils.array_types import FloatArray
+from credalchain._utils.text import plural
 from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli import options as o
 from credalchain.cli.console import note, read_model
@@ -26,9 +27,8 @@ from credalchain.cli.tables import (
     shorten_names,
     write_table,
 )
-from credalchain.estimators.prediction import NEARLY_NOTHING, CredalPrediction
+from credalchain.prediction import NEARLY_NOTHING, CredalPrediction
 from credalchain.promises.classifier import PromisedClassifier
-from credalchain.text import plural
 
 _PRECISE_WIDTH = 1e-9  # width of an interval that is due to rounding
 _ENOUGH_ROWS, _CLEARLY_OTHER = 50, 0.15  # to notice that rows are of another kind

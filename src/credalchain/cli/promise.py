@@ -9,6 +9,9 @@ import pandas as pd
 import typer
 from rich.table import Table
 
+from credalchain._utils.files import check_folder, replacing
+from credalchain._utils.text import plural
+from credalchain._utils.validation import check_choice
 from credalchain.cli import options as o
 from credalchain.cli.console import note, read_model, stdout
 from credalchain.cli.predict import features_for, text_columns
@@ -22,15 +25,12 @@ from credalchain.cli.tables import (
     usable_features,
 )
 from credalchain.datasets.label_words import read_label_words
-from credalchain.files import check_folder, replacing
 from credalchain.labels import as_labels
 from credalchain.metrics import completeness, selective_error, set_accuracy
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.curve import LEVELS, PromiseCurve, promise_curve
 from credalchain.promises.report import PromiseCheck, promise_words
 from credalchain.promises.risks import RISKS
-from credalchain.text import plural
-from credalchain.validation import check_choice
 
 _RISKS = ", ".join(name.replace("_", "-") for name in RISKS)
 _LEVELS = ",".join(map(str, LEVELS))

@@ -15,12 +15,13 @@ import pandas as pd
 import typer
 import typer.core
 
+from credalchain._utils.files import replacing
+from credalchain._utils.progress import Progress
+from credalchain._utils.text import plural
 from credalchain.cli import options as o
 from credalchain.cli.console import note, read_model
 from credalchain.cli.predict import features_for, inner_classifiers, text_columns
 from credalchain.cli.tables import load_table, pick_columns, write_table
-from credalchain.files import replacing
-from credalchain.progress import Progress
 from credalchain.review.exchange import (
     people_answers,
     read_argilla,
@@ -31,7 +32,6 @@ from credalchain.review.exchange import (
 )
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
-from credalchain.text import plural
 
 _PORT, _MAX_PORTS = 8350, 20
 _SHOWN = 8  # columns, if none are named

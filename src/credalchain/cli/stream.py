@@ -17,21 +17,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from credalchain._utils.files import replacing
+from credalchain._utils.progress import Progress
+from credalchain._utils.text import for_spreadsheet, from_spreadsheet, in_table, to_csv
 from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import row_hashes
 from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli.console import note
-from credalchain.cli.tables import (
-    pick_columns,
-    pick_labels,
-    shorten_names,
-    usable_features,
-)
+from credalchain.cli.tables import pick_columns, pick_labels, shorten_names, usable_features
 from credalchain.datasets.dialect import Dialect, encoding_of, find_dialect
 from credalchain.datasets.label_words import read_label_words
-from credalchain.files import replacing
-from credalchain.progress import Progress
-from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, to_csv
 
 ROWS_AT_ONCE = 50_000
 _ROWS_TO_LOOK_AT = 8000  # to choose columns and caution by

@@ -11,14 +11,15 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
 from rich.progress import Progress as Bar
 
+from credalchain._utils.text import plural, visible
 from credalchain.cli.console import is_quiet, note, stdout
 from credalchain.datasets.registry import name_of
-from credalchain.experiments import Store, load_study, run_study
 from credalchain.experiments.cluster import Cluster
-from credalchain.experiments.run import RunProgress
+from credalchain.experiments.run import RunProgress, run_study
+from credalchain.experiments.store import Store
+from credalchain.experiments.study import load_study
 from credalchain.experiments.work import left_out_columns
-from credalchain.reporting import findings_in_words, write_report
-from credalchain.text import plural, visible
+from credalchain.reporting.report import findings_in_words, write_report
 
 StudyFile = Annotated[str, typer.Argument(metavar="STUDY", help="A study file (TOML).")]
 

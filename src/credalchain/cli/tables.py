@@ -12,14 +12,21 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from credalchain._utils.files import replacing
+from credalchain._utils.text import (
+    for_spreadsheet,
+    from_spreadsheet,
+    in_table,
+    plural,
+    to_csv,
+    visible,
+)
 from credalchain.cli.console import note
-from credalchain.column_notes import RARE, describe_features, describe_labels
 from credalchain.datasets import load, read_file, read_mulan
+from credalchain.datasets.describe import RARE, describe_features, describe_labels
 from credalchain.datasets.files import attribute_names, check_frame, read_csv, read_frame
 from credalchain.datasets.label_words import read_label_words
 from credalchain.datasets.registry import is_dataset_name
-from credalchain.files import replacing
-from credalchain.text import for_spreadsheet, from_spreadsheet, in_table, plural, to_csv, visible
 
 _PARQUET = (".parquet", ".pq")
 _MAX_NOTES = 5

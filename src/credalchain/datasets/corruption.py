@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.array_types import Labels
+from credalchain._utils.array_types import Labels
 from credalchain.labels import MISSING, as_labels
 
 

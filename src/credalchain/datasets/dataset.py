@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from credalchain._utils.text import table_size
 from credalchain.labels import MISSING
-from credalchain.text import table_size
 
 if TYPE_CHECKING:
     import pandas as pd

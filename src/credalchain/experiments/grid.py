@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import _safe_indexing as take_rows
 
-from credalchain.array_types import FloatArray
+from credalchain._utils.array_types import FloatArray
 from credalchain.labels import ABSTAIN
 from credalchain.promises.calibration import caution_values
 

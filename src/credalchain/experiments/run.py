@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from joblib import Parallel, delayed, effective_n_jobs
 
+from credalchain._utils.text import plural
 from credalchain.datasets.registry import DataSource
 from credalchain.experiments.cluster import Cluster
 from credalchain.experiments.store import Store, dataset_facts
@@ -16,7 +17,6 @@ from credalchain.experiments.study import Study, StudyError
 from credalchain.experiments.tasks import Task, expand
 from credalchain.experiments.work import load_dataset, run_task
 from credalchain.experiments.workers import workers
-from credalchain.text import plural
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")

@@ -13,11 +13,11 @@ from typing import Any
 import pandas as pd
 from pyarrow import parquet
 
+from credalchain._utils.files import replacing
 from credalchain.datasets import DataFile, MultilabelDataset
 from credalchain.datasets.registry import DATASETS
 from credalchain.experiments.study import Method, Study
 from credalchain.experiments.tasks import Task, expand
-from credalchain.files import replacing
 
 _STALE_SECONDS = 3600.0
 PACKAGES = ("credalchain", "numpy", "scipy", "scikit-learn", "numba", "pandas")

@@ -13,11 +13,11 @@ from typing import Any, NoReturn
 
 from sklearn.base import BaseEstimator
 
+from credalchain._utils.validation import check_s
+from credalchain.chains.strategies import STRATEGIES
 from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.registry import DATASETS, DataFile, DataSource
 from credalchain.metrics import MEASURES
-from credalchain.strategies import STRATEGIES
-from credalchain.validation import check_s
 
 SPLITS = ("shuffled", "iterative")
 KINDS = ("chain", "relevance", "estimator")

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from credalchain.array_types import FloatArray
+from credalchain._utils.array_types import FloatArray
 
 KEYS = ["dataset", "method", "strategy", "s", "missing"]
 CURVES = [key for key in KEYS if key != "s"]

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
+from credalchain._utils.text import for_file_name
 from credalchain.datasets.registry import DataFile, DataSource, name_of
 from credalchain.experiments.study import Method, Study
-from credalchain.text import for_file_name
 
 RESULTS_SCHEMA = 1  # part of every identity: a change of meaning starts anew
 

@@ -14,16 +14,17 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils.validation import has_fit_parameter
 
-from credalchain.array_types import Labels
-from credalchain.bases.naive import ChainCounts, NaiveChainModel, NaiveCredal
-from credalchain.bases.naive.codes import Codes, as_codes
-from credalchain.bases.naive.counts import count
-from credalchain.column_notes import describe_features
+from credalchain._utils.array_types import Labels
+from credalchain._utils.validation import seeded
+from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
+from credalchain.chains.naive.codes import Codes, as_codes
+from credalchain.chains.naive.counts import ChainCounts, count
+from credalchain.chains.naive.estimator import NaiveCredal
+from credalchain.chains.naive.model import NaiveChainModel
 from credalchain.datasets import MultilabelDataset, load
 from credalchain.datasets.corruption import CORRUPTIONS
+from credalchain.datasets.describe import describe_features
 from credalchain.datasets.registry import DataSource
-from credalchain.estimators.binary_relevance import CredalBinaryRelevanceClassifier
-from credalchain.estimators.chain import CredalChainClassifier
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.experiments.grid import TARGET, TARGETS, chosen_values
 from credalchain.experiments.splits import iterative_folds, shuffled_folds
@@ -42,7 +43,6 @@ from credalchain.model_selection import (
     training_targets,
 )
 from credalchain.preprocessing import Discretizer, ZeroAndBins
-from credalchain.seeds import seeded
 
 Rows = NDArray[np.int64]
 Record = dict[str, Any]

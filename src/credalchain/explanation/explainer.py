@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from credalchain.bases.joint.model import JointModel
-from credalchain.estimators.decision import JointDecision
+from credalchain._utils.odds import probabilities
+from credalchain._utils.text import visible
+from credalchain.chains.strategies import Strategy
 from credalchain.explanation.parts import (
     as_single_row,
     feature_names_inside,
@@ -20,13 +21,11 @@ from credalchain.explanation.parts import (
     steps_of,
 )
 from credalchain.explanation.result import Explanation, Question, Step
-from credalchain.label_selection import select_labels
-from credalchain.labels import MISSING
+from credalchain.joint.decision import JointDecision
+from credalchain.joint.model import JointModel
+from credalchain.labels import MISSING, select_labels
 from credalchain.model_selection import unwrap
-from credalchain.odds import probabilities
 from credalchain.promises.classifier import PromisedClassifier
-from credalchain.strategies import Strategy
-from credalchain.text import visible
 from credalchain.typing import LabelsLike, MatrixLike
 
 _NO_REASONS = {  # by where the probability that several answers are right comes from

@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from credalchain.bases.ensemble import EnsembleModel
-from credalchain.bases.joint.model import JointModel
-from credalchain.bases.joint.similar import Condition, similar_rows
-from credalchain.bases.protocol import Answer, Request
-from credalchain.estimators.targets import Targets
+from credalchain._utils.text import plural
+from credalchain.chains.ensemble import EnsembleModel
+from credalchain.chains.protocol import Request
 from credalchain.explanation.result import Question, Reason, SimilarRow, Step
-from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, as_labels
-from credalchain.text import plural
+from credalchain.joint.model import JointModel
+from credalchain.joint.similar import Condition, similar_rows
+from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, Targets, as_labels
+from credalchain.prediction import Answer
 
 _MAX_SIMILAR = 10
 

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from scipy.special import expit
 
-from credalchain import notebook
-from credalchain.label_selection import and_more
-from credalchain.labels import ABSTAIN
-from credalchain.text import visible
+from credalchain._utils import notebook
+from credalchain._utils.text import visible
+from credalchain.labels import ABSTAIN, and_more
 
 if TYPE_CHECKING:
     import pandas as pd

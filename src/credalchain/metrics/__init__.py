@@ -11,6 +11,7 @@ from credalchain.metrics.cells import (
     f1_micro,
     precision_macro,
     precision_micro,
+    ranking_loss,
     recall_macro,
     recall_micro,
     selective_f1_macro,
@@ -18,8 +19,6 @@ from credalchain.metrics.cells import (
     selective_recall_macro,
     selective_recall_micro,
 )
-from credalchain.metrics.measure import Measure
-from credalchain.metrics.ranking import ranking_loss
 from credalchain.metrics.reliability import (
     IntervalReliability,
     interval_calibration_error,
@@ -44,7 +43,7 @@ from credalchain.metrics.rows import (
     utility_65,
     utility_80,
 )
-from credalchain.metrics.tally import LabelCounts, Tally, pooled, tally
+from credalchain.metrics.tally import LabelCounts, Measure, Tally, pooled, tally
 
 DEFAULT_MEASURES = {
     **ROW_MEASURES,

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.array_types import FloatArray
+from credalchain._utils.array_types import FloatArray
 from credalchain.labels import MISSING
 from credalchain.metrics.tally import Counts, read_pair, require_bounds
 from credalchain.typing import LabelsLike, Prediction

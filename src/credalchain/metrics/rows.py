@@ -12,11 +12,11 @@ from typing import Any, Literal, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.array_types import FloatArray
+from credalchain._utils.array_types import FloatArray
 from credalchain.labels import ABSTAIN
-from credalchain.metrics.measure import Measure
 from credalchain.metrics.tally import (
     Counts,
+    Measure,
     Tally,
     partial_labels_of,
     require_bounds,

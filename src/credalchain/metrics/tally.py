@@ -3,12 +3,12 @@
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from typing import Any, TypeGuard
+from typing import Any, Literal, TypeGuard
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.array_types import Labels
+from credalchain._utils.array_types import FloatArray, Labels
 from credalchain.labels import ABSTAIN, MISSING, as_labels, check_names
 from credalchain.typing import Prediction
 
@@ -161,3 +161,18 @@ def require_bounds(prediction: Any, why: str) -> None:
             f"prediction must be a CredalPrediction (from infer), {why}, "
             f"got {type(prediction).__name__}."
         )
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure and what it needs: the partial labels, the precise ones, or the bounds.
+
+    ``of_tally`` gives it from the tally of a whole stack of labels: the partial ones, the precise
+    ones, or those that bounds are resolved to (``resolved_labels``), as ``needs`` says. A measure
+    that ``credalchain evaluate`` shows must have it, for data in chunks.
+    """
+
+    function: Callable[..., float]
+    greater_is_better: bool
+    needs: Literal["partial", "precise", "bounds"] = "partial"
+    of_tally: Callable[[Tally], FloatArray] | None = None

@@ -4,10 +4,10 @@ from typing import TYPE_CHECKING, Any, Self
 
 from sklearn.base import BaseEstimator
 
+from credalchain._utils.text import for_figure
 from credalchain.metrics import IntervalReliability, interval_reliability
 from credalchain.model_selection import unwrap
 from credalchain.plotting.canvas import NO_COLOUR, OPEN_COLOUR, YES_COLOUR, new_axes
-from credalchain.text import for_figure
 from credalchain.typing import LabelsLike, MatrixLike, Prediction
 
 if TYPE_CHECKING:

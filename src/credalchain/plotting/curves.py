@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
+from credalchain._utils.text import for_figure, plural
 from credalchain.metrics import completeness_curve
 from credalchain.model_selection import unwrap
 from credalchain.plotting.canvas import NO_COLOUR, OPEN_COLOUR, YES_COLOUR, new_axes
 from credalchain.promises.calibration import answers_along, caution_values
 from credalchain.promises.curve import PromiseCurve
 from credalchain.promises.report import promise_words
-from credalchain.text import for_figure, plural
 from credalchain.typing import LabelsLike, MatrixLike, PredictionLike
 
 if TYPE_CHECKING:

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
+from credalchain._utils.text import for_figure
 from credalchain.explanation.result import Explanation, SimilarRow, Step
-from credalchain.label_selection import and_more, select_labels
-from credalchain.labels import ABSTAIN
+from credalchain.labels import ABSTAIN, and_more, select_labels
 from credalchain.plotting.canvas import (
     LOOKS,
     MAX_CHARACTERS,
@@ -17,7 +17,6 @@ from credalchain.plotting.canvas import (
     YES_COLOUR,
     new_axes,
 )
-from credalchain.text import for_figure
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.estimators.prediction import CredalPrediction
-from credalchain.label_selection import and_more, select_labels
-from credalchain.labels import ABSTAIN, MISSING, as_labels
+from credalchain._utils.text import for_figure
+from credalchain.labels import ABSTAIN, MISSING, and_more, as_labels, select_labels
 from credalchain.plotting.canvas import LOOKS, MAX_CHARACTERS, MAX_INCHES, new_axes
-from credalchain.text import for_figure
+from credalchain.prediction import CredalPrediction
 from credalchain.typing import LabelsLike
 
 if TYPE_CHECKING:

@@ -8,9 +8,10 @@ from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from credalchain.array_types import FloatArray, Labels
-from credalchain.bases.joint.model import JointModel
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.validation import check_s_values
 from credalchain.exceptions import data_warnings_ignored
+from credalchain.joint.model import JointModel
 from credalchain.labels import ABSTAIN
 from credalchain.model_selection import one_of_each_group, row_groups, rows_of_groups, unwrap
 from credalchain.promises.reading import PILOT_SHARE, check_rows
@@ -24,7 +25,6 @@ from credalchain.promises.selection import (
     plan_test,
     sum_losses,
 )
-from credalchain.validation import check_s_values
 
 _S = np.append(0.0, np.geomspace(1e-3, 1e6, 361))
 _REWARDS = np.concatenate(  # most labels are withdrawn around 1

@@ -8,9 +8,8 @@ import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing as take_rows
 
-from credalchain.estimators.targets import Targets
 from credalchain.exceptions import data_warnings_ignored
-from credalchain.labels import ABSTAIN, as_indexable_labels, both_answers_seen
+from credalchain.labels import ABSTAIN, Targets, as_indexable_labels, both_answers_seen
 from credalchain.metrics import completeness_curve, selective_error
 from credalchain.model_selection import row_groups, rows_of_groups, unwrap
 from credalchain.preprocessing import as_indexable

@@ -10,14 +10,14 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
-from credalchain.array_types import FloatArray, Labels
-from credalchain.estimators.base import CautiousTagsMixin
-from credalchain.estimators.decision import JointDecision
-from credalchain.estimators.prediction import CredalPrediction
-from credalchain.estimators.targets import Targets
-from credalchain.labels import ABSTAIN, MISSING, as_indexable_labels, both_answers_seen
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.validation import check_array, check_instance, check_s_values
+from credalchain.chains.base import CautiousTagsMixin
+from credalchain.joint.decision import JointDecision
+from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, both_answers_seen
 from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
+from credalchain.prediction import CredalPrediction
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import (
     answers_along,
@@ -26,15 +26,13 @@ from credalchain.promises.calibration import (
     evaluate_promises,
     hold_out,
 )
-from credalchain.promises.choice import choose
 from credalchain.promises.folds import evaluate_promises_by_folds
 from credalchain.promises.reading import is_share, read_method, read_promises
-from credalchain.promises.report import PromiseCheck, PromiseReport, PromiseTest
+from credalchain.promises.report import PromiseCheck, PromiseReport, PromiseTest, choose
 from credalchain.promises.risks import evaluable_rows
 from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import evidence_against
 from credalchain.typing import LabelsLike, MatrixLike, PromiseLike, RandomStateLike, VectorLike
-from credalchain.validation import check_array, check_instance, check_s_values
 
 if TYPE_CHECKING:
     from sklearn.model_selection import BaseCrossValidator  # slow to import

@@ -9,9 +9,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length
 
-from credalchain.array_types import FloatArray
-from credalchain.estimators.targets import Targets
-from credalchain.labels import as_indexable_labels, both_answers_seen
+from credalchain._utils.array_types import FloatArray
+from credalchain.labels import Targets, as_indexable_labels, both_answers_seen
 from credalchain.model_selection import unwrap
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import check_estimator, evaluate_promises, hold_out

@@ -6,13 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from credalchain.array_types import Labels
+from credalchain._utils.array_types import Labels
+from credalchain._utils.validation import check_choice
 from credalchain.exceptions import warn_of_data
 from credalchain.labels import MISSING
 from credalchain.promises.risks import RISKS, Risk, evaluable_rows, own_risk
 from credalchain.promises.selection import Promise
 from credalchain.promises.statistics import fewest_rows
-from credalchain.validation import check_choice
 
 PILOT_SHARE = 0.15  # of the calibration rows, to plan tests
 METHODS = ("auto", "conformal", "learn_then_test", "cross_conformal", "cross_fit")

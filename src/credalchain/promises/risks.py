@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.array_types import FloatArray, Labels
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.text import plural
 from credalchain.labels import ABSTAIN, MISSING
-from credalchain.text import plural
 
 LossFunction = Callable[[Labels, Labels], tuple[Any, Any]]
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain.array_types import FloatArray, Labels
+from credalchain._utils.array_types import FloatArray, Labels
 from credalchain.promises.risks import Risk, evaluable_rows, shifted
 from credalchain.promises.statistics import (
     STAKES,

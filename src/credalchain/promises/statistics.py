@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
-from credalchain.array_types import FloatArray
+from credalchain._utils.array_types import FloatArray
 
 STAKES = np.array([0.05, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95])
 """Stakes of the gamblers, as shares of what they can lose at most."""

@@ -12,8 +12,8 @@ import pandas as pd
 from matplotlib.colors import LinearSegmentedColormap
 from matplotlib.figure import Figure
 
+from credalchain._utils.text import for_figure, visible
 from credalchain.reporting.findings import WIDEST_GAP, curve_name
-from credalchain.text import for_figure, visible
 
 _PANELS = (("set_accuracy", "set-accuracy (%)"), ("completeness", "completeness (%)"))
 _MAX_TITLE = 38  # characters above a panel

@@ -6,7 +6,7 @@ from html import escape
 
 import pandas as pd
 
-from credalchain.text import to_csv, visible
+from credalchain._utils.text import to_csv, visible
 
 _NAMES = {"dataset", "method", "strategy", "domain", "first", "second", "parameter", "package"}
 _NUMBER = re.compile(r"(< )?-?[\d.]+(e[+-]\d+)?( ± [\d.]+)?( %)?")

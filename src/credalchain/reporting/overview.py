@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator
 
+from credalchain._utils.text import plural
 from credalchain.reporting.findings import WIDEST_GAP, Findings, ShareFindings, Standing
 from credalchain.reporting.markup import scroll, text
 from credalchain.reporting.sentences import (
@@ -19,7 +20,6 @@ from credalchain.reporting.sentences import (
     without_comparison,
 )
 from credalchain.reporting.significance import MIN_FOLDS, datasets_needed
-from credalchain.text import plural
 
 _MAX_METHODS = 12  # on the first screen; all are in the tables
 

@@ -9,6 +9,7 @@ from importlib import resources
 import pandas as pd
 from matplotlib.figure import Figure
 
+from credalchain._utils.text import plural
 from credalchain.experiments.grid import TARGET
 from credalchain.experiments.study import Study
 from credalchain.experiments.summary import groups
@@ -24,7 +25,6 @@ from credalchain.reporting.sentences import (
     quoted,
     spread_words,
 )
-from credalchain.text import plural
 
 
 @dataclass(frozen=True)

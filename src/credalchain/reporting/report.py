@@ -8,10 +8,11 @@ from typing import Any
 import pandas as pd
 from matplotlib.figure import Figure
 
+from credalchain._utils.files import replacing
+from credalchain._utils.text import for_file_name, plural, to_csv
 from credalchain.experiments.store import Store
 from credalchain.experiments.study import Study
 from credalchain.experiments.summary import groups, spread_unit, summarize
-from credalchain.files import replacing
 from credalchain.reporting.caution import caution_parameters, damage_word
 from credalchain.reporting.figures import missing_figure, rendered, trade_off_figure
 from credalchain.reporting.findings import compare_methods, curve_name
@@ -25,7 +26,6 @@ from credalchain.reporting.tables import (
     standing_table,
     with_display_columns,
 )
-from credalchain.text import for_file_name, plural, to_csv
 
 
 def findings_in_words(study: Study, store: Store) -> list[str]:

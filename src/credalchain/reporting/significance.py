@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import stats
 
-from credalchain.array_types import FloatArray
+from credalchain._utils.array_types import FloatArray
 
 LEVEL = 0.05  # a difference is shown if its p-value, corrected, is at most this
 MIN_FOLDS = 10  # results of folds, below which their variance is hardly known

@@ -2,12 +2,7 @@
 
 import pandas as pd
 
-from credalchain.experiments.summary import (
-    CURVES,
-    KEYS,
-    at_completeness,
-    spread_at_completeness,
-)
+from credalchain.experiments.summary import CURVES, KEYS, at_completeness, spread_at_completeness
 from credalchain.reporting.caution import Cautions
 from credalchain.reporting.findings import WIDEST_GAP, Findings
 from credalchain.reporting.sentences import p_value, percent, with_spread

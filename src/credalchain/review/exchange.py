@@ -8,7 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from credalchain.array_types import Labels
+from credalchain._utils.array_types import Labels
+from credalchain._utils.text import plural
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.review.rows import content_of, from_json, row_keys
 from credalchain.review.session import ReviewSession
@@ -19,7 +20,6 @@ from credalchain.review.store import (
     StoredReviewEvent,
     current_answers,
 )
-from credalchain.text import plural
 
 _QUESTION = "labels"  # as both formats name the choice of labels
 _NOTES = "credalchain"

@@ -13,12 +13,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from credalchain.array_types import Labels
-from credalchain.explanation import explain
+from credalchain._utils.array_types import Labels
+from credalchain.explanation.explainer import explain
+from credalchain.explanation.questions import expected_to_settle
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.statistics import interval_of_share
-from credalchain.questions import expected_to_settle
 from credalchain.review.rows import as_json, row_keys, shown_cells, whole_numbers
 from credalchain.review.store import (
     AnswersFileError,

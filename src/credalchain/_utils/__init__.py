@@ -1,0 +1,1 @@
+"""What several packages here share, and users need not know."""

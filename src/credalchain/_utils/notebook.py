@@ -1,0 +1,83 @@
+"""Small pieces of HTML for notebooks: everything escaped, in the colours of the notebook's theme.
+
+Colours are mixed with that of the text around, so they are dark on a light page and light on a
+dark one, in JupyterLab, VS Code, Colab and a browser alike; browsers that cannot mix colours take
+the plain ones.
+"""
+
+from collections.abc import Iterable, Sequence
+from html import escape
+
+from credalchain._utils.text import visible
+
+_STYLE = (
+    "<style>.credalchain{font:13px/1.4 system-ui,sans-serif;overflow-x:auto;"
+    "--yes:#0072b2;--no:#d55e00;--quiet:#767676;--line:#9996}"
+    "@supports(color:color-mix(in srgb,red 50%,blue)){.credalchain{"
+    "--yes:color-mix(in srgb,#0072b2 68%,currentColor);"
+    "--no:color-mix(in srgb,#d55e00 68%,currentColor);"
+    "--quiet:color-mix(in srgb,currentColor 72%,transparent);"
+    "--line:color-mix(in srgb,currentColor 24%,transparent)}}"
+    ".credalchain p{margin:4px 0}"
+    ".credalchain table{border-collapse:collapse;margin:4px 0;font-size:inherit}"
+    ".credalchain tr,.credalchain tbody tr:nth-child(odd){background:none}"
+    ".credalchain td,.credalchain th{padding:3px 10px 3px 0;text-align:left;vertical-align:middle;"
+    "white-space:nowrap;border:0;border-bottom:1px solid var(--line)}"
+    ".credalchain th{font-weight:500}.credalchain .yes{color:var(--yes);font-weight:700}"
+    ".credalchain .no{color:var(--no);font-weight:700}.credalchain .open{font-weight:700}"
+    ".credalchain .quiet,.credalchain th{color:var(--quiet)}"
+    ".credalchain svg{width:72px;height:12px;display:block}"
+    ".credalchain .bar-yes{fill:var(--yes)}.credalchain .bar-no{fill:var(--no)}"
+    ".credalchain .bar-open{fill:var(--quiet)}.credalchain line{stroke:var(--line)}"
+    ".credalchain .half{stroke:var(--quiet)}</style>"
+)
+_MAX_CHARACTERS = 24  # of a name; all of it stands in the title
+_KINDS = {1: "yes", 0: "no", -1: "open"}
+_WORDS = {1: "yes", 0: "no", -1: "*"}
+
+
+def page(*parts: str) -> str:
+    """Pieces together, with their style."""
+    return f'<div class="credalchain">{_STYLE}{"".join(parts)}</div>'
+
+
+def words(text: str, kind: str = "quiet") -> str:
+    """A paragraph."""
+    return f'<p class="{kind}">{escape(text)}</p>'
+
+
+def answer(value: int) -> str:
+    """yes, no or * in its colour."""
+    return f'<span class="{_KINDS[value]}">{_WORDS[value]}</span>'
+
+
+def interval(value: int, lower: float, upper: float) -> str:
+    """A bar from the lower to the upper probability, against one half."""
+    x, width = 100 * lower, max(2.0, 100 * (upper - lower))
+    title = escape(f"{lower:.3f} to {upper:.3f}")
+    return (
+        f'<svg viewBox="0 0 100 12" preserveAspectRatio="none" role="img"><title>{title}</title>'
+        '<line x1="0" x2="100" y1="6" y2="6"/><line class="half" x1="50" x2="50" y1="0" y2="12"/>'
+        f'<rect class="bar-{_KINDS[value]}" x="{min(x, 100 - width):.1f}" y="3" '
+        f'width="{width:.1f}" height="6"/></svg>'
+    )
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Cells of ``rows`` are HTML already, ``head`` is text."""
+    names = "".join(f"<th>{name_of(name)}</th>" for name in head)
+    body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+    return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def text(value: object) -> str:
+    """Text, escaped."""
+    return escape(str(value))
+
+
+def name_of(words: object) -> str:
+    """A name of a label or row; of a long one the beginning, all of it on hovering."""
+    shown = visible(str(words))
+    if len(shown) <= _MAX_CHARACTERS:
+        return escape(shown)
+    return f'<span title="{escape(shown)}">{escape(shown[: _MAX_CHARACTERS - 1])}…</span>'

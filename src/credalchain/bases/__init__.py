@@ -1,1 +1,0 @@
-"""Credal binary models: what gives a chain its lower and upper probabilities."""

@@ -1,1 +1,0 @@
-"""All labels at once: weights on the label vectors of training rows."""

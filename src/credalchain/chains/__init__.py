@@ -1,0 +1,1 @@
+"""Classifier chains: labels one after the other, each given those before it."""

@@ -1,0 +1,333 @@
+"""Classifiers over a base, which is fitted label by label."""
+
+from collections.abc import Iterable
+from functools import partial
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.utils import check_random_state
+from sklearn.utils.metaestimators import available_if
+from sklearn.utils.validation import check_consistent_length
+
+from credalchain._utils.array_types import Labels
+from credalchain._utils.validation import check_order
+from credalchain.chains.base import CredalClassifier, repeat_rows
+from credalchain.chains.naive import chunk_counts as counting
+from credalchain.chains.naive.counts import ChainCounts
+from credalchain.chains.naive.estimator import NaiveCredal
+from credalchain.chains.protocol import CredalBase
+from credalchain.chains.strategies import Strategy
+from credalchain.chunks.trees import count_nodes, count_unsampled_rows
+from credalchain.prediction import Order
+from credalchain.preprocessing import Discretizer, validate_table
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
+
+
+def _supports_partial_fit(classifier: Any) -> bool:
+    """Whether the base supports it; assumed if it has no such attribute."""
+    return bool(getattr(classifier.base, "supports_partial_fit", True))
+
+
+class CredalMetaClassifier(CredalClassifier):
+    """Fitting of a base; subclasses choose the order of the labels."""
+
+    base: Any
+
+    def fit(self, X: MatrixLike, Y: LabelsLike, sample_weight: VectorLike | None = None) -> Self:
+        """Learn from rows with labels, some of which may be missing.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            NaN is a missing value. A dask array or data frame is counted partition by partition
+            (as in ``fit_chunks``), where what is learned can be counted.
+        Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
+            0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
+            distinct values works as a single label. A dask collection if X is one. Or a list
+            of lists of label names, such as ``[["rock", "pop"], []]``.
+        sample_weight : array-like of shape (n_samples,), optional
+            Whole numbers: how often each row counts. The same as repeating rows, exactly.
+
+        Returns
+        -------
+        self
+        """
+        reason = getattr(self.base, "no_sample_weight", "")
+        if sample_weight is not None and reason:
+            raise ValueError(f"sample_weight must be None with this base: {reason}")
+        return self._fit(X, Y, sample_weight)
+
+    @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]
+    def partial_fit(
+        self,
+        X: MatrixLike,
+        Y: LabelsLike,
+        classes: VectorLike | None = None,
+        sample_weight: VectorLike | None = None,
+    ) -> Self:
+        """Add rows to what was learned; the first call also learns the bins.
+
+        Equals ``fit`` on all rows together where the bins would be the same (always with
+        codes or a frozen discretizer). A label may be observed only in later calls.
+
+        Parameters
+        ----------
+        X, Y : as in ``fit``
+        classes : array-like of two values, optional
+            Only for a vector ``Y``, at the first call: all its values, if that call may not
+            show both.
+        sample_weight : array-like of shape (n_samples,), optional
+            As in ``fit``.
+        """
+        if not hasattr(self, "model_"):
+            self._fit_in_memory(X, Y, classes=classes, sample_weight=sample_weight)
+            return self
+        X = validate_table(self, X, reset=False)
+        labels = self.targets_.encode(Y)
+        check_consistent_length(X, labels)
+        if sample_weight is not None:
+            X, labels = repeat_rows(X, labels, sample_weight)
+        if not hasattr(self.model_, "update"):
+            raise AttributeError(f"the base {self.base!r} cannot learn from more rows.")
+        self.model_ = self.model_.update(X, labels)
+        self.__dict__.pop("learned_from_", None)
+        return self
+
+    @property
+    def can_fit_chunks(self) -> bool:
+        """Whether the base learns from counts, or counts more rows than it was grown on."""
+        base = self.unfitted_base()
+        return bool(
+            getattr(base, "learns_from_counts", False) or getattr(base, "can_count_rows", False)
+        )
+
+    def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
+        base = self.unfitted_base()
+        if getattr(base, "learns_from_counts", False):
+            self._fit_counts(chunks, base, sample_size or counting.SAMPLE_SIZE)
+        elif getattr(base, "can_count_rows", False):
+            sampled = self._draw_training_sample(chunks, sample_size)
+            model = self._fit_model(sampled.X, sampled.labels)
+            unsampled = count_unsampled_rows(chunks, sampled, partial(count_nodes, model))
+            self.model_ = model if unsampled is None else model.with_counts(unsampled.counts)
+        else:
+            raise TypeError(
+                f"base {base!r} needs all rows in memory: it learns neither from counts nor on "
+                "a sample of rows."
+            )
+
+    def _fit_counts(self, chunks: Any, base: Any, sample_size: int) -> None:
+        count_result = counting.count_chunks(chunks, base.unfitted_discretizer(), sample_size)
+        names = getattr(count_result.discretizer, "feature_names_in_", None)
+        self._set_names(
+            count_result.counts.n_features,
+            names,
+            count_result.counts.n_labels,
+            count_result.label_names,
+        )
+        self._set_model_from_counts(base.from_counts(count_result.counts, count_result.discretizer))
+        self.learned_from_ = count_result.bins
+
+    def _set_model_from_counts(self, model: Any) -> None:
+        """Set a model that serves every order; subclasses with several chains override this."""
+        self.order_ = self._choose_order(self.n_labels_, check_random_state(self.random_state))
+        self.model_ = model
+
+    def _fit_model(self, X: Any, labels: Labels) -> Any:
+        """A fitted model; subclasses with more than one chain override this."""
+        rng = check_random_state(self.random_state)
+        self.order_ = self._choose_order(labels.shape[1], rng)
+        return self.unfitted_base().fit_chain(X, labels, self.order_, chained=self.chained, rng=rng)
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: ChainCounts,
+        *,
+        discretizer: Discretizer | None = None,
+        label_names: Iterable[str] | None = None,
+        **params: Any,
+    ) -> Self:
+        """A fitted classifier from counts made elsewhere.
+
+        Parameters
+        ----------
+        counts : ChainCounts
+            For instance the counts of all rows minus those of a fold.
+        discretizer : fitted Discretizer, optional
+            Turns input into the codes that were counted; None if the input is codes.
+        label_names : iterable of str, optional
+        **params
+            Parameters of the classifier.
+        """
+        base = cls(**params).unfitted_base()
+        if not hasattr(base, "from_counts"):
+            raise TypeError(f"base {base!r} does not learn from counts.")
+        model = base.from_counts(counts, discretizer)
+        self = cls.from_model(
+            model, n_features=model.counts.n_features, label_names=label_names, **params
+        )
+        if discretizer is not None and hasattr(discretizer, "feature_names_in_"):
+            self.feature_names_in_ = discretizer.feature_names_in_
+        return self
+
+    def unfitted_base(self) -> Any:
+        """A copy of the base, the default one if there is none."""
+        if self.base is None:
+            return NaiveCredal()
+        if not hasattr(self.base, "fit_chain"):
+            raise TypeError(
+                f"base must be None or have fit_chain, like NaiveCredal(), got {self.base!r}."
+            )
+        return clone(self.base)
+
+
+class CredalChainClassifier(CredalMetaClassifier):
+    """A classifier chain that abstains from labels that its evidence does not settle.
+
+    Each label gets a lower and an upper probability and is answered only when both are on
+    the same side of the threshold. Labels answered are used to predict the labels after
+    them; what a label left open contributes is the strategy's choice.
+
+    Parameters
+    ----------
+    base : credal base, default=None
+        Where the bounds come from. None means :class:`NaiveCredal`, whose parameters
+        (bins, prior, epsilon, ...) can then be set through ``base__...`` after passing
+        ``NaiveCredal()`` explicitly.
+    s : float, default=2.0
+        Imprecision: 0 is the precise model, larger is more cautious. Read when predicting.
+    strategy : {"branching", "marginalization"} or Strategy, default="branching"
+        How a label left open affects the labels after it. "branching": every completion is
+        possible. "marginalization": it is left out. Read when predicting.
+    order : {"random", "given", "dynamic"} or permutation, default="random"
+        Order of the labels; a permutation holds numbers or names. "given": that of the
+        columns. "dynamic": each row goes on with the label it is surest about.
+    threshold : float or array-like of shape (n_labels,), default=0.5
+        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+    n_jobs : int, default=None
+        Threads used when predicting, as in joblib.
+    verbose : int, default=0
+        1 shows how far fitting has come, on stderr.
+    random_state : int, RandomState or None, default=None
+        Seeds the random order.
+
+    Attributes
+    ----------
+    order_ : ndarray of shape (n_labels,), or None if dynamic
+        ``order_[t]`` is the label at position t. Outputs stay in the columns' order.
+    model_ : the fitted base; for NaiveCredal, ``model_.counts`` are the public counts
+    classes_ : ndarray of shape (n_labels, 2); (2,) if fitted on a vector
+    label_names_ : ndarray of str, shape (n_labels,)
+    n_labels_ : int
+    n_features_in_ : int
+    feature_names_in_ : ndarray of str
+        Only if X had column names that are all strings.
+    nested_ : bool
+        Whether a larger s can only leave more labels open.
+
+    References
+    ----------
+    Y. C. Carranza Alarcon and S. Destercke, Multi-label Chaining with Imprecise
+    Probabilities, ECSQARU 2021.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> chain.predict_partial([["sun"], ["rain"], ["fog"]])
+    array([[ 1,  0],
+           [ 0,  1],
+           [-1, -1]], dtype=int8)
+    """
+
+    def __init__(
+        self,
+        base: CredalBase | None = None,
+        *,
+        s: float = 2.0,
+        strategy: str | Strategy = "branching",
+        order: str | VectorLike = "random",
+        threshold: float | VectorLike = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
+    ) -> None:
+        self.base = base
+        self.s = s
+        self.strategy = strategy
+        self.order = order
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order | None:
+        if not isinstance(self.order, str):
+            return check_order(self.order, self.label_names_.tolist())
+        if self.order == "random":
+            return rng.permutation(n_labels).astype(np.int64)
+        if self.order == "given":
+            return np.arange(n_labels, dtype=np.int64)
+        if self.order == "dynamic":
+            return None
+        return check_order(self.order, self.label_names_.tolist())  # raises an error
+
+
+class CredalBinaryRelevanceClassifier(CredalMetaClassifier):
+    """One cautious classifier per label, each on its own.
+
+    Like :class:`CredalChainClassifier`, but no label is conditioned on another: useful as
+    a baseline, and where labels are unrelated.
+
+    Parameters
+    ----------
+    base : credal base, default=None
+        None means :class:`NaiveCredal`.
+    s : float, default=2.0
+        Imprecision: 0 is the precise model, larger is more cautious. Read when predicting.
+    threshold : float or array-like of shape (n_labels,), default=0.5
+        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+    n_jobs : int, default=None
+        Threads used when predicting, as in joblib.
+    verbose : int, default=0
+        1 shows how far fitting has come, on stderr.
+    random_state : int, RandomState or None, default=None
+        For bases that need randomness.
+
+    Notes
+    -----
+    Attributes are those of :class:`CredalChainClassifier`.
+
+    Examples
+    --------
+    >>> from credalchain import CredalBinaryRelevanceClassifier
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 1]]
+    >>> CredalBinaryRelevanceClassifier(s=0.5).fit(X, Y).predict_partial([["a"]])
+    array([[ 1, -1]], dtype=int8)
+    """
+
+    chained = False
+
+    def __init__(
+        self,
+        base: CredalBase | None = None,
+        *,
+        s: float = 2.0,
+        threshold: float | VectorLike = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
+    ) -> None:
+        self.base = base
+        self.s = s
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order:
+        return np.arange(n_labels, dtype=np.int64)

@@ -1,0 +1,335 @@
+"""Several chains as one model: the mean of their lower and of their upper probabilities."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.odds import log_odds, probabilities
+from credalchain._utils.progress import track
+from credalchain._utils.validation import check_array, check_instance, check_int
+from credalchain.chains.classifier import CredalMetaClassifier
+from credalchain.chains.protocol import (
+    ChainModel,
+    CredalBase,
+    ExactBounds,
+    Request,
+    Walk,
+    combine_answers,
+    labels_from_signs,
+)
+from credalchain.chains.strategies import Strategy
+from credalchain.labels import UNDECIDED
+from credalchain.prediction import RANKS, Answer, Exactness, Order
+from credalchain.preprocessing import Categories
+from credalchain.typing import RandomStateLike, VectorLike
+
+
+@dataclass(frozen=True)
+class EnsembleRows:
+    """Rows as each of the models encodes them, by the model's ``id``."""
+
+    by_model: dict[int, Any]
+
+    @property
+    def shape(self) -> Any:
+        return next(iter(self.by_model.values())).shape
+
+
+class EnsembleModel(ChainModel):
+    """Fitted chains over the same labels, each with an order of its own.
+
+    A model that serves every order may occur in ``models`` several times: it encodes its input
+    once.
+    """
+
+    why_no_reasons = "the mean of several chains is not a sum of what each feature adds"
+
+    def __init__(self, models: Sequence[ChainModel], orders: Order) -> None:
+        """``orders`` is (models, labels)."""
+        self.models, self.orders = list(models), orders
+        self.n_labels = self.models[0].n_labels
+
+    def check_state(self, n_features: int) -> None:
+        """Validate a stored model for rows with ``n_features`` columns."""
+        check_instance("models", self.models, list)
+        shape = (len(self.models), self.n_labels)
+        check_array("orders", self.orders, np.int64, shape)
+        if not (np.sort(self.orders, axis=1) == np.arange(self.n_labels)).all():
+            raise ValueError("the orders must be permutations of the labels.")
+        for model in {id(model): model for model in self.models}.values():
+            check_instance("a chain", model, ChainModel)
+            check_int("n_labels", model.n_labels, self.n_labels, self.n_labels)
+            model.check_state(n_features)
+
+    @property
+    def nested(self) -> bool:
+        """The mean of nested bounds is nested."""
+        return all(model.nested for model in self.models)
+
+    def encode(self, X: Any) -> EnsembleRows:
+        distinct = {id(model): model for model in self.models}
+        if self.models[0].shares_encoding:
+            return EnsembleRows(dict.fromkeys(distinct, self.models[0].encode(X)))
+        return EnsembleRows({key: model.encode(X) for key, model in distinct.items()})
+
+    def text_categories(self) -> Mapping[int, Categories]:
+        return self.models[0].text_categories()
+
+    def never_observed(self) -> NDArray[np.bool_]:
+        return self.models[0].never_observed()
+
+    def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
+        raise TypeError("an ensemble has no single chain to walk along; ask one of its models.")
+
+    def chains(self, encoded: EnsembleRows) -> list[tuple[ChainModel, Any, Order]]:
+        """Every chain with its rows and its order."""
+        return [
+            (model, encoded.by_model[id(model)], order)
+            for model, order in zip(self.models, self.orders, strict=True)
+        ]
+
+    def update(self, X: Any, Y: Labels) -> "EnsembleModel":
+        """An ensemble that has also seen these rows, if its models can learn more."""
+        if not all(hasattr(model, "update") for model in self.models):
+            raise AttributeError("the base of this ensemble cannot learn from more rows.")
+        updated = {id(model): model for model in self.models}
+        updated = {key: model.update(X, Y) for key, model in updated.items()}  # type: ignore[attr-defined]
+        return EnsembleModel([updated[id(model)] for model in self.models], self.orders)
+
+    def count_rows(self, encoded: Any, labels: Labels) -> list[Any]:
+        """The counts of all chains, in their order; see :class:`ForestChainModel`."""
+        return [counts for model in self.models for counts in model.count_rows(encoded, labels)]  # type: ignore[attr-defined]
+
+    def with_counts(self, counts: Sequence[Any]) -> "EnsembleModel":
+        """The same chains, with these counts added."""
+        m = self.n_labels
+        parts = [counts[first : first + m] for first in range(0, len(counts), m)]
+        models = [
+            model.with_counts(part)  # type: ignore[attr-defined]
+            for model, part in zip(self.models, parts, strict=True)
+        ]
+        return EnsembleModel(models, self.orders)
+
+    def infer(self, encoded: EnsembleRows, request: Request) -> Answer:
+        """Infer each chain in sequence, on the threads that the request allows.
+
+        One value of s at a time: the bounds of all chains are in memory together.
+        """
+        each = [
+            self._infer_single_s(encoded, replace(request, s_values=(s,))) for s in request.s_values
+        ]
+        return combine_answers(each, lambda arrays: np.concatenate(arrays, axis=1))
+
+    def _infer_single_s(self, encoded: EnsembleRows, request: Request) -> Answer:
+        answers = [
+            model.infer(rows, replace(request, order=order, wants_bounds=True))
+            for model, rows, order in self.chains(encoded)
+        ]
+        interval = _mean_interval(answers)
+        signs = np.sign(interval - request.thresholds[:, None]).astype(np.int8)
+        exactness = np.maximum.reduce([answer.exactness for answer in answers])
+        self._settle(encoded, request, answers, interval, signs, exactness)
+        labels = labels_from_signs(signs[..., 0], signs[..., 1], precise=request.precise)
+        forced = request.forced_labels()
+        labels = np.where(forced == UNDECIDED, labels, forced)
+        if not request.wants_bounds:
+            return Answer(labels, None, exactness)
+        return Answer(labels, log_odds(interval), exactness, interval)
+
+    def _settle(
+        self,
+        encoded: EnsembleRows,
+        request: Request,
+        answers: list[Answer],
+        interval: FloatArray,
+        signs: NDArray[np.int8],
+        exactness: NDArray[np.int8],
+    ) -> None:
+        """Correct ``signs`` of bounds that rounding could decide, or lower their ``exactness``."""
+        rounding = 8 * len(self.models) * np.finfo(float).eps
+        error = max(model.log_odds_error for model in self.models) + rounding
+        distance = np.abs(interval - request.thresholds[:, None])
+        near = (distance <= error).any(axis=-1) & ~request.never_observed
+        for strategy_index, v in np.argwhere(near.any(axis=(2, 3))).tolist():
+            index = strategy_index, v
+            exact = self._exact_bounds(encoded, request, strategy_index, v)
+            if exact is None:
+                exactness[index][near[index]] = RANKS[Exactness.APPROXIMATE]
+                continue
+            for row, j in np.argwhere(near[index]).tolist():
+                t = len(answers) * Fraction(float(request.thresholds[j]))
+                totals = [Fraction(0), Fraction(0)]
+                for bounds, order, answer in zip(exact, self.orders, answers, strict=True):
+                    labels = answer.labels[index][row]
+                    history = _history_before(j, labels, order, chained=request.chained)
+                    for side, bound in enumerate(bounds(row, j, history)):
+                        totals[side] += bound
+                signs[index][row, j] = [(total > t) - (total < t) for total in totals]
+
+    def _exact_bounds(
+        self, encoded: EnsembleRows, request: Request, strategy_index: int, v: int
+    ) -> list[ExactBounds] | None:
+        """Of every chain; None if one of them computes in floating point."""
+        all_bounds = []
+        for model, rows, _ in self.chains(encoded):
+            bounds = model.exact_bounds(
+                rows,
+                s=request.s_values[v],
+                strategy=request.strategies[strategy_index],
+                precise=request.precise,
+            )
+            if bounds is None:
+                return None
+            all_bounds.append(bounds)
+        return all_bounds
+
+
+def _mean_interval(answers: list[Answer]) -> FloatArray:
+    """The mean of the chains' lower and of their upper probabilities."""
+    total = np.zeros((*answers[0].labels.shape, 2))
+    for answer in answers:
+        assert answer.log_odds is not None
+        interval = answer.interval
+        total += probabilities(answer.log_odds) if interval is None else interval
+    total /= len(answers)
+    return total
+
+
+def _history_before(j: int, labels: Labels, order: Order, *, chained: bool) -> Labels:
+    """The labels of a row before label j in its chain; UNDECIDED elsewhere."""
+    history = np.full(len(order), UNDECIDED, dtype=np.int8)
+    if chained:
+        earlier = order[: order.tolist().index(j)]
+        history[earlier] = labels[earlier]
+    return history
+
+
+class CredalChainEnsemble(CredalMetaClassifier):
+    """Chains over the same base in random orders of the labels, averaged.
+
+    A label's lower probability is the mean of the chains' lower ones, its upper probability the
+    mean of the upper ones; ``predict`` and ``predict_proba`` average the precise chains. No
+    single order decides, and the mean is a better probability than any of its parts.
+
+    Parameters
+    ----------
+    base : credal base, default=None
+        Where the bounds come from, as in :class:`CredalChainClassifier`. ``NaiveCredal`` counts
+        once for all chains; other bases are fitted once per chain.
+    n_chains : int, default=10
+    s : float, default=2.0
+        Imprecision: 0 is precise, larger is more cautious. Read when predicting.
+    strategy : {"branching", "marginalization"} or Strategy, default="branching"
+        How a label left open affects the labels after it. Read when predicting.
+    threshold : float or array-like of shape (n_labels,), default=0.5
+        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+    n_jobs : int, default=None
+        Processes used when fitting and threads when predicting, as in joblib.
+    verbose : int, default=0
+        1 shows how far fitting has come, on stderr.
+    random_state : int, RandomState or None, default=None
+        Seeds the orders and the base.
+
+    Attributes
+    ----------
+    orders_ : ndarray of shape (n_chains, n_labels)
+        The chains' orders.
+    model_, classes_, label_names_, n_labels_, n_features_in_, feature_names_in_, nested_
+        As in :class:`CredalChainClassifier`.
+
+    References
+    ----------
+    J. Read, B. Pfahringer, G. Holmes and E. Frank, Classifier chains for multi-label
+    classification, Machine Learning 85, 2011.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainEnsemble
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> ensemble = CredalChainEnsemble(n_chains=4, s=0.5, random_state=0).fit(X, Y)
+    >>> ensemble.predict_partial([["sun"], ["rain"], ["fog"]])
+    array([[ 1,  0],
+           [ 0,  1],
+           [-1, -1]], dtype=int8)
+    """
+
+    _model_types = (EnsembleModel,)
+
+    def __init__(
+        self,
+        base: CredalBase | None = None,
+        *,
+        n_chains: int = 10,
+        s: float = 2.0,
+        strategy: str | Strategy = "branching",
+        threshold: float | VectorLike = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
+    ) -> None:
+        self.base = base
+        self.n_chains = n_chains
+        self.s = s
+        self.strategy = strategy
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @classmethod
+    def from_model(cls, model: ChainModel | EnsembleModel, **params: Any) -> Self:
+        """A fitted ensemble around a model made elsewhere that serves every order of the labels.
+
+        See :meth:`CredalChainClassifier.from_model`. An ``EnsembleModel`` is taken as it is.
+        """
+        if isinstance(model, EnsembleModel):
+            self = super().from_model(model, **params)
+            self.orders_, self.order_ = model.orders, model.orders[0]
+            return self
+        if not model.serves_any_order:
+            raise TypeError(
+                "an ensemble asks its model for several orders of the labels; this one, "
+                f"{type(model).__name__}, was fitted for one."
+            )
+        self = super().from_model(model, **params)
+        self._set_model_from_counts(model)
+        return self
+
+    def _set_model_from_counts(self, model: Any) -> None:
+        self._draw_orders(model.n_labels, check_random_state(self.random_state))
+        self.model_ = EnsembleModel([model] * len(self.orders_), self.orders_)
+
+    def _fit_model(self, X: Any, labels: Labels) -> EnsembleModel:
+        base = self.unfitted_base()
+        rng = check_random_state(self.random_state)
+        self._draw_orders(labels.shape[1], rng)
+        if getattr(base, "serves_any_order", False):
+            model = base.fit_chain(X, labels, None, chained=True, rng=rng)
+            return EnsembleModel([model] * len(self.orders_), self.orders_)
+        seeds = rng.randint(2**31 - 1, size=len(self.orders_))  # the same for any n_jobs
+        # processes, since warning filters are not thread-safe when fitting forests
+        fitted = Parallel(n_jobs=self.n_jobs, return_as="generator")(
+            delayed(base.fit_chain)(X, labels, order, chained=True, rng=np.random.RandomState(seed))
+            for order, seed in zip(self.orders_, seeds, strict=True)
+        )
+        models = list(track(fitted, "chains", len(self.orders_)))
+        return EnsembleModel(models, self.orders_)
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_int("n_chains", self.n_chains)
+
+    def _draw_orders(self, n_labels: int, rng: np.random.RandomState) -> None:
+        self.orders_ = np.array([self._choose_order(n_labels, rng) for _ in range(self.n_chains)])
+        self.order_ = self.orders_[0]
+
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order:
+        return rng.permutation(n_labels).astype(np.int64)

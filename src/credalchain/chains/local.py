@@ -1,0 +1,297 @@
+"""Chains over any model that can give bounds under a complete history.
+
+To use a custom model, write a class with a ``bounds`` method.
+"""
+
+from abc import abstractmethod
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+
+from credalchain._utils.array_types import Labels
+from credalchain.chains.protocol import ChainModel, Rows, Signs, Walk
+from credalchain.chains.strategies import Strategy
+from credalchain.chains.tree import Bounds, Ends, History, OpenTree, merged_ends
+from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
+from credalchain.prediction import LogOdds, Order
+
+
+class LocalModel(Protocol):
+    """Bounds of each label, given a row and a complete history.
+
+    ``s`` is the chain's degree of caution: 0 must be precise, larger never narrower. A model that
+    can also leave labels out (-1 in the history although they come before j) says so with
+    ``can_leave_out = True``.
+    """
+
+    def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
+        """Lower and upper P(Y_j = 1 | row, history) of every row.
+
+        Parameters
+        ----------
+        X : array (n, p)
+            Rows, as in ``fit_local``.
+        j : label
+        history : int8, (n, m)
+            0 or 1 for the labels before j, -1 for the others.
+        s : float
+
+        Returns
+        -------
+        lower, upper : arrays (n,)
+            Floats, or exact fractions in arrays of dtype object.
+        """
+        ...
+
+
+class LocalBase(BaseEstimator):
+    """A base whose model is a :class:`LocalModel`: subclass it and write ``fit_local``."""
+
+    @abstractmethod
+    def fit_local(
+        self, X: Any, Y: Labels, order: Order | None, *, rng: np.random.RandomState
+    ) -> LocalModel:
+        """Learn from checked ``X`` and ``Y`` (int8, -1 = missing).
+
+        ``X`` is an array, or CSR; a data frame comes as ``np.asarray`` makes it an array.
+        """
+
+    def fit_chain(
+        self,
+        X: Any,
+        Y: Labels,
+        order: Order | None,
+        *,
+        chained: bool,
+        rng: np.random.RandomState,
+    ) -> "LocalChainModel":
+        """Fit the local model and put it into a chain."""
+        local = self.fit_local(_without_names(X), Y, order, rng=rng)
+        return LocalChainModel(local, Y.shape[1], (Y == MISSING).all(axis=0))
+
+
+class LocalChainModel(ChainModel):
+    """A chain over a local model.
+
+    Parameters
+    ----------
+    local : LocalModel
+    n_labels : int
+    never_observed : bool array (m,), optional
+        Labels without training data, to be left open always.
+    """
+
+    def __init__(
+        self, local: LocalModel, n_labels: int, never_observed: NDArray[np.bool_] | None = None
+    ) -> None:
+        self.local = local
+        self.n_labels = n_labels
+        self._never = np.zeros(n_labels, dtype=bool) if never_observed is None else never_observed
+
+    def encode(self, X: Any) -> Any:
+        return _without_names(X)
+
+    def never_observed(self) -> NDArray[np.bool_]:
+        return self._never
+
+    def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
+        return LocalWalk(self.local, encoded, self.n_labels, s, strategy)
+
+
+class LocalWalk(Walk):
+    """A batch on its way along a chain over a local model."""
+
+    def __init__(
+        self, local: LocalModel, X: Any, n_labels: int, s: float, strategy: Strategy
+    ) -> None:
+        self.n_rows, self.n_labels = int(X.shape[0]), n_labels
+        self._local, self._X, self._s = local, X, s
+        self._solve = strategy.from_tree or _merging(strategy)
+        self._error = getattr(local, "log_odds_error", 0.0)
+        self._history = np.full((self.n_rows, n_labels), UNDECIDED, dtype=np.int8)
+        self._position = np.full((self.n_rows, n_labels), -1)  # of each label in the row's order
+
+    def set_label(self, j: int, y: Labels, rows: Rows) -> None:
+        self._history[rows, j] = y
+        self._position[rows, j] = self._position[rows].max(axis=1) + 1
+        self._last = None
+
+    def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
+        lower, upper = self._ends(j, rows)
+        return _log_ratio(*lower), _log_ratio(*upper)
+
+    def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+        bounds = self.probabilities(j, rows)
+        lower, upper = (_signs(bound, threshold) for bound in bounds)
+        if bounds[0].dtype == object:
+            return lower, upper
+        near = self._near_threshold(j, threshold, rows)
+        if len(near):
+            (exact_lower, _), (exact_upper, _) = self._solved(j, rows[near], exact=True)
+            lower[near], upper[near] = (
+                _signs(exact_lower, threshold),
+                _signs(exact_upper, threshold),
+            )
+        return lower, upper
+
+    def probabilities(self, j: int, rows: Rows) -> Bounds:
+        """Lower and upper probability of label j, exact if the local model's are."""
+        (lower, _), (upper, _) = self._ends(j, rows)
+        return lower, upper
+
+    def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """Certainties that rounding could order are compared in fractions."""
+        certainty = self.certainty(candidates)
+        best = certainty.max(axis=1, keepdims=True)
+        near = candidates & (certainty >= best - 2 * self._rounding())
+        chosen: NDArray[np.int64] = np.argmax(near, axis=1)
+        for row in np.flatnonzero(near.sum(axis=1) > 1).tolist():
+            labels = np.flatnonzero(near[row]).tolist()
+            exact = [self._exact_certainty(j, np.array([row])) for j in labels]
+            chosen[row] = labels[exact.index(max(exact))]
+        return chosen
+
+    def _exact_certainty(self, j: int, row: Rows) -> Fraction:
+        """max(lower, 1 - upper), which orders as max(L, -U) does."""
+        (lower, _), (upper, _) = self._solved(j, row, exact=True)
+        return max(_as_fraction(lower[0]), 1 - _as_fraction(upper[0]))
+
+    def _rounding(self) -> float:
+        """How far log-odds can be off.
+
+        Bounds are ratios of sums of products of positive numbers, at most one for each label on
+        either side, so relative errors of these numbers add up and nothing cancels.
+        """
+        return 2 * (self.n_labels + 1) * (float(self._error) + 16 * np.finfo(float).eps)
+
+    def _near_threshold(self, j: int, threshold: float, rows: Rows) -> Rows:
+        """Indices into ``rows`` of bounds so near the threshold that rounding could decide."""
+        cut = np.log(threshold) - np.log1p(-threshold)
+        distance = np.abs(np.stack(self.log_odds(j, rows)) - cut)
+        return np.flatnonzero((distance <= self._rounding()).any(axis=0))
+
+    def _ends(self, j: int, rows: Rows) -> Ends:
+        """Both bounds with their complements; cached, since a chain asks several times."""
+        return self._cached(j, rows, self._solved)
+
+    def _solved(self, j: int, rows: Rows, *, exact: bool = False) -> Ends:
+        """Both bounds with their complements, rows with the same labels left open together."""
+        ends = np.empty((4, len(rows)), dtype=object)
+        for group in self._groups(rows):
+            part = rows[group]
+            model = self._exact_model_of(part) if exact else self._model_of(part)
+            lower, upper = self._solve(OpenTree(self._history_before(j, part), *model), j)
+            for i, values in enumerate((*lower, *upper)):
+                ends[i, group] = values
+        if not all(isinstance(value, (Fraction, int)) for value in ends[0]):
+            ends = ends.astype(np.longdouble)
+        return (ends[0], ends[1]), (ends[2], ends[3])
+
+    def _groups(self, rows: Rows) -> Iterator[Rows]:
+        """Indices into ``rows``, grouped by labels set, their order, and labels left open."""
+        state = np.minimum(self._history[rows], 0)  # answered 0, open -1, undecided -2
+        kind = np.hstack([state, self._position[rows]])
+        _, inverse = np.unique(kind, axis=0, return_inverse=True)
+        inverse = inverse.ravel()
+        for group in range(inverse.max(initial=-1) + 1):
+            yield np.flatnonzero(inverse == group)
+
+    def _history_before(self, j: int, rows: Rows) -> dict[int, NDArray[np.int8] | None]:
+        """The labels of a group of rows before label j, in their order; None if left open."""
+        history: dict[int, NDArray[np.int8] | None] = {}
+        position = self._position[rows[0]]
+        for k in np.argsort(position).tolist():
+            if position[k] >= 0 and k != j:
+                values = self._history[rows, k]
+                history[k] = None if values[0] == ABSTAIN else values
+        return history
+
+    def _model_of(self, rows: Rows) -> tuple[Any, ...]:
+        """The local model's bounds (and ends, if it has them) as a tree asks for them."""
+        X = self._X[rows]
+
+        def bounds(k: int, history: History) -> Bounds:
+            lower, upper = self._local.bounds(X, k, self._as_array(rows, history), s=self._s)
+            lower, upper = np.asarray(lower), np.asarray(upper)
+            _check_bounds(lower, upper, k, len(rows))
+            return lower, upper
+
+        local_ends = getattr(self._local, "ends", None)
+        can_leave_out = getattr(self._local, "can_leave_out", False)
+        if local_ends is None:
+            return bounds, None, can_leave_out
+
+        def ends(k: int, history: History) -> Ends:
+            return local_ends(X, k, self._as_array(rows, history), s=self._s)  # type: ignore[no-any-return]
+
+        return bounds, ends, can_leave_out
+
+    def _exact_model_of(self, rows: Rows) -> tuple[Any, ...]:
+        """The same in fractions: from ``exact_bounds``, or the exact values of floats."""
+        exact = getattr(self._local, "exact_bounds", None)
+        bounds, _, can_leave_out = self._model_of(rows)
+        if exact is None:
+            return lambda k, h: tuple(map(_as_fractions, bounds(k, h))), None, can_leave_out
+        X = self._X[rows]
+        return lambda k, h: exact(X, k, self._as_array(rows, h), s=self._s), None, can_leave_out
+
+    def _as_array(self, rows: Rows, history: History) -> Labels:
+        labels = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
+        for label, value in history.items():
+            labels[:, label] = value
+        return labels
+
+
+def _without_names(X: Any) -> Any:
+    """Checked rows as an array or CSR."""
+    return np.asarray(X) if hasattr(X, "columns") else X
+
+
+def _merging(strategy: Strategy) -> Callable[[OpenTree, int], Ends]:
+    """A strategy that merges two branches, as one that solves a tree."""
+    if strategy.merge is None:
+        raise ValueError(f"strategy {strategy.name!r} needs merge or from_tree.")
+    merge = strategy.merge
+    return lambda tree, j: merged_ends(tree, j, merge)
+
+
+def _as_fractions(values: NDArray[Any]) -> NDArray[Any]:
+    return np.array([Fraction(float(value)) for value in values], dtype=object)
+
+
+def _signs(bound: NDArray[Any], threshold: float) -> Signs:
+    t: Any = Fraction(threshold) if bound.dtype == object else threshold
+    return np.asarray(bound > t).astype(np.int8) - np.asarray(bound < t).astype(np.int8)
+
+
+def _check_bounds(lower: Any, upper: Any, j: int, n_rows: int) -> None:
+    if lower.shape != (n_rows,) or upper.shape != (n_rows,):
+        raise ValueError(
+            f"bounds of label {j} must be two arrays of shape ({n_rows},), got {lower.shape} "
+            f"and {upper.shape}."
+        )
+    wrong = ~((lower >= 0) & (lower <= upper) & (upper <= 1)).astype(bool)
+    if wrong.any():
+        row = int(np.flatnonzero(wrong)[0])
+        raise ValueError(
+            f"bounds of label {j} must satisfy 0 <= lower <= upper <= 1, got "
+            f"[{lower[row]}, {upper[row]}]."
+        )
+
+
+def _log_ratio(p: NDArray[Any], complement: NDArray[Any]) -> LogOdds:
+    """Log-odds from both probabilities, in the widest floats there are."""
+    with np.errstate(divide="ignore"):
+        return np.asarray(
+            np.log(p.astype(np.longdouble)) - np.log(complement.astype(np.longdouble)),
+            dtype=np.float64,
+        )
+
+
+def _as_fraction(value: Any) -> Fraction:
+    """Fractions stay as they are; numpy's numbers are not all known to Fraction."""
+    return value if isinstance(value, Fraction) else Fraction(float(value))

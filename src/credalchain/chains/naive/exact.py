@@ -1,0 +1,268 @@
+"""The naive credal model in exact fractions, for the comparisons that rounding cannot decide.
+
+The model in its plainest form: prior, features and labels multiply odds. Odds are products
+of fractions, so whether they exceed a threshold is a question about whole numbers. Factors are
+collected with their multiplicities first: on exact ties most of them cancel, and a hundred thousand
+features have few distinct factors.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Callable, Iterable
+from fractions import Fraction
+from functools import lru_cache, partial
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._utils.array_types import IntArray
+from credalchain.chains.naive.codes import Codes
+from credalchain.chains.naive.counts import ChainCounts
+from credalchain.chains.naive.formulas import NaiveSettings, idm_bounds
+from credalchain.chains.strategies import (
+    EVEN,
+    Odds,
+    OddsBounds,
+    Strategy,
+    greatest_odds,
+    least_odds,
+)
+from credalchain.labels import ABSTAIN, UNDECIDED
+
+# what odds depend on: n(v, a), sum of the counts and D, for a = 0 and then a = 1; and K
+CountsKey = tuple[int, int, int, int, int, int, int]
+
+
+class OddsProduct:
+    """A product of odds, unevaluated."""
+
+    def __init__(self) -> None:
+        self._powers: Counter[int] = Counter()
+        self._zero_numerator = False
+        self._zero_denominator = False
+
+    def multiply(self, odds: Odds, times: int = 1) -> None:
+        numerator, denominator = Fraction(odds.numerator), Fraction(odds.denominator)
+        self._zero_numerator |= numerator == 0
+        self._zero_denominator |= denominator == 0
+        if numerator and denominator:
+            self._powers[numerator.numerator] += times
+            self._powers[numerator.denominator] -= times
+            self._powers[denominator.numerator] -= times
+            self._powers[denominator.denominator] += times
+
+    def compared_with(self, other: "OddsProduct") -> int:
+        """The sign of self - other."""
+        left, right = self._infinite_sign(), other._infinite_sign()
+        if left or right:
+            return (left > right) - (left < right)
+        powers = Counter(self._powers)
+        powers.subtract(other._powers)
+        numerator, denominator = _evaluated(powers)
+        return (numerator > denominator) - (numerator < denominator)
+
+    def probability(self) -> Fraction:
+        """P = odds / (1 + odds); 0 for odds of 0/0."""
+        infinity = self._infinite_sign()
+        if infinity:
+            return Fraction(max(infinity, 0))
+        numerator, denominator = _evaluated(self._powers)
+        return Fraction(numerator, numerator + denominator)
+
+    def inverted(self) -> "OddsProduct":
+        """1 / self. Odds of 0/0 count as 0, so their inverse is infinite."""
+        result = OddsProduct()
+        result._powers.update({factor: -power for factor, power in self._powers.items()})
+        infinity = self._infinite_sign()
+        result._zero_numerator, result._zero_denominator = infinity > 0, infinity < 0
+        return result
+
+    def _infinite_sign(self) -> int:
+        """-1 for odds of 0 (0/0 included), 1 for infinite odds, 0 for all others."""
+        return -1 if self._zero_numerator else int(self._zero_denominator)
+
+
+def _evaluated(powers: Counter[int]) -> tuple[int, int]:
+    """The products of the factors with positive and with negative powers."""
+    numerator = math.prod(factor**power for factor, power in powers.items() if power > 0)
+    denominator = math.prod(factor**-power for factor, power in powers.items() if power < 0)
+    return numerator, denominator
+
+
+def threshold_odds(threshold: float) -> OddsProduct:
+    """Exactly t / (1 - t)."""
+    t = Fraction(threshold)
+    product = OddsProduct()
+    product.multiply(Odds(t, 1 - t))
+    return product
+
+
+class ExactChain:
+    """Exact odds of the labels of a naive credal chain, given codes and a history."""
+
+    def __init__(
+        self,
+        counts: ChainCounts,
+        settings: NaiveSettings,
+        strategy: Strategy,
+        *,
+        s: float,
+        conservative: bool,
+    ) -> None:
+        self._counts = counts
+        self._totals = counts.feature_totals
+        self._pair_totals = counts.pair.sum(axis=1)
+        self._pair_denominators = settings.denominator.totals(counts)
+        self._offsets = counts.offsets()
+        self._observed = counts.label.sum(axis=1) > 0
+        self._prior = settings.prior.odds
+        self._merge = strategy.merge_exact
+        self._conservative = conservative
+        self._s = Fraction(s)
+        self._epsilon = Fraction(float(settings.epsilon_for(s)))
+        self._odds = lru_cache(maxsize=65536)(self._odds_of)
+
+    def odds(
+        self, j: int, codes: IntArray, history: NDArray[np.int8]
+    ) -> tuple[OddsProduct, OddsProduct]:
+        """Lower and upper odds of label ``j`` after ``history`` (m,)."""
+        lower, upper = OddsProduct(), OddsProduct()
+        n0, n1 = self._counts.label[j].tolist()
+        start = self._prior(n0, n1, self._s)
+        lower.multiply(Odds(*map(Fraction, start[0])))
+        upper.multiply(Odds(*map(Fraction, start[1])))
+        for key, times in self._feature_counts(j, codes):
+            low, high = self._odds(key)
+            lower.multiply(low, times)
+            upper.multiply(high, times)
+        for low, high in self._missing_odds(j, codes):
+            lower.multiply(low)
+            upper.multiply(high)
+        for k in np.flatnonzero((history != UNDECIDED) & self._observed).tolist():
+            low, high = self._label_odds(k, int(history[k]), j)
+            lower.multiply(low)
+            upper.multiply(high)
+        return lower, upper
+
+    def _feature_counts(self, j: int, codes: IntArray) -> Iterable[tuple[CountsKey, int]]:
+        """The counts of features that are not missing, and how often each occurs."""
+        n_categories = self._counts.n_categories
+        features = np.flatnonzero((n_categories > 1) & (codes <= n_categories))
+        seen = codes[features] < n_categories[features]
+        rows = self._offsets[features] + np.where(seen, codes[features], 0)
+        n = np.where(seen[:, None], self._counts.feature[rows, j], 0)
+        total = self._totals[features, j]
+        columns = (n[:, 0], total[:, 0], total[:, 0], n[:, 1], total[:, 1], total[:, 1])
+        lists = [column.tolist() for column in (*columns, n_categories[features])]
+        return Counter(zip(*lists, strict=True)).items()
+
+    def _missing_odds(self, j: int, codes: IntArray) -> Iterable[tuple[Odds, Odds]]:
+        """Missing features, which may have had any of their categories."""
+        n_categories = self._counts.n_categories
+        if not self._conservative:
+            return
+        for feature in np.flatnonzero((n_categories > 1) & (codes == n_categories + 1)).tolist():
+            start, stop = self._offsets[feature], self._offsets[feature] + n_categories[feature]
+            t0, t1 = self._totals[feature, j].tolist()
+            options = [
+                self._odds((n0, t0, t0, n1, t1, t1, int(n_categories[feature])))
+                for n0, n1 in self._counts.feature[start:stop, j].tolist()
+            ]
+            lower, upper = zip(*options, strict=True)
+            yield least_odds(lower), greatest_odds(upper)
+
+    def _label_odds(self, k: int, y: int, j: int) -> OddsBounds:
+        """What label k says about label j, as y: 0, 1 or left open."""
+        t0, t1 = self._pair_totals[k, j].tolist()
+        d0, d1 = self._pair_denominators[k, j].tolist()
+        options = [
+            self._odds((n0, t0, d0, n1, t1, d1, 2))
+            for n0, n1 in self._counts.pair[k, :, j].tolist()
+        ]
+        if y != ABSTAIN:
+            return options[y]
+        if self._merge is None:
+            raise AssertionError("a strategy without exact odds cannot be settled exactly")
+        if_zero, if_one = options
+        return self._merge(if_zero, if_one, (EVEN, EVEN))
+
+    def _odds_of(self, key: CountsKey) -> tuple[Odds, Odds]:
+        n0, t0, d0, n1, t1, d1, n_categories = key
+        lower0, upper0 = self._bounds(n0, t0, d0, n_categories)
+        lower1, upper1 = self._bounds(n1, t1, d1, n_categories)
+        return Odds(lower1, upper0), Odds(upper1, lower0)
+
+    def _bounds(
+        self, n: int, total: int, denominator: int, n_categories: int
+    ) -> tuple[Fraction, Fraction]:
+        if self._s == 0 and total == 0:
+            return Fraction(1, n_categories), Fraction(1, n_categories)
+        lower, upper = idm_bounds(n, denominator, n_categories, self._s, self._epsilon)
+        return lower, upper
+
+
+class ExactComparator:
+    """Compares the odds of the rows of one batch exactly, for one s and strategy.
+
+    Equal rows are computed once. ``is_available``: whether the strategy merges exact odds.
+    """
+
+    def __init__(
+        self,
+        counts: ChainCounts,
+        settings: NaiveSettings,
+        codes: Codes,
+        *,
+        s: float,
+        strategy: Strategy,
+        precise: bool,
+    ) -> None:
+        self.is_available = strategy.merge_exact is not None
+        self._codes = codes
+        self._make_chain: Callable[[], ExactChain] = partial(
+            ExactChain,
+            counts,
+            settings,
+            strategy,
+            s=s,
+            conservative=settings.is_conservative(precise=precise),
+        )
+        self._chain: ExactChain | None = None
+        self._odds: dict[tuple[int, bytes, bytes], tuple[OddsProduct, OddsProduct]] = {}
+
+    def odds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[OddsProduct, OddsProduct]:
+        """Lower and upper odds of label j."""
+        codes = self._codes.row(row)
+        key = (j, codes.tobytes(), history.tobytes())
+        if key not in self._odds:
+            if self._chain is None:
+                self._chain = self._make_chain()
+            self._odds[key] = self._chain.odds(j, codes, history)
+        return self._odds[key]
+
+    def bounds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[Fraction, Fraction]:
+        """Lower and upper probability."""
+        lower, upper = self.odds(row, j, history)
+        return lower.probability(), upper.probability()
+
+    def signs(
+        self, row: int, j: int, history: NDArray[np.int8], threshold: float
+    ) -> tuple[int, int]:
+        """Signs of lower - threshold and upper - threshold."""
+        cut = threshold_odds(threshold)
+        lower, upper = self.odds(row, j, history)
+        return lower.compared_with(cut), upper.compared_with(cut)
+
+    def most_certain(self, row: int, labels: list[int], history: NDArray[np.int8]) -> int:
+        """The label with the largest max(L, -U), of equals the first."""
+        best, certainty = labels[0], self._certainty(row, labels[0], history)
+        for j in labels[1:]:
+            candidate = self._certainty(row, j, history)
+            if candidate.compared_with(certainty) > 0:
+                best, certainty = j, candidate
+        return best
+
+    def _certainty(self, row: int, j: int, history: NDArray[np.int8]) -> OddsProduct:
+        lower, upper = self.odds(row, j, history)
+        inverse = upper.inverted()
+        return lower if lower.compared_with(inverse) >= 0 else inverse

@@ -1,0 +1,409 @@
+"""The interface between a classifier and its model: a request and an answer.
+
+A base learns one binary model per label, which may use other labels as inputs besides the
+features. A classifier asks the fitted model for all rows of a batch at once; the model answers
+with labels and bounds. Models that are asked label by label supply a :class:`Walk`.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from typing import Any, NamedTuple, Protocol, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._utils.array_types import Labels
+from credalchain._utils.odds import log_odds
+from credalchain._utils.parallel import for_each_range
+from credalchain.chains.strategies import Strategy
+from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
+from credalchain.prediction import Answer, LogOdds, Order, Ranks
+from credalchain.preprocessing import Categories
+
+Rows = NDArray[np.intp]
+Signs = NDArray[np.int8]
+ExactBounds = Callable[[int, int, Labels], tuple[Fraction, Fraction]]
+"""``f(row, j, history)``: lower and upper probability of label j, given a history (m,)."""
+
+
+Found = TypeVar("Found")
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a classifier asks of a model for one batch of rows.
+
+    ``s_values`` are values of s. ``order`` is the order of the labels, None for the dynamic one.
+    ``never_observed`` (m,) are labels that no training row had a value for, ``known`` (n, m) labels
+    that were answered already (-1 elsewhere). If ``chained`` is False, each label is
+    predicted without conditioning on the others. If ``precise``, labels are never left open and a
+    tie at the threshold is answered 1. If ``wants_bounds`` is False, the model may omit
+    ``log_odds``. ``n_jobs`` is a number of threads.
+    """
+
+    s_values: tuple[float, ...]
+    strategies: tuple[Strategy, ...]
+    order: Order | None
+    thresholds: NDArray[np.float64]
+    never_observed: NDArray[np.bool_]
+    known: Labels | None = None
+    chained: bool = True
+    precise: bool = False
+    wants_bounds: bool = True
+    n_jobs: int = 1
+
+    def for_rows(self, first: int, stop: int) -> "Request":
+        """The same for some of the rows."""
+        if self.known is None:
+            return self
+        return replace(self, known=self.known[first:stop])
+
+    def forced_labels(self, rows: slice = slice(None)) -> Labels:
+        """(1 or rows, m): labels that do not depend on bounds, UNDECIDED where bounds decide.
+
+        A label that was never observed is left open, or 0 in the precise chain; a known label has
+        its known value.
+        """
+        forced = np.full((1, len(self.thresholds)), UNDECIDED, dtype=np.int8)
+        forced[:, self.never_observed] = 0 if self.precise else ABSTAIN
+        if self.known is not None:
+            known = self.known[rows]
+            forced = np.where(known == MISSING, forced, known)
+        return forced
+
+    def make_vacuous(self, log_odds: LogOdds | None, interval: NDArray[Any] | None = None) -> None:
+        """Set the bounds of never-observed labels to the vacuous interval, in place."""
+        if log_odds is not None:
+            log_odds[..., self.never_observed, :] = (-np.inf, np.inf)
+        if interval is not None:
+            interval[..., self.never_observed, :] = (0.0, 1.0)
+
+
+class Walk(ABC):
+    """One batch of rows on its way along the chain.
+
+    ``set_label`` changes the bounds of the other labels; everything else is without side
+    effects. ``rows`` are indices into the batch.
+    """
+
+    n_rows: int
+    n_labels: int
+    _last: tuple[int, Rows, Any] | None = None
+
+    @abstractmethod
+    def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
+        """Lower and upper log-odds of label ``j``, given the labels set so far."""
+
+    @abstractmethod
+    def set_label(self, j: int, y: Labels, rows: Rows) -> None:
+        """Label ``j`` of these rows is ``y``: 0, 1 or -1 if it was left open."""
+
+    def probabilities(self, j: int, rows: Rows) -> tuple[Any, Any] | None:
+        """The same bounds as probabilities, or None if the model gives log-odds."""
+        return None
+
+    def exactness(self, j: int, rows: Rows) -> Ranks:
+        """How good the bounds of label ``j`` are, given the labels set so far: ranks."""
+        return np.zeros(len(rows), dtype=np.int8)
+
+    def _cached(self, j: int, rows: Rows, find: Callable[[int, Rows], Found]) -> Found:
+        """``find(j, rows)``, kept until ``set_label`` sets ``_last`` to None: it is asked twice."""
+        if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
+            self._last = j, rows, find(j, rows)
+        found: Found = self._last[2]
+        return found
+
+    def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+        """Signs of (lower - threshold) and (upper - threshold): -1, 0 or 1."""
+        cut = np.log(threshold) - np.log1p(-threshold)
+        lower, upper = self.log_odds(j, rows)
+        return np.sign(lower - cut).astype(np.int8), np.sign(upper - cut).astype(np.int8)
+
+    def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
+        """For each row, the candidate label with the largest certainty; ties to the first."""
+        certainty = self.certainty(candidates)
+        best = certainty.max(axis=1, keepdims=True)
+        return np.asarray(np.argmax(candidates & (certainty == best), axis=1))
+
+    def certainty(self, candidates: NDArray[np.bool_]) -> LogOdds:
+        """max(L, -U) of the lower and upper log-odds, (n, m); -inf for labels not asked about."""
+        rows = np.arange(self.n_rows)
+        certainty = np.full(candidates.shape, -np.inf)
+        for j in range(self.n_labels):
+            lower, upper = self.log_odds(j, rows)
+            certainty[:, j] = np.maximum(lower, -upper)
+        certainty[~candidates] = -np.inf
+        return certainty
+
+
+class Contribution(NamedTuple):
+    """What one observation adds to the lower and to the upper log-odds of a label.
+
+    ``source`` is "prior", "feature" or "label", ``number`` the feature's or label's number and
+    ``value`` what was observed, as text.
+    """
+
+    source: str
+    number: int
+    value: str
+    lower: float
+    upper: float
+
+
+class CredalBase(Protocol):
+    """An unfitted base: a scikit-learn estimator that can learn a chain.
+
+    Further abilities, all optional:
+
+    - A fitted model that can learn from more rows has ``update(X, Y) -> ChainModel``; a base whose
+      models never can says so with ``supports_partial_fit = False``.
+    - ``serves_any_order = True``: a model serves every order of the labels.
+    - ``learns_from_counts = True``: for data in chunks, ``unfitted_discretizer()`` gives what turns
+      rows into codes, ``from_counts(counts, discretizer)`` a model.
+    - ``can_count_rows = True``: for data in chunks, models are fitted to a sample and have
+      ``count_rows(X, Y)`` and ``with_counts(counts)`` for the other rows.
+    - ``no_sample_weight``: why rows cannot be weighted, "" or absent if they can.
+    """
+
+    def fit_chain(
+        self,
+        X: Any,
+        Y: Labels,
+        order: Order | None,
+        *,
+        chained: bool,
+        rng: np.random.RandomState,
+    ) -> Any:
+        """A ChainModel of checked ``X`` and ``Y`` (int8, -1 = missing). Order None: any order."""
+        ...
+
+
+def labels_from_signs(lower_sign: Signs, upper_sign: Signs, *, precise: bool) -> Labels:
+    """Labels from the signs of bound - threshold: the decision rule.
+
+    1 if lower > t, 0 if upper < t, otherwise left open. The precise chain, whose bounds coincide,
+    answers 1 at t itself.
+    """
+    if precise:
+        return (lower_sign >= 0).astype(np.int8)
+    y = np.full(lower_sign.shape, ABSTAIN, dtype=np.int8)
+    y[upper_sign < 0] = 0
+    y[lower_sign > 0] = 1
+    return y
+
+
+class ChainModel(ABC):
+    """A fitted base: everything it can infer about new rows.
+
+    Encoded rows are anything with ``shape[0]`` rows that can be sliced.
+    """
+
+    n_labels: int
+    serves_any_order = False  # whether ``Request.order`` may differ from the order of fit
+    shares_encoding = False  # whether all such models encode alike: an ensemble then encodes once
+    rows_at_once = 4096
+    # what explain shows where contributions() gives None
+    why_no_reasons = "this model does not say what each feature adds"
+
+    @property
+    def nested(self) -> bool:
+        """Whether bounds for a fixed history can only widen as s grows, from s = 0 on."""
+        return True
+
+    def check_state(self, n_features: int) -> None:  # noqa: B027 - models of users need none
+        """Validate a stored model for rows with ``n_features`` columns."""
+
+    @abstractmethod
+    def encode(self, X: Any) -> Any:
+        """Bring checked input into the form that ``begin`` takes, once per batch."""
+
+    @abstractmethod
+    def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
+        """Start a walk over the rows of ``encoded``."""
+
+    @abstractmethod
+    def never_observed(self) -> NDArray[np.bool_]:
+        """Labels that no training row had a value for: boolean, (m,)."""
+
+    def text_categories(self) -> Mapping[int, Categories]:
+        """Columns of X that held text in fit, with their categories."""
+        return {}
+
+    def contributions(
+        self, encoded: Any, places: Sequence[tuple[int, Labels]], *, s: float, strategy: Strategy
+    ) -> list[list[Contribution]] | None:
+        """What bounds of a single row are made of; None if they are not a sum.
+
+        ``places`` are labels j, each with its history (m,): 0, 1 or -1 (left open) for labels
+        before j, UNDECIDED for all other labels.
+        """
+        return None
+
+    def exact_bounds(
+        self, encoded: Any, *, s: float, strategy: Strategy, precise: bool
+    ) -> ExactBounds | None:
+        """Bounds as fractions, to settle ties; None if the model computes in floating point."""
+        return None
+
+    @property
+    def log_odds_error(self) -> float:
+        """How far log-odds of this model can be from ``exact_bounds``."""
+        return 0.0
+
+    def infer(self, encoded: Any, request: Request) -> Answer:
+        """Labels and bounds of all rows, a chunk of rows at a time, on ``request.n_jobs`` threads.
+
+        A base may override this with something faster.
+        """
+        parts: dict[int, Answer] = {}
+
+        def run(first: int, stop: int) -> None:
+            parts[first] = self._walk_rows(
+                _take_rows(encoded, first, stop), request.for_rows(first, stop)
+            )
+
+        for_each_range(encoded.shape[0], self.rows_at_once, request.n_jobs, run)
+        return _concatenate_answers([parts[first] for first in sorted(parts)])
+
+    def _walk_rows(self, encoded: Any, request: Request) -> Answer:
+        """One walk for every strategy and value of s."""
+        answers = [
+            [
+                walk_along(
+                    self.begin(encoded, s=s, strategy=strategy, precise=request.precise), request
+                )
+                for s in request.s_values
+            ]
+            for strategy in request.strategies
+        ]
+        return combine_answers(answers, lambda arrays: np.stack([np.stack(row) for row in arrays]))
+
+
+def walk_along(walk: Walk, request: Request) -> Answer:
+    """Along the chain, label by label: ask for bounds, decide, set the label.
+
+    Arrays of the answer are (n, m): for one strategy and s.
+    """
+    shape = (walk.n_rows, walk.n_labels)
+    labels = np.empty(shape, dtype=np.int8)
+    exactness = np.zeros(shape, dtype=np.int8)
+    log_odds = np.empty((*shape, 2)) if request.wants_bounds else None
+    interval = np.empty((*shape, 2)) if request.wants_bounds else None
+    forced = np.broadcast_to(request.forced_labels(), shape)
+
+    def visit(j: int, rows: Rows) -> None:
+        nonlocal interval
+        signs = walk.compare(j, float(request.thresholds[j]), rows)
+        y = labels_from_signs(*signs, precise=request.precise)
+        y = np.where(forced[rows, j] == UNDECIDED, y, forced[rows, j])
+        labels[rows, j] = y
+        exactness[rows, j] = walk.exactness(j, rows)
+        if log_odds is not None:
+            log_odds[rows, j, 0], log_odds[rows, j, 1] = walk.log_odds(j, rows)
+            bounds = walk.probabilities(j, rows)
+            if bounds is None:
+                interval = None
+            elif interval is not None:
+                interval[rows, j, 0], interval[rows, j, 1] = bounds
+        if request.chained:
+            walk.set_label(j, y, rows)
+
+    visited = None
+    if request.order is None:
+        visited = _visit_dynamically(walk, request.known, visit)
+    else:
+        for j in request.order.tolist():
+            visit(j, np.arange(walk.n_rows))
+    exactness[:, request.never_observed] = 0
+    request.make_vacuous(log_odds, interval)
+    return Answer(labels, log_odds, exactness, interval, visited)
+
+
+def _visit_dynamically(
+    walk: Walk, known: Labels | None, visit: Callable[[int, Rows], None]
+) -> NDArray[np.int64]:
+    """Visit known labels first, then each row's most certain remaining label.
+
+    The labels in the order of visits, (n, m).
+    """
+    unvisited = np.ones((walk.n_rows, walk.n_labels), dtype=bool)
+    visited = np.empty(unvisited.shape, dtype=np.int64)
+
+    def go_to(j: int, rows: Rows) -> None:
+        visit(j, rows)
+        visited[rows, walk.n_labels - unvisited[rows].sum(axis=1)] = j
+        unvisited[rows, j] = False
+
+    if known is not None:
+        for j in range(walk.n_labels):
+            rows = np.flatnonzero(known[:, j] >= 0)
+            if len(rows):
+                go_to(j, rows)
+    while unvisited.any():
+        chosen = walk.most_certain(unvisited)
+        has_unvisited = unvisited.any(axis=1)
+        for j in np.unique(chosen[has_unvisited]).tolist():
+            go_to(j, np.flatnonzero(has_unvisited & (chosen == j)))
+    return visited
+
+
+def _take_rows(encoded: Any, first: int, stop: int) -> Any:
+    return encoded if first == 0 and stop == encoded.shape[0] else encoded[first:stop]
+
+
+def _concatenate_answers(parts: list[Answer]) -> Answer:
+    """Answers for chunks of rows as one."""
+    if len(parts) == 1:
+        return parts[0]
+    return combine_answers(parts, lambda arrays: np.concatenate(arrays, axis=2))
+
+
+def combine_answers(parts: Any, combine: Callable[[Any], NDArray[Any]]) -> Answer:
+    """Answers, in lists that may be nested, as one: ``combine`` gets the arrays of each field."""
+
+    def values(part: Any, name: str) -> Any:
+        if isinstance(part, list):
+            return [values(item, name) for item in part]
+        return getattr(part, name)
+
+    def first(value: Any) -> Any:
+        return first(value[0]) if isinstance(value, list) else value
+
+    fields = {name: values(parts, name) for name in Answer.__dataclass_fields__}
+    arrays: dict[str, Any] = {
+        name: None if first(field) is None else combine(field) for name, field in fields.items()
+    }
+    return Answer(**arrays)
+
+
+class ProbabilityWalk(Walk):
+    """Keeps the labels set, and caches the last bounds: a chain asks several times."""
+
+    def __init__(self, n_rows: int, n_labels: int) -> None:
+        self.n_rows, self.n_labels = n_rows, n_labels
+        self._history = np.full((n_rows, n_labels), UNDECIDED, dtype=np.int8)
+
+    @abstractmethod
+    def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
+        """Lower and upper probability of label ``j``, given the labels set so far: (rows, 2)."""
+
+    def set_label(self, j: int, y: Labels, rows: Rows) -> None:
+        self._history[rows, j] = y
+        self._last = None
+
+    def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
+        bounds = log_odds(self._bounds(j, rows))
+        return bounds[:, 0], bounds[:, 1]
+
+    def probabilities(self, j: int, rows: Rows) -> tuple[Any, Any]:
+        bounds = self._bounds(j, rows)
+        return bounds[:, 0], bounds[:, 1]
+
+    def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
+        signs = np.sign(self._bounds(j, rows) - threshold).astype(np.int8)
+        return signs[:, 0], signs[:, 1]
+
+    def _bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
+        return self._cached(j, rows, self.find_bounds)

@@ -1,1 +1,0 @@
-"""Classifiers in the manner of scikit-learn, over any base."""

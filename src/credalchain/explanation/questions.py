@@ -1,0 +1,164 @@
+"""Which open label to ask a person about next."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing, check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.validation import check_choice, check_int
+from credalchain.labels import ABSTAIN, MISSING, as_labels
+from credalchain.model_selection import unwrap
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
+
+ORDERS = ("settles most", "least sure", "in order", "random")
+_ROWS_AT_ONCE = 4096
+
+
+@dataclass(frozen=True)
+class OpenQuestion:
+    """A label that was left open in a row, and what its answer is expected to settle.
+
+    Attributes
+    ----------
+    row : int
+    label : str
+    settles : tuple of (float, float)
+        Lower and upper expectation of the number of labels of the row that its answer settles,
+        itself included; NaN where they were not needed.
+    """
+
+    row: int
+    label: str
+    settles: tuple[float, float]
+
+
+def next_questions(
+    classifier: BaseEstimator,
+    X: MatrixLike,
+    budget: int = 10,
+    *,
+    known: LabelsLike | None = None,
+    order: str = "settles most",
+    random_state: RandomStateLike = None,
+) -> list[OpenQuestion]:
+    """The open labels that are best asked about now, at most one in each row.
+
+    One in each row, because what is best asked next in a row depends on the answer: ask, put the
+    answer into ``known``, and call again.
+
+    Parameters
+    ----------
+    classifier : fitted classifier of this package, or a pipeline that ends in one
+    X : array-like, data frame or scipy sparse of shape (n, n_features)
+    budget : int, default=10
+        Questions, at the most.
+    known : array-like of shape (n, n_labels), optional
+        Labels that were answered already, -1 elsewhere.
+    order : {"settles most", "least sure", "in order", "random"}, default="settles most"
+        "settles most": both answers to every open label are thought through, and the label comes
+        first whose answer is expected to settle the most open labels of its row; the expectation
+        has bounds, since the probability of the answer has, and the lower one counts. "least
+        sure": the interval whose middle is nearest to one half. "in order": rows, and labels in
+        them, as they stand.
+    random_state : int, RandomState or None, default=None
+        For "random".
+
+    Returns
+    -------
+    list of OpenQuestion, the best first
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, next_questions
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> (question,) = next_questions(chain, [["sun"], ["fog"]])
+    >>> question.row, question.label
+    (1, 'label0')
+    """
+    check_int("budget", budget)
+    check_choice("order", order, ORDERS)
+    classifier, X = unwrap(classifier, X)
+    check_is_fitted(classifier)
+    X = X if hasattr(X, "shape") else np.asarray(X, dtype=object)
+    names = classifier.label_names_.tolist()
+    known_labels = read_known(classifier, known, X.shape[0])
+    prediction = classifier.infer(X, known=known_labels)
+    is_open = prediction.labels == ABSTAIN
+    rows = np.flatnonzero(is_open.any(axis=1))
+    if order == "settles most":
+        expected = expected_to_settle(
+            classifier, X, known_labels, is_open, prediction.interval, rows
+        )
+        lower = np.where(is_open[rows], expected[..., 0], -np.inf)
+        best = lower.argmax(axis=1)
+        gains = expected[np.arange(len(rows)), best]
+        ranking = np.lexsort((rows, -gains[:, 1], -gains[:, 0]))[:budget]
+        return [
+            OpenQuestion(int(rows[i]), names[best[i]], (float(gains[i, 0]), float(gains[i, 1])))
+            for i in ranking.tolist()
+        ]
+    if order == "least sure":
+        distance = np.where(is_open, np.abs(prediction.interval.mean(axis=-1) - 0.5), np.inf)[rows]
+        best = distance.argmin(axis=1)
+        ranking = np.lexsort((rows, distance[np.arange(len(rows)), best]))[:budget]
+    elif order == "random":
+        rng = check_random_state(random_state)
+        best = np.where(is_open[rows], rng.random_sample((len(rows), len(names))), 2).argmin(axis=1)
+        ranking = rng.permutation(len(rows))[:budget]
+    else:
+        best, ranking = is_open[rows].argmax(axis=1), np.arange(len(rows))[:budget]
+    nothing = (float("nan"), float("nan"))
+    return [OpenQuestion(int(rows[i]), names[best[i]], nothing) for i in ranking.tolist()]
+
+
+def read_known(classifier: Any, known: Any, n_rows: int) -> Labels:
+    """Known labels as numbers, (n, m), -1 where nothing is known."""
+    shape = (n_rows, len(classifier.label_names_))
+    if known is None:
+        return np.full(shape, MISSING, dtype=np.int8)
+    if hasattr(known, "columns"):  # by name
+        return np.asarray(classifier.targets_.encode_known(known, n_rows))
+    labels = as_labels(known, name="known", require_zero=False)
+    if labels.shape != shape:
+        raise ValueError(f"known must have shape {shape}, got {labels.shape}.")
+    return labels.copy()
+
+
+def expected_to_settle(
+    classifier: Any,
+    X: Any,
+    known: Labels,
+    is_open: NDArray[np.bool_],
+    interval: FloatArray,
+    rows: NDArray[np.int64],
+) -> FloatArray:
+    """Bounds of the expected number of labels that an answer settles, (rows, m, 2).
+
+    For every open label of some rows of X; 0 for others. ``known``, ``is_open`` (n, m) and
+    ``interval`` (n, m, 2) are those of all rows.
+    """
+    row_index, label = np.nonzero(is_open[rows])
+    table_row = rows[row_index]
+    settled = np.empty((2, len(table_row)))
+    for value in (0, 1):
+        for first in range(0, len(table_row), _ROWS_AT_ONCE):
+            part = slice(first, first + _ROWS_AT_ONCE)
+            known_if = known[table_row[part]]
+            known_if[np.arange(len(known_if)), label[part]] = value
+            after = classifier.infer(_safe_indexing(X, table_row[part]), known=known_if).labels
+            settled[value, part] = (is_open[table_row[part]] & (after != ABSTAIN)).sum(axis=1)
+    ends = interval[table_row, label].T  # lower and upper P(1)
+    expected = np.sort(settled[0] + ends * (settled[1] - settled[0]), axis=0)
+    bounds = np.zeros((len(rows), is_open.shape[1], 2))
+    bounds[row_index, label] = expected.T
+    return bounds
+
+
+__all__ = ["OpenQuestion", "next_questions"]

@@ -1,0 +1,1 @@
+"""Joint models: weights on label vectors, and decisions about all labels of a row together."""

@@ -1,0 +1,497 @@
+"""Temperature scaling: one number to sharpen or soften all probabilities."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import repeat
+from typing import TYPE_CHECKING, Any, Self, overload
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy.optimize import minimize_scalar
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.utils.validation import check_is_fitted
+
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.odds import log_odds, probabilities
+from credalchain._utils.progress import show_progress
+from credalchain._utils.validation import (
+    check_array,
+    check_choice,
+    check_instance,
+    check_int,
+    check_n_jobs,
+    check_s,
+)
+from credalchain.chains.base import CautiousTagsMixin, CredalClassifier, fitted_folds
+from credalchain.exceptions import data_warnings_ignored
+from credalchain.joint.forest import CredalJointForest
+from credalchain.joint.model import JointModel
+from credalchain.labels import ABSTAIN, MISSING, Targets
+from credalchain.metrics import utility_65
+from credalchain.prediction import Answer, CredalPrediction, Exactness, Ranks, uniform_exactness
+from credalchain.preprocessing import as_indexable, is_dask
+from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike, RandomStateLike
+
+_MIN_PROBABILITY = 1e-6  # probabilities are clipped to [1e-6, 1 - 1e-6]
+_RANGE = 3.0  # of the logarithm of the exponent
+
+
+def scale_log_odds(p: FloatArray, exponent: float) -> FloatArray:
+    """Probabilities with their odds raised to a power."""
+    return p if exponent == 1 else probabilities(exponent * log_odds(p))
+
+
+def fit_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
+    """The power of the odds with the least mean log-loss; 1 where there is nothing to learn from.
+
+    This is temperature scaling, and the exponent is the inverse temperature: above 1 for
+    underconfident models, such as averages, below 1 for overconfident ones.
+
+    Parameters
+    ----------
+    p : P(Y = 1), any shape, of rows that the model has not seen
+    labels : 0, 1, or -1 for missing, the same shape
+
+    References
+    ----------
+    C. Guo, G. Pleiss, Y. Sun and K. Q. Weinberger, On calibration of modern neural networks,
+    ICML 2017.
+    """
+    observed = labels != MISSING
+    if not observed.any():
+        return 1.0
+    p = np.clip(p[observed], _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)
+    towards_truth = np.where(labels[observed] == 1, 1.0, -1.0) * log_odds(p)
+
+    def loss(log_exponent: float) -> float:
+        return float(np.logaddexp(0.0, -np.exp(log_exponent) * towards_truth).mean())
+
+    result = minimize_scalar(loss, bounds=(-_RANGE, _RANGE), method="bounded")
+    return float(np.exp(result.x))
+
+
+if TYPE_CHECKING:
+    import dask.dataframe as dd
+
+_DEFAULT_REWARD_FACTOR = 0.9  # times the reward at which labels with P = 0.5 are answered
+
+
+class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """Answer, in every row, the labels that are worth most together.
+
+    Answering k of the m labels of a row is worth P(all answers are right) + reward * k / m. Over a
+    joint model, the answers are those of the likeliest label vector, and labels are withdrawn one
+    at a time, the least certain first; the reward determines where to stop. A smaller reward only
+    withdraws answers. A label that was never observed in training, or whose bounds are 0 and 1,
+    stays open. The likeliest vector is searched for until it is certain; rows with so many labels
+    that this would take too long are "approximate" in the prediction's ``exactness_by_row``. Of
+    equally likely vectors, the likelier single answers are taken if they are one, then the heaviest
+    vector of the training rows, then the first that is found.
+
+    Over a classifier that gives probabilities of single labels only, labels are treated as
+    independent: every label gets its likelier answer, and the best of all sets is a prefix of the
+    labels, sorted by the probability of their answers. That is the Bayes rule for the generalised
+    subset 0/1 loss.
+
+    Parameters
+    ----------
+    estimator : classifier of this package, default=None
+        None is what we recommend: ``CredalJointForest()``.
+    reward : float, default=None
+        What answering all labels is worth, compared with P(all answers are right). 0 answers only
+        labels that do not lower this probability; a large reward answers everything: from
+        ``1 - 2**-m`` on even m labels with P = 0.5. None means nine tenths of that. The share of
+        labels answered depends on the data: :func:`choose_caution` finds the reward that answers
+        a certain share, :class:`PromisedClassifier` the one that keeps a promise. Read when
+        predicting.
+    calibration_folds : int or None, default=3
+        Not used by a joint forest, whose shares are learned out of bag. For other
+        classifiers all odds are raised to one power, learned by cross-validation with so many
+        folds within the training rows: averages of models are underconfident, other models
+        overconfident. None uses the probabilities as they are.
+    bounds : {"precise", "credal"}, default="precise"
+        Whether probabilities are precise (s = 0), or lower ones at the estimator's s.
+    joint : {"auto", "independent"}, default="auto"
+        Where the probability that several answers are right comes from: from the model if it is
+        a joint one, else from independent labels. "independent" uses single labels in any case.
+    n_jobs : int, default=None
+        Workers of the default estimator, as in joblib; other estimators have their own ``n_jobs``.
+    verbose : int, default=0
+        1 shows how far fitting has come, on stderr.
+    random_state : int, RandomState or None, default=None
+        Seeds the default estimator.
+
+    Attributes
+    ----------
+    estimator_ : the fitted estimator
+    exponent_ : float
+        The power of the odds; above 1 if the estimator was underconfident, 1 for a joint model.
+    nested_ : bool
+        True: what is answered at a reward is answered alike at every larger one.
+
+    References
+    ----------
+    V.-L. Nguyen and E. Huellermeier, Multilabel classification with partial abstention:
+    Bayes-optimal prediction under label independence, Journal of Artificial Intelligence
+    Research 72, 2021.
+
+    Examples
+    --------
+    >>> from credalchain import JointDecision
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]] * 5
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]] * 5
+    >>> decision = JointDecision(random_state=0).fit(X, Y)
+    >>> decision.predict_partial([["sun"], ["rain"]])
+    array([[1, 0],
+           [0, 1]], dtype=int8)
+    """
+
+    caution_parameter = "reward"
+    larger_is_more_cautious = False
+
+    def __init__(
+        self,
+        estimator: BaseEstimator | None = None,
+        reward: float | None = None,
+        *,
+        calibration_folds: int | None = 3,
+        bounds: str = "precise",
+        joint: str = "auto",
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
+    ) -> None:
+        self.estimator = estimator
+        self.reward = reward
+        self.calibration_folds = calibration_folds
+        self.bounds = bounds
+        self.joint = joint
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
+        """Fit the estimator, and calibrate its probabilities."""
+        if is_dask(X):
+            return self.fit_chunks((X, Y))  # type: ignore[arg-type]  # what Y is, is checked there
+        self.check_parameters()
+        X = as_indexable(X)
+        with show_progress(self.verbose):
+            self._set_fitted_estimator(self._clone_estimator().fit(X, Y))
+            if self.calibration_folds is not None and not self._has_joint_model():
+                labels = self.estimator_.read_labels(Y)
+                self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
+        return self
+
+    @property
+    def can_fit_chunks(self) -> bool:
+        """Whether ``fit_chunks`` works, or all rows are needed in memory."""
+        unfitted = self._clone_estimator()
+        if not isinstance(unfitted, CredalJointForest) and self.calibration_folds is not None:
+            return False  # folds need all rows
+        return bool(unfitted.can_fit_chunks)
+
+    def fit_chunks(self, chunks: ChunksLike, *, sample_size: int | None = None) -> Self:
+        """Fit the estimator on data that does not fit into memory; see its ``fit_chunks``.
+
+        For the default estimator, or with ``calibration_folds=None``.
+        """
+        self.check_parameters()
+        unfitted = self._clone_estimator()
+        if self.calibration_folds is not None and not isinstance(unfitted, CredalJointForest):
+            raise ValueError(
+                "calibration_folds must be None for data in chunks, because folds need all rows in "
+                f"memory, got {self.calibration_folds!r}."
+            )
+        self._set_fitted_estimator(unfitted.fit_chunks(chunks, sample_size=sample_size))
+        return self
+
+    @property
+    def learned_from_(self) -> str:
+        """As that of the estimator, after a fit on data in chunks."""
+        learned_from: str = self.estimator_.learned_from_
+        return learned_from
+
+    @classmethod
+    def from_fitted(cls, estimator: BaseEstimator, **params: Any) -> Self:
+        """A fitted decision over a classifier that is fitted already; ``exponent_`` is 1."""
+        self = cls(estimator, **params)
+        self.check_parameters()
+        self._set_fitted_estimator(estimator)
+        return self
+
+    def _learn_exponent(self, X: Any, labels: Labels, n_folds: int) -> float:
+        """The exponent from out-of-fold predictions."""
+        from sklearn.model_selection import KFold  # slow to import
+
+        n = len(labels)
+        if n < 2:
+            return 1.0
+        missing = labels == MISSING
+        targets = np.where(missing, np.nan, labels) if missing.any() else labels
+        p, usable = np.empty(labels.shape), labels.copy()
+        folds = KFold(min(n, n_folds), shuffle=True, random_state=0)
+        with data_warnings_ignored():
+            splits = folds.split(targets)
+            for test, X_test, fitted in fitted_folds(
+                repeat(self._clone_estimator()), X, targets, splits
+            ):
+                p[test] = fitted.label_proba(X_test)
+                usable[np.ix_(test, fitted.model_.never_observed())] = MISSING
+        return fit_exponent(p, usable)
+
+    def _clone_estimator(self) -> Any:
+        if self.estimator is None:
+            return CredalJointForest(
+                n_jobs=self.n_jobs, verbose=self.verbose, random_state=self.random_state
+            )
+        if not isinstance(self.estimator, CredalClassifier):
+            raise TypeError(
+                "estimator must be None or a classifier of this package, such as "
+                f"CredalJointForest(), got {self.estimator!r}."
+            )
+        return clone(self.estimator)
+
+    def _set_fitted_estimator(self, fitted: Any) -> None:
+        self.estimator_, self.exponent_ = fitted, 1.0
+        for name in ("n_features_in_", "feature_names_in_"):
+            if hasattr(fitted, name):
+                setattr(self, name, getattr(fitted, name))
+
+    def _has_joint_model(self) -> bool:
+        return isinstance(getattr(self.estimator_, "model_", None), JointModel)
+
+    @property
+    def nested_(self) -> bool:
+        """True: an answer is given for all rewards that are at least its price."""
+        check_is_fitted(self, "estimator_")
+        return True
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """As in the estimator."""
+        return np.asarray(self.estimator_.classes_)
+
+    @property
+    def label_names_(self) -> NDArray[np.str_]:
+        return np.asarray(self.estimator_.label_names_)
+
+    @property
+    def caution_(self) -> float:
+        """The reward in use."""
+        if self.reward is None:
+            return default_reward(len(self.label_names_))
+        return _check_reward(self.reward)
+
+    @property
+    def targets_(self) -> Targets:
+        """How labels are read, as in the estimator."""
+        targets: Targets = self.estimator_.targets_
+        return targets
+
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
+        """Every label answered: by the likeliest label vector, or the estimator's ``predict``."""
+        check_is_fitted(self, "estimator_")
+        if not self._has_joint_model():
+            return np.asarray(self.estimator_.predict(X))
+        answers = np.where(self.estimator_.model_.never_observed(), 0, self.decide(X).answers)
+        return np.asarray(self.estimator_.targets_.decode(answers))
+
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """``predict_proba`` of the estimator, not calibrated."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.predict_proba(X))
+
+    @overload  # a dask collection is a table, too: the first that fits is meant
+    def infer(  # type: ignore[overload-overlap]
+        self, X: DaskCollection, *, reward: float | None = ...
+    ) -> "dd.DataFrame": ...
+    @overload
+    def infer(
+        self, X: MatrixLike, *, reward: float | None = ..., known: LabelsLike | None = ...
+    ) -> CredalPrediction: ...
+    def infer(
+        self,
+        X: MatrixLike,
+        *,
+        reward: float | None = None,
+        known: LabelsLike | None = None,
+    ) -> "CredalPrediction | dd.DataFrame":
+        """Labels decided jointly, with the (calibrated) probabilities they were decided from.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n, n_features)
+        reward : float, optional
+            In place of the parameter ``reward``.
+        known : array-like of shape (n, m), optional
+            Labels that were answered already, -1 elsewhere.
+
+        Returns
+        -------
+        CredalPrediction
+            For a dask data frame, a dask data frame of ``to_frame(intervals=True)``.
+        """
+        decided = self.decide(X, known=known)
+        labels = decided.labels([self.caution_ if reward is None else reward])
+        shape = (1, 1, *decided.answers.shape)
+        bounds = np.stack([log_odds(decided.lower[..., 1]), -log_odds(decided.lower[..., 0])], -1)
+        exactness = np.broadcast_to(decided.exactness, shape)
+        interval = decided.interval[None, None]
+        answer = Answer(labels[None], bounds[None, None], exactness, interval)
+        return CredalPrediction.from_answer(answer, 0, self.label_names_.tolist(), X)
+
+    def predict_partial(self, X: MatrixLike, *, known: LabelsLike | None = None) -> Labels:
+        """Labels 1, 0, or -1 where answering is not worth its risk: int8, (n, m).
+
+        ``known`` (n, m) holds labels that were answered already, -1 elsewhere.
+        """
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.predict_path(X, [self.caution_], known=known)[0])
+
+    def predict_interval(self, X: MatrixLike) -> FloatArray:
+        """Lower and upper probability of each label: (n, m, 2). Equal with ``bounds="precise"``."""
+        return np.asarray(self.infer(X).interval)
+
+    def predict_path(
+        self, X: MatrixLike, values: Iterable[float], *, known: LabelsLike | None = None
+    ) -> Labels:
+        """Partial predictions for many rewards: int8, (n_values, n, m)."""
+        if not np.iterable(values):
+            raise ValueError(f"values must be several rewards, got {values!r}.")
+        return self.decide(X, known=known).labels(values)
+
+    def score(self, X: MatrixLike, y: LabelsLike) -> float:
+        """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
+        check_is_fitted(self, "estimator_")
+        return utility_65(self.estimator_.read_labels(y), self.predict_partial(X))
+
+    def read_labels(self, Y: LabelsLike) -> Labels:
+        """True labels of new rows, in the form of ``predict_partial``."""
+        check_is_fitted(self, "estimator_")
+        return np.asarray(self.estimator_.read_labels(Y))
+
+    def decide(self, X: MatrixLike, *, known: LabelsLike | None = None) -> "PricedAnswers":
+        """What to answer for every reward: the answer to each label, and its price."""
+        check_is_fitted(self, "estimator_")
+        self.check_parameters()
+        estimator = self.estimator_
+        if self.joint != "auto" or not self._has_joint_model():
+            return self._decide_by_labels(X, known)
+        encoded = estimator.encode(X)
+        joint_answers = estimator.model_.decide(
+            encoded,
+            s=check_s(estimator.s) if self.bounds == "credal" else 0.0,
+            known=estimator.targets_.encode_known(known, encoded.shape[0]),
+            n_jobs=effective_n_jobs(estimator.n_jobs),
+        )
+        return PricedAnswers(joint_answers.interval, *joint_answers)
+
+    def _decide_by_labels(self, X: Any, known: Any) -> "PricedAnswers":
+        """Decide from the probabilities of single labels."""
+        from credalchain.joint.kernels import price_prefixes  # imports numba
+
+        interval, lower, exactness = self._label_bounds(X, known)
+        never = self.estimator_.model_.never_observed()
+        interval[:, never], lower[:, never] = (0.0, 1.0), 0.0  # vacuous: no information
+        known_labels = self.estimator_.targets_.encode_known(known, len(lower))
+        if known_labels is None:
+            known_labels = np.full(lower.shape[:2], MISSING, dtype=np.int8)
+        is_known = known_labels != MISSING
+        lower = np.where(
+            is_known[..., None], np.stack([1 - known_labels, known_labels], axis=-1), lower
+        )
+        interval = np.where(is_known[..., None], known_labels[..., None], interval)
+        answers = (lower[..., 1] >= lower[..., 0]).astype(np.int8)
+        certainty = np.take_along_axis(lower, answers[..., None], axis=-1)[..., 0]
+        answerable = lower.max(axis=-1) > 0
+        order = np.lexsort((-certainty, ~answerable, ~is_known)).astype(np.int64)
+        right: NDArray[Any] = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
+        right = np.hstack([np.ones((len(right), 1)), right])
+        prices = np.empty(answers.shape)
+        price_prefixes(right, order, answerable.sum(axis=1), prices)
+        return PricedAnswers(interval, lower, answers, prices, exactness)
+
+    def _label_bounds(self, X: Any, known: Any) -> tuple[FloatArray, FloatArray, Ranks]:
+        """Bounds of P(1), and lower P(0) and P(1), (n, m, 2), calibrated; exactness.
+
+        Near 1, an upper bound is too coarse to compute its complement from.
+        """
+        if self.bounds == "credal":
+            prediction = self.estimator_.infer(X, known=known)
+            interval = scale_log_odds(prediction.interval, self.exponent_)
+            zero = probabilities(-self.exponent_ * prediction.log_odds[..., 1])
+            lower = np.stack([zero, interval[..., 0]], axis=-1)
+            return interval, lower, prediction.exactness_ranks
+        p = scale_log_odds(self.estimator_.label_proba(X, known=known), self.exponent_)
+        ranks = uniform_exactness(Exactness.EXACT, p.shape)
+        return np.stack([p, p], axis=-1), np.stack([1 - p, p], axis=-1), ranks
+
+    def check_state(self) -> None:
+        """Validate the fitted attributes, as those of a model that was stored."""
+        check_instance("estimator_", self.estimator_, CredalClassifier)
+        check_array("exponent_", np.array([self.exponent_]), np.float64, (1,), 1e-9, 1e9)
+        self.check_parameters()
+        check_n_jobs(self.n_jobs)
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that fit or predictions would refuse."""
+        check_choice("bounds", self.bounds, ("precise", "credal"))
+        check_choice("joint", self.joint, ("auto", "independent"))
+        if self.reward is not None:
+            _check_reward(self.reward)
+        if self.calibration_folds is not None:
+            check_int("calibration_folds", self.calibration_folds, at_least=2)
+        check_int("verbose", self.verbose, at_least=0)
+
+
+@dataclass(frozen=True)
+class PricedAnswers:
+    """What to answer, for all rewards.
+
+    An answer is given for every reward that reaches its price, so a smaller reward gives fewer.
+
+    Attributes
+    ----------
+    interval : ndarray of shape (n, m, 2)
+        Lower and upper P(1).
+    lower : ndarray of shape (n, m, 2)
+        Lower P(0) and lower P(1).
+    answers : ndarray of int8, shape (n, m)
+    prices : ndarray of shape (n, m)
+        The least reward for which each answer is given; infinite if there is no information.
+    exactness : ndarray of int8, shape (n, m)
+        Positions in ``list(Exactness)``.
+    """
+
+    interval: FloatArray
+    lower: FloatArray
+    answers: Labels
+    prices: FloatArray
+    exactness: Ranks
+
+    @property
+    def certainty(self) -> FloatArray:
+        """The lower probability of each answer, (n, m)."""
+        return np.take_along_axis(self.lower, self.answers[..., None], axis=-1)[..., 0]
+
+    def labels(self, rewards: Iterable[float]) -> Labels:
+        """(rewards, n, m), with ABSTAIN where the reward is below the price."""
+        checked = [_check_reward(reward) for reward in rewards]
+        path = np.empty((len(checked), *self.answers.shape), dtype=np.int8)
+        for v, reward in enumerate(checked):
+            path[v] = np.where(self.prices <= reward, self.answers, ABSTAIN)
+        return path
+
+
+def default_reward(n_labels: int) -> float:
+    """Less than the reward at which labels with P = 0.5 would be answered."""
+    return _DEFAULT_REWARD_FACTOR * (1 - 0.5**n_labels)
+
+
+def _check_reward(value: Any) -> float:
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < np.inf:
+        raise ValueError(f"reward must be a number, 0 or positive and finite, got {value!r}.")
+    return float(value)

@@ -1,0 +1,400 @@
+"""CredalJointForest: one forest for all labels, whose leaves keep whole label vectors."""
+
+import itertools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils import check_random_state
+
+from credalchain._utils.array_types import Labels
+from credalchain._utils.validation import check_choice, check_int, check_s
+from credalchain.chains.base import CredalClassifier
+from credalchain.chains.protocol import Request
+from credalchain.chains.strategies import Strategy
+from credalchain.chunks.trees import count_unsampled_rows
+from credalchain.joint.arrays import Leaves
+from credalchain.joint.counting import (
+    LeafCounter,
+    LeafCounts,
+    fill_missing_from_counts,
+    with_counts,
+)
+from credalchain.joint.growing import (
+    GrownForest,
+    default_forest_regressor,
+    fill_missing,
+    find_leaves,
+    grow,
+    learn_mixture_shares,
+    out_of_bag_scores,
+    score_weights,
+    with_vacuous_missing,
+)
+from credalchain.joint.members import FittedMember, KernelPowerset, checked_weights
+from credalchain.joint.model import JointModel
+from credalchain.labels import MISSING, as_labels
+from credalchain.preprocessing import TableEncoder
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
+
+_MISSING_LABEL_CHOICES = ("ignorable", "conservative")
+_FEW_LABELS = 12  # for up to so many, all label vectors can be enumerated
+_MIN_COMPLETE = 0.5  # share of complete rows that members need
+
+
+class CredalJointForest(CredalClassifier):
+    """A forest that gives bounds for any event about all labels of a row.
+
+    Trees split on all labels at once, and their leaves keep the training rows: label vectors. For
+    a row x whose leaf in tree t holds N training rows, an event A about the labels that is true of
+    N(A) of them has the lower probability N(A) / (N + s) and the upper one (N(A) + s) / (N + s):
+    the imprecise Dirichlet model on whole label vectors, averaged over the trees. There is no
+    order of labels. Single labels, known labels (``known=``, by the generalised Bayes rule) and
+    sets of answers (:class:`JointDecision`) follow from it exactly.
+
+    Two things are added where they improve the score of held-out rows. With many labels most
+    vectors are rare, so the vectors of a leaf are mixed with the product of its single labels,
+    which leaves the bounds of single labels as they are. And other models of label vectors may be
+    members. All shares are learned by log-score, out of bag, without refitting.
+
+    Parameters
+    ----------
+    forest : ExtraTreesRegressor or RandomForestRegressor, default=None
+        Unfitted, with ``bootstrap=True``. None means ``ExtraTreesRegressor(n_estimators=300,
+        min_samples_leaf=2, max_features=0.5, bootstrap=True)``. (On labels 0 and 1 the squared
+        error is the Gini impurity, so this is a classifier's forest.) Its ``random_state``,
+        ``n_jobs`` and ``warm_start`` are set from here.
+    members : sequence of members, default=None
+        Other models of label vectors: ``KernelPowerset()``, or your own. None means
+        ``[KernelPowerset()]``, ``()`` the forest alone. Together they get at most one half. They
+        learn from rows without missing labels, and are not used if these are less than half of
+        the rows.
+    missing : {"ignorable", "conservative"}, default="ignorable"
+        What a label that is missing in a training row counts as: its probability in rows that
+        are alike, or "it may be either", which is honest where labels are not missing at random.
+    s : float, default=0.5
+        Imprecision: 0 is precise, larger is more cautious. Read when predicting.
+    threshold : float or array-like of shape (n_labels,), default=0.5
+        Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
+    n_jobs : int, default=None
+        Threads, as in joblib.
+    verbose : int, default=0
+        1 shows how far fitting has come.
+    random_state : int, RandomState or None, default=None
+
+    Attributes
+    ----------
+    shares_ : dict
+        How much the leaves' vectors ("joint"), their products ("product") and each member count.
+    model_, classes_, label_names_, n_labels_, n_features_in_, feature_names_in_, nested_
+        As in :class:`CredalChainClassifier`.
+
+    Notes
+    -----
+    There is no ``sample_weight``: shares are learned out of bag, and a repeated row would be in and
+    out of the bag at once.
+
+    References
+    ----------
+    P. Walley, Inferences from multinomial data: learning about a bag of marbles, Journal of the
+    Royal Statistical Society B 58, 1996 (the imprecise Dirichlet model).
+
+    D. Kocev, C. Vens, J. Struyf and S. Dzeroski, Ensembles of multi-objective decision trees,
+    ECML 2007 (trees on all labels at once).
+
+    Examples
+    --------
+    >>> from credalchain import CredalJointForest
+    >>> X = [[0.1], [0.2], [0.3], [0.7], [0.8], [0.9]] * 5
+    >>> Y = [[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 0]] * 5
+    >>> forest = CredalJointForest(s=0.1, random_state=0).fit(X, Y)
+    >>> forest.predict_partial([[0.15], [0.8]])
+    array([[0, 0],
+           [1, 1]], dtype=int8)
+    """
+
+    chained = True  # known labels change the bounds of the others
+
+    def __init__(
+        self,
+        forest: BaseEstimator | None = None,
+        *,
+        members: Sequence[BaseEstimator] | None = None,
+        missing: str = "ignorable",
+        s: float = 0.5,
+        threshold: float | VectorLike = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
+    ) -> None:
+        self.forest = forest
+        self.members = members
+        self.missing = missing
+        self.s = s
+        self.threshold = threshold
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.random_state = random_state
+
+    @property
+    def nested_(self) -> bool:
+        """True: a larger s can only widen the bounds."""
+        return True
+
+    @property
+    def shares_(self) -> dict[str, float]:
+        model = self.model_
+        shares = {"joint": model.leaves.joint, "product": model.leaves.product}
+        for member, share in zip(model.members, model.shares, strict=True):
+            shares[member.name] = shares.get(member.name, 0.0) + share
+        return shares
+
+    _model_types = (JointModel,)
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_choice("missing", self.missing, _MISSING_LABEL_CHOICES)
+        if self.forest is not None:
+            self.unfitted_forest()
+        self._unfitted_members()
+
+    def unfitted_forest(self) -> Any:
+        """The forest to be fitted, the default one if there is none."""
+        from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor  # slow to import
+
+        forest = default_forest_regressor() if self.forest is None else self.forest
+        if not isinstance(forest, (ExtraTreesRegressor, RandomForestRegressor)):
+            raise ValueError(
+                "forest must be None, an ExtraTreesRegressor or a RandomForestRegressor (labels 0 "
+                f"and 1 are numbers to it), got {forest!r}."
+            )
+        check_int("n_estimators of forest", forest.n_estimators)
+        if not forest.bootstrap:
+            raise ValueError(
+                "forest must have bootstrap=True, because shares are learned from the rows that "
+                f"a tree has not seen; got {forest!r}."
+            )
+        return forest
+
+    def _unfitted_members(self) -> list[Any]:
+        members = [KernelPowerset()] if self.members is None else self.members
+        if not isinstance(members, (list, tuple)):
+            raise TypeError(f"members must be None, a list or a tuple, got {members!r}.")
+        for member in members:
+            if not hasattr(member, "fit_vectors") or isinstance(member, type):
+                raise TypeError(
+                    f"members must have fit_vectors, like KernelPowerset(), got {member!r}."
+                )
+            if hasattr(member, "check_parameters"):
+                member.check_parameters()
+        return list(members)
+
+    def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> None:
+        return None
+
+    def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
+        sampled = self._draw_training_sample(chunks, sample_size)
+        self.model_ = self._fit_model(
+            sampled.X,
+            sampled.labels,
+            lambda counter: count_unsampled_rows(chunks, sampled, counter.count),
+        )
+        if not sampled.is_everything:
+            self.model_.row_numbers = sampled.row_numbers
+
+    def _fit_model(
+        self,
+        X: Any,
+        labels: Labels,
+        count: Callable[[LeafCounter], LeafCounts | None] | None = None,
+    ) -> JointModel:
+        """Fit; ``count`` gives the counts of rows that trees are not grown on."""
+        self.order_ = None
+        rng = check_random_state(self.random_state)
+        seed = rng.randint(2**31 - 1)
+        n_jobs = effective_n_jobs(self.n_jobs)
+        encoder = TableEncoder.learn(X, one_hot=False)
+        encoded = encoder.encode(X, np.float32)
+        forest = self.unfitted_forest()
+        grown = grow(
+            forest,
+            encoded,
+            labels,
+            fill_missing(forest, encoded, labels, n_jobs=n_jobs, seed=seed),
+            n_jobs=n_jobs,
+            seed=seed,
+        )
+        if count is not None:
+            grown = grown._replace(leaves=self._count_unsampled_rows(grown, encoded, labels, count))
+        scores = [out_of_bag_scores(grown, labels, n_jobs)]
+        fitted = self._fit_members(encoder.indicators(encoded), grown.leaves, labels, rng)
+        scores += [held_out for _, held_out in fitted]
+        shares = learn_mixture_shares(np.hstack(scores), labels, n_forest=2)
+        leaves = grown.leaves._replace(joint=float(shares[0]), product=float(shares[1]))
+        if self.missing == "conservative":
+            leaves = with_vacuous_missing(leaves, labels)
+        useful = [
+            (member, share)
+            for (member, _), share in zip(fitted, shares[2:].tolist(), strict=True)
+            if share > 0
+        ]
+        return JointModel(
+            grown.trees,
+            leaves,
+            encoder,
+            [member for member, _ in useful],
+            [share for _, share in useful],
+            np.stack(np.nonzero(np.isnan(encoded))),
+        )
+
+    def _count_unsampled_rows(
+        self,
+        grown: GrownForest,
+        encoded: NDArray[np.float32],
+        labels: Labels,
+        count: Callable[[LeafCounter], LeafCounts | None],
+    ) -> Leaves:
+        """Leaves with the rows that trees were not grown on added; missing labels may be drawn.
+
+        Draws use the observed labels of all rows, so the rows are counted twice then.
+        """
+        counts = count(LeafCounter(grown.trees))
+        if counts is None:
+            return grown.leaves
+        leaves = grown.leaves
+        any_missing = (counts.vectors == MISSING).any() or (labels == MISSING).any()
+        if self.missing == "ignorable" and any_missing:
+            observed = with_counts(with_vacuous_missing(leaves, labels), counts)
+            leaves = fill_missing_from_counts(
+                leaves, observed, find_leaves(encoded, grown.trees), labels
+            )
+            if (counts.vectors == MISSING).any():
+                counts = count(LeafCounter(grown.trees, observed))
+                assert counts is not None
+        if counts.min_zero_bits:
+            self.learned_from_ = self.learned_from_.replace(
+                "over all rows",
+                f"over 1 row in {2**counts.min_zero_bits}, which keeps them in memory",
+            )
+        return with_counts(leaves, counts)
+
+    def _fit_members(
+        self, X: NDArray[np.float32], leaves: Leaves, labels: Labels, rng: Any
+    ) -> list[tuple[FittedMember, NDArray[np.float64]]]:
+        """Fitted members with held-out probabilities of the rows' labels (n, 1); NaN: not used."""
+        complete = (labels != MISSING).all(axis=1)
+        if complete.mean() < _MIN_COMPLETE:
+            return []
+        is_observed = leaves.label_mass.max(axis=0) == 1
+        vectors = np.where(is_observed, leaves.label_mass[1] == 1, MISSING).astype(np.int8)
+        vector_of = leaves.vector_of[: len(labels)][complete]
+        fitted = []
+        for member in self._unfitted_members():
+            fit_result = member.fit_vectors(X[complete], vector_of, vectors, rng)
+            if fit_result is None:  # nothing to learn
+                continue
+            if not isinstance(fit_result, tuple) or len(fit_result) != 2:
+                raise TypeError(
+                    f"fit_vectors of {type(member).__name__} must return a fitted member and "
+                    f"weights for the training rows, got {fit_result!r}."
+                )
+            held_out = checked_weights(fit_result[1], int(complete.sum()), len(vectors), member)
+            scores = np.full((len(labels), 1), np.nan)
+            scores[complete] = score_weights(held_out, leaves.label_mass, labels[complete])
+            fitted.append((fit_result[0], scores))
+        return fitted
+
+    def request(
+        self,
+        encoded: Any,
+        *,
+        strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
+        **options: Any,
+    ) -> Request:
+        """The request for ``model_.infer``; a joint model has no strategy."""
+        if strategy is not None:
+            raise ValueError("CredalJointForest has no chain, so strategy must be None.")
+        return super().request(encoded, **options)
+
+    def event_interval(
+        self,
+        X: MatrixLike,
+        event: Any,
+        *,
+        s: float | None = None,
+        known: LabelsLike | None = None,
+    ) -> NDArray[np.float64]:
+        """Lower and upper probability of an event about the labels, (n, 2).
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n, n_features)
+        event : array-like of shape (m,) or (n, m), or callable
+            Labels that are to be 0 or 1, and -1 for those that may be anything. Or a function
+            that takes label vectors (k, m) and gives whether the event is true of each, (k,). It is
+            evaluated on the training label vectors, which must have no missing labels.
+        s : float, optional
+            In place of the parameter ``s``.
+        known : array-like of shape (n, m), optional
+            Labels that were answered already, -1 elsewhere.
+        """
+        encoded = self.encode(X)
+        value = check_s(self.s if s is None else s)
+        n, m = encoded.shape[0], self.n_labels_
+        known_labels = self.targets_.encode_known(known, n)
+        if callable(event):
+            return self._callable_event(encoded, event, value, known_labels)
+        if hasattr(event, "columns"):  # by name, as known labels are
+            asked: Any = self.targets_.encode_known(event, len(event))
+        else:
+            asked = as_labels(np.atleast_2d(event), name="event", require_zero=False)
+        if asked.shape not in ((1, m), (n, m)):
+            raise ValueError(
+                f"event must be a function, or have shape {(m,)} or {(n, m)}: one value per label, "
+                f"got {asked.shape}."
+            )
+        events = np.ascontiguousarray(np.broadcast_to(asked, (n, m)))
+        n_jobs = effective_n_jobs(self.n_jobs)
+        interval = self.model_.bound_events(
+            encoded, events, s=value, known=known_labels, n_jobs=n_jobs
+        )
+        return np.asarray(interval)
+
+    def _callable_event(
+        self, encoded: Any, event: Callable[[Labels], Any], s: float, known: Labels | None
+    ) -> NDArray[np.float64]:
+        leaves = self.model_.leaves
+        if not (leaves.label_mass.max(axis=0) == 1).all():
+            raise ValueError("a function as event needs training rows without missing labels.")
+        vectors = leaves.label_mass[1].astype(np.int8)
+        is_true = np.asarray(event(vectors))
+        if is_true.dtype != bool or is_true.shape != (len(vectors),):
+            raise ValueError(
+                f"event must give True or False for each of {len(vectors)} label vectors, got "
+                f"{is_true.dtype} of shape {is_true.shape}."
+            )
+        if vectors.shape[1] <= _FEW_LABELS:
+            all_vectors = np.array(
+                list(itertools.product((0, 1), repeat=vectors.shape[1])), np.int8
+            )
+            truth = np.asarray(event(all_vectors))
+            if truth.all() or not truth.any():  # certain, or impossible
+                return np.full((encoded.shape[0], 2), float(truth[0]))
+        weights, rest = self.model_.vector_weights(encoded, s=s)
+        if known is not None:
+            for i, known_row in enumerate(known):
+                row = slice(weights.indptr[i], weights.indptr[i + 1])
+                row_vectors = vectors[weights.indices[row]]
+                weights.data[row] *= ((known_row == MISSING) | (known_row == row_vectors)).all(
+                    axis=1
+                )
+        yes, no = weights @ is_true.astype(float), weights @ (~is_true).astype(float)
+        if known is None:
+            return np.stack([yes, np.minimum(yes + rest, 1.0)], axis=1)
+        total = yes + no + rest
+        safe = np.where(total > 0, total, 1.0)
+        lower, upper = yes / safe, np.where(total > 0, (yes + rest) / safe, 1.0)
+        return np.stack([lower, np.minimum(upper, 1.0)], axis=1)

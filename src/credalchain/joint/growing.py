@@ -1,0 +1,339 @@
+"""Trees on all labels at once, and leaves that keep their training rows."""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.optimize import minimize
+from sklearn.base import clone
+
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.parallel import for_each_range
+from credalchain._utils.progress import Progress, track
+from credalchain.chains.forest import nodes_of, packed_nodes
+from credalchain.joint.arrays import Leaves, MemberWeights, Trees
+from credalchain.labels import MISSING
+
+_TREES_AT_ONCE = 20  # per fit, after which progress is reported
+_MAX_OUTPUTS = 64
+_MAX_BYTES = 2**28  # of scikit-learn's trees that are grown together
+_ROWS_AT_ONCE = 512
+MIN_PROBABILITY = 1e-3
+_ROUNDS = 3  # of filling missing labels
+
+
+class GrownForest(NamedTuple):
+    """Trees, their leaves, and the leaf of every training row in every tree.
+
+    ``out_of_bag`` (n, trees) is -1 where the tree was grown on the row.
+    """
+
+    trees: Trees
+    leaves: Leaves
+    out_of_bag: NDArray[np.int32]
+
+
+def default_forest_regressor(n_estimators: int = 300) -> Any:
+    """The default forest, tuned on data sets that the studies do not use."""
+    from sklearn.ensemble import ExtraTreesRegressor  # slow to import
+
+    return ExtraTreesRegressor(
+        n_estimators=n_estimators, min_samples_leaf=2, max_features=0.5, bootstrap=True
+    )
+
+
+def grow(
+    forest: Any,
+    X: NDArray[np.float32],
+    labels: Labels,
+    targets: FloatArray,
+    *,
+    n_jobs: int,
+    seed: int,
+) -> GrownForest:
+    """Grow scikit-learn's forest on ``targets`` (n, m) in [0, 1], and sort the rows into leaves.
+
+    The squared error of labels 0 and 1 is half their Gini impurity, so the trees are those of a
+    classifier; and labels may be probabilities, where they were missing. Many labels are summed
+    up at random for growing.
+
+    References
+    ----------
+    A. Joly, P. Geurts and L. Wehenkel, Random forests with random projections of the output
+    space for high dimensional multi-label classification, ECML PKDD 2014.
+    """
+    rng = np.random.RandomState(seed)  # used by all parts: the trees are those of a single fit
+    sums = np.random.RandomState(seed)
+    n_trees = forest.n_estimators
+    at_once = _trees_at_once(*targets.shape)
+    times = np.empty((len(X), n_trees), dtype=np.uint16)
+    tree_nodes = []
+    with Progress("trees", n_trees) as progress:
+        for grown in range(0, n_trees, at_once):
+            part = clone(forest).set_params(
+                n_estimators=min(at_once, n_trees - grown),
+                random_state=rng,
+                n_jobs=n_jobs,
+                warm_start=False,
+            )
+            part.fit(X, _outputs(targets, sums))
+            for tree, drawn in enumerate(part.estimators_samples_, start=grown):
+                times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
+            tree_nodes += [nodes_of(tree.tree_) for tree in part.estimators_]
+            progress(grown + part.n_estimators)
+    trees = Trees(*packed_nodes(tree_nodes))
+    nodes = find_leaves(X, trees, n_jobs)
+    leaves = _leaves_from_nodes(nodes, times, len(trees.feature), *label_vectors(labels, targets))
+    return GrownForest(trees, leaves, np.where(times > 0, np.int32(-1), nodes))
+
+
+def _trees_at_once(n_rows: int, n_labels: int) -> int:
+    """Trees per fit, so that scikit-learn's node values stay below ``_MAX_BYTES``."""
+    bytes_of_a_tree = 16 * n_rows * min(n_labels, _MAX_OUTPUTS)
+    return int(np.clip(_MAX_BYTES // bytes_of_a_tree, 1, _TREES_AT_ONCE))
+
+
+def _outputs(targets: FloatArray, rng: np.random.RandomState) -> FloatArray:
+    """Targets of the trees: the labels, or random sums of them if there are many.
+
+    Distances between rows, and so variances in nodes, stay about the same.
+    """
+    n_labels = targets.shape[1]
+    if n_labels > _MAX_OUTPUTS:
+        return np.asarray(targets @ rng.normal(size=(n_labels, _MAX_OUTPUTS)))
+    return targets[:, 0] if n_labels == 1 else targets
+
+
+def find_leaves(X: NDArray[np.float32], trees: Trees, n_jobs: int = 1) -> NDArray[np.int32]:
+    """The leaf of each row in each tree, (n, trees)."""
+    from credalchain.joint import kernels  # imports numba
+
+    nodes = np.empty((len(X), len(trees.roots)), dtype=np.int32)
+
+    def run(first: int, stop: int) -> None:
+        kernels.find_leaves(X[first:stop], trees, nodes[first:stop])
+
+    for_each_range(len(X), _ROWS_AT_ONCE, n_jobs, run)
+    return nodes
+
+
+def _leaves_from_nodes(
+    nodes: NDArray[np.int32],
+    times: NDArray[np.uint16],
+    n_nodes: int,
+    vector_of: NDArray[np.int32],
+    label_mass: FloatArray,
+) -> Leaves:
+    from credalchain.joint import kernels  # imports numba
+
+    sizes = np.bincount(nodes[times > 0], minlength=n_nodes)
+    begins = np.cumsum(sizes) - sizes
+    row, row_times = np.empty(sizes.sum(), np.int32), np.empty(sizes.sum(), np.uint16)
+    kernels.fill_leaves(nodes, times, begins.copy(), row, row_times)
+    return Leaves(np.append(begins, sizes.sum()), row, row_times, vector_of, label_mass, 1.0, 0.0)
+
+
+def label_vectors(labels: Labels, targets: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
+    """The vector of every row, and the label mass of the vectors, (2, K, m).
+
+    Complete vectors come first. A row with a missing label has its own vector. A label that was
+    never observed may be either.
+    """
+    missing = labels == MISSING
+    has_missing = missing.any(axis=1)
+    distinct, vector_index = np.unique(labels[~has_missing], axis=0, return_inverse=True)
+    vector_of = np.empty(len(labels), dtype=np.int32)
+    vector_of[~has_missing] = vector_index.reshape(-1)
+    vector_of[has_missing] = len(distinct) + np.arange(has_missing.sum())
+    one = np.vstack([distinct, targets[has_missing]]).astype(np.float64)
+    label_mass = np.stack([1.0 - one, one])
+    label_mass[:, :, np.flatnonzero(missing.all(axis=0))] = 0.0
+    return vector_of, label_mass
+
+
+def merged_by_vector(leaves: Leaves) -> Leaves:
+    """Leaves that hold label vectors in place of rows, each with its number of rows."""
+    _, n_vectors, _ = leaves.label_mass.shape
+    node = np.repeat(np.arange(len(leaves.indptr) - 1), np.diff(leaves.indptr))
+    keys = node * n_vectors + leaves.vector_of[leaves.row]
+    distinct, entry = np.unique(keys, return_inverse=True)
+    times = np.bincount(entry.reshape(-1), leaves.times, minlength=len(distinct))
+    fits_uint16 = times.max(initial=0) < 2**16
+    return leaves._replace(
+        indptr=np.searchsorted(distinct, np.arange(len(leaves.indptr)) * n_vectors).astype(
+            np.int64
+        ),
+        row=(distinct % n_vectors).astype(np.int32),
+        times=times.astype(np.uint16 if fits_uint16 else np.uint32),
+        vector_of=np.arange(n_vectors, dtype=np.int32),
+    )
+
+
+def distinct_vectors(leaves: Leaves) -> NDArray[np.bool_]:
+    """Whether a vector (K,) has all labels that were ever observed, and no other has the same."""
+    observed = leaves.label_mass[:, :, leaves.label_mass.any(axis=(0, 1))]
+    complete = np.flatnonzero((observed.max(axis=0, initial=0.0) == 1.0).all(axis=1))
+    packed = np.packbits(observed[1, complete] == 1.0, axis=1)
+    _, group, size = np.unique(packed, axis=0, return_inverse=True, return_counts=True)
+    is_distinct = np.zeros(leaves.label_mass.shape[1], dtype=np.bool_)
+    is_distinct[complete] = size[group.reshape(-1)] == 1
+    return is_distinct
+
+
+def with_vacuous_missing(leaves: Leaves, labels: Labels) -> Leaves:
+    """The same leaves, where a missing label gives no mass to either value."""
+    rows, columns = np.nonzero(labels == MISSING)
+    label_mass = leaves.label_mass.copy()
+    label_mass[:, leaves.vector_of[rows], columns] = 0.0
+    return leaves._replace(label_mass=label_mass)
+
+
+def no_member_weights(n_rows: int) -> MemberWeights:
+    """The weights of members if there are none."""
+    return MemberWeights(np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
+
+
+def fill_missing(
+    forest: Any, X: NDArray[np.float32], labels: Labels, *, n_jobs: int, seed: int
+) -> FloatArray:
+    """Labels as numbers, with a probability where they are missing.
+
+    It is estimated out of bag, given the observed labels of the row, by smaller forests that are
+    grown on the labels filled in before; the first on the labels' means.
+    """
+    missing = labels == MISSING
+    observed = np.maximum((~missing).sum(axis=0), 1)
+    means = np.where(missing, 0, labels).sum(axis=0) / observed
+    means = np.clip(means, MIN_PROBABILITY, 1 - MIN_PROBABILITY)
+    targets: FloatArray = np.where(missing, means, labels).astype(np.float64)
+    if not missing.any():
+        return targets
+    smaller = clone(forest).set_params(n_estimators=max(1, min(forest.n_estimators, 50)))
+    for round_number in track(range(_ROUNDS), "rounds of filling missing labels", _ROUNDS):
+        grown = grow(
+            smaller,
+            X,
+            labels,
+            targets,
+            n_jobs=n_jobs,
+            seed=(seed + round_number + 1) % 2**31,
+        )
+        p = out_of_bag_labels(grown, labels, n_jobs)
+        p = np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY)  # only observed labels are certain
+        targets = np.where(missing & np.isfinite(p), p, targets)
+    return targets
+
+
+def out_of_bag_labels(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatArray:
+    """P(Y_j = 1) of every training row given its observed labels, (n, m).
+
+    From the trees that were not grown on it; NaN where there is no estimate.
+    """
+    from credalchain.joint import kernels  # imports numba
+
+    lower, leaves = np.empty((*labels.shape, 2)), merged_by_vector(grown.leaves)
+
+    def run(first: int, stop: int) -> None:
+        rows = slice(first, stop)
+        nodes, weights = grown.out_of_bag[rows], no_member_weights(stop - first)
+        workspace = kernels.Workspace.allocate(nodes, leaves)
+        kernels.bound_labels(nodes, labels[rows], weights, leaves, 0.0, workspace, lower[rows])
+
+    for_each_range(len(labels), _ROWS_AT_ONCE, n_jobs, run)
+    total = lower.sum(axis=-1)
+    return np.where(total > 0, lower[..., 1] / np.where(total > 0, total, 1.0), np.nan)
+
+
+def out_of_bag_scores(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatArray:
+    """Probability of each training row's labels by vectors, and by products, (n, 2).
+
+    NaN for a row that all trees were grown on.
+    """
+    from credalchain.joint import kernels  # imports numba
+
+    scores, leaves = np.empty((len(labels), 2)), merged_by_vector(grown.leaves)
+
+    def run(first: int, stop: int) -> None:
+        rows = slice(first, stop)
+        nodes, weights = grown.out_of_bag[rows], no_member_weights(stop - first)
+        workspace = kernels.Workspace.allocate(nodes, leaves)
+        kernels.score_vectors(nodes, labels[rows], weights, leaves, workspace, scores[rows])
+
+    for_each_range(len(labels), _ROWS_AT_ONCE, n_jobs, run)
+    scores[(grown.out_of_bag < 0).all(axis=1)] = np.nan
+    return scores
+
+
+_BACKGROUND = 0.02  # share of independent labels, so that no row's score is zero
+_MAX_MEMBER_SHARE = 0.5  # of all members together
+_ENTRIES_AT_ONCE = 2**16
+_MIN_SHARE = 1e-3  # smaller shares are set to 0
+
+
+def independent_likelihood(labels: Labels) -> FloatArray:
+    """The probability of each row's observed labels by the marginal frequencies, (n,)."""
+    observed = labels != MISSING
+    ones = (labels == 1).sum(axis=0)
+    p = (ones + 1) / (observed.sum(axis=0) + 2)
+    factors = np.where(labels == 1, p, 1 - p)
+    return np.asarray(np.where(observed, factors, 1.0).prod(axis=1))
+
+
+def score_weights(weights: Any, label_mass: FloatArray, labels: Labels) -> FloatArray:
+    """Probability of each row's observed labels (n, 1) by sparse weights on vectors, (n, K)."""
+    weights = weights.tocoo()
+    row, vector = weights.row, weights.col
+    scores = np.zeros((len(labels), 1))
+    for first in range(0, len(row), _ENTRIES_AT_ONCE):
+        part = slice(first, first + _ENTRIES_AT_ONCE)
+        truth = labels[row[part]]
+        p = np.where(truth == 1, label_mass[1, vector[part]], label_mass[0, vector[part]])
+        p = np.where(truth == MISSING, 1.0, p).prod(axis=1) * weights.data[part]
+        np.add.at(scores[:, 0], row[part], p)
+    return scores
+
+
+def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> FloatArray:
+    """Shares (C,) with the greatest mean logarithm of the mixed probability.
+
+    Parameters
+    ----------
+    scores : ndarray of shape (n, C)
+        Held-out probability of the labels of each row by each of C mixture components; rows with
+        NaN are left out.
+    labels : ndarray of shape (n, m)
+    n_forest : int
+        The first components are those of the forest; together they keep at least one half, since
+        only a third of its trees are out of bag for a row, so its score is too pessimistic.
+    """
+    usable = np.isfinite(scores).all(axis=1)
+    shares = _forest_only(scores.shape[1], n_forest)
+    if not usable.any():
+        return shares
+    floor = _BACKGROUND * independent_likelihood(labels[usable])[:, None]
+    mixed = (1 - _BACKGROUND) * scores[usable] + np.maximum(floor, np.finfo(float).tiny)
+    mixed /= mixed.max(axis=1, keepdims=True)
+
+    def loss(shares: FloatArray) -> tuple[float, FloatArray]:
+        total = np.maximum(mixed @ shares, np.finfo(float).tiny)
+        return -float(np.log(total).mean()), -(mixed / total[:, None]).mean(axis=0)
+
+    result = minimize(  # convex, with few variables
+        loss,
+        shares,
+        jac=True,
+        method="SLSQP",
+        bounds=[(0.0, 1.0)] * len(shares),
+        constraints=[
+            {"type": "eq", "fun": lambda shares: shares.sum() - 1.0},
+            {"type": "ineq", "fun": lambda shares: _MAX_MEMBER_SHARE - shares[n_forest:].sum()},
+        ],
+        options={"ftol": 1e-9, "maxiter": 200},
+    )
+    shares = np.asarray(result.x)
+    shares = np.where(shares < _MIN_SHARE, 0.0, shares)
+    return np.asarray(shares / shares.sum())
+
+
+def _forest_only(n_components: int, n_forest: int) -> FloatArray:
+    return np.where(np.arange(n_components) < n_forest, 1 / n_forest, 0.0)

@@ -1,0 +1,862 @@
+"""Bounds for the labels of a row from its leaves, and the best set of answers.
+
+For every row, ``_gather`` adds up the contents of its leaves; all other functions use these sums.
+Products over labels stop where they are 0, which for most vectors is soon.
+"""
+
+import math
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._utils.compiler import kernel, kernel_helper
+from credalchain.chains.forest import LEAF
+from credalchain.joint.arrays import Leaves, MemberWeights, Trees
+
+_ROUNDING = 2.0**-40  # probabilities closer to 1 than this are set to 1
+_MAX_NODES = 2**12  # prefixes of answers that are extended in a search for the likeliest vector
+
+
+class Workspace(NamedTuple):
+    """Arrays for intermediate results of one row, reused for the next.
+
+    Allocating them in a kernel would take seconds to compile.
+
+    ``leaf_weight`` (K,): weights of the leaves on vectors; ``member_weight`` (K,): of the members;
+    ``touched``: the vectors that have any. ``tree_lower`` (2, m, trees): lower probabilities of
+    single labels being 0 or 1 in each tree; trees come last, so that products vectorize over them.
+    ``low_known``, ``high_known``: bounds of the probability of the known labels, for each touched
+    vector; ``tree_low_known``, ``tree_high_known``: in each tree. ``leaf_counts`` (2, m): rows in a
+    leaf by label. ``tree_product``, ``tree_high`` (trees,): products along a prefix of answers.
+    ``both``, ``only_known`` (m + 1,): lower P(prefix and known), upper P(known but not the prefix).
+    ``is_distinct`` (K,): no other vector has the same labels, and none of them is missing.
+    ``spread``: the other touched vectors, ``spread_bound`` (K,) what each adds at most to the
+    probability of a vector; ``tree_bound`` (m + 1, trees): the same for each tree, given a prefix;
+    ``label_bound`` (m, 2): their sum if one label is 0 or 1. ``branches`` (m,): labels as a search
+    decides them, ``child_bound`` (m, 2): that sum for the next label, ``n_tried`` (m,): how many of
+    its values were tried. The others are those of ``decide_rows``: the likeliest vector, and its
+    prefixes.
+    """
+
+    leaf_weight: NDArray[np.float64]
+    member_weight: NDArray[np.float64]
+    touched: NDArray[np.int32]
+    leaf_counts: NDArray[np.float64]
+    tree_lower: NDArray[np.float64]
+    low_known: NDArray[np.float64]
+    high_known: NDArray[np.float64]
+    tree_low_known: NDArray[np.float64]
+    tree_high_known: NDArray[np.float64]
+    tree_product: NDArray[np.float64]
+    tree_high: NDArray[np.float64]
+    both: NDArray[np.float64]
+    only_known: NDArray[np.float64]
+    is_distinct: NDArray[np.bool_]
+    spread: NDArray[np.int64]
+    spread_bound: NDArray[np.float64]
+    tree_bound: NDArray[np.float64]
+    label_bound: NDArray[np.float64]
+    branches: NDArray[np.int64]
+    child_bound: NDArray[np.float64]
+    n_tried: NDArray[np.int64]
+    proposed: NDArray[np.int8]
+    certainty: NDArray[np.float64]
+    order: NDArray[np.int64]
+    merged: NDArray[np.int64]
+    right: NDArray[np.float64]
+    corners: NDArray[np.int64]
+
+    @classmethod
+    def allocate(cls, nodes: NDArray[np.int32], leaves: Leaves) -> "Workspace":
+        """For rows with leaves ``nodes`` (n, trees); ``is_distinct`` is for decisions to set."""
+        n_trees, (_, n_vectors, n_labels) = nodes.shape[1], leaves.label_mass.shape
+        return cls(
+            leaf_weight=np.zeros(n_vectors),
+            member_weight=np.zeros(n_vectors),
+            touched=np.empty(n_vectors, np.int32),
+            leaf_counts=np.empty((2, n_labels)),
+            tree_lower=np.empty((2, n_labels, n_trees)),
+            low_known=np.empty(n_vectors),
+            high_known=np.empty(n_vectors),
+            tree_low_known=np.empty(n_trees),
+            tree_high_known=np.empty(n_trees),
+            tree_product=np.empty(n_trees),
+            tree_high=np.empty(n_trees),
+            both=np.empty(n_labels + 1),
+            only_known=np.empty(n_labels + 1),
+            is_distinct=np.empty(0, np.bool_),
+            spread=np.empty(n_vectors, np.int64),
+            spread_bound=np.empty(n_vectors),
+            tree_bound=np.empty((n_labels + 1, n_trees)),
+            label_bound=np.empty((n_labels, 2)),
+            branches=np.empty(n_labels, np.int64),
+            child_bound=np.empty((n_labels, 2)),
+            n_tried=np.empty(n_labels, np.int64),
+            proposed=np.empty(n_labels, np.int8),
+            certainty=np.empty(n_labels),
+            order=np.empty(n_labels, np.int64),
+            merged=np.empty(n_labels, np.int64),
+            right=np.empty(n_labels + 1),
+            corners=np.empty(n_labels + 1, np.int64),
+        )
+
+
+class GatheredRow(NamedTuple):
+    """How much of the workspace one row uses; ``n_trees`` is 0 where products are not used.
+
+    ``possible``: the known labels are possible according to the vectors.
+    """
+
+    n_touched: int
+    n_trees: int
+    rest: float
+    any_known: bool
+    possible: bool
+
+
+@kernel
+def find_leaves(X: NDArray[np.float32], trees: Trees, nodes: NDArray[np.int32]) -> None:
+    """``nodes`` (n, trees): the leaf of each row in each tree."""
+    for tree in range(trees.roots.shape[0]):
+        for i in range(X.shape[0]):
+            node = trees.roots[tree]
+            while trees.feature[node] != LEAF:
+                value = X[i, trees.feature[node]]
+                if math.isnan(value):
+                    to_left = trees.missing_left[node]
+                else:
+                    to_left = value <= trees.threshold[node]
+                node = trees.left[node] if to_left else trees.right[node]
+            nodes[i, tree] = node
+
+
+@kernel
+def fill_leaves(
+    nodes: NDArray[np.int32],
+    times: NDArray[np.uint16],
+    first: NDArray[np.int64],
+    row: NDArray[np.int32],
+    row_times: NDArray[np.uint16],
+) -> None:
+    """Training rows by leaf, from their ``nodes`` and bootstrap ``times``, both (n, trees).
+
+    ``first`` (nodes,) holds where each leaf begins, and is changed to where it ends.
+    """
+    for i in range(nodes.shape[0]):
+        for tree in range(nodes.shape[1]):
+            if times[i, tree] > 0:
+                entry = first[nodes[i, tree]]
+                row[entry], row_times[entry] = i, times[i, tree]
+                first[nodes[i, tree]] = entry + 1
+
+
+# -- what numpy would do: its slices and sums take long to compile ---------------------------------
+
+
+@kernel_helper
+def _fill(values: NDArray[np.float64], value: float) -> None:
+    for k in range(values.shape[0]):
+        values[k] = value
+
+
+@kernel_helper
+def _sum(values: NDArray[np.float64], n: int) -> float:
+    total = 0.0
+    for k in range(n):
+        total += values[k]
+    return total
+
+
+@kernel_helper
+def _has_known(known: NDArray[np.int8]) -> bool:
+    any_known = False
+    for j in range(known.shape[0]):
+        any_known |= known[j] >= 0
+    return any_known
+
+
+# -- one row: the contents of its leaves -----------------------------------------------------------
+
+
+@kernel_helper
+def _gather(
+    i: int,
+    nodes: NDArray[np.int32],
+    known: NDArray[np.int8],
+    member_weights: MemberWeights,
+    leaves: Leaves,
+    s: float,
+    products: bool,
+    workspace: Workspace,
+) -> GatheredRow:
+    """Add up the leaves of row i. A node of -1 is a tree that is left out."""
+    n_asked, n_touched, rest, tree = 0, 0, 0.0, 0
+    for node in nodes:
+        n_asked += node >= 0
+    for node in nodes:
+        if node < 0:
+            continue
+        n_rows = 0.0
+        for entry in range(leaves.indptr[node], leaves.indptr[node + 1]):
+            n_rows += leaves.times[entry]
+        total = n_rows + s
+        weight, inverse = 1.0 / (total * n_asked), 1.0 / total
+        if products:
+            _fill(workspace.leaf_counts[0], 0.0)
+            _fill(workspace.leaf_counts[1], 0.0)
+        for entry in range(leaves.indptr[node], leaves.indptr[node + 1]):
+            u = leaves.vector_of[leaves.row[entry]]
+            if workspace.leaf_weight[u] == 0.0:
+                workspace.touched[n_touched] = u
+                n_touched += 1
+            workspace.leaf_weight[u] += leaves.times[entry] * weight
+            if products:
+                for value in range(2):
+                    for j in range(known.shape[0]):
+                        workspace.leaf_counts[value, j] += (
+                            leaves.times[entry] * leaves.label_mass[value, u, j]
+                        )
+        if products:  # counts are integers until here, so that certainty is exactly 1
+            for value in range(2):
+                for j in range(known.shape[0]):
+                    count = workspace.leaf_counts[value, j]
+                    workspace.tree_lower[value, j, tree] = (
+                        1.0 if count == total else count * inverse
+                    )
+        rest += s * weight
+        tree += 1
+    for entry in range(member_weights.indptr[i], member_weights.indptr[i + 1]):
+        u = member_weights.indices[entry]
+        if workspace.leaf_weight[u] == 0.0 and workspace.member_weight[u] == 0.0:
+            workspace.touched[n_touched] = u
+            n_touched += 1
+        # as imprecise as the leaves
+        workspace.member_weight[u] += member_weights.data[entry] * (1.0 - rest)
+    possible = rest * (1.0 - leaves.product) > 0.0
+    any_known = _has_known(known)
+    if any_known:
+        for k in range(n_touched):
+            u = workspace.touched[k]
+            workspace.low_known[k], workspace.high_known[k] = _bounds_in_vector(known, u, leaves)
+            possible |= (
+                leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+            ) * workspace.high_known[k] > 0.0
+    gathered = GatheredRow(n_touched, tree if products else 0, rest, any_known, possible)
+    if any_known:
+        _bounds_in_trees(
+            known, gathered, workspace, workspace.tree_low_known, workspace.tree_high_known
+        )
+    return gathered
+
+
+@kernel_helper
+def _bounds_in_vector(event: NDArray[np.int8], u: int, leaves: Leaves) -> tuple[float, float]:
+    """Lower and upper probability that labels have these values, -1 for any."""
+    low, high = 1.0, 1.0
+    for j in range(event.shape[0]):
+        if event[j] >= 0:
+            low *= leaves.label_mass[event[j], u, j]
+            high *= 1.0 - leaves.label_mass[1 - event[j], u, j]
+    return low, high
+
+
+@kernel_helper
+def _bounds_in_trees(
+    event: NDArray[np.int8],
+    gathered: GatheredRow,
+    workspace: Workspace,
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+) -> None:
+    """The same for each tree, labels independent."""
+    _fill(low, 1.0)
+    _fill(high, 1.0)
+    for j in range(event.shape[0]):
+        if event[j] >= 0:
+            for t in range(gathered.n_trees):
+                low[t] *= workspace.tree_lower[event[j], j, t]
+                high[t] *= 1.0 - workspace.tree_lower[1 - event[j], j, t]
+
+
+@kernel_helper
+def _clear(gathered: GatheredRow, workspace: Workspace) -> None:
+    for k in range(gathered.n_touched):
+        workspace.leaf_weight[workspace.touched[k]] = 0.0
+        workspace.member_weight[workspace.touched[k]] = 0.0
+
+
+@kernel_helper
+def _least_ratio(
+    both: float, only_known: float, share: float, gathered: GatheredRow, workspace: Workspace
+) -> float:
+    """The least P(A | known) that is possible.
+
+    ``both`` is the lower probability, in the vectors, of A and the known labels, ``only_known`` the
+    upper one of the known labels without A: one distribution attains both. In a tree P(A), which
+    is ``tree_product``, and P(known) vary independently: P(known) is as large as possible where
+    P(A) is below the ratio, elsewhere as small (Dinkelbach's method). Where that makes P(known)
+    zero, the ratio before is the least. Where P(known) is zero from the start and yet possible, it
+    is possible only together with A.
+    """
+    least = np.inf
+    while True:
+        top, bottom = both, both + only_known
+        for t in range(gathered.n_trees):
+            is_below = workspace.tree_product[t] < least
+            p_known = workspace.tree_high_known[t] if is_below else workspace.tree_low_known[t]
+            top += share * workspace.tree_product[t] * p_known
+            bottom += share * p_known
+        if bottom <= 0.0:
+            return min(least, 1.0) if gathered.possible or least < np.inf else 0.0
+        if top / bottom >= least:
+            return least
+        least = top / bottom
+
+
+# -- bounds of single labels and events ---------------------------------------------------------
+
+
+@kernel_helper
+def _bound_labels(
+    known: NDArray[np.int8],
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+    lower: NDArray[np.float64],
+) -> None:
+    """``lower`` (m, 2): the lower probability of each label being 0, and of its being 1."""
+    n_labels = known.shape[0]
+    for j in range(n_labels):
+        lower[j, 0] = lower[j, 1] = 0.0
+    if not gathered.any_known:  # products have the same single labels as the vectors
+        forest_share = leaves.joint + leaves.product
+        for k in range(gathered.n_touched):
+            u = workspace.touched[k]
+            weight = forest_share * workspace.leaf_weight[u] + workspace.member_weight[u]
+            for j in range(n_labels):
+                lower[j, 0] += weight * leaves.label_mass[0, u, j]
+                lower[j, 1] += weight * leaves.label_mass[1, u, j]
+        return
+    share = leaves.product / max(gathered.n_trees, 1)
+    for j in range(n_labels):
+        if known[j] >= 0:
+            lower[j, known[j]] = 1.0
+            continue
+        for value in range(2):
+            both, only_known = 0.0, gathered.rest * (1.0 - leaves.product)
+            for k in range(gathered.n_touched):
+                u = workspace.touched[k]
+                weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+                p = leaves.label_mass[value, u, j]
+                both += weight * workspace.low_known[k] * p
+                only_known += weight * workspace.high_known[k] * (1.0 - p)
+            for t in range(gathered.n_trees):
+                workspace.tree_product[t] = workspace.tree_lower[value, j, t]
+            lower[j, value] = _least_ratio(both, only_known, share, gathered, workspace)
+
+
+@kernel
+def bound_labels(
+    nodes: NDArray[np.int32],
+    known: NDArray[np.int8],
+    member_weights: MemberWeights,
+    leaves: Leaves,
+    s: float,
+    workspace: Workspace,
+    lower: NDArray[np.float64],
+) -> None:
+    """``lower`` (n, m, 2) of rows with leaves ``nodes`` (n, trees) and ``known`` labels (n, m)."""
+    for i in range(nodes.shape[0]):
+        products = leaves.product > 0.0 and _has_known(known[i])
+        gathered = _gather(i, nodes[i], known[i], member_weights, leaves, s, products, workspace)
+        _bound_labels(known[i], gathered, leaves, workspace, lower[i])
+        _clear(gathered, workspace)
+
+
+@kernel
+def bound_events(
+    nodes: NDArray[np.int32],
+    known: NDArray[np.int8],
+    events: NDArray[np.int8],
+    member_weights: MemberWeights,
+    leaves: Leaves,
+    s: float,
+    workspace: Workspace,
+    bounds: NDArray[np.float64],
+) -> None:
+    """``bounds`` (n, 2): lower probability of each row's event, and of its contrary.
+
+    An event (m,) has -1 for labels that may be anything, known labels among them.
+    """
+    for i in range(nodes.shape[0]):
+        gathered = _gather(
+            i, nodes[i], known[i], member_weights, leaves, s, leaves.product > 0.0, workspace
+        )
+        share = leaves.product / max(gathered.n_trees, 1)
+        for contrary in range(2):
+            both, only_known = 0.0, gathered.rest * (1.0 - leaves.product)
+            for k in range(gathered.n_touched):
+                u = workspace.touched[k]
+                low, high = _bounds_in_vector(events[i], u, leaves)
+                p = 1.0 - high if contrary else low
+                weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+                low_known = workspace.low_known[k] if gathered.any_known else 1.0
+                high_known = workspace.high_known[k] if gathered.any_known else 1.0
+                both += weight * low_known * p
+                only_known += weight * high_known * (1.0 - p)
+            _bounds_in_trees(
+                events[i], gathered, workspace, workspace.tree_product, workspace.tree_high
+            )
+            if contrary:
+                for t in range(gathered.n_trees):
+                    workspace.tree_product[t] = 1.0 - workspace.tree_high[t]
+            if gathered.any_known:
+                bounds[i, contrary] = _least_ratio(both, only_known, share, gathered, workspace)
+            else:
+                bounds[i, contrary] = both + share * _sum(workspace.tree_product, gathered.n_trees)
+        _clear(gathered, workspace)
+
+
+@kernel
+def score_vectors(
+    nodes: NDArray[np.int32],
+    truth: NDArray[np.int8],
+    member_weights: MemberWeights,
+    leaves: Leaves,
+    workspace: Workspace,
+    scores: NDArray[np.float64],
+) -> None:
+    """``scores`` (n, 2): probability of the true labels by the leaves' vectors, by their products.
+
+    At s = 0; labels that are missing (-1) in ``truth`` do not count.
+    """
+    nothing = np.full(truth.shape[1], -1, np.int8)
+    products: Any = np.bool_(True)  # a bare True would compile _gather twice
+    for i in range(nodes.shape[0]):
+        gathered = _gather(i, nodes[i], nothing, member_weights, leaves, 0.0, products, workspace)
+        scores[i, 0] = scores[i, 1] = 0.0
+        for k in range(gathered.n_touched):
+            u = workspace.touched[k]
+            scores[i, 0] += workspace.leaf_weight[u] * _bounds_in_vector(truth[i], u, leaves)[0]
+        _bounds_in_trees(truth[i], gathered, workspace, workspace.tree_product, workspace.tree_high)
+        for t in range(gathered.n_trees):
+            scores[i, 1] += workspace.tree_product[t] / gathered.n_trees
+        _clear(gathered, workspace)
+
+
+# -- the decision: the likeliest vector, then labels withdrawn one by one ------------------------
+
+
+@kernel_helper
+def _prefixes_right(
+    answers: NDArray[np.int8],
+    order: NDArray[np.int64],
+    first: int,
+    stop: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+    right: NDArray[np.float64],
+) -> None:
+    """``right[k]``: lower probability that the answers to the first k labels are all right.
+
+    Labels are in ``order``: up to ``first`` they are known, from ``stop`` on not answerable.
+    """
+    share = leaves.product / max(gathered.n_trees, 1)
+    for k in range(first + 1):
+        right[k] = 1.0
+    _fill(workspace.both, 0.0)
+    _fill(workspace.only_known, gathered.rest * (1.0 - leaves.product))
+    for k in range(gathered.n_touched):
+        u, product = workspace.touched[k], 1.0
+        weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+        for position in range(first, stop):
+            product *= leaves.label_mass[answers[order[position]], u, order[position]]
+            if gathered.any_known:
+                workspace.both[position + 1] += weight * workspace.low_known[k] * product
+                workspace.only_known[position + 1] += (
+                    weight * workspace.high_known[k] * (1.0 - product)
+                )
+            elif product == 0.0:
+                break
+            else:
+                workspace.both[position + 1] += weight * product
+    _fill(workspace.tree_product, 1.0)
+    for position in range(first, stop):
+        j, y = order[position], answers[order[position]]
+        for t in range(gathered.n_trees):
+            workspace.tree_product[t] *= workspace.tree_lower[y, j, t]
+        both, only_known = workspace.both[position + 1], workspace.only_known[position + 1]
+        if gathered.any_known:
+            right[position + 1] = _least_ratio(both, only_known, share, gathered, workspace)
+        else:
+            right[position + 1] = both + share * _sum(workspace.tree_product, gathered.n_trees)
+
+
+@kernel_helper
+def _vector_weight(k: int, gathered: GatheredRow, leaves: Leaves, workspace: Workspace) -> float:
+    """The weight of a touched vector, and of the known labels in it."""
+    u = workspace.touched[k]
+    weight: float = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+    if gathered.any_known:
+        weight *= workspace.low_known[k]
+    return weight
+
+
+@kernel_helper
+def _vector_is_right(
+    answers: NDArray[np.int8],
+    order: NDArray[np.int64],
+    first: int,
+    stop: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+) -> float:
+    """Lower probability of all answers and the known labels, the least certain first."""
+    total = 0.0
+    for k in range(gathered.n_touched):
+        u = workspace.touched[k]
+        product = _vector_weight(k, gathered, leaves, workspace)
+        for position in range(stop - 1, first - 1, -1):
+            if product == 0.0:
+                break
+            product *= leaves.label_mass[answers[order[position]], u, order[position]]
+        total += product
+    if gathered.n_trees == 0:
+        return total
+    _fill(workspace.tree_product, leaves.product / gathered.n_trees)
+    if gathered.any_known:
+        for t in range(gathered.n_trees):
+            workspace.tree_product[t] *= workspace.tree_low_known[t]
+    for position in range(first, stop):
+        j, y = order[position], answers[order[position]]
+        for t in range(gathered.n_trees):
+            workspace.tree_product[t] *= workspace.tree_lower[y, j, t]
+    return total + _sum(workspace.tree_product, gathered.n_trees)
+
+
+@kernel_helper
+def _sort_by(
+    values: NDArray[np.float64], order: NDArray[np.int64], merged: NDArray[np.int64]
+) -> None:
+    """``order``: indices of the values from the largest to the smallest, equal ones as they were.
+
+    A merge sort; ``np.argsort`` takes seconds to compile. ``merged`` is memory for it.
+    """
+    n = values.shape[0]
+    for k in range(n):
+        order[k] = k
+    width = 1
+    while width < n:
+        for first in range(0, n, 2 * width):
+            middle, stop = min(first + width, n), min(first + 2 * width, n)
+            a, b = first, middle
+            for k in range(first, stop):
+                if a < middle and (b >= stop or values[order[a]] >= values[order[b]]):
+                    merged[k] = order[a]
+                    a += 1
+                else:
+                    merged[k] = order[b]
+                    b += 1
+        for k in range(n):
+            order[k] = merged[k]
+        width *= 2
+
+
+@kernel_helper
+def _ratio(lower: float, contrary: float) -> float:
+    """What an answer leaves of a product that has the likelier one."""
+    return lower / contrary if lower < contrary else 1.0
+
+
+@kernel_helper
+def _bound_vectors(
+    order: NDArray[np.int64],
+    first: int,
+    stop: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+) -> tuple[int, float]:
+    """Bound what trees, and vectors that are not distinct, add to the probability of any vector.
+
+    Each adds at most the product of the likelier of both answers. Return how many such vectors
+    there are, and the sum of all bounds.
+    """
+    n_spread, total = 0, 0.0
+    for k in range(gathered.n_touched):
+        u = workspace.touched[k]
+        if workspace.is_distinct[u]:
+            continue
+        product = _vector_weight(k, gathered, leaves, workspace)
+        for position in range(first, stop):
+            if product == 0.0:
+                break
+            j = order[position]
+            product *= max(leaves.label_mass[0, u, j], leaves.label_mass[1, u, j])
+        if product > 0.0:
+            workspace.spread[n_spread], workspace.spread_bound[n_spread] = u, product
+            n_spread += 1
+            total += product
+    bound = workspace.tree_bound[0]
+    for t in range(gathered.n_trees):
+        bound[t] = leaves.product / gathered.n_trees
+        if gathered.any_known:
+            bound[t] *= workspace.tree_low_known[t]
+    for position in range(first, stop):
+        j = order[position]
+        for t in range(gathered.n_trees):
+            bound[t] *= max(workspace.tree_lower[0, j, t], workspace.tree_lower[1, j, t])
+    return n_spread, total + _sum(bound, gathered.n_trees)
+
+
+@kernel_helper
+def _bound_children(
+    depth: int,
+    j: int,
+    n_spread: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+    bounds: NDArray[np.float64],
+) -> None:
+    """``bounds`` (2,): the same for vectors with the first answers proposed and label j 0 or 1."""
+    zero, one = 0.0, 0.0
+    for k in range(n_spread):
+        u, product = workspace.spread[k], workspace.spread_bound[k]
+        for d in range(depth):
+            if product == 0.0:
+                break
+            i = workspace.branches[d]
+            y = workspace.proposed[i]
+            product *= _ratio(leaves.label_mass[y, u, i], leaves.label_mass[1 - y, u, i])
+        zero += product * _ratio(leaves.label_mass[0, u, j], leaves.label_mass[1, u, j])
+        one += product * _ratio(leaves.label_mass[1, u, j], leaves.label_mass[0, u, j])
+    bound = workspace.tree_bound[depth]
+    for t in range(gathered.n_trees):
+        p_zero, p_one = workspace.tree_lower[0, j, t], workspace.tree_lower[1, j, t]
+        zero += bound[t] * _ratio(p_zero, p_one)
+        one += bound[t] * _ratio(p_one, p_zero)
+    bounds[0], bounds[1] = zero, one
+
+
+@kernel_helper
+def _search(
+    best: float,
+    n_open: int,
+    n_spread: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+    answers: NDArray[np.int8],
+) -> bool:
+    """Branch and bound for a vector likelier than ``best``; return whether it was completed.
+
+    Distinct vectors are left out: what they say was compared before. Labels on which trees and
+    other vectors disagree most come first.
+    """
+    branches, child_bound, n_tried = workspace.branches, workspace.child_bound, workspace.n_tried
+    proposed, tree_bound = workspace.proposed, workspace.tree_bound
+    depth, n_nodes = 0, 0
+    n_tried[0] = -1
+    while depth >= 0:
+        j = branches[depth]
+        if n_tried[depth] < 0:
+            n_nodes += 1
+            if n_nodes > _MAX_NODES:
+                return False
+            _bound_children(depth, j, n_spread, gathered, leaves, workspace, child_bound[depth])
+            n_tried[depth] = 0
+        if n_tried[depth] == 2:
+            depth -= 1
+            continue
+        y = np.int8((child_bound[depth, 1] >= child_bound[depth, 0]) == (n_tried[depth] == 0))
+        n_tried[depth] += 1
+        if child_bound[depth, y] <= best * (1.0 + _ROUNDING):
+            continue
+        proposed[j] = y
+        if depth + 1 == n_open:
+            best = child_bound[depth, y]
+            for i in range(answers.shape[0]):
+                answers[i] = proposed[i]
+            continue
+        for t in range(gathered.n_trees):
+            p, contrary = workspace.tree_lower[y, j, t], workspace.tree_lower[1 - y, j, t]
+            tree_bound[depth + 1, t] = tree_bound[depth, t] * _ratio(p, contrary)
+        depth += 1
+        n_tried[depth] = -1
+    return True
+
+
+@kernel_helper
+def _choose_answers(
+    known: NDArray[np.int8],
+    lower: NDArray[np.float64],
+    order: NDArray[np.int64],
+    first: int,
+    stop: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+    answers: NDArray[np.int8],
+) -> bool:
+    """``answers`` (m,): the likeliest vector; return whether that is certain.
+
+    The probability of a vector is the weight of the distinct vector that it is, if any, and what
+    trees and other vectors add, which is bounded. Of equally likely ones (up to rounding) the first
+    is taken: the likelier single answers, then the heaviest distinct vector, then the others.
+    """
+    proposed, label_bound = workspace.proposed, workspace.label_bound
+    for j in range(known.shape[0]):
+        answers[j] = known[j] if known[j] >= 0 else lower[j, 1] >= lower[j, 0]
+        proposed[j] = answers[j]
+        workspace.certainty[j] = -np.inf
+    best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
+    n_spread, bound = _bound_vectors(order, first, stop, gathered, leaves, workspace)
+    heaviest, most = 0, 0.0
+    for k in range(gathered.n_touched):
+        weight = _vector_weight(k, gathered, leaves, workspace)
+        if workspace.is_distinct[workspace.touched[k]] and weight > most:
+            heaviest, most = k, weight
+    if most + bound <= best * (1.0 + _ROUNDING):
+        return True
+    for position in range(first, stop):
+        j = order[position]
+        _bound_children(0, j, n_spread, gathered, leaves, workspace, label_bound[j])
+        workspace.certainty[j] = -max(label_bound[j, 0], label_bound[j, 1])
+    for turn in range(gathered.n_touched):
+        k = heaviest if turn == 0 else turn - 1 if turn <= heaviest else turn
+        u, least = workspace.touched[k], bound
+        weight = _vector_weight(k, gathered, leaves, workspace)
+        if weight == 0.0 or not workspace.is_distinct[u]:
+            continue
+        for position in range(first, stop):
+            j = order[position]
+            proposed[j] = leaves.label_mass[1, u, j] == 1.0
+            least = min(least, label_bound[j, proposed[j]])
+        if weight + least <= best * (1.0 + _ROUNDING):
+            continue
+        p = _vector_is_right(proposed, order, first, stop, gathered, leaves, workspace)
+        if p > best * (1.0 + _ROUNDING):
+            best = p
+            for j in range(known.shape[0]):
+                answers[j] = proposed[j]
+    if bound <= best * (1.0 + _ROUNDING):
+        return True
+    _sort_by(workspace.certainty, workspace.branches, workspace.merged)
+    return _search(best, stop - first, n_spread, gathered, leaves, workspace, answers)
+
+
+@kernel_helper
+def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int64]) -> int:
+    """The corners of the least concave function above right[k], k = 0..stop; how many."""
+    n = 1
+    corners[0] = 0
+    for k in range(1, stop + 1):
+        is_certain = right[k] > right[0] * (1.0 - _ROUNDING)
+        right[k] = right[0] if is_certain else min(right[k], right[k - 1])
+        while n > 1:
+            a, b = corners[n - 2], corners[n - 1]
+            if (right[b] - right[k]) * (b - a) > (right[a] - right[b]) * (k - b):
+                break
+            n -= 1
+        corners[n] = k
+        n += 1
+    return n
+
+
+@kernel_helper
+def _put_prices(
+    right: NDArray[np.float64],
+    order: NDArray[np.int64],
+    stop: int,
+    corners: NDArray[np.int64],
+    prices: NDArray[np.float64],
+) -> None:
+    """``prices`` (m,): the least reward for which each label is answered.
+
+    Answering k labels is worth right[k] / right[0] + reward * k / m. As the reward grows, the best
+    k goes from corner to corner.
+    """
+    n_labels = prices.shape[0]
+    _fill(prices, np.inf)
+    least = 0.0
+    for corner in range(1, _hull_corners(right, stop, corners)):
+        a, b = corners[corner - 1], corners[corner]
+        least = max(least, n_labels * (right[a] - right[b]) / ((b - a) * right[0]))
+        for position in range(a, b):
+            prices[order[position]] = least
+
+
+@kernel
+def price_prefixes(
+    right: NDArray[np.float64],
+    order: NDArray[np.int64],
+    stop: NDArray[np.int64],
+    prices: NDArray[np.float64],
+) -> None:
+    """``prices`` (n, m) from the probability ``right`` (n, m + 1) that the first k are right.
+
+    Or from how often they are right in draws, with which ties are exact. Labels are in ``order``
+    (n, m); only the first ``stop`` can be answered.
+    """
+    corners = np.empty(order.shape[1] + 1, np.int64)
+    for i in range(order.shape[0]):
+        _put_prices(right[i], order[i], stop[i], corners, prices[i])
+
+
+@kernel
+def decide_rows(
+    nodes: NDArray[np.int32],
+    known: NDArray[np.int8],
+    member_weights: MemberWeights,
+    leaves: Leaves,
+    s: float,
+    workspace: Workspace,
+    lower: NDArray[np.float64],
+    answers: NDArray[np.int8],
+    prices: NDArray[np.float64],
+    certain: NDArray[np.bool_],
+) -> None:
+    """Bounds, the answer to each label (n, m), and the least reward for which it is given (n, m).
+
+    The answers are those of the likeliest vector, if that is ``certain`` (n,); labels are withdrawn
+    by the (lower) probability of their answer, the least first.
+    """
+    n_labels, certainty, order = known.shape[1], workspace.certainty, workspace.order
+    for i in range(nodes.shape[0]):
+        gathered = _gather(
+            i, nodes[i], known[i], member_weights, leaves, s, leaves.product > 0.0, workspace
+        )
+        _bound_labels(known[i], gathered, leaves, workspace, lower[i])
+        first: Any = np.int64(0)  # a bare 0 would compile all that follows twice
+        stop: Any = np.int64(0)
+        for j in range(n_labels):
+            is_known, answerable = known[i, j] >= 0, max(lower[i, j, 0], lower[i, j, 1]) > 0.0
+            first += is_known
+            stop += answerable
+            certainty[j] = 2.0 if is_known else max(lower[i, j, 0], lower[i, j, 1])
+        _sort_by(certainty, order, workspace.merged)
+        certain[i] = _choose_answers(
+            known[i],
+            lower[i],
+            order,
+            first,
+            stop,
+            gathered,
+            leaves,
+            workspace,
+            answers[i],
+        )
+        for j in range(n_labels):
+            certainty[j] = 2.0 if known[i, j] >= 0 else lower[i, j, answers[i, j]]
+            if max(lower[i, j, 0], lower[i, j, 1]) == 0.0:
+                certainty[j] = -1.0  # labels that cannot be answered stay last
+        _sort_by(certainty, order, workspace.merged)
+        _prefixes_right(
+            answers[i], order, first, stop, gathered, leaves, workspace, workspace.right
+        )
+        _put_prices(workspace.right, order, stop, workspace.corners, prices[i])
+        _clear(gathered, workspace)

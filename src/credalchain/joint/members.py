@@ -1,0 +1,358 @@
+"""Other models that put weights on the label vectors of training rows."""
+
+from functools import cached_property
+from numbers import Real
+from operator import attrgetter
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import linalg, sparse
+from scipy.optimize import minimize_scalar
+from sklearn.base import BaseEstimator
+
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.validation import check_array, check_instance, check_int
+
+Float32Array = NDArray[np.float32]
+
+_TINY, _MAX = 1e-30, 1e15  # of the numbers in a stored kernel
+_FLOOR = 0.02  # share of a uniform distribution, so that no row's score is zero
+_WIDTHS = (0.5, 1.0, 2.0)  # times the median of the squared distances
+_RIDGES = (3.0, 1.0)  # the first is tried with every width, the second only with the best width
+_MIN_SEEN = 0.1  # share of rows that must have a vector that another row has
+_MIN_WEIGHT = 2e-3  # smaller weights of a row are set to 0, then normalised
+
+
+class FittedMember(Protocol):
+    """Weights on label vectors for new rows.
+
+    ``name`` is shown to users.
+    """
+
+    name: str
+
+    def weights(self, X: Float32Array) -> Any:
+        """Sparse (n, K); rows add up to 1."""
+        ...
+
+
+class VectorMember(Protocol):
+    """An unfitted member."""
+
+    def fit_vectors(
+        self,
+        X: Float32Array,
+        vector_of: NDArray[np.int32],
+        vectors: Labels,
+        rng: np.random.RandomState,
+    ) -> tuple[FittedMember, Any] | None:
+        """Learn which of the label ``vectors`` (K, m) a row has; None if there is nothing to learn.
+
+        Rows are complete; further vectors may hold -1 for a label that is missing. Also weights
+        for the training rows, sparse (n, K), each by a model that was not fitted on the row.
+        """
+        ...
+
+
+def checked_weights(weights: Any, n: int, n_vectors: int, member: Any) -> Any:
+    """Validate a member's weights; a CSR array."""
+    try:
+        matrix = sparse.csr_array(weights)
+    except (TypeError, ValueError):
+        matrix = sparse.csr_array((0, 0))
+    sums = np.asarray(matrix.sum(axis=1)).reshape(-1) if matrix.ndim == 2 else np.empty(0)
+    is_valid = matrix.shape == (n, n_vectors) and np.isfinite(matrix.data).all()
+    if not is_valid or (matrix.data < 0).any() or (np.abs(sums - 1) > 1e-6).any():
+        raise ValueError(
+            f"a member must give weights of shape {(n, n_vectors)} that are not negative and add "
+            f"up to 1 in every row, a row of X and a label vector each; {type(member).__name__} "
+            f"gave an array of shape {matrix.shape}, with rows that add up to "
+            f"{sums.min(initial=np.inf):.3g} at least and {sums.max(initial=-np.inf):.3g} at most."
+        )
+    return matrix
+
+
+def on_vectors(p: FloatArray, classes: NDArray[np.int64], n_vectors: int) -> Any:
+    """Probabilities of some vectors (n, C) as sparse weights on all, (n, K).
+
+    Small ones are left out, which saves most of the computation that follows.
+    """
+    p = np.where(p < np.minimum(_MIN_WEIGHT, p.max(axis=1, keepdims=True)), 0.0, p)
+    p /= p.sum(axis=1, keepdims=True)
+    row, class_index = np.nonzero(p)
+    return sparse.csr_array(
+        (p[row, class_index], (row, classes[class_index])), shape=(len(p), n_vectors)
+    )
+
+
+class KernelPowerset(BaseEstimator):
+    """Label vectors as classes, learned by kernel least squares.
+
+    A ridge regression predicts for every vector whether a row has it. The positive part of that,
+    raised to a power and normalised, is its probability (least-squares probabilistic
+    classification). Leave-one-out predictions have a closed form; they select kernel width, ridge
+    and power. Columns are standardised; a missing value is its column's mean.
+
+    Parameters
+    ----------
+    max_centres : int, default=2000
+        Number of training rows used as kernel centres, drawn at random if there are more. Fitting
+        takes O(rows * max_centres ** 2) time and O(rows * max_centres) memory.
+    max_vectors : int, default=300
+        The most frequent label vectors that are learned. Vectors that occur once never are.
+    ridge : float, default=None
+        L2 regularization strength. None chooses between 1 and 3.
+
+    References
+    ----------
+    M. Sugiyama, Superfast-trainable multi-class probabilistic classifier by least-squares
+    posterior fitting, IEICE Transactions on Information and Systems E93-D, 2010.
+    """
+
+    def __init__(
+        self, *, max_centres: int = 2000, max_vectors: int = 300, ridge: float | None = None
+    ) -> None:
+        self.max_centres = max_centres
+        self.max_vectors = max_vectors
+        self.ridge = ridge
+
+    def check_parameters(self) -> None:
+        """Refuse values that cannot be used, before anything is fitted."""
+        check_int("max_centres", self.max_centres, at_least=2)
+        check_int("max_vectors", self.max_vectors, at_least=2)
+        is_number = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool)
+        if self.ridge is not None and not (is_number and 0 < self.ridge < np.inf):
+            raise ValueError(f"ridge must be None or a positive number, got {self.ridge!r}.")
+
+    def fit_vectors(
+        self,
+        X: Float32Array,
+        vector_of: NDArray[np.int32],
+        vectors: Labels,
+        rng: np.random.RandomState,
+    ) -> tuple["FittedKernel", Any] | None:
+        """None where hardly any label vector occurs twice."""
+        n_vectors = len(vectors)
+        classes, class_index = frequent_vectors(vector_of, n_vectors, self.max_vectors)
+        learned = class_index >= 0
+        if len(classes) < 2 or learned.mean() < _MIN_SEEN:
+            return None
+        standardizer = Standardizer.learn(X)
+        Z = standardizer.apply(X)
+        # duplicate rows as centres would make the kernel matrix singular
+        chosen = np.sort(np.unique(Z, axis=0, return_index=True)[1])
+        if len(chosen) > self.max_centres:
+            chosen = chosen[np.sort(rng.choice(len(chosen), self.max_centres, replace=False))]
+        centres = Z[chosen]
+        targets = np.zeros((len(Z), len(classes)), dtype=np.float32)
+        targets[np.flatnonzero(learned), class_index[learned]] = 1.0
+        distances = _squared_distances(Z, centres, Z @ centres.T)
+        median_distance = float(np.median(distances[:: max(1, len(Z) // 500)])) or 1.0
+        prior = targets.mean(axis=0) / targets.mean(axis=0).sum()
+        ridges = _RIDGES if self.ridge is None else (self.ridge,)
+        best = min(
+            (
+                _fit_kernel(
+                    distances, centres, targets, class_index, w / median_distance, ridges[0]
+                )
+                for w in _WIDTHS
+            ),
+            key=attrgetter("loss"),
+        )
+        for ridge in ridges[1:]:
+            fit = _fit_kernel(distances, centres, targets, class_index, best.gamma, ridge)
+            best = min(best, fit, key=attrgetter("loss"))
+        fitted = FittedKernel(
+            standardizer,
+            centres,
+            best.gamma,
+            best.coefficients,
+            best.power,
+            prior,
+            classes,
+            n_vectors,
+        )
+        held_out = fitted.normalised(best.left_out)
+        return fitted, on_vectors(held_out, classes, n_vectors)
+
+
+def frequent_vectors(
+    vector_of: NDArray[np.int32], n_vectors: int, at_most: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The most frequent vectors that occur at least twice, and the index of each row's vector.
+
+    -1 for a row whose vector is not among them.
+    """
+    times = np.bincount(vector_of, minlength=n_vectors)
+    classes = np.sort(np.argsort(-times, kind="stable")[:at_most])
+    classes = classes[times[classes] > 1]
+    class_index = np.full(n_vectors, -1)
+    class_index[classes] = np.arange(len(classes))
+    return classes, class_index[vector_of]
+
+
+class Standardizer:
+    """Scale columns to mean 0 and variance 1; a missing value becomes the mean."""
+
+    def __init__(self, mean: Float32Array, deviation: Float32Array) -> None:
+        self.mean, self.deviation = mean, deviation
+
+    @classmethod
+    def learn(cls, X: Float32Array) -> "Standardizer":
+        missing = np.isnan(X)
+        n = np.maximum((~missing).sum(axis=0), 1)
+        mean = np.where(missing, 0.0, X).sum(axis=0, dtype=np.float64) / n
+        square = np.where(missing, 0.0, (X - mean) ** 2).sum(axis=0) / n
+        deviation = np.sqrt(np.where(square > 0, square, 1.0))
+        return cls(mean.astype(np.float32), deviation.astype(np.float32))
+
+    def apply(self, X: Float32Array) -> Float32Array:
+        Z = (X - self.mean) / self.deviation
+        return np.where(np.isnan(Z), np.float32(0), Z).astype(np.float32)
+
+
+def _squared_distances(A: Float32Array, B: Float32Array, products: Float32Array) -> Float32Array:
+    """Of the rows of two matrices, whose ``products`` are ``A @ B.T``."""
+    lengths = np.square(A).sum(axis=1)[:, None] + np.square(B).sum(axis=1)
+    return np.asarray(np.maximum(lengths - 2 * products, 0), dtype=np.float32)
+
+
+def _ridge(
+    kernel: Float32Array, centres: Float32Array, gamma: float, targets: Float32Array, ridge: float
+) -> tuple[Float32Array, Float32Array]:
+    """Coefficients (centres, classes), and leave-one-out predictions (rows, classes)."""
+    if len(centres) == len(kernel):
+        kernel[np.diag_indices_from(kernel)] += np.float32(ridge)
+        inverse = _inverse(kernel)
+        coefficients = inverse @ targets
+        return coefficients, targets - coefficients / np.diag(inverse)[:, None]
+    among_centres = _squared_distances(centres, centres, centres @ centres.T)
+    centre_kernel = np.exp(-np.float32(gamma) * among_centres)
+    normal = kernel.T @ kernel + np.float32(ridge) * centre_kernel
+    normal[np.diag_indices_from(normal)] += np.float32(1e-4 * np.trace(normal) / len(normal))
+    smoother = kernel @ _inverse(normal)
+    coefficients = smoother.T @ targets
+    leverage = np.minimum(np.einsum("ij,ij->i", smoother, kernel), 0.99)[:, None]
+    left_out = (kernel @ coefficients - leverage * targets) / (1 - leverage)
+    return np.asarray(coefficients, np.float32), np.asarray(left_out, np.float32)
+
+
+class _KernelFit(NamedTuple):
+    """A kernel model with one width and ridge, and its leave-one-out loss."""
+
+    loss: float
+    gamma: float
+    power: float
+    coefficients: Float32Array
+    left_out: Float32Array
+
+
+def _fit_kernel(
+    distances: Float32Array,
+    centres: Float32Array,
+    targets: Float32Array,
+    class_index: NDArray[np.int64],
+    gamma: float,
+    ridge: float,
+) -> _KernelFit:
+    kernel = np.exp(-np.float32(gamma) * distances)
+    coefficients, left_out = _ridge(kernel, centres, gamma, targets, ridge)
+    loss, power = _best_power(left_out, class_index)
+    return _KernelFit(loss, gamma, power, coefficients, left_out)
+
+
+def _inverse(matrix: Float32Array) -> Float32Array:
+    """Of a symmetric positive definite matrix."""
+    factor, not_definite = linalg.lapack.spotrf(matrix, lower=1)
+    inverse, failed = linalg.lapack.spotri(factor, lower=1)
+    if not_definite or failed:  # by rounding
+        return np.asarray(linalg.pinvh(matrix.astype(np.float64)), dtype=np.float32)
+    lower = np.tril(inverse)
+    return np.asarray(lower + np.tril(inverse, -1).T, dtype=np.float32)
+
+
+def _best_power(scores: Float32Array, class_index: NDArray[np.int64]) -> tuple[float, float]:
+    """Least leave-one-out log-loss, and the power of positive scores that attains it."""
+    rows = np.flatnonzero(class_index >= 0)
+    with np.errstate(divide="ignore"):
+        logs = np.log(np.maximum(scores[rows], 0)).astype(np.float64)
+    true_class = np.arange(len(rows)), class_index[rows]
+
+    def loss(power: float) -> float:
+        raised = np.exp(power * logs)
+        total = np.maximum(raised.sum(axis=1), np.finfo(float).tiny)
+        p = (1 - _FLOOR) * raised[true_class] / total + _FLOOR / scores.shape[1]
+        return float(-np.log(p).mean())
+
+    result = minimize_scalar(loss, bounds=(0.5, 5.0), method="bounded", options={"xatol": 0.02})
+    return float(result.fun), float(result.x)
+
+
+class FittedKernel:
+    """Kernels on centres, with coefficients for every label vector that was learned."""
+
+    name = "kernel"
+
+    def __init__(
+        self,
+        standardizer: Standardizer,
+        centres: Float32Array,
+        gamma: float,
+        coefficients: Float32Array,
+        power: float,
+        prior: Float32Array,
+        classes: NDArray[np.int64],
+        n_vectors: int,
+    ) -> None:
+        self.standardizer, self.centres, self.gamma = standardizer, centres, gamma
+        self.coefficients, self.power, self.prior = coefficients, power, prior
+        self.classes, self.n_vectors = classes, n_vectors
+
+    def check_state(self, n_columns: int, n_vectors: int) -> None:
+        """Validate a stored kernel over these columns and label vectors."""
+        check_instance("standardizer", self.standardizer, Standardizer)
+        check_int("n_vectors", self.n_vectors, n_vectors, n_vectors)
+        check_array("classes", self.classes, np.int64, (None,), 0, n_vectors - 1)
+        n_centres, n_classes = len(self.centres), len(self.classes)
+        shapes: dict[str, Any] = {
+            "mean": (self.standardizer.mean, (n_columns,), -_MAX),
+            "deviation": (self.standardizer.deviation, (n_columns,), _TINY),
+            "centres": (self.centres, (n_centres, n_columns), -_MAX),
+            "coefficients": (self.coefficients, (n_centres, n_classes), -_MAX),
+            "prior": (self.prior, (n_classes,), _TINY),
+        }
+        for name, (array, shape, low) in shapes.items():
+            check_array(name, array, np.float32, shape, low, _MAX)
+        numbers = np.array([self.gamma, self.power], dtype=np.float64)
+        check_array("gamma and power", numbers, np.float64, (2,), _TINY, 1 / _TINY)
+        if n_classes < 2 or (np.diff(self.classes) <= 0).any():
+            raise ValueError("the classes of a member must increase.")
+
+    def weights(self, X: Float32Array) -> Any:
+        from credalchain.joint.products import product_by_rows  # imports numba
+
+        centres, coefficients = self._tiled
+        Z = self.standardizer.apply(X)
+        kernel = _squared_distances(Z, self.centres, product_by_rows(Z, centres))
+        np.exp(np.multiply(kernel, -np.float32(self.gamma), out=kernel), out=kernel)
+        scores = product_by_rows(kernel, coefficients)
+        return on_vectors(self.normalised(scores), self.classes, self.n_vectors)
+
+    @cached_property
+    def _tiled(self) -> tuple[Any, Any]:
+        """Centres and coefficients as ``product_by_rows`` multiplies by them."""
+        from credalchain.joint.products import tiled  # imports numba
+
+        return tiled(self.centres.T), tiled(self.coefficients)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = vars(self).copy()  # at once: another thread may be filling it
+        state.pop("_tiled", None)
+        return state
+
+    def normalised(self, scores: Float32Array) -> FloatArray:
+        """Probabilities from scores; the prior where no score is positive."""
+        p = np.maximum(scores, 0).astype(np.float64) ** self.power
+        total = p.sum(axis=1, keepdims=True)
+        return np.where(total > 0, p / np.where(total > 0, total, 1.0), self.prior)

@@ -1,0 +1,387 @@
+"""The fitted joint model and its predictions."""
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.odds import log_odds
+from credalchain._utils.parallel import for_each_range
+from credalchain._utils.validation import check_array, check_instance, check_int
+from credalchain.chains.forest import LEAF, check_nodes
+from credalchain.chains.protocol import Request, labels_from_signs
+from credalchain.joint.arrays import Leaves, MemberWeights, Trees
+from credalchain.joint.exact import exact_lower
+from credalchain.joint.growing import (
+    distinct_vectors,
+    find_leaves,
+    merged_by_vector,
+    no_member_weights,
+)
+from credalchain.joint.members import FittedKernel, FittedMember, checked_weights
+from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
+from credalchain.prediction import RANKS, Answer, Exactness, Ranks, uniform_exactness
+from credalchain.preprocessing import Categories, TableEncoder
+
+_ROUNDING = 2.0**-40  # bound on the rounding error of sums of weights
+
+
+class JointAnswers(NamedTuple):
+    """The decision for whole rows.
+
+    ``lower`` (n, m, 2): lower probabilities of 0 and of 1; ``answers`` (n, m): those of the
+    likeliest label vector; ``prices`` (n, m): the least reward for which each is given;
+    ``exactness`` (n, m): positions in ``list(Exactness)``, approximate in rows where the search
+    for the likeliest vector was cut short.
+    """
+
+    lower: FloatArray
+    answers: Labels
+    prices: FloatArray
+    exactness: Ranks
+
+    @property
+    def interval(self) -> FloatArray:
+        """Lower and upper probability of 1, (n, m, 2)."""
+        return _interval(self.lower)
+
+
+class JointModel:
+    """Trees whose leaves hold training rows, mixed with other models of label vectors.
+
+    ``members`` have ``shares``; those of the forest are in ``leaves``. ``missing_features`` (2, any
+    number) are the training rows and columns where features were missing, by row. If only a
+    sample of the training rows is stored, ``row_numbers`` are theirs; the rows of ``leaves`` after
+    them stand for all other rows that have the same labels.
+    """
+
+    nested = True
+    serves_any_order = True
+    why_no_reasons = "a joint forest is not a sum of what each feature adds"
+    rows_at_once = 256
+
+    def __init__(
+        self,
+        trees: Trees,
+        leaves: Leaves,
+        encoder: TableEncoder,
+        members: Sequence[FittedMember] = (),
+        shares: Sequence[float] = (),
+        missing_features: NDArray[np.int64] | None = None,
+        row_numbers: NDArray[np.int64] | None = None,
+    ) -> None:
+        self.trees, self.leaves, self.encoder = trees, leaves, encoder
+        self._merged: tuple[Leaves, Leaves, NDArray[np.bool_]] | None = None
+        self.missing_features = (
+            np.empty((2, 0), dtype=np.int64) if missing_features is None else missing_features
+        )
+        self.row_numbers = row_numbers
+        self.members, self.shares = list(members), [float(share) for share in shares]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**vars(self), "_merged": None}
+
+    def check_state(self, n_features: int) -> None:
+        """Validate a stored model for rows with ``n_features`` columns."""
+        check_instance("encoder", self.encoder, TableEncoder)
+        check_instance("trees", self.trees, Trees)
+        check_instance("leaves", self.leaves, Leaves)
+        self.encoder.check_state(one_hot=False)
+        check_int("n_columns", self.encoder.n_columns, n_features, n_features)
+        check_nodes(self.trees, n_features)
+        _check_leaves(self.trees, self.leaves)
+        n_columns = self.encoder.indicators(np.zeros((1, n_features), np.float32)).shape[1]
+        check_instance("members", self.members, list)
+        for member in self.members:
+            if not hasattr(member, "weights"):
+                raise ValueError("a member must give weights.")
+            if isinstance(member, FittedKernel):
+                member.check_state(n_columns, self.leaves.label_mass.shape[1])
+        shares = [self.leaves.joint, self.leaves.product, *self.shares]
+        check_array("shares", np.array(shares), np.float64, (2 + len(self.members),), 0, 1)
+        n_rows = len(self.leaves.vector_of)
+        if self.row_numbers is not None:
+            check_array("row_numbers", self.row_numbers, np.int64, (None,))
+            n_rows = check_int("the number of row_numbers", len(self.row_numbers), 1, n_rows)
+            if (np.diff(self.row_numbers, prepend=-1) <= 0).any():
+                raise ValueError("the numbers of training rows must increase.")
+        check_array("missing_features", self.missing_features, np.int64, (2, None), 0)
+        row, column = self.missing_features
+        if not ((row < n_rows) & (column < n_features)).all() or (np.diff(row) < 0).any():
+            raise ValueError("missing_features must be rows and columns, sorted by row.")
+        self._merged = None
+
+    @property
+    def n_labels(self) -> int:
+        return int(self.leaves.label_mass.shape[2])
+
+    @property
+    def n_training_rows(self) -> int:
+        """Training rows stored one by one, not merged by label vector."""
+        stored = self.leaves.vector_of if self.row_numbers is None else self.row_numbers
+        return len(stored)
+
+    def encode(self, X: Any) -> NDArray[np.float32]:
+        return self.encoder.encode(X, np.float32)
+
+    def text_categories(self) -> Mapping[int, Categories]:
+        return self.encoder.words
+
+    def never_observed(self) -> NDArray[np.bool_]:
+        return np.asarray(~self.leaves.label_mass.any(axis=(0, 1)))
+
+    def contributions(self, *_: Any, **__: Any) -> None:
+        """None: bounds are not a sum over observations; training rows explain them."""
+
+    def infer(self, encoded: NDArray[np.float32], request: Request) -> Answer:
+        """Labels and bounds. There is no chain: strategy and order make no difference."""
+        from credalchain.joint import kernels  # imports numba
+
+        n, m = encoded.shape[0], self.n_labels
+        known = self._usable(request.known, n)
+        leaves, _ = self._merged_leaves()
+        lower = np.empty((len(request.s_values), n, m, 2))
+
+        def run(first: int, stop: int) -> None:
+            rows = slice(first, stop)
+            nodes, weights = self.leaves_of(encoded[rows]), self.member_weights(encoded[rows])
+            workspace = kernels.Workspace.allocate(nodes, leaves)
+            for v, s in enumerate(request.s_values):
+                kernels.bound_labels(
+                    nodes, known[rows], weights, leaves, s, workspace, lower[v, rows]
+                )
+
+        for_each_range(n, self.rows_at_once, request.n_jobs, run)
+        np.clip(lower, 0.0, 1.0, out=lower)
+        if request.precise:
+            lower = _precise(lower)
+        _put_known(lower, request.known)
+        labels = self._decide(encoded, lower, known, request)
+        bounds = interval = None
+        if request.wants_bounds:
+            bounds = np.stack([log_odds(lower[..., 1]), -log_odds(lower[..., 0])], axis=-1)
+            bounds, interval = bounds[None], _interval(lower)[None]
+        exactness = uniform_exactness(Exactness.EXACT, (1, *labels.shape))
+        return Answer(labels[None], bounds, exactness, interval)
+
+    def decide(
+        self, encoded: NDArray[np.float32], *, s: float, known: Labels | None, n_jobs: int = 1
+    ) -> JointAnswers:
+        """Which labels to answer, for all rewards at once."""
+        from credalchain.joint import kernels  # imports numba
+
+        n, m = encoded.shape[0], self.n_labels
+        usable = self._usable(known, n)
+        leaves, is_distinct = self._merged_leaves()
+        lower, prices = np.empty((n, m, 2)), np.empty((n, m))
+        answers, certain = np.empty((n, m), dtype=np.int8), np.empty(n, dtype=bool)
+
+        def run(first: int, stop: int) -> None:
+            rows = slice(first, stop)
+            nodes = self.leaves_of(encoded[rows])
+            kernels.decide_rows(
+                nodes,
+                usable[rows],
+                self.member_weights(encoded[rows]),
+                leaves,
+                s,
+                kernels.Workspace.allocate(nodes, leaves)._replace(is_distinct=is_distinct),
+                lower[rows],
+                answers[rows],
+                prices[rows],
+                certain[rows],
+            )
+
+        for_each_range(n, self.rows_at_once, n_jobs, run)
+        _put_known(np.clip(lower, 0.0, 1.0, out=lower), known)
+        if known is not None:
+            answers[known != MISSING], prices[known != MISSING] = known[known != MISSING], 0.0
+        exactness = uniform_exactness(Exactness.EXACT, (n, m))
+        if not certain.all():
+            exactness = exactness.copy()
+            exactness[~certain] = RANKS[Exactness.APPROXIMATE]
+        return JointAnswers(lower, answers, prices, exactness)
+
+    def bound_events(
+        self,
+        encoded: NDArray[np.float32],
+        events: Labels,
+        *,
+        s: float,
+        known: Labels | None,
+        n_jobs: int = 1,
+    ) -> FloatArray:
+        """Lower and upper probability (n, 2) that labels have the values in ``events`` (n, m)."""
+        from credalchain.joint import kernels  # imports numba
+
+        n = encoded.shape[0]
+        usable = self._usable(known, n)
+        leaves, _ = self._merged_leaves()
+        known_labels = usable if known is None else known
+        impossible = (
+            (known_labels != MISSING) & (events != MISSING) & (known_labels != events)
+        ).any(axis=1)
+        asked = np.where(known_labels == MISSING, events, np.int8(MISSING))
+        bounds = np.empty((n, 2))
+
+        def run(first: int, stop: int) -> None:
+            rows = slice(first, stop)
+            nodes, weights = self.leaves_of(encoded[rows]), self.member_weights(encoded[rows])
+            workspace = kernels.Workspace.allocate(nodes, leaves)
+            kernels.bound_events(
+                nodes, usable[rows], asked[rows], weights, leaves, s, workspace, bounds[rows]
+            )
+
+        for_each_range(n, self.rows_at_once, n_jobs, run)
+        bounds[(asked == MISSING).all(axis=1)] = (1.0, 0.0)
+        bounds[impossible] = (0.0, 1.0)
+        np.clip(bounds, 0.0, 1.0, out=bounds)
+        return np.stack([bounds[:, 0], np.maximum(1.0 - bounds[:, 1], bounds[:, 0])], axis=1)
+
+    def row_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
+        """Weights of the leaves on their rows, sparse (n, rows), and the rest (n,)."""
+        nodes, leaves = self.leaves_of(encoded), self.leaves
+        n, n_trees = nodes.shape
+        first, stop = leaves.indptr[nodes].ravel(), leaves.indptr[nodes + 1].ravel()
+        sizes = stop - first
+        starts = np.repeat(first - (np.cumsum(sizes) - sizes), sizes)
+        entries = starts + np.arange(sizes.sum())
+        leaf = np.repeat(np.arange(n * n_trees), sizes)
+        times = leaves.times[entries].astype(np.float64)
+        n_rows = np.bincount(leaf, times, minlength=n * n_trees) + s
+        weights = times / n_rows[leaf] / n_trees
+        shape = (n, len(leaves.vector_of))
+        rest = (s / n_rows / n_trees).reshape(n, n_trees).sum(axis=1)
+        return sparse.csr_array((weights, (leaf // n_trees, leaves.row[entries])), shape), rest
+
+    def vector_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
+        """Weights on label vectors, sparse (n, K), those of members included; the rest (n,)."""
+        by_row, rest = self.row_weights(encoded, s=s)
+        leaves, n_rows = self.leaves, len(self.leaves.vector_of)
+        ones = (np.ones(n_rows), (np.arange(n_rows), leaves.vector_of))
+        shape = (n_rows, leaves.label_mass.shape[1])
+        weights = (leaves.joint + leaves.product) * (by_row @ sparse.csr_array(ones, shape))
+        member_weights = self.member_weights(encoded)
+        member_matrix = sparse.csr_array(
+            (member_weights.data, member_weights.indices, member_weights.indptr), weights.shape
+        )
+        return sparse.csr_array(weights + sparse.diags_array(1 - rest) @ member_matrix), rest
+
+    def _merged_leaves(self) -> tuple[Leaves, NDArray[np.bool_]]:
+        """The same leaves with training rows of equal labels merged: shorter sums.
+
+        And which vectors (K,) are complete and like no other.
+        """
+        if self._merged is None or self._merged[0] is not self.leaves:
+            merged = merged_by_vector(self.leaves)
+            self._merged = self.leaves, merged, distinct_vectors(self.leaves)
+        return self._merged[1:]
+
+    def _usable(self, known: Labels | None, n: int) -> Labels:
+        """Known labels (n, m), without labels never observed, from which nothing follows."""
+        usable = np.full((n, self.n_labels), MISSING, dtype=np.int8)
+        if known is not None:
+            usable[:] = np.where(self.never_observed(), np.int8(MISSING), known)
+        return usable
+
+    def leaves_of(self, encoded: NDArray[np.float32]) -> NDArray[np.int32]:
+        """The leaf of each row in each tree, (n, trees)."""
+        return find_leaves(encoded, self.trees)
+
+    def member_weights(self, encoded: NDArray[np.float32]) -> MemberWeights:
+        """Weights of the members on label vectors, for these rows."""
+        n = len(encoded)
+        if not self.members:
+            return no_member_weights(n)
+        first = np.flatnonzero(np.append(True, (encoded[1:] != encoded[:-1]).any(axis=1)))
+        indicators = self.encoder.indicators(encoded[first])  # without repeated rows
+        n_vectors = self.leaves.label_mass.shape[1]
+        parts = [
+            share * checked_weights(member.weights(indicators), len(first), n_vectors, member)
+            for share, member in zip(self.shares, self.members, strict=True)
+        ]
+        total = sparse.csr_array(sum(parts[1:], start=parts[0]))
+        if len(first) < n:
+            total = total[np.repeat(np.arange(len(first)), np.diff(np.append(first, n)))]
+        return MemberWeights(
+            total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data
+        )
+
+    def _decide(
+        self,
+        encoded: NDArray[np.float32],
+        lower: FloatArray,
+        known: Labels,
+        request: Request,
+    ) -> Labels:
+        """Labels (values, n, m) from lower probabilities; ties are settled in fractions."""
+        t = request.thresholds
+        lower_gap, upper_gap = lower[..., 1] - t, (1.0 - lower[..., 0]) - t
+        signs = [np.sign(gap).astype(np.int8) for gap in (lower_gap, upper_gap)]
+        undecided = request.forced_labels() == UNDECIDED
+        near = np.minimum(np.abs(lower_gap), np.abs(upper_gap)) <= _ROUNDING
+        for v, i, j in np.argwhere(near & undecided).tolist():
+            exact = self._exact_bounds(encoded[i : i + 1], j, known[i], request, v)
+            for sign, bound in zip(signs, exact, strict=True):
+                sign[v, i, j] = (bound > t[j]) - (bound < t[j])
+        labels = labels_from_signs(*signs, precise=request.precise)
+        return np.where(undecided, labels, request.forced_labels()).astype(np.int8)
+
+    def _exact_bounds(
+        self, row: NDArray[np.float32], j: int, known: Labels, request: Request, v: int
+    ) -> tuple[Any, Any]:
+        nodes, member_weights = self.leaves_of(row)[0], self.member_weights(row)
+        weights = dict(
+            zip(member_weights.indices.tolist(), member_weights.data.tolist(), strict=True)
+        )
+        zero, one = (
+            exact_lower(
+                nodes, weights, self.leaves, s=request.s_values[v], event={j: value}, known=known
+            )
+            for value in (0, 1)
+        )
+        if request.precise:
+            one = one / (zero + one) if zero + one > 0 else Fraction(1, 2)
+            zero = 1 - one
+        return one, 1 - zero
+
+
+def _check_leaves(trees: Trees, leaves: Leaves) -> None:
+    """Validate that every leaf holds training rows, and every row a label vector."""
+    n, n_rows = len(leaves.row), len(leaves.vector_of)
+    check_array("label_mass", leaves.label_mass, np.float64, (2, None, None), 0, 1)
+    n_vectors, n_labels = leaves.label_mass.shape[1:]
+    check_array("indptr", leaves.indptr, np.int64, (len(trees.feature) + 1,), 0, n)
+    check_array("row", leaves.row, np.int32, (n,), 0, n_rows - 1)
+    check_array("times", leaves.times, (np.uint16, np.uint32), (n,), 1)
+    check_array("vector_of", leaves.vector_of, np.int32, (n_rows,), 0, n_vectors - 1)
+    sizes = np.diff(leaves.indptr)
+    if leaves.indptr[-1] != n or (sizes < 0).any() or (sizes[trees.feature == LEAF] == 0).any():
+        raise ValueError("a leaf must hold training rows.")
+    if n_labels == 0 or (leaves.label_mass.sum(axis=0) > 1 + 1e-9).any():
+        raise ValueError("label_mass must hold probabilities.")
+
+
+def _put_known(lower: FloatArray, known: Labels | None) -> None:
+    """Lower probabilities (..., n, m, 2) of labels that are known."""
+    if known is not None:
+        for value in (0, 1):
+            lower[..., known == 1 - value, value] = 0.0
+            lower[..., known == value, value] = 1.0
+
+
+def _interval(lower: FloatArray) -> FloatArray:
+    return np.stack([lower[..., 1], np.maximum(1.0 - lower[..., 0], lower[..., 1])], axis=-1)
+
+
+def _precise(lower: FloatArray) -> FloatArray:
+    """Lower probabilities that add up to 1: labels that may be either count for neither side."""
+    total = lower.sum(axis=-1, keepdims=True)
+    return np.where(total > 0, lower / np.where(total > 0, total, 1.0), 0.5)
+
+
+assert ABSTAIN == MISSING  # both are -1, which the kernels rely on

@@ -1,0 +1,67 @@
+"""Matrix products whose rows do not depend on each other: in BLAS the bits of a row do.
+
+Every sum is made in the order of its terms. Memory layout: the second matrix is cut into tiles of
+16 columns, in which the numbers of a row stand side by side, so that 16 sums each of four rows stay
+in registers.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._utils.compiler import lane_kernel
+from credalchain._utils.lanes import BLOCK, plus_product, repeat, store
+
+
+class TiledMatrix(NamedTuple):
+    """A matrix (p, m) as tiles (m / 16 rounded up, p, 16), filled up with 0."""
+
+    tiles: NDArray[Any]
+    n_columns: int
+
+
+def tiled(B: NDArray[Any]) -> TiledMatrix:
+    """Cut a matrix into tiles; worthwhile to keep if it is multiplied several times."""
+    p, m = B.shape
+    tiles = np.zeros((-(-m // BLOCK), p, BLOCK), dtype=B.dtype)
+    for t, tile in enumerate(tiles):
+        columns = B[:, t * BLOCK : (t + 1) * BLOCK]
+        tile[:, : columns.shape[1]] = columns
+    return TiledMatrix(tiles, m)
+
+
+def product_by_rows(A: NDArray[Any], B: NDArray[Any] | TiledMatrix) -> NDArray[Any]:
+    """``A @ B`` of floats, the same bits for a row whatever the other rows are."""
+    tiles, n_columns = B if isinstance(B, TiledMatrix) else tiled(B)
+    sums = np.empty((len(A), len(tiles), BLOCK), dtype=tiles.dtype)
+    multiply(np.ascontiguousarray(A, dtype=tiles.dtype), tiles, sums)
+    return sums.reshape(len(A), len(tiles) * BLOCK)[:, :n_columns]
+
+
+@lane_kernel
+def multiply(A: NDArray[Any], tiles: NDArray[Any], sums: NDArray[Any]) -> None:
+    """``sums`` (n, tiles, 16): the product of ``A`` (n, p) and ``tiles`` (tiles, p, 16)."""
+    n, zeros = A.shape[0], repeat(A.dtype.type(0))
+    for t in range(tiles.shape[0]):
+        tile = tiles[t]
+        for first in range(0, n - 3, 4):
+            i = np.uint64(first)  # unsigned: an index that may be negative is not vectorised
+            i_1, i_2, i_3 = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
+            a, b, c, d = zeros, zeros, zeros, zeros
+            for number in range(A.shape[1]):
+                k = np.uint64(number)
+                row = tile[k]
+                a, b = plus_product(a, A[i, k], row), plus_product(b, A[i_1, k], row)
+                c, d = plus_product(c, A[i_2, k], row), plus_product(d, A[i_3, k], row)
+            store(a, sums[i, t])
+            store(b, sums[i_1, t])
+            store(c, sums[i_2, t])
+            store(d, sums[i_3, t])
+        for last in range(n - n % 4, n):
+            i = np.uint64(last)
+            a = zeros
+            for number in range(A.shape[1]):
+                k = np.uint64(number)
+                a = plus_product(a, A[i, k], tile[k])
+            store(a, sums[i, t])

@@ -1,0 +1,241 @@
+"""bases.answers."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from enum import StrEnum
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._utils import notebook
+from credalchain._utils.array_types import Labels
+from credalchain._utils.odds import probabilities
+from credalchain._utils.text import plural, visible
+from credalchain.labels import ABSTAIN, and_more, select_labels
+from credalchain.typing import MatrixLike
+
+LogOdds = NDArray[np.float64]
+
+
+Ranks = NDArray[np.int8]  # of Exactness
+
+
+Order = NDArray[np.int64]
+
+
+class Exactness(StrEnum):
+    """How the returned bounds relate to the defined bounds, from the best to the worst.
+
+    Outer bounds contain the defined ones, inner bounds lie inside them.
+    """
+
+    EXACT = "exact"
+    OUTER = "outer"
+    INNER = "inner"
+    APPROXIMATE = "approximate"
+
+
+RANKS = {exactness: rank for rank, exactness in enumerate(Exactness)}
+"""0 for the best: arrays hold these numbers."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a model says about n rows and m labels, for all strategies and values of s.
+
+    ``labels`` (strategies, values, n, m) in {0, 1, -1}; ``log_odds`` (strategies, values, n, m, 2),
+    lower and upper, if bounds were asked for; ``exactness`` as ranks, like ``labels``;
+    ``interval``, like ``log_odds``, where the model gave probabilities: going to log-odds and back
+    would round them. ``visited``, like ``labels``, are the labels in the order of visits, where
+    every row has its own order.
+    """
+
+    labels: Labels
+    log_odds: LogOdds | None
+    exactness: Ranks
+    interval: NDArray[np.float64] | None = None
+    visited: Order | None = None
+
+
+def uniform_exactness(exactness: Exactness, shape: tuple[int, ...]) -> Ranks:
+    """The same rank in all cells, as a view that takes no memory."""
+    return np.broadcast_to(np.int8(RANKS[exactness]), shape)
+
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+ABSTAIN_TEXT = "*"
+_EXACTNESS = list(Exactness)
+_MAX_ROWS, _MAX_LABELS = 10, 20  # in a notebook
+NEARLY_NOTHING = 0.05  # share of labels answered below which there is a hint
+_FEW_CELLS = 50  # too few for a meaningful share
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CredalPrediction:
+    """Partial predictions for a batch of rows.
+
+    Attributes
+    ----------
+    labels : ndarray of int8, shape (n, m)
+        1, 0, or -1 (``ABSTAIN``) for "I don't know".
+    log_odds : ndarray of float64, shape (n, m, 2)
+        Lower and upper log-odds of each label being 1, given the row and the labels
+        before it in the chain. The labels are decided from these exactly, never from
+        ``interval``, in which small differences can vanish.
+    exactness : tuple of Exactness, one per label
+        That of the least exact of its rows; see ``exactness_by_row`` for all rows.
+    label_names : tuple of str
+    index : row names of the input if it was a data frame, else None
+    model_interval : ndarray of float64, shape (n, m, 2), optional
+        The bounds as probabilities where the model gave such; else they follow from ``log_odds``.
+    exactness_ranks : ndarray of int8, shape (n, m), optional
+        The exactness of every row and label, as positions in ``list(Exactness)``.
+    """
+
+    labels: NDArray[np.int8]
+    log_odds: NDArray[np.float64]
+    exactness: tuple[Exactness, ...]
+    label_names: tuple[str, ...]
+    index: Any = field(default=None)
+    model_interval: NDArray[np.float64] | None = field(default=None)
+    exactness_ranks: Ranks | None = field(default=None)
+
+    @classmethod
+    def from_answer(
+        cls, answer: Answer, strategy: int, label_names: Iterable[str], X: MatrixLike
+    ) -> "CredalPrediction":
+        """What a model answered about the rows of ``X`` by one strategy, for the first s."""
+        assert answer.log_odds is not None
+        exactness = answer.exactness[strategy, 0]
+        rows = exactness[:1] if exactness.strides[0] == 0 else exactness  # all alike, or not
+        index = getattr(X, "index", None)
+        return cls(
+            answer.labels[strategy, 0],
+            answer.log_odds[strategy, 0],
+            tuple(_EXACTNESS[rank] for rank in rows.max(axis=0, initial=0)),
+            tuple(label_names),
+            None if callable(index) else index,
+            None if answer.interval is None else answer.interval[strategy, 0],
+            exactness,
+        )
+
+    @cached_property
+    def interval(self) -> NDArray[np.float64]:
+        """Lower and upper probability of each label, (n, m, 2)."""
+        if self.model_interval is not None:
+            return self.model_interval
+        return probabilities(self.log_odds)
+
+    @cached_property
+    def exactness_by_row(self) -> NDArray[Any]:
+        """The exactness of every single pair of bounds, (n, m)."""
+        if self.exactness_ranks is None:
+            return np.broadcast_to(np.array(self.exactness, dtype=object), self.labels.shape)
+        return np.array(_EXACTNESS, dtype=object)[self.exactness_ranks]
+
+    @property
+    def lower(self) -> NDArray[np.float64]:
+        """Lower probability of each label, (n, m)."""
+        return self.interval[..., 0]
+
+    @property
+    def upper(self) -> NDArray[np.float64]:
+        """Upper probability of each label, (n, m)."""
+        return self.interval[..., 1]
+
+    @property
+    def abstained(self) -> NDArray[np.bool_]:
+        """Which labels were left open, (n, m)."""
+        return np.asarray(self.labels == ABSTAIN)
+
+    def to_frame(self, *, intervals: bool = False) -> "pd.DataFrame":
+        """A pandas data frame with ``pd.NA`` for a label left open.
+
+        Parameters
+        ----------
+        intervals : bool
+            Add the columns ``<label>_lower`` and ``<label>_upper``.
+        """
+        try:
+            import pandas as pd
+        except ImportError as error:  # pragma: no cover - pandas is there in our tests
+            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        endings = ("", "_lower", "_upper") if intervals else ("",)
+        names = [name + ending for name in self.label_names for ending in endings]
+        if len(set(names)) < len(names):
+            raise ValueError(f"these labels do not give different column names: {names}.")
+        columns: dict[str, Any] = {}
+        for j, name in enumerate(self.label_names):
+            answered = pd.array(self.labels[:, j], dtype="Int8")
+            answered[self.abstained[:, j]] = pd.NA
+            columns[name] = answered
+            if intervals:
+                columns[f"{name}_lower"] = self.lower[:, j]
+                columns[f"{name}_upper"] = self.upper[:, j]
+        return pd.DataFrame(columns, index=self.index)
+
+    def to_strings(self) -> NDArray[np.str_]:
+        """Labels as "1", "0" and "*", for display."""
+        return np.array(["0", "1", ABSTAIN_TEXT])[self.labels]
+
+    def _repr_html_(self) -> str:
+        """A table for notebooks; of many labels, open ones first."""
+        n, m = self.labels.shape
+        rows = range(min(n, _MAX_ROWS))
+        shown = select_labels(self.labels[rows], self.interval[rows], _MAX_LABELS).tolist()
+        head = self._in_short()
+        for n_shown, n_all, noun in ((len(shown), m, "label"), (len(rows), n, "row")):
+            if n_all > n_shown:
+                head += f"; {plural(n_shown, noun)} shown, {and_more(n_shown, n_all)}"
+        cells = []
+        for i in rows:
+            name = notebook.name_of(i if self.index is None else self.index[i])
+            cells.append([name, *(self._cell_as_html(i, j) for j in shown)])
+        names = ["", *(self.label_names[j] for j in shown)]
+        return notebook.page(notebook.words(head), notebook.table(names, cells))
+
+    def _in_short(self) -> str:
+        """How much is answered, with a hint if that is nearly nothing, or everything."""
+        n, m = self.labels.shape
+        n_open = int(self.abstained.sum())
+        n_yes = int((self.labels == 1).sum())
+        head = f"{plural(n, 'row')}, {plural(m, 'label')}: "
+        head += f"{n_yes} yes, {n * m - n_yes - n_open} no, {n_open} left open"
+        if n * m < _FEW_CELLS:
+            return head
+        answered = 1 - n_open / (n * m)
+        head += f" ({answered:.0%} answered)"
+        if answered < NEARLY_NOTHING:
+            return head + "; choose_caution finds how cautious to be to answer more"
+        if n_open == 0:
+            return head + "; choose_caution finds how cautious to be to leave doubtful labels open"
+        return head
+
+    def _cell_as_html(self, i: int, j: int) -> str:
+        y = int(self.labels[i, j])
+        return notebook.answer(y) + notebook.interval(
+            y, float(self.lower[i, j]), float(self.upper[i, j])
+        )
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __repr__(self) -> str:
+        n, m = self.labels.shape
+        head = f"CredalPrediction: {self._in_short()}"
+        shown = self.to_strings()[:10]
+        names = [visible(name) for name in self.label_names]
+        widths = [max(len(name), 1) for name in names]
+        if m > 20:
+            return head
+        lines = [" ".join(names)]
+        lines += [
+            " ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in shown
+        ]
+        if n > len(shown):
+            lines.append("...")
+        return "\n".join([head, *lines])
