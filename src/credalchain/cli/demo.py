@@ -1,4 +1,4 @@
-"""The main job on real data, start to end: ``python -m credalchain.cli.demo``."""
+"""``credalchain demo``: the main job on real data, start to end."""
 
 import shlex
 import sys
