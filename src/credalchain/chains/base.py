@@ -1,8 +1,8 @@
-"""Cross-validation."""
+"""The scikit-learn interface shared by all cautious multi-label classifiers of this package."""
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -39,7 +39,7 @@ from credalchain.labels import MISSING, Targets, and_more
 from credalchain.metrics import utility_65
 from credalchain.prediction import CredalPrediction, Order
 from credalchain.preprocessing import is_dask, validate_table
-from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike
+from credalchain.typing import ChunksLike, LabelsLike, MatrixLike
 
 
 class FittedFold(NamedTuple):
@@ -60,9 +60,6 @@ def fitted_folds(
             fitted = clone(estimator).fit(take_rows(X, train), take_rows(Y, train))
         yield FittedFold(test, take_rows(X, test), fitted)
 
-
-if TYPE_CHECKING:
-    import dask.dataframe as dd
 
 _MAX_NAMES = 10  # in a warning
 
@@ -383,10 +380,6 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             n_jobs=effective_n_jobs(check_n_jobs(self.n_jobs)),
         )
 
-    @overload  # a dask collection is a table, too: the first that fits is meant
-    def infer(  # type: ignore[overload-overlap]
-        self, X: DaskCollection, *, s: float | None = ..., strategy: str | Strategy | None = ...
-    ) -> "dd.DataFrame": ...
     @overload
     def infer(
         self,
@@ -412,7 +405,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         s: float | None = None,
         strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
         known: LabelsLike | None = None,
-    ) -> "CredalPrediction | tuple[CredalPrediction, ...] | dd.DataFrame":
+    ) -> CredalPrediction | tuple[CredalPrediction, ...]:
         """Labels and bounds of every row.
 
         Parameters

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import repeat
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -31,7 +31,7 @@ from credalchain.labels import ABSTAIN, MISSING, Targets
 from credalchain.metrics import utility_65
 from credalchain.prediction import Answer, CredalPrediction, Exactness, Ranks, uniform_exactness
 from credalchain.preprocessing import as_indexable, is_dask
-from credalchain.typing import ChunksLike, DaskCollection, LabelsLike, MatrixLike, RandomStateLike
+from credalchain.typing import ChunksLike, LabelsLike, MatrixLike, RandomStateLike
 
 _MIN_PROBABILITY = 1e-6  # probabilities are clipped to [1e-6, 1 - 1e-6]
 _RANGE = 3.0  # of the logarithm of the exponent
@@ -72,7 +72,7 @@ def fit_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
 
 
 if TYPE_CHECKING:
-    import dask.dataframe as dd
+    pass
 
 _DEFAULT_REWARD_FACTOR = 0.9  # times the reward at which labels with P = 0.5 are answered
 
@@ -303,21 +303,13 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(X))
 
-    @overload  # a dask collection is a table, too: the first that fits is meant
-    def infer(  # type: ignore[overload-overlap]
-        self, X: DaskCollection, *, reward: float | None = ...
-    ) -> "dd.DataFrame": ...
-    @overload
-    def infer(
-        self, X: MatrixLike, *, reward: float | None = ..., known: LabelsLike | None = ...
-    ) -> CredalPrediction: ...
     def infer(
         self,
         X: MatrixLike,
         *,
         reward: float | None = None,
         known: LabelsLike | None = None,
-    ) -> "CredalPrediction | dd.DataFrame":
+    ) -> CredalPrediction:
         """Labels decided jointly, with the (calibrated) probabilities they were decided from.
 
         Parameters
