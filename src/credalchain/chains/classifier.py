@@ -1,4 +1,4 @@
-"""Classifiers over a base, which is fitted label by label."""
+"""CredalChainClassifier and CredalBinaryRelevanceClassifier: labels over any base."""
 
 from collections.abc import Iterable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Several chains as one model: the mean of their lower and of their upper probabilities."""
+"""CredalChainEnsemble: chains in several orders as one model, by the mean of their bounds."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace

@@ -1,4 +1,4 @@
-"""A fitted forest as a few flat arrays."""
+"""CredalForest: a forest for every label, with the imprecise Dirichlet model in its leaves."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace

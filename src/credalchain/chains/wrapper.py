@@ -1,8 +1,9 @@
-"""The widest bounds over all ways to fill in the labels left open, of a model that is a black box.
+"""CredalWrapper: any scikit-learn classifier in a chain.
 
-All completions are evaluated if they are few. Otherwise beam search fills in one label after the
-other and keeps the best completions: it can miss the worst case but never exceed it, so its
-bounds lie inside the true ones.
+A classifier is a black box, so the widest bounds over all ways to fill in the labels left open are
+searched: all completions are evaluated if they are few. Otherwise beam search fills in one label
+after the other and keeps the best completions; it can miss the worst case but never exceed it, so
+its bounds lie inside the true ones.
 """
 
 from collections.abc import Callable, Mapping, Sequence

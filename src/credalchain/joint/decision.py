@@ -1,4 +1,4 @@
-"""Temperature scaling: one number to sharpen or soften all probabilities."""
+"""JointDecision: which labels of a row to answer, decided together."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -70,9 +70,6 @@ def fit_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
     result = minimize_scalar(loss, bounds=(-_RANGE, _RANGE), method="bounded")
     return float(np.exp(result.x))
 
-
-if TYPE_CHECKING:
-    pass
 
 _DEFAULT_REWARD_FACTOR = 0.9  # times the reward at which labels with P = 0.5 are answered
 

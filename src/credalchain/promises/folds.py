@@ -1,4 +1,4 @@
-"""Several fitted models that answer where all of them agree."""
+"""Calibration by cross-validation: fold models, and answers on which all of them agree."""
 
 import operator
 from collections.abc import Sequence
