@@ -488,6 +488,7 @@ def test_values_that_a_study_does_not_name_are_equal_steps_of_completeness(tmp_p
         assert len(curve) == 20
         assert curve["completeness"].diff().abs().max() < 0.09, key
         assert (curve["completeness"] - curve["s"]).abs().max() < 0.1, key
+        assert curve["completeness"].iloc[0] == 1, key
     page = write_report(study, store, tmp_path / "report")[-1].read_text()
     assert "target_completeness (smaller is more cautious)" in page
     assert "values were chosen on training rows" in page

@@ -15,6 +15,7 @@ TARGETS = tuple((np.arange(20, 0, -1) / 20).tolist())  # shares of labels that a
 _MAX_ROWS = 500
 _MAX_CELLS = 2**24  # of a path of predictions
 _EVERY = 9  # of the values that calibration tries: the search is coarse, then fine
+_BOLDEST = 1e6  # where larger is bolder: answers whatever can be answered
 _WIDEST_STEP = 0.05
 _ROUNDS = 3
 
@@ -28,6 +29,8 @@ def chosen_values(estimator: Any, X: Any, Y: Any, rng: np.random.Generator) -> t
     """
     n, m = Y.shape
     parameter, values = estimator.caution_parameter, caution_values(estimator, None)[::_EVERY]
+    is_rising = values[0] < values[-1]
+    values = values if is_rising else np.append(_BOLDEST, values)
     n_held_out = max(1, min(n // 4, _MAX_ROWS, _MAX_CELLS // (len(values) * m)))
     rows = rng.permutation(n)
     held_out, training = take_rows(X, np.sort(rows[:n_held_out])), np.sort(rows[n_held_out:])
@@ -51,7 +54,7 @@ def chosen_values(estimator: Any, X: Any, Y: Any, rng: np.random.Generator) -> t
             break
         between = np.linspace(values[wide], values[wide + 1], 8)[1:-1].ravel()
         values, shares = np.append(values, between), np.append(shares, answered(between))
-        order = np.argsort(values, kind="stable")
+        order = np.argsort(values if is_rising else -values, kind="stable")  # boldest first
         values, shares = values[order], shares[order]
     chosen = values[np.abs(shares[:, None] - TARGETS).argmin(axis=0)]
     return tuple((chosen * (n / len(training) if parameter == "s" else 1.0)).tolist())
