@@ -204,7 +204,7 @@ WHY_NOT = {
     "forest": "a forest is not a sum",
     "wrapper": "a wrapped classifier does not say",
     "ensemble": "the mean of several chains is not a sum",
-    "joint": "the labels of a row are decided together",
+    "joint": "labels are taken as independent",
 }
 
 

@@ -620,9 +620,10 @@ def _bound_children(
     gathered: GatheredRow,
     leaves: Leaves,
     workspace: Workspace,
+    row: int,
     bounds: NDArray[np.float64],
 ) -> None:
-    """``bounds`` (2,): the same for vectors with the first answers proposed and label j 0 or 1."""
+    """A ``row`` of ``bounds``: the same for vectors with the first answers proposed, j 0 or 1."""
     zero, one = 0.0, 0.0
     for k in range(n_spread):
         u, product = workspace.spread[k], workspace.spread_bound[k]
@@ -634,12 +635,11 @@ def _bound_children(
             product *= _ratio(leaves.label_mass[y, u, i], leaves.label_mass[1 - y, u, i])
         zero += product * _ratio(leaves.label_mass[0, u, j], leaves.label_mass[1, u, j])
         one += product * _ratio(leaves.label_mass[1, u, j], leaves.label_mass[0, u, j])
-    bound = workspace.tree_bound[depth]
     for t in range(gathered.n_trees):
         p_zero, p_one = workspace.tree_lower[0, j, t], workspace.tree_lower[1, j, t]
-        zero += bound[t] * _ratio(p_zero, p_one)
-        one += bound[t] * _ratio(p_one, p_zero)
-    bounds[0], bounds[1] = zero, one
+        zero += workspace.tree_bound[depth, t] * _ratio(p_zero, p_one)
+        one += workspace.tree_bound[depth, t] * _ratio(p_one, p_zero)
+    bounds[row, 0], bounds[row, 1] = zero, one
 
 
 @kernel_helper
@@ -659,7 +659,8 @@ def _search(
     """
     branches, child_bound, n_tried = workspace.branches, workspace.child_bound, workspace.n_tried
     proposed, tree_bound = workspace.proposed, workspace.tree_bound
-    depth, n_nodes = 0, 0
+    depth: Any = np.int64(0)
+    n_nodes = 0
     n_tried[0] = -1
     while depth >= 0:
         j = branches[depth]
@@ -667,7 +668,7 @@ def _search(
             n_nodes += 1
             if n_nodes > _MAX_NODES:
                 return False
-            _bound_children(depth, j, n_spread, gathered, leaves, workspace, child_bound[depth])
+            _bound_children(depth, j, n_spread, gathered, leaves, workspace, depth, child_bound)
             n_tried[depth] = 0
         if n_tried[depth] == 2:
             depth -= 1
@@ -722,9 +723,10 @@ def _choose_answers(
             heaviest, most = k, weight
     if most + bound <= best * (1.0 + _ROUNDING):
         return True
+    root: Any = np.int64(0)  # a bare 0 would compile _bound_children twice
     for position in range(first, stop):
         j = order[position]
-        _bound_children(0, j, n_spread, gathered, leaves, workspace, label_bound[j])
+        _bound_children(root, j, n_spread, gathered, leaves, workspace, j, label_bound)
         workspace.certainty[j] = -max(label_bound[j, 0], label_bound[j, 1])
     for turn in range(gathered.n_touched):
         k = heaviest if turn == 0 else turn - 1 if turn <= heaviest else turn
