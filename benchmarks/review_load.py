@@ -91,7 +91,7 @@ def review(n: int, model: Any, n_people: int, seconds: float) -> dict[str, Any]:
             person.join()
         server.terminate()
         server.wait()
-        stored = {one.event.request for one in AnswerStore(folder / "answers.sqlite").events()}
+        stored = {one.request for one in AnswerStore(folder / "answers.sqlite").events()}
     percentiles = {
         kind: {str(q): round(float(np.percentile(found, q)), 1) for q in (50, 95, 99, 100)}
         for kind, found in times.items()

@@ -52,15 +52,17 @@ class Review:
         return n_asked, float(wrong.mean())
 
     def rescore(self, scores: Any, order: str, rng: Any, rows: Any) -> None:
-        is_open = self.labels == -1
+        is_open, interval = self.labels[rows] == -1, self.interval[rows]
         if order == "settles most":
-            gains = expected_to_settle(self.model, self.X, self.known, is_open, self.interval, rows)
+            gains = expected_to_settle(
+                self.model, self.X[rows], self.known[rows], is_open, interval
+            )
             value = gains[..., 0] + 1e-3 * gains[..., 1]
         elif order == "least sure":
-            value = -np.abs(self.interval[rows].mean(axis=-1) - 0.5)
+            value = -np.abs(interval.mean(axis=-1) - 0.5)
         else:
             value = rng.random_sample((len(rows), self.truth.shape[1]))
-        scores[rows] = np.where(is_open[rows], value, -np.inf)
+        scores[rows] = np.where(is_open, value, -np.inf)
 
 
 def cautious_value(model: Any, X: Any, completeness: float) -> float:

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from credalchain import CredalChainClassifier, load_model, save_model
+from credalchain.review.reviewed import ReviewedRows
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
 from shell import start_process
@@ -63,10 +64,10 @@ def make_session(folder, path, **options):
     table = pd.read_csv(folder / "new.csv")
     classifier = options.pop("classifier", None) or load_model(folder / "songs.model")
     features = table[["tempo", "year"]]
-    return ReviewSession(
-        classifier, features, table, AnswerStore(path), model=("d" * 64, "songs.model"),
-        show=["title", "tempo", "cover"], folder=folder, **options,
-    )  # fmt: skip
+    rows = ReviewedRows(
+        classifier, features, table, AnswerStore(path), model=("d" * 64, "songs.model"), **options
+    )
+    return ReviewSession(rows, show=["title", "tempo", "cover"], folder=folder)
 
 
 class Server:

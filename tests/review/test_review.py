@@ -15,11 +15,18 @@ import pytest
 from conftest import HOSTILE, LABELS, N, make_session, make_songs
 from credalchain import PromisedClassifier, load_model
 from credalchain.cli.review import read_session
-from credalchain.review import session as session_module
+from credalchain.review import queue as queue_module
 from credalchain.review.exchange import read_label_studio, to_label_studio
+from credalchain.review.reviewed import ReviewedRows
 from credalchain.review.rows import image_file, row_keys
-from credalchain.review.session import ReviewError
-from credalchain.review.store import AnswersFileError, AnswerStore, ReviewEvent, RowKey
+from credalchain.review.session import ReviewSession
+from credalchain.review.store import (
+    AnswersFileError,
+    AnswerStore,
+    ReviewError,
+    ReviewEvent,
+    RowKey,
+)
 from shell import credalchain
 
 pytest.importorskip("fastapi", reason="fastapi is not installed")
@@ -38,30 +45,30 @@ def test_every_answer_is_what_infer_says_with_known_labels(session):
     for number in range(40):
         row, label, _ = first_open(session)
         session.answer(row, label, int(rng.integers(2)), "ann", f"request-{number}")
-    found = session.classifier.infer(session.features, known=session.human_labels)
-    expected = np.where(session.human_labels != -1, session.human_labels, found.labels)
-    np.testing.assert_array_equal(session.labels, expected)
-    np.testing.assert_allclose(session.interval, found.interval, atol=1e-6)
-    is_open = (session.labels == -1).sum(axis=1)
-    np.testing.assert_array_equal(session._n_open, is_open)
+    found = session.rows.classifier.infer(session.rows.features, known=session.rows.human_labels)
+    expected = np.where(session.rows.human_labels != -1, session.rows.human_labels, found.labels)
+    np.testing.assert_array_equal(session.rows.labels, expected)
+    np.testing.assert_allclose(session.rows.interval, found.interval, atol=1e-6)
+    is_open = (session.rows.labels == -1).sum(axis=1)
+    np.testing.assert_array_equal(session.rows.n_open, is_open)
     progress = session.progress()
     assert progress["labels_left"] == is_open.sum()
     assert progress["answers"] == 40
-    assert progress["completeness"] == pytest.approx((session.labels != -1).mean())
+    assert progress["completeness"] == pytest.approx((session.rows.labels != -1).mean())
 
 
 def test_undo_takes_back_one_thing_after_the_other(session):
-    before = session.labels.copy()
+    before = session.rows.labels.copy()
     for number in range(12):
         row, label, _ = first_open(session)
         session.answer(row, label, number % 2 if number % 3 else None, "ann", f"request-{number}")
     for number in range(12):
         session.undo("ann", f"undo-{number:04}")
-    np.testing.assert_array_equal(session.labels, before)
-    assert (session.human_labels == -1).all()
+    np.testing.assert_array_equal(session.rows.labels, before)
+    assert (session.rows.human_labels == -1).all()
     with pytest.raises(ReviewError, match="nothing to take back"):
         session.undo("ann", "undo-once-more")
-    kinds = [one.event.kind for one in session.store.events()]
+    kinds = [one.kind for one in session.rows.store.events()]
     assert kinds.count("undo") == 12  # appended, nothing removed
     assert len(kinds) == 24
 
@@ -70,9 +77,9 @@ def test_undo_brings_the_answer_before_back(session):
     row, label, _ = first_open(session)
     session.answer(row, label, 1, "ann", "request-1")
     session.answer(row, label, 0, "ann", "request-2")
-    assert session.human_labels[row, label] == 0
+    assert session.rows.human_labels[row, label] == 0
     session.undo("ann", "request-3")
-    assert session.human_labels[row, label] == 1
+    assert session.rows.human_labels[row, label] == 1
     with pytest.raises(ReviewError):
         session.undo("bob", "request-5")  # only what is one's own
 
@@ -83,9 +90,9 @@ def test_starting_again_goes_on_where_it_was(session, folder, tmp_path):
         session.answer(row, label, number % 2, "ann", f"request-{number}")
     session.undo("ann", "undo-0001")
     again = make_session(folder, tmp_path / "answers.sqlite")
-    np.testing.assert_array_equal(again.labels, session.labels)
-    np.testing.assert_array_equal(again.human_labels, session.human_labels)
-    np.testing.assert_array_equal(again._n_open, session._n_open)
+    np.testing.assert_array_equal(again.rows.labels, session.rows.labels)
+    np.testing.assert_array_equal(again.rows.human_labels, session.rows.human_labels)
+    np.testing.assert_array_equal(again.rows.n_open, session.rows.n_open)
     assert again.undo("ann", "undo-0002")["row"] is not None
 
 
@@ -106,18 +113,18 @@ def test_the_same_request_twice_is_one_answer(session):
     row, label, _ = first_open(session)
     for _ in range(3):
         session.answer(row, label, 1, "ann", "request-1")
-    assert len(session.store.events()) == 1
+    assert len(session.rows.store.events()) == 1
     session.undo("ann", "undo-0001")
     session.undo("ann", "undo-0001")
-    assert len(session.store.events()) == 2
+    assert len(session.rows.store.events()) == 2
 
 
 def test_two_people_get_different_rows_until_leases_expire(session, monkeypatch):
     rows = {who: session.next_row(who, "in order")["row"] for who in ("ann", "bob", "eve")}
     assert len(set(rows.values())) == 3
     assert session.next_row("ann", "in order")["row"] == rows["ann"]  # still hers
-    monkeypatch.setattr(session_module, "LEASE_SECONDS", -1.0)
-    session._lease(rows["ann"], "ann")
+    monkeypatch.setattr(queue_module, "LEASE_SECONDS", -1.0)
+    session.queue.lease(rows["ann"], "ann")
     assert session.next_row("zoe", "in order")["row"] == rows["ann"]
 
 
@@ -128,20 +135,20 @@ def test_a_second_answer_to_a_cell_is_kept_and_shown(session):
     assert view["labels"][label]["people"] == {"ann": 1, "bob": 0}
     (found,) = session.disagreements()
     assert found["people"] == {"ann": 1, "bob": 0}
-    assert len(session.store.events()) == 2
+    assert len(session.rows.store.events()) == 2
 
 
 def test_contradicting_the_model_is_listed(session):
-    row = int(np.flatnonzero((session.labels != -1).any(axis=1))[0])
-    label = int(np.flatnonzero(session.labels[row] != -1)[0])
-    said = int(session.labels[row, label])
+    row = int(np.flatnonzero((session.rows.labels != -1).any(axis=1))[0])
+    label = int(np.flatnonzero(session.rows.labels[row] != -1)[0])
+    said = int(session.rows.labels[row, label])
     session.answer(row, label, 1 - said, "ann", "request-1")
     (found,) = session.disagreements()
     assert (found["row"], found["model"]) == (row, said)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("order", session_module.ORDERS)
+@pytest.mark.parametrize("order", queue_module.ORDERS)
 def test_a_whole_review_in_every_order(session, order):
     truth = make_songs()[LABELS].to_numpy()
     n_answers = 0
@@ -152,7 +159,7 @@ def test_a_whole_review_in_every_order(session, order):
             view = session.answer(
                 view["row"], label, int(truth[view["row"], label]), "ann", f"request-{n_answers}"
             )
-    assert (session.labels != -1).all()
+    assert (session.rows.labels != -1).all()
     assert session.progress()["labels_left"] == 0
 
 
@@ -168,24 +175,24 @@ def test_skipped_labels_come_last_and_passed_rows_later(session):
 
 def test_blind_labels_hide_what_the_model_says(folder, tmp_path):
     session = make_session(folder, tmp_path / "answers.sqlite", blind=0.3)
-    share = session.blind.sum() / (session.labels != -1).sum()
+    share = session.rows.blind.sum() / (session.rows.labels != -1).sum()
     assert 0.15 < share < 0.45
-    row, label = map(int, np.argwhere(session.blind)[0])
+    row, label = map(int, np.argwhere(session.rows.blind)[0])
     shown = session.view(row, "ann")["labels"][label]
     assert shown["source"] == "blind"
     assert shown["answer"] is shown["lower"] is shown["upper"] is None
     assert label in session.view(row, "ann")["asked"]
     with pytest.raises(ReviewError, match="without a suggestion"):
         session.why(row, label)
-    said = int(session.labels[row, label])
+    said = int(session.rows.labels[row, label])
     session.answer(row, label, 1 - said, "ann", "request-1")
     found = session.blind_result()
     assert (found["asked"], found["disagree"]) == (1, 1)
-    (event,) = session.store.events()
-    assert event.event.blind
-    assert event.event.suggested == said
+    (event,) = session.rows.store.events()
+    assert event.blind
+    assert event.suggested == said
     again = make_session(folder, tmp_path / "answers.sqlite", blind=0.3)
-    np.testing.assert_array_equal(again.blind, session.blind)
+    np.testing.assert_array_equal(again.rows.blind, session.rows.blind)
 
 
 def test_blind_rows_feed_the_promise(folder, tmp_path):
@@ -195,8 +202,8 @@ def test_blind_rows_feed_the_promise(folder, tmp_path):
     promised.fit(train[["tempo", "year"]], train[LABELS])
     path = tmp_path / "answers.sqlite"
     session = make_session(folder, path, classifier=promised, blind=0.5)
-    by_row = session.blind.any(axis=1)
-    np.testing.assert_array_equal(session.blind[by_row], (session.labels != -1)[by_row])
+    by_row = session.rows.blind.any(axis=1)
+    np.testing.assert_array_equal(session.rows.blind[by_row], (session.rows.labels != -1)[by_row])
     assert session.blind_result()["check"] == "no row is checked yet"
     truth = make_songs()[LABELS].to_numpy()
     for row in np.flatnonzero(by_row)[:5].tolist():
@@ -240,8 +247,8 @@ def test_the_file_refuses_what_cannot_be(tmp_path):
     assert store.add_model("abc", "m") == model
     settings = {"model": model, "row_number": 0, "content": "{}"}
     event = ReviewEvent("request-1", "ann", "answer", RowKey("h", 0), "rock", 1)
-    assert store.append(event, **settings) == (1, True)
-    assert store.append(event, **settings) == (1, False)
+    assert store.append(event, **settings)
+    assert not store.append(event, **settings)
     for wrong in (
         ReviewEvent("request-2", "ann", "answer", RowKey("h", 0), "rock", 7),
         ReviewEvent("request-3", "ann", "undo", RowKey("h", 0), "rock", undoes=99),
@@ -330,7 +337,7 @@ def test_get_changes_nothing(client_of, session):
         "/api/disagreements",
     ):
         assert client.get(path).status_code == 200
-    assert session.store.events() == []
+    assert session.rows.store.events() == []
 
 
 def test_headers_and_escaping(client_of, session):
@@ -398,7 +405,7 @@ def test_values_that_are_none(client_of, session):
         {"who": "ann", "request": "request-0001", "label": "rock", "value": 1},
     ):
         assert client.post("/api/rows/0/answers", json=body).status_code == 422
-    assert session.store.events() == []
+    assert session.rows.store.events() == []
 
 
 # -- out and in ---------------------------------------------------------------------------------
@@ -413,9 +420,9 @@ def answered(folder, tmp_path):
         row, label, _ = first_open(session)
         session.answer(row, label, number % 2, "ann", f"request-{number}")
     session.undo("ann", "undo-0001")
-    row, label = map(int, np.argwhere(session.human_labels != -1)[0])
-    session.answer(row, label, 1 - int(session.human_labels[row, label]), "bob", "request-bob")
-    session.store.close()
+    row, label = map(int, np.argwhere(session.rows.human_labels != -1)[0])
+    session.answer(row, label, 1 - int(session.rows.human_labels[row, label]), "bob", "request-bob")
+    session.rows.store.close()
     return path, session
 
 
@@ -429,7 +436,7 @@ def test_export(answered, folder, tmp_path):
     out = str(tmp_path / "final.parquet")
     credalchain("review", "export", str(path), "--what", "final", *given, "--out", out, cwd=folder)
     final = pd.read_parquet(out)
-    expected = pd.DataFrame(session.labels, columns=LABELS).astype(str).replace("-1", "*")
+    expected = pd.DataFrame(session.rows.labels, columns=LABELS).astype(str).replace("-1", "*")
     pd.testing.assert_frame_equal(final[LABELS].astype(str), expected, check_dtype=False)
     assert list(final.columns[:4]) == ["title", "tempo", "year", "cover"]
     out = str(tmp_path / "train.csv")
@@ -437,8 +444,8 @@ def test_export(answered, folder, tmp_path):
         "review", "export", str(path), "--what", "training", *given[:2], "--out", out, cwd=folder
     )
     training = pd.read_csv(out)
-    assert training[LABELS].notna().to_numpy().sum() == (session.human_labels != -1).sum()
-    assert len(training) == (session.human_labels != -1).any(axis=1).sum()
+    assert training[LABELS].notna().to_numpy().sum() == (session.rows.human_labels != -1).sum()
+    assert len(training) == (session.rows.human_labels != -1).any(axis=1).sum()
 
 
 @pytest.mark.parametrize("tool", ["label-studio", "argilla"])
@@ -453,8 +460,8 @@ def test_other_tools(answered, folder, tmp_path, tool):
     for _ in range(2):  # twice is once
         credalchain("review", "import", str(out), *given, "--out", str(new), cwd=folder)
     again = make_session(folder, new)
-    np.testing.assert_array_equal(again.human_labels, session.human_labels)
-    assert len(again.store.events()) == (session.human_labels != -1).sum()
+    np.testing.assert_array_equal(again.rows.human_labels, session.rows.human_labels)
+    assert len(again.rows.store.events()) == (session.rows.human_labels != -1).sum()
     text = out.read_text().replace('"rock"', '"jazz"')
     out.write_text(text)
     done = credalchain(
@@ -483,8 +490,8 @@ def test_label_studio_annotations_without_our_notes(folder, tmp_path):
     given = ["--model", "songs.model", "--data", "new.csv", "--out", str(tmp_path / "a.sqlite")]
     credalchain("review", "import", str(file), *given, cwd=folder)
     session = make_session(folder, tmp_path / "a.sqlite")
-    assert session.human_labels[3].tolist() == [0, 1, 0, 0]
-    assert (session.human_labels != -1).any(axis=1).sum() == 1
+    assert session.rows.human_labels[3].tolist() == [0, 1, 0, 0]
+    assert (session.rows.human_labels != -1).any(axis=1).sum() == 1
     tasks[0]["data"] = {"title": "a song that nobody has"}
     file.write_text(json.dumps(tasks))
     done = credalchain("review", "import", str(file), *given, cwd=folder, status=1)
@@ -499,11 +506,11 @@ def test_learning_from_answers(answered, folder, tmp_path):
     done = credalchain(
         "fit", *given, "--answers", str(path), "--out", str(tmp_path / "after"), cwd=folder
     )
-    n_rows = int((session.human_labels != -1).any(axis=1).sum())
+    n_rows = int((session.rows.human_labels != -1).any(axis=1).sum())
     assert f"0 others replaced, {n_rows} rows added" in done.stderr
     before, after = load_model(tmp_path / "before"), load_model(tmp_path / "after")
     observed = after.model_.counts.label.sum() - before.model_.counts.label.sum()
-    assert observed == (session.human_labels != -1).sum()
+    assert observed == (session.rows.human_labels != -1).sum()
 
 
 def test_learning_from_answers_about_rows_that_are_there(folder, tmp_path):
@@ -514,11 +521,9 @@ def test_learning_from_answers_about_rows_that_are_there(folder, tmp_path):
     path = tmp_path / "a.sqlite"
     classifier = load_model(folder / "songs.model")
     features = missing[["tempo", "year"]]
-    session = session_module.ReviewSession(
-        classifier, features, features, AnswerStore(path), model=("d" * 64, "m"), show=["tempo"]
-    )
+    rows = ReviewedRows(classifier, features, features, AnswerStore(path), model=("d" * 64, "m"))
     for row in range(20):
-        session.answer(row, 0, int(table.rock[row]), "ann", f"request-{row:04}")
+        rows.answer(row, 0, int(table.rock[row]), "ann", f"request-{row:04}")
     given = ["gaps.csv", "--labels", ",".join(LABELS[:3]), "--labels", HOSTILE, "--out", "m"]
     given += ["--method", "chain"]
     done = credalchain("fit", *given, "--answers", "a.sqlite", cwd=tmp_path)
@@ -548,9 +553,11 @@ def test_answers_added_in_another_tool_are_taken(answered, folder, tmp_path):
     new = tmp_path / "new.sqlite"
     credalchain("review", "import", str(out), *given, "--out", str(new), cwd=folder)
     again = make_session(folder, new)
-    assert again.human_labels[row].tolist() == [1, 1, 1, 1]
+    assert again.rows.human_labels[row].tolist() == [1, 1, 1, 1]
     others = np.arange(N) != row
-    np.testing.assert_array_equal(again.human_labels[others], session.human_labels[others])
+    np.testing.assert_array_equal(
+        again.rows.human_labels[others], session.rows.human_labels[others]
+    )
 
 
 def test_two_servers_on_one_file_see_each_other(session, folder, tmp_path):
@@ -567,7 +574,7 @@ def test_two_servers_on_one_file_see_each_other(session, folder, tmp_path):
 def test_the_file_alone_has_everything_when_it_is_closed(session, tmp_path):
     for number in range(30):
         session.answer(number % N, 0, 1, "ann", f"request-{number:03}")
-    session.store.close()
+    session.rows.store.close()
     copy = tmp_path / "copy.sqlite"
     copy.write_bytes((tmp_path / "answers.sqlite").read_bytes())
     assert len(AnswerStore(copy).events()) == 30
@@ -582,7 +589,7 @@ def test_leases_of_others_are_left_alone(session):
     for wrong in (10**30, -1, N):
         with pytest.raises(ReviewError, match="row must be between"):
             session.next_row("bob", "in order", after=wrong)
-    assert row not in [one["row"] for one in session.queue("bob", "in order")]
+    assert row not in [one["row"] for one in session.next_rows("bob", "in order")]
 
 
 def test_ones_own_row_comes_back(session):
@@ -590,20 +597,20 @@ def test_ones_own_row_comes_back(session):
     assert session.next_row("ann", "least sure")["row"] == row
 
 
-@pytest.mark.parametrize("order", session_module.ORDERS)
+@pytest.mark.parametrize("order", queue_module.ORDERS)
 def test_labels_and_the_queue_follow_the_order(session, order):
     view = session.next_row("ann", order)
-    middles = np.abs(session.interval[view["row"]].mean(axis=-1) - 0.5)
+    middles = np.abs(session.rows.interval[view["row"]].mean(axis=-1) - 0.5)
     if order == "in order":
         assert view["asked"] == sorted(view["asked"])
     if order == "least sure":
         assert view["asked"] == sorted(view["asked"], key=lambda j: middles[j])
-    assert session.queue("ann", order)[0]["row"] == view["row"]
+    assert session.next_rows("ann", order)[0]["row"] == view["row"]
 
 
 def test_answering_twice_keeps_the_contradiction(session):
-    row, label = map(int, np.argwhere(session.labels != -1)[0])
-    said = int(session.labels[row, label])
+    row, label = map(int, np.argwhere(session.rows.labels != -1)[0])
+    said = int(session.rows.labels[row, label])
     for number in range(2):
         session.answer(row, label, 1 - said, "ann", f"request-{number}")
     session.answer(row, label, 1 - said, "bob", "request-bob")
@@ -614,8 +621,8 @@ def test_answering_twice_keeps_the_contradiction(session):
 def test_blind_statistics(folder, tmp_path):
     path = tmp_path / "answers.sqlite"
     session = make_session(folder, path, blind=0.5)
-    row, label = map(int, np.argwhere(session.blind)[0])
-    said = int(session.first_labels[row, label])
+    row, label = map(int, np.argwhere(session.rows.blind)[0])
+    said = int(session.rows.first_labels[row, label])
     assert session.progress()["completeness"] == session.progress()["completeness_before"]
     session.answer(row, label, said, "ann", "request-1")
     session.answer(row, label, said, "ann", "request-2")  # seen by now
@@ -627,23 +634,24 @@ def test_blind_statistics(folder, tmp_path):
     for j in range(len(LABELS)):  # other labels first: the model is asked as it was
         if j != label:
             session.answer(row, j, 1, "bob", f"request-bob-{j}")
-    events = [one.event for one in session.store.events() if one.event.blind]
+    events = [one for one in session.rows.store.events() if one.blind]
     assert all(
-        event.suggested == session.first_labels[row, LABELS.index(event.label)] for event in events
+        event.suggested == session.rows.first_labels[row, LABELS.index(event.label)]
+        for event in events
     )
     elsewhere = make_session(folder, path, blind=0.5)
-    elsewhere.model_digest = "another"
+    elsewhere.rows.model_digest = "another"
     assert elsewhere.blind_result()["asked"] == 0
 
 
 def test_blind_labels_come_at_their_share_and_do_not_leak(folder, tmp_path):
     session = make_session(folder, tmp_path / "answers.sqlite", blind=0.5)
     view = session.next_row("ann", "settles most")
-    assert session.blind[view["row"]].any()
-    assert session.blind[view["row"], view["asked"][0]]
+    assert session.rows.blind[view["row"]].any()
+    assert session.rows.blind[view["row"], view["asked"][0]]
     for row in range(N):
-        hidden = {LABELS[j] for j in np.flatnonzero(session.blind[row])}
-        for j in np.flatnonzero(~session.blind[row]).tolist():
+        hidden = {LABELS[j] for j in np.flatnonzero(session.rows.blind[row])}
+        for j in np.flatnonzero(~session.rows.blind[row]).tolist():
             found = session.why(row, j)
             assert not {reason["name"].rpartition(" ")[0] for reason in found["reasons"]} & hidden
             assert not {name for one in found["settles"] for name, _ in one["labels"]} & hidden
@@ -653,14 +661,15 @@ def test_numbers_are_shown_as_they_are(folder, tmp_path):
     table = pd.DataFrame(
         {"tempo": [0.1, 0.2, 0.3], "year": [1234567890123456789, 2, 3], "id": [1234567, None, 1.5]}
     )
-    session = session_module.ReviewSession(
+    rows = ReviewedRows(
         load_model(folder / "songs.model"), table[["tempo", "year"]], table,
-        AnswerStore(tmp_path / "a.sqlite"), model=("d" * 64, "m"), show=["year", "id"],
+        AnswerStore(tmp_path / "a.sqlite"), model=("d" * 64, "m"),
     )  # fmt: skip
+    session = ReviewSession(rows, show=["year", "id"])
     cells = [[cell["value"] for cell in session.view(row, "a")["content"]] for row in range(3)]
     assert cells == [["1234567890123456789", "1234567"], ["2", None], ["3", "1.5"]]
     session.answer(0, 0, 1, "ann", "request-1")
-    assert json.loads(next(iter(session.store.rows().values())))["year"] == 1234567890123456789
+    assert json.loads(next(iter(session.rows.store.rows().values())))["year"] == 1234567890123456789
 
 
 def test_keys_do_not_depend_on_the_order_of_columns_or_on_integers_becoming_floats():
@@ -706,7 +715,7 @@ def test_answers_stay_with_their_rows_when_rows_are_swapped(folder, tmp_path):
     )
     session.answer(0, 0, 1, "ann", "request-1")
     session.answer(1, 0, 0, "ann", "request-2")
-    session.store.close()
+    session.rows.store.close()
     (tmp_path / "new.csv").write_text("\n".join([lines[0], *lines[:0:-1]]))
     credalchain("review", "export", "a.sqlite", *given, "--out", "final.csv", cwd=tmp_path)
     final = pd.read_csv(tmp_path / "final.csv", dtype=str).set_index("id")
@@ -722,14 +731,16 @@ def test_files_of_version_1_keep_their_keys(folder, tmp_path):
     store._connection.execute("PRAGMA user_version = 1")
     store.close()
     session = make_session(folder, path)
-    assert session.keys == row_keys(session.table, 1) != row_keys(session.table)
+    assert session.rows.keys == row_keys(session.rows.table, 1) != row_keys(session.rows.table)
     session.answer(3, 0, 1, "ann", "request-1")
-    session.store.close()
+    session.rows.store.close()
     again = make_session(folder, path)
-    assert (again.store.version, again.n_orphans) == (1, 0)
-    assert again.human_labels[3, 0] == 1
-    tasks = read_label_studio(to_label_studio(again), make_session(folder, tmp_path / "new.sqlite"))
-    assert tasks == [(3, {"rock": 1}, "label studio")]
+    assert (again.rows.store.version, again.rows.n_orphans) == (1, 0)
+    assert again.rows.human_labels[3, 0] == 1
+    new = make_session(folder, tmp_path / "new.sqlite").rows
+    assert list(read_label_studio(to_label_studio(again.rows), new)) == [
+        (3, {"rock": 1}, "label studio")
+    ]
 
 
 def test_export_tells_of_answers_that_fell_away(answered, folder, tmp_path):
@@ -749,7 +760,7 @@ def test_a_request_of_the_same_name_with_other_content_is_refused(session):
             session.answer(row, label, value, "ann", "request-1")
     with pytest.raises(ReviewError, match="another request of the name"):
         session.undo("ann", "request-1")
-    assert len(session.store.events()) == 1
+    assert len(session.rows.store.events()) == 1
 
 
 def test_failures_are_told_with_all_headers(client_of, session):
@@ -794,7 +805,7 @@ def test_tokens_beyond_ascii(client_of, session, token):
 def test_a_locked_file_is_told_and_the_answer_taken_later(
     client_of, session, tmp_path, monkeypatch, caplog
 ):
-    session.store._connection.execute("PRAGMA busy_timeout = 50")
+    session.rows.store._connection.execute("PRAGMA busy_timeout = 50")
     client = client_of(session)
     other = sqlite3.connect(tmp_path / "answers.sqlite", isolation_level=None)
     other.execute("BEGIN EXCLUSIVE")
@@ -806,12 +817,12 @@ def test_a_locked_file_is_told_and_the_answer_taken_later(
             if record.name.startswith("credalchain")] == [(None, True)]  # fmt: skip
     other.execute("ROLLBACK")
     assert client.post("/api/rows/0/answers", json=body).status_code == 200
-    assert session.human_labels[0, 0] == 1
+    assert session.rows.human_labels[0, 0] == 1
 
 
 def test_a_full_disk_is_told_and_the_answer_taken_later(client_of, session):
     client = client_of(session)
-    connection = session.store._connection
+    connection = session.rows.store._connection
     (pages,) = connection.execute("PRAGMA page_count").fetchone()
     connection.execute(f"PRAGMA max_page_count = {pages}")
     statuses = []
@@ -823,7 +834,7 @@ def test_a_full_disk_is_told_and_the_answer_taken_later(client_of, session):
     assert statuses[-1] == 503
     connection.execute("PRAGMA max_page_count = 100000")
     assert client.post(f"/api/rows/{number % N}/answers", json=body).status_code == 200
-    assert len(session.store.events()) == len(statuses)
+    assert len(session.rows.store.events()) == len(statuses)
 
 
 @pytest.mark.parametrize("n_pages", [1, 4, 10])
@@ -855,7 +866,7 @@ def test_a_locked_file_is_told_in_the_terminal(answered, folder, tmp_path, monke
 def test_the_pace_is_shown_after_some_minutes_by_a_clock_that_does_not_jump(session, monkeypatch):
     now = [1000.0]
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    monkeypatch.setattr(time, "time", lambda: 1e9 * (-1) ** len(session.store.events()))
+    monkeypatch.setattr(time, "time", lambda: 1e9 * (-1) ** len(session.rows.store.events()))
     for number in range(12):
         session.answer(number, 0, 1, "ann", f"request-{number:03}")
         assert session.progress()["answers_an_hour"] is None
@@ -876,7 +887,7 @@ def test_whole_numbers_stay_whole_in_exports(folder, tmp_path):
     )
     for row in range(3):
         session.answer(row, 0, 1, "ann", f"request-{row}")
-    session.store.close()
+    session.rows.store.close()
     for what in ("final", "training"):
         given[1], end = what, 6 if what == "final" else 4
         credalchain("review", "export", "a.sqlite", *given[:end], "--out", "o.csv", cwd=tmp_path)
@@ -890,7 +901,7 @@ def test_whole_numbers_stay_whole_in_exports(folder, tmp_path):
     (tmp_path / "train.csv").write_text(with_gaps)
     fit = ["fit", "train.csv", "--labels", "rock", "--answers", "a.sqlite", "--out", "m"]
     done = credalchain(*fit, "--method", "chain", cwd=tmp_path)
-    assert "1 missing labels of rows in train.csv filled, 0 others replaced, 2 rows added" in (
+    assert "1 missing label of rows in train.csv filled, 0 others replaced, 2 rows added" in (
         done.stderr
     )
 
@@ -900,11 +911,11 @@ def test_learning_fills_the_very_row(folder, tmp_path):
     table = pd.DataFrame({"tempo": [0.5] * 4, "year": [1990] * 4, "rock": [0, 1, 0, None]})
     table.to_csv(tmp_path / "data.csv", index=False)
     features = table[["tempo", "year"]]
-    session = session_module.ReviewSession(
+    rows = ReviewedRows(
         load_model(folder / "songs.model"), features, features,
-        AnswerStore(tmp_path / "a.sqlite"), model=("d" * 64, "m"), show=["tempo"],
+        AnswerStore(tmp_path / "a.sqlite"), model=("d" * 64, "m"),
     )  # fmt: skip
-    session.answer(3, 0, 1, "ann", "request-1")
+    rows.answer(3, 0, 1, "ann", "request-1")
     given = ["fit", "data.csv", "--labels", "rock", "--answers", "a.sqlite", "--out", "m"]
     given += ["--method", "chain"]
     done = credalchain(*given, cwd=tmp_path)
@@ -988,7 +999,7 @@ def test_kill_the_server_in_the_middle_of_200_answers_20_times(serve, tmp_path):
                 number += 1
     client.close()
     server.stop()
-    stored = [one.event.request for one in AnswerStore(tmp_path / "answers.sqlite").events()]
+    stored = [one.request for one in AnswerStore(tmp_path / "answers.sqlite").events()]
     assert sorted(stored) == sorted(confirmed)
     assert len(stored) == len(set(stored)) == 200
 
@@ -1013,5 +1024,5 @@ def test_many_people_at_once(serve, tmp_path):
     [thread.join() for thread in threads]
     server.stop()
     assert not problems
-    stored = [one.event.request for one in AnswerStore(tmp_path / "answers.sqlite").events()]
+    stored = [one.request for one in AnswerStore(tmp_path / "answers.sqlite").events()]
     assert sorted(stored) == sorted(confirmed)

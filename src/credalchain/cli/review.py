@@ -30,6 +30,7 @@ from credalchain.review.exchange import (
     to_label_studio,
     training_rows,
 )
+from credalchain.review.reviewed import ReviewedRows
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
 
@@ -38,6 +39,11 @@ _SHOWN = 8  # columns, if none are named
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 _MIN_TOKEN = 16  # characters, where others can reach the server
+_TOOLS = {
+    "label-studio": (to_label_studio, read_label_studio),
+    "argilla": (to_argilla, read_argilla),
+}
+_WHATS = ("people", "final", "training", *_TOOLS)
 Out = Annotated[str, typer.Option(help="Where answers go, and are taken up again.")]
 Answers = Annotated[str, typer.Argument(help="A file that the page wrote.")]
 
@@ -110,24 +116,27 @@ def open_page(
     address = f"http://{_in_address(reachable)}:{number}/"
     if token:
         address += f"?token={quote(token, safe='')}"
-    progress = session.progress()
-    left, rows = progress["labels_left"], progress["rows_left"]
-    n_blind = int(session.blind.sum())
+    left, n_blind = session.progress(), int(session.rows.blind.sum())
+    to_answer = f"{plural(left['labels_left'], 'label')} of {plural(left['rows_left'], 'row')}"
     also = f" ({n_blind} to check the model)" if n_blind else ""
-    to_answer = f"{plural(left, 'label')} of {plural(rows, 'row')}"
     note(f"to be answered: {to_answer}{also}; answers are kept in {out}")
-    _tell_orphans(session, out, data)
+    _report_orphans(session.rows, out, data)
     print(f"{address}  (Ctrl-C ends)", flush=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
-    try:
+    with session.rows.store:  # when it is closed, the one file has everything
         _serve(app, listening)
-    finally:
-        session.store.close()  # so that the one file has everything
 
 
 def read_session(
-    model: str, data: str, out: str, *, show: str = "", blind: float = 0.0, jobs: int = 1
+    model: str,
+    data: str,
+    out: str,
+    *,
+    show: str = "",
+    blind: float = 0.0,
+    jobs: int = 1,
+    create: bool = True,
 ) -> ReviewSession:
     """The model, the data and the answers, ready to be reviewed."""
     classifier = read_model(model)
@@ -142,17 +151,13 @@ def read_session(
         raise ValueError(f"{data} has no rows.")
     digest = hashlib.sha256(Path(model).read_bytes()).hexdigest()
     with Progress("rows") as progress:
-        return ReviewSession(
-            classifier,
-            features,
-            table,
-            AnswerStore(out),
-            model=(digest, Path(model).name),
-            show=shown,
-            blind=blind,
-            folder=Path(data).parent if Path(data).is_file() else None,
-            on_progress=progress,
-        )
+        rows = ReviewedRows(
+            classifier, features, table, AnswerStore(out, create=create),
+            model=(digest, Path(model).name), blind=blind, on_progress=progress,
+        )  # fmt: skip
+    return ReviewSession(
+        rows, show=shown, folder=Path(data).parent if Path(data).is_file() else None
+    )
 
 
 def _in_address(host: str) -> str:
@@ -204,50 +209,38 @@ def export(
     Example: `credalchain review export answers.sqlite --what final --model songs.model --data
     new.csv --out final.csv`
     """
-    if what == "people":
+    if what not in _WHATS:
+        raise ValueError(f"--what must be {' or '.join(_WHATS)}, got {what!r}.")
+    needed = {"people": "", "training": "--model"}.get(what, "--model and --data")
+    if (needed and not model) or ("--data" in needed and not data):
+        raise ValueError(f"--what {what} needs {needed}.")
+    if what in ("people", "training"):
+        names = read_model(model).label_names_.tolist() if what == "training" else []
         with AnswerStore(answers, create=False) as store:
-            table = people_answers(store)
+            table = training_rows(store, names) if what == "training" else people_answers(store)
         write_table(table, out)
-        note(f"{plural(len(table), 'answer')} -> {out}")
+        note(f"{plural(len(table), 'row' if what == 'training' else 'answer')} -> {out}")
         return
-    if what not in ("final", "training", "label-studio", "argilla"):
-        raise ValueError(
-            f"--what must be people, final, training, label-studio or argilla, got {what!r}."
-        )
-    if not model or (what != "training" and not data):
-        raise ValueError(
-            f"--what {what} needs --model{'' if what == 'training' else ' and --data'}."
-        )
-    if what == "training":
-        names = read_model(model).label_names_.tolist()
-        with AnswerStore(answers, create=False) as store:
-            table = training_rows(store, names)
-        write_table(table, out)
-        note(f"{plural(len(table), 'row')} -> {out}")
-        return
-    if not Path(answers).is_file():
-        raise FileNotFoundError(f"there is no file {answers}.")
-    session = read_session(model, data, answers)
-    if what == "final":
-        answer_texts = np.array(["0", "1", "*"])[session.labels]  # as predict writes them
-        final = pd.DataFrame(answer_texts.astype(object), columns=session.label_names)
-        write_table(pd.concat([session.table, final], axis=1), out)
-    else:
-        if Path(out).suffix.lower() != ".json":
-            raise ValueError(f"--out {out}: the name must end in .json.")
-        convert = to_label_studio if what == "label-studio" else to_argilla
-        text = convert(session)
-        with replacing(Path(out)) as file:
-            file.write(text.encode())
-    _tell_orphans(session, answers, data)
-    session.store.close()
-    note(f"{plural(len(session.labels), 'row')} -> {out}")
+    if what in _TOOLS and Path(out).suffix.lower() != ".json":
+        raise ValueError(f"--out {out}: the name must end in .json.")
+    rows = read_session(model, data, answers, create=False).rows
+    with rows.store:
+        if what in _TOOLS:
+            text = _TOOLS[what][0](rows)
+            with replacing(Path(out)) as file:
+                file.write(text.encode())
+        else:
+            texts = np.array(["0", "1", "*"], dtype=object)[rows.labels]  # as predict writes them
+            final = pd.DataFrame(texts, columns=rows.label_names)
+            write_table(pd.concat([rows.table, final], axis=1), out)
+        _report_orphans(rows, answers, data)
+    note(f"{plural(len(rows.labels), 'row')} -> {out}")
 
 
-def _tell_orphans(session: ReviewSession, answers: str, data: str) -> None:
-    if session.n_orphans:
+def _report_orphans(rows: ReviewedRows, answers: str, data: str) -> None:
+    if rows.n_orphans:
         note(
-            f"note: {plural(session.n_orphans, 'answer')} of {answers} to rows or labels that are "
+            f"note: {plural(rows.n_orphans, 'answer')} of {answers} to rows or labels that are "
             f"not in {data}, or whose columns have changed."
         )
 
@@ -265,19 +258,16 @@ def import_answers(
 
     Tasks belong to rows of DATA by what `review export` wrote into them, or by their content.
     """
-    readers = {"label-studio": read_label_studio, "argilla": read_argilla}
-    if what not in readers:
-        raise ValueError(f"--what must be label-studio or argilla, got {what!r}.")
+    if what not in _TOOLS:
+        raise ValueError(f"--what must be {' or '.join(_TOOLS)}, got {what!r}.")
     text = Path(file).read_text(encoding="utf-8")
-    session = read_session(model, data, out)
-    annotations = readers[what](text, session)
-    digest = hashlib.sha256(text.encode()).hexdigest()[:16]
-    before = len(session.store.events())
-    for i, (row, values, who) in enumerate(annotations):
-        for name, value in values.items():
-            j = session.label_names.index(name)
-            session.answer(row, j, value, who, f"{digest}-{i}-{j}")  # twice is once
-    n_new = len(session.store.events()) - before
-    session.store.close()
-    read = plural(len(annotations), "annotation")
-    note(f"{plural(n_new, 'new answer')} of {read} -> {out}")
+    rows = read_session(model, data, out).rows
+    with rows.store:
+        annotations = list(_TOOLS[what][1](text, rows))
+        digest = hashlib.sha256(text.encode()).hexdigest()[:16]
+        n_new = 0
+        for i, (row, values, who) in enumerate(annotations):
+            for name, value in values.items():
+                j = rows.label_names.index(name)
+                n_new += rows.answer(row, j, value, who, f"{digest}-{i}-{j}")[0]  # twice is once
+    note(f"{plural(n_new, 'new answer')} of {plural(len(annotations), 'annotation')} -> {out}")

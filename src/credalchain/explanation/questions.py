@@ -92,30 +92,44 @@ def next_questions(
     prediction = classifier.infer(X, known=known_labels)
     is_open = prediction.labels == ABSTAIN
     rows = np.flatnonzero(is_open.any(axis=1))
+    is_open, interval = is_open[rows], prediction.interval[rows]
+    ranks, settles = rank_questions(
+        order, classifier, _safe_indexing(X, rows), known_labels[rows], is_open, interval
+    )
+    rng = check_random_state(random_state)
+    if order == "random":
+        ranks = rng.random_sample(is_open.shape)
+    best = np.where(is_open, ranks, np.inf).argmin(axis=1)
+    of_best = (np.arange(len(rows)), best)
+    gains = settles[of_best]
+    ranking = np.lexsort((-gains[:, 1], ranks[of_best]))
+    if order in ("in order", "random"):
+        ranking = rng.permutation(len(rows)) if order == "random" else np.arange(len(rows))
+    return [
+        OpenQuestion(int(rows[i]), names[best[i]], (float(gains[i, 0]), float(gains[i, 1])))
+        for i in ranking[:budget].tolist()
+    ]
+
+
+def rank_questions(
+    order: str,
+    classifier: Any,
+    X: Any,
+    known: Labels,
+    is_open: NDArray[np.bool_],
+    interval: FloatArray,
+) -> tuple[FloatArray, FloatArray]:
+    """Rank the labels of every row, (n, m), and bound what they settle, (n, m, 2).
+
+    The label of the least rank is asked first. The bounds are NaN where the order needs none.
+    """
     if order == "settles most":
-        expected = expected_to_settle(
-            classifier, X, known_labels, is_open, prediction.interval, rows
-        )
-        lower = np.where(is_open[rows], expected[..., 0], -np.inf)
-        best = lower.argmax(axis=1)
-        gains = expected[np.arange(len(rows)), best]
-        ranking = np.lexsort((rows, -gains[:, 1], -gains[:, 0]))[:budget]
-        return [
-            OpenQuestion(int(rows[i]), names[best[i]], (float(gains[i, 0]), float(gains[i, 1])))
-            for i in ranking.tolist()
-        ]
+        settles = expected_to_settle(classifier, X, known, is_open, interval)
+        return -settles[..., 0], settles
+    nothing = np.full(interval.shape, np.nan)
     if order == "least sure":
-        distance = np.where(is_open, np.abs(prediction.interval.mean(axis=-1) - 0.5), np.inf)[rows]
-        best = distance.argmin(axis=1)
-        ranking = np.lexsort((rows, distance[np.arange(len(rows)), best]))[:budget]
-    elif order == "random":
-        rng = check_random_state(random_state)
-        best = np.where(is_open[rows], rng.random_sample((len(rows), len(names))), 2).argmin(axis=1)
-        ranking = rng.permutation(len(rows))[:budget]
-    else:
-        best, ranking = is_open[rows].argmax(axis=1), np.arange(len(rows))[:budget]
-    nothing = (float("nan"), float("nan"))
-    return [OpenQuestion(int(rows[i]), names[best[i]], nothing) for i in ranking.tolist()]
+        return np.abs(interval.mean(axis=-1) - 0.5), nothing
+    return np.tile(np.arange(is_open.shape[1], dtype=float), (len(is_open), 1)), nothing
 
 
 def read_known(classifier: Any, known: Any, n_rows: int) -> Labels:
@@ -132,32 +146,24 @@ def read_known(classifier: Any, known: Any, n_rows: int) -> Labels:
 
 
 def expected_to_settle(
-    classifier: Any,
-    X: Any,
-    known: Labels,
-    is_open: NDArray[np.bool_],
-    interval: FloatArray,
-    rows: NDArray[np.int64],
+    classifier: Any, X: Any, known: Labels, is_open: NDArray[np.bool_], interval: FloatArray
 ) -> FloatArray:
-    """Bounds of the expected number of labels that an answer settles, (rows, m, 2).
+    """Bounds of the expected number of labels that an answer settles, (n, m, 2).
 
-    For every open label of some rows of X; 0 for others. ``known``, ``is_open`` (n, m) and
-    ``interval`` (n, m, 2) are those of all rows.
+    For every open label of X; 0 for others.
     """
-    row_index, label = np.nonzero(is_open[rows])
-    table_row = rows[row_index]
-    settled = np.empty((2, len(table_row)))
+    row, label = np.nonzero(is_open)
+    settled = np.empty((2, len(row)))
     for value in (0, 1):
-        for first in range(0, len(table_row), _ROWS_AT_ONCE):
+        for first in range(0, len(row), _ROWS_AT_ONCE):
             part = slice(first, first + _ROWS_AT_ONCE)
-            known_if = known[table_row[part]]
+            known_if = known[row[part]]
             known_if[np.arange(len(known_if)), label[part]] = value
-            after = classifier.infer(_safe_indexing(X, table_row[part]), known=known_if).labels
-            settled[value, part] = (is_open[table_row[part]] & (after != ABSTAIN)).sum(axis=1)
-    ends = interval[table_row, label].T  # lower and upper P(1)
-    expected = np.sort(settled[0] + ends * (settled[1] - settled[0]), axis=0)
-    bounds = np.zeros((len(rows), is_open.shape[1], 2))
-    bounds[row_index, label] = expected.T
+            after = classifier.infer(_safe_indexing(X, row[part]), known=known_if).labels
+            settled[value, part] = (is_open[row[part]] & (after != ABSTAIN)).sum(axis=1)
+    ends = interval[row, label].T.astype(float)  # lower and upper P(1)
+    bounds = np.zeros(interval.shape)
+    bounds[row, label] = np.sort(settled[0] + ends * (settled[1] - settled[0]), axis=0).T
     return bounds
 
 

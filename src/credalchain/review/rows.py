@@ -14,15 +14,8 @@ import pandas as pd
 from credalchain.labels import is_missing
 from credalchain.review.store import VERSION, RowKey
 
-IMAGES = {
-    ".png": "image/png",
-    ".jpg": "image/jpeg",
-    ".jpeg": "image/jpeg",
-    ".gif": "image/gif",
-    ".webp": "image/webp",
-    ".avif": "image/avif",
-    ".bmp": "image/bmp",
-}
+IMAGES = {f".{kind}": f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "avif", "bmp")}
+IMAGES[".jpg"] = "image/jpeg"
 
 
 def row_keys(frame: pd.DataFrame, version: int = VERSION) -> list[RowKey]:
@@ -75,18 +68,13 @@ def _untyped(value: Any) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
-def as_json(frame: pd.DataFrame, row: int) -> str:
-    """The content of a row, from which :func:`from_json` makes a table again."""
-    return json.dumps(content_of(frame, row), ensure_ascii=False)
-
-
 def content_of(frame: pd.DataFrame, row: int) -> dict[str, Any]:
     """The cells of a row by name, as JSON can hold them."""
     return {str(name): _plain(frame[name].iloc[row]) for name in frame.columns}
 
 
 def from_json(contents: list[str]) -> pd.DataFrame:
-    """A table of rows."""
+    """A table of rows, each the JSON of :func:`content_of`."""
     cells = pd.DataFrame([json.loads(content) for content in contents], dtype=object)
     return whole_numbers(cells).infer_objects()
 

@@ -11,17 +11,14 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
+from credalchain.review.queue import ORDERS
 from credalchain.review.rows import IMAGES, image_file
-from credalchain.review.session import ORDERS, ReviewError, ReviewSession
-from credalchain.review.store import AnswersFileError
+from credalchain.review.session import ReviewSession
+from credalchain.review.store import AnswersFileError, ReviewError
 
 _MAX_BYTES = 64 * 1024  # of a request
 _log = logging.getLogger(__name__)
-_PAGE = {
-    "": ("index.html", "text/html; charset=utf-8"),
-    "page.css": ("page.css", "text/css; charset=utf-8"),
-    "page.js": ("page.js", "text/javascript; charset=utf-8"),
-}
+_PAGE = {"index.html": "text/html", "page.css": "text/css", "page.js": "text/javascript"}
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "X-Frame-Options": "DENY",
@@ -30,14 +27,11 @@ _HEADERS = {
     "Cache-Control": "no-store",
 }
 
-Who = Field(min_length=1, max_length=100)
-RequestName = Field(min_length=8, max_length=100)
-
 
 class PersonRequest(BaseModel):
     """Who asks."""
 
-    who: str = Who
+    who: str = Field(min_length=1, max_length=100)
 
 
 class NextRequest(PersonRequest):
@@ -47,18 +41,18 @@ class NextRequest(PersonRequest):
     after: int | None = None
 
 
-class AnswerRequest(PersonRequest):
-    """0 or 1; None skips the label."""
-
-    request: str = RequestName
-    label: int
-    value: int | None = Field(default=None, ge=0, le=1)
-
-
 class UndoRequest(PersonRequest):
     """Take back what I did last."""
 
-    request: str = RequestName
+    request: str = Field(min_length=8, max_length=100)
+
+
+class AnswerRequest(UndoRequest):
+    """0 or 1; None skips the label. The key is that of the view that was answered."""
+
+    label: int
+    value: int | None = Field(default=None, ge=0, le=1)
+    key: str | None = None
 
 
 def make_app(
@@ -78,7 +72,7 @@ def make_app(
         What is reviewed, for the head of the page.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    policy = _content_policy(session)
+    rows, policy = session.rows, _content_policy(session)
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:
@@ -95,7 +89,7 @@ def make_app(
 
     @app.exception_handler(ReviewError)
     async def tell(request: Request, error: ReviewError) -> Response:
-        return JSONResponse({"detail": str(error)}, status_code=400)
+        return _refused(error.status, str(error))
 
     @app.exception_handler(AnswersFileError)
     async def tell_to_try_again(request: Request, error: AnswersFileError) -> Response:
@@ -105,8 +99,7 @@ def make_app(
     @app.exception_handler(RequestValidationError)
     async def tell_what_is_wrong(request: Request, error: RequestValidationError) -> Response:
         fields = [".".join(map(str, item["loc"][1:])) for item in error.errors()]
-        message = f"the request was not understood: {', '.join(fields[:3])}."
-        return JSONResponse({"detail": message}, status_code=422)
+        return _refused(422, f"the request was not understood: {', '.join(fields[:3])}.")
 
     @app.get("/")
     @app.get("/page.css")
@@ -118,9 +111,9 @@ def make_app(
             value = quote(given_token, safe="")  # cookies are ASCII
             answer.set_cookie(_cookie(request), value, httponly=True, samesite="strict")
             return answer
-        file, kind = _PAGE[request.url.path.removeprefix("/")]
+        file = request.url.path.removeprefix("/") or "index.html"
         content = resources.files("credalchain.review").joinpath("page", file).read_bytes()
-        return Response(content, media_type=kind)
+        return Response(content, media_type=_PAGE[file])
 
     @app.get("/favicon.ico")
     def icon() -> Response:
@@ -130,17 +123,17 @@ def make_app(
     def describe() -> dict[str, Any]:
         return {
             "title": title,
-            "labels": session.label_names,
+            "labels": rows.label_names,
             "orders": list(ORDERS),
-            "model": {"file": session.model_file, "digest": session.model_digest},
-            "blind": bool(session.blind.any()),
-            "orphans": session.n_orphans,
+            "model": {"file": rows.model_file, "digest": rows.model_digest},
+            "blind": bool(rows.blind.any()),
+            "orphans": rows.n_orphans,
             "progress": session.progress(),
         }
 
     @app.post("/api/next")
     def next_row(asked: NextRequest) -> dict[str, Any]:
-        return session.next_row(asked.who, asked.order, after=asked.after)
+        return session.next_row(**vars(asked))
 
     @app.post("/api/rows/{row}/open")
     def open_row(row: int, asked: PersonRequest) -> dict[str, Any]:
@@ -148,19 +141,14 @@ def make_app(
 
     @app.post("/api/rows/{row}/answers")
     def answer(row: int, given: AnswerRequest) -> dict[str, Any]:
-        return session.answer(row, given.label, given.value, given.who, given.request)
+        return session.answer(row, **vars(given))
 
     @app.post("/api/undo")
     def undo(asked: UndoRequest) -> dict[str, Any]:
-        return session.undo(asked.who, asked.request)
+        return session.undo(**vars(asked))
 
-    @app.get("/api/rows/{row}/why/{label}")
-    def why(row: int, label: int) -> dict[str, Any]:
-        return session.why(row, label)
-
-    @app.get("/api/queue")
-    def queue(who: str, order: str = ORDERS[0]) -> list[dict[str, Any]]:
-        return session.queue(who, order)
+    app.get("/api/rows/{row}/why/{label}")(session.why)
+    app.get("/api/queue")(session.next_rows)
 
     @app.get("/api/disagreements")
     def disagreements() -> dict[str, Any]:
@@ -168,9 +156,9 @@ def make_app(
 
     @app.get("/images/{row}/{column}")
     def image(row: int, column: int) -> Response:
-        if not (0 <= row < len(session.keys) and 0 <= column < len(session.show)):
-            raise HTTPException(404)
-        file = image_file(session.table[session.show[column]].iloc[row], session.folder)
+        file = None
+        if 0 <= row < len(rows.keys) and 0 <= column < len(session.show):
+            file = image_file(rows.table[session.show[column]].iloc[row], session.folder)
         if file is None:
             raise HTTPException(404)
         return FileResponse(file, media_type=IMAGES[file.suffix.lower()])
@@ -180,13 +168,9 @@ def make_app(
 
 def _content_policy(session: ReviewSession) -> str:
     """Nothing from elsewhere, but images whose addresses stand in the cells that are shown."""
-    images = "img-src 'self'"
-    for name in session.show:
-        column = session.table[name]
-        if column.dtype == object or str(column.dtype).startswith("str"):
-            cells = column.dropna().astype(str)
-            if cells.str.startswith(("http://", "https://")).any():
-                images = "img-src 'self' http: https:"
+    cells = session.rows.table[session.show].select_dtypes(exclude=["number", "bool"]).astype(str)
+    addresses = [cells[name].str.startswith(("http://", "https://")).any() for name in cells]
+    images = "img-src 'self'" + (" http: https:" if any(addresses) else "")
     return (
         "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
         f"{images}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

@@ -56,6 +56,18 @@ class AnswersFileError(ValueError):
     """A file of answers that cannot be used."""
 
 
+class ReviewError(ValueError):
+    """A request that cannot be done; the person sees why."""
+
+    status = 400  # over HTTP
+
+
+class ChangedRowError(ReviewError):
+    """An answer to a row, or to labels, that were replaced by others."""
+
+    status = 409
+
+
 @dataclass(frozen=True)
 class RowKey:
     """A row by its content, and which one of those with the same content it is, from 0."""
@@ -101,8 +113,8 @@ class ReviewEvent:
     undoes: int | None = None
 
 
-@dataclass(frozen=True)
-class StoredReviewEvent:
+@dataclass(frozen=True, kw_only=True)
+class StoredReviewEvent(ReviewEvent):
     """An event with its number, its time (UTC, ISO 8601) and the model by its digest.
 
     ``row_number`` is where the row stood in the data.
@@ -112,13 +124,6 @@ class StoredReviewEvent:
     at: str
     model: str
     row_number: int
-    event: ReviewEvent
-
-
-_COLUMNS = (
-    "request", "who", "kind", "row_hash", "occurrence", "label", "value", "suggested", "lower",
-    "upper", "blind", "undoes",
-)  # fmt: skip
 
 
 class AnswerStore:
@@ -149,6 +154,7 @@ class AnswerStore:
                 isolation_level=None,
                 timeout=_PATIENCE_SECONDS,
             )
+            self._connection.row_factory = sqlite3.Row
             with self._use():
                 self._connection.execute("PRAGMA foreign_keys = ON")
                 self.version = self._read_version()
@@ -209,10 +215,8 @@ class AnswerStore:
             self._is_new = False
         return int(number)
 
-    def append(
-        self, event: ReviewEvent, *, model: int, row_number: int, content: str
-    ) -> tuple[int, bool]:
-        """The event's number, and whether it is new: the same request twice is one event.
+    def append(self, event: ReviewEvent, *, model: int, row_number: int, content: str) -> bool:
+        """Whether the event is new: the same request twice is one event.
 
         Parameters
         ----------
@@ -223,41 +227,36 @@ class AnswerStore:
         content : str
             The row as JSON, so that answers can be learned from without the data.
         """
-        row = (event.row.hash, event.row.occurrence)
-        values = _flat(event)
-        marks = ", ".join("?" * (len(values) + 3))
+        row = {"row_hash": event.row.hash, "occurrence": event.row.occurrence}
+        values = vars(event) | row | {"at": _now(), "model": model, "row_number": row_number}
+        del values["row"]
+        same = ("who", "kind", "row_hash", "occurrence", "label", "value")
         with self._use(), self._connection:
             self._connection.execute("BEGIN IMMEDIATE")
-            query = (
-                "SELECT id, who, kind, row_hash, occurrence, label, value FROM events "
-                "WHERE request = ?"
-            )
+            query = f"SELECT {', '.join(same)} FROM events WHERE request = ?"
             before = self._connection.execute(query, (event.request,)).fetchone()
             if before is not None:
-                if before[1:] != (event.who, event.kind, *row, event.label, event.value):
-                    raise ValueError(f"there was another request of the name {event.request!r}.")
-                return int(before[0]), False
-            self._connection.execute("INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", (*row, content))
-            added = self._connection.execute(
-                f"INSERT INTO events (at, model, row_number, {', '.join(_COLUMNS)}) "
-                f"VALUES ({marks})",
-                (_now(), model, row_number, *values),
+                if tuple(before) != tuple(values[name] for name in same):
+                    raise ReviewError(f"there was another request of the name {event.request!r}.")
+                return False
+            self._connection.execute(
+                "INSERT OR IGNORE INTO rows VALUES (?, ?, ?)", (*row.values(), content)
             )
-        assert added.lastrowid is not None
-        return added.lastrowid, True
+            marks = ", ".join(f":{name}" for name in values)
+            self._connection.execute(
+                f"INSERT INTO events ({', '.join(values)}) VALUES ({marks})", values
+            )
+        return True
 
     def events(self, after: int = 0) -> list[StoredReviewEvent]:
         """Those with greater numbers, the oldest first."""
         query = (
-            f"SELECT events.id, at, digest, row_number, {', '.join(_COLUMNS)} FROM events "
-            "JOIN models ON models.id = events.model WHERE events.id > ? ORDER BY events.id"
+            "SELECT events.*, digest FROM events JOIN models ON models.id = events.model "
+            "WHERE events.id > ? ORDER BY events.id"
         )
         with self._use():
             records = self._connection.execute(query, (after,)).fetchall()
-        return [
-            StoredReviewEvent(number, at, digest, row, _event(rest))
-            for number, at, digest, row, *rest in records
-        ]
+        return [_event(dict(record)) for record in records]
 
     def rows(self) -> dict[RowKey, str]:
         """The content of every row that has events."""
@@ -272,17 +271,11 @@ class AnswerStore:
         self.close()
 
 
-def _flat(event: ReviewEvent) -> tuple[Any, ...]:
-    row = (event.row.hash, event.row.occurrence)
-    values = (event.value, event.suggested, event.lower, event.upper, int(event.blind))
-    return (event.request, event.who, event.kind, *row, event.label, *values, event.undoes)
-
-
-def _event(values: Sequence[Any]) -> ReviewEvent:
-    request, who, kind, digest, nth, label, value, suggested, lower, upper, blind, undoes = values
-    row = RowKey(digest, nth)
-    return ReviewEvent(
-        request, who, kind, row, label, value, suggested, lower, upper, bool(blind), undoes
+def _event(values: dict[str, Any]) -> StoredReviewEvent:
+    row = RowKey(values.pop("row_hash"), values.pop("occurrence"))
+    model = values.pop("digest")
+    return StoredReviewEvent(
+        **values | {"row": row, "model": model, "blind": bool(values["blind"])}
     )
 
 
@@ -292,10 +285,8 @@ def _now() -> str:
 
 def standing(events: Sequence[StoredReviewEvent]) -> Iterator[StoredReviewEvent]:
     """Answers and skips that were not taken back, the oldest first."""
-    undone = {stored.event.undoes for stored in events if stored.event.kind == "undo"}
-    for stored in events:
-        if stored.event.kind != "undo" and stored.id not in undone:
-            yield stored
+    undone = {event.undoes for event in events}
+    return (event for event in events if event.kind != "undo" and event.id not in undone)
 
 
 def current_answers(
@@ -303,9 +294,9 @@ def current_answers(
 ) -> dict[tuple[RowKey, str], dict[str, StoredReviewEvent]]:
     """For every row and label, each person's last answer, in the order in which they were given."""
     answers: dict[tuple[RowKey, str], dict[str, StoredReviewEvent]] = {}
-    for stored in standing(events):
-        if stored.event.kind == "answer":
-            people = answers.setdefault((stored.event.row, stored.event.label), {})
-            people.pop(stored.event.who, None)
-            people[stored.event.who] = stored
+    for event in standing(events):
+        if event.kind == "answer":
+            people = answers.setdefault((event.row, event.label), {})
+            people.pop(event.who, None)
+            people[event.who] = event
     return answers
