@@ -60,8 +60,8 @@ def session(folder, tmp_path):
     return make_session(folder, tmp_path / "answers.sqlite")
 
 
-def make_session(folder, path, **options):
-    table = pd.read_csv(folder / "new.csv")
+def make_session(folder, path, table=None, **options):
+    table = pd.read_csv(folder / "new.csv") if table is None else table
     classifier = options.pop("classifier", None) or load_model(folder / "songs.model")
     features = table[["tempo", "year"]]
     rows = ReviewedRows(

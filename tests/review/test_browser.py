@@ -280,6 +280,26 @@ def test_a_server_that_is_gone_is_told_and_taken_up_again(serve, visit):
     assert "cannot be reached" in page.inner_text("#trouble")
 
 
+def test_a_page_left_open_does_not_answer_another_row(serve, visit, folder, tmp_path):
+    place = tmp_path / "data"
+    shutil.copytree(folder, place)
+    server = serve(place=place)
+    page = visit(server)
+    server.stop()
+    pd.read_csv(place / "new.csv")[::-1].to_csv(place / "new.csv", index=False)
+    serve("--port", server.url.rpartition(":")[2], place=place)
+    with page.expect_navigation():
+        page.keyboard.press("y")
+    trouble = page.locator("#trouble")
+    playwright.expect(trouble).to_contain_text("The answer was not taken")
+    assert answers_in(tmp_path / "answers.sqlite") == []
+    press(page, "y")
+    playwright.expect(trouble).to_be_hidden()
+    (event,) = answers_in(tmp_path / "answers.sqlite")
+    row = int(page.text_content("#row-title").removeprefix("Row "))
+    assert event.row_number == row
+
+
 def test_many_labels_are_found_by_typing(serve, visit, tmp_path):
     rng = np.random.default_rng(0)
     names = [f"tag {j:02} {'abc'[j % 3]}" for j in range(30)]

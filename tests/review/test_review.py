@@ -396,6 +396,25 @@ def test_errors_in_words(client_of, session, path, body, words):
     assert words in answer.json()["detail"]
 
 
+def test_an_answer_to_another_row_is_refused(client_of, session, folder, tmp_path):
+    """As after the server was started again with reordered data, or with other labels."""
+    row, label, view = first_open(session)
+    table = pd.read_csv(folder / "new.csv")[::-1].reset_index(drop=True)
+    again = make_session(folder, tmp_path / "answers.sqlite", table=table)
+    client = client_of(again)
+    body = {"who": "ann", "request": "request-0001", "label": label, "value": 1}
+    path = f"/api/rows/{row}/answers"
+    refused = client.post(path, json={**body, "key": view["key"]})
+    assert refused.status_code == 409
+    assert f"row {row} is no longer the row that was answered" in refused.json()["detail"]
+    assert again.rows.store.events() == []
+    moved = f"/api/rows/{N - 1 - row}/answers"
+    assert client.post(moved, json={**body, "key": view["key"]}).status_code == 200
+    again.rows.label_names = LABELS[::-1]
+    body["request"] = "request-0002"
+    assert client.post(moved, json={**body, "key": view["key"]}).status_code == 409
+
+
 def test_values_that_are_none(client_of, session):
     client = client_of(session)
     for body in (

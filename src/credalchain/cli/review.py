@@ -18,6 +18,7 @@ import typer.core
 from credalchain._utils.files import replacing
 from credalchain._utils.progress import Progress
 from credalchain._utils.text import plural
+from credalchain._utils.validation import check_choice
 from credalchain.cli import options as o
 from credalchain.cli.console import note, read_model
 from credalchain.cli.predict import features_for, inner_classifiers, text_columns
@@ -43,7 +44,6 @@ _TOOLS = {
     "label-studio": (to_label_studio, read_label_studio),
     "argilla": (to_argilla, read_argilla),
 }
-_WHATS = ("people", "final", "training", *_TOOLS)
 Out = Annotated[str, typer.Option(help="Where answers go, and are taken up again.")]
 Answers = Annotated[str, typer.Argument(help="A file that the page wrote.")]
 
@@ -129,14 +129,7 @@ def open_page(
 
 
 def read_session(
-    model: str,
-    data: str,
-    out: str,
-    *,
-    show: str = "",
-    blind: float = 0.0,
-    jobs: int = 1,
-    create: bool = True,
+    model: str, data: str, out: str, *, show: str = "", blind: float = 0.0, jobs: int = 1
 ) -> ReviewSession:
     """The model, the data and the answers, ready to be reviewed."""
     classifier = read_model(model)
@@ -152,7 +145,7 @@ def read_session(
     digest = hashlib.sha256(Path(model).read_bytes()).hexdigest()
     with Progress("rows") as progress:
         rows = ReviewedRows(
-            classifier, features, table, AnswerStore(out, create=create),
+            classifier, features, table, AnswerStore(out),
             model=(digest, Path(model).name), blind=blind, on_progress=progress,
         )  # fmt: skip
     return ReviewSession(
@@ -209,21 +202,21 @@ def export(
     Example: `credalchain review export answers.sqlite --what final --model songs.model --data
     new.csv --out final.csv`
     """
-    if what not in _WHATS:
-        raise ValueError(f"--what must be {' or '.join(_WHATS)}, got {what!r}.")
+    check_choice("--what", what, ("people", "final", "training", *_TOOLS))
     needed = {"people": "", "training": "--model"}.get(what, "--model and --data")
     if (needed and not model) or ("--data" in needed and not data):
         raise ValueError(f"--what {what} needs {needed}.")
     if what in ("people", "training"):
         names = read_model(model).label_names_.tolist() if what == "training" else []
         with AnswerStore(answers, create=False) as store:
-            table = training_rows(store, names) if what == "training" else people_answers(store)
+            table = people_answers(store) if what == "people" else training_rows(store, names)
         write_table(table, out)
-        note(f"{plural(len(table), 'row' if what == 'training' else 'answer')} -> {out}")
+        note(f"{plural(len(table), 'answer' if what == 'people' else 'row')} -> {out}")
         return
     if what in _TOOLS and Path(out).suffix.lower() != ".json":
         raise ValueError(f"--out {out}: the name must end in .json.")
-    rows = read_session(model, data, answers, create=False).rows
+    AnswerStore(answers, create=False).close()
+    rows = read_session(model, data, answers).rows
     with rows.store:
         if what in _TOOLS:
             text = _TOOLS[what][0](rows)
@@ -258,8 +251,7 @@ def import_answers(
 
     Tasks belong to rows of DATA by what `review export` wrote into them, or by their content.
     """
-    if what not in _TOOLS:
-        raise ValueError(f"--what must be {' or '.join(_TOOLS)}, got {what!r}.")
+    check_choice("--what", what, tuple(_TOOLS))
     text = Path(file).read_text(encoding="utf-8")
     rows = read_session(model, data, out).rows
     with rows.store:

@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils import _safe_indexing, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.array_types import BoolArray, FloatArray, Labels
 from credalchain._utils.validation import check_choice, check_int
 from credalchain.labels import ABSTAIN, MISSING, as_labels
 from credalchain.model_selection import unwrap
@@ -111,13 +110,13 @@ def next_questions(
     ]
 
 
+def distance_from_half(interval: FloatArray) -> FloatArray:
+    """How far the middles of intervals are from one half, (n, m)."""
+    return np.asarray(np.abs(interval.mean(axis=-1) - 0.5))
+
+
 def rank_questions(
-    order: str,
-    classifier: Any,
-    X: Any,
-    known: Labels,
-    is_open: NDArray[np.bool_],
-    interval: FloatArray,
+    order: str, classifier: Any, X: Any, known: Labels, is_open: BoolArray, interval: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Rank the labels of every row, (n, m), and bound what they settle, (n, m, 2).
 
@@ -128,7 +127,7 @@ def rank_questions(
         return -settles[..., 0], settles
     nothing = np.full(interval.shape, np.nan)
     if order == "least sure":
-        return np.abs(interval.mean(axis=-1) - 0.5), nothing
+        return distance_from_half(interval), nothing
     return np.tile(np.arange(is_open.shape[1], dtype=float), (len(is_open), 1)), nothing
 
 
@@ -146,7 +145,7 @@ def read_known(classifier: Any, known: Any, n_rows: int) -> Labels:
 
 
 def expected_to_settle(
-    classifier: Any, X: Any, known: Labels, is_open: NDArray[np.bool_], interval: FloatArray
+    classifier: Any, X: Any, known: Labels, is_open: BoolArray, interval: FloatArray
 ) -> FloatArray:
     """Bounds of the expected number of labels that an answer settles, (n, m, 2).
 
@@ -161,7 +160,7 @@ def expected_to_settle(
             known_if[np.arange(len(known_if)), label[part]] = value
             after = classifier.infer(_safe_indexing(X, row[part]), known=known_if).labels
             settled[value, part] = (is_open[row[part]] & (after != ABSTAIN)).sum(axis=1)
-    ends = interval[row, label].T.astype(float)  # lower and upper P(1)
+    ends = interval[row, label].T  # lower and upper P(1)
     bounds = np.zeros(interval.shape)
     bounds[row, label] = np.sort(settled[0] + ends * (settled[1] - settled[0]), axis=0).T
     return bounds

@@ -5,9 +5,8 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credalchain._utils.array_types import FloatArray
+from credalchain._utils.array_types import FloatArray, IntArray
 from credalchain.explanation.questions import rank_questions
 from credalchain.labels import ABSTAIN
 from credalchain.review.reviewed import ReviewedRows
@@ -68,6 +67,7 @@ class ReviewQueue:
 
     def lease(self, row: int, who: str) -> None:
         """Give a row to a person, for some minutes."""
+        self._reviewers[who].passed.discard(row)
         self._leases.pop(row, None)
         self._leases[row] = who, time.monotonic() + LEASE_SECONDS
 
@@ -80,11 +80,6 @@ class ReviewQueue:
             if holder != who:
                 raise ReviewError(f"row {row} is with {holder} now.")
             self.lease(row, who)
-
-    def take_again(self, row: int, who: str) -> None:
-        """Lease a row to a person who may have passed it."""
-        self._reviewers[who].passed.discard(row)
-        self.lease(row, who)
 
     def _holders(self) -> dict[int, str]:
         """Who has which row."""
@@ -134,18 +129,16 @@ class ReviewQueue:
             left = n_done * (_SECONDS_OF_LOOKING_AHEAD / spent - 1)
             n_rows = min(int(left), _MAX_ROWS_PER_LOOK_AHEAD)
 
-    def _ranks(self, rows: NDArray[np.int64], order: str) -> FloatArray:
+    def _ranks(self, rows: IntArray, order: str) -> FloatArray:
         """Ranks of the labels of rows, (rows, m), the least is asked first."""
         of = self.rows
-        ranks, _ = rank_questions(
-            order,
-            of.classifier,
+        X, known, is_open = (
             of.features.iloc[rows],
             of.human_labels[rows],
             of.labels[rows] == ABSTAIN,
-            of.interval[rows],
         )
-        return ranks
+        interval = of.interval[rows].astype(float)
+        return rank_questions(order, of.classifier, X, known, is_open, interval)[0]
 
     def questions(self, row: int, who: str) -> list[int]:
         """Open labels of a row, the best to be asked first.
@@ -161,13 +154,13 @@ class ReviewQueue:
         if order == "settles most":
             self._gain[row] = -ranks.min()
         key, names = self.rows.keys[row], self.rows.label_names
-        later = [
-            any(
-                event.kind == "skip" and event.who == who
-                for event in standing(self.rows.history.get((key, names[j]), ()))
-            )
+        skipped = {
+            event.label
             for j in indices
-        ]
+            for event in standing(self.rows.history.get((key, names[j]), ()))
+            if event.kind == "skip" and event.who == who
+        }
+        later = np.array([names[j] in skipped for j in indices])
         shown = ~self.rows.blind[row, indices]
         return [int(j) for j in indices[np.lexsort((indices, ranks[indices], shown, later))]]
 

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from credalchain._utils.array_types import Labels
+from credalchain._utils.array_types import BoolArray, IntArray, Labels
+from credalchain.explanation.questions import distance_from_half
 from credalchain.labels import ABSTAIN, MISSING
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.rows import content_of, row_keys, whole_numbers
@@ -81,7 +81,7 @@ class ReviewedRows:
         self.label_names: list[str] = classifier.label_names_.tolist()
         self._label_of = {name: j for j, name in enumerate(self.label_names)}
         self.model_digest, self.model_file = model
-        self._model_number = store.add_model(*model)
+        self._model = store.add_model(*model)
         self.keys = row_keys(table, store.version)
         self._row_of = {key: i for i, key in enumerate(self.keys)}
         self.lock = threading.RLock()
@@ -106,19 +106,19 @@ class ReviewedRows:
         self._count(np.arange(n))
         self.sync()
 
-    def _infer(self, rows: NDArray[np.int64]) -> None:
+    def _infer(self, rows: IntArray) -> None:
         """What the model says about rows, given what people have answered."""
         known = self.human_labels[rows]
         prediction = self.classifier.infer(self.features.iloc[rows], known=known)
         self.labels[rows] = np.where(known != MISSING, known, prediction.labels)
         self.interval[rows] = prediction.interval
 
-    def _count(self, rows: NDArray[np.int64]) -> None:
+    def _count(self, rows: IntArray) -> None:
         is_open = self.open_cells(rows)
         self.n_open[rows] = is_open.sum(axis=1)
         self.n_unsettled[rows] = (self.labels[rows] == ABSTAIN).sum(axis=1)
         self.n_answered[rows] = (self.human_labels[rows] != MISSING).sum(axis=1)
-        distance = np.abs(self.interval[rows].mean(axis=-1) - 0.5)
+        distance = distance_from_half(self.interval[rows].astype(float))
         self.least_distance[rows] = np.where(is_open, distance, np.inf).min(axis=1)
 
     def _choose_blind(self) -> None:
@@ -134,7 +134,7 @@ class ReviewedRows:
         self.sampled_rows = self.blind.all(axis=1)
         self.blind &= self.labels != ABSTAIN
 
-    def open_cells(self, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    def open_cells(self, rows: IntArray) -> BoolArray:
         """Labels that a person is asked for: left open, or blind; not answered by anybody."""
         unanswered = self.human_labels[rows] == MISSING
         return np.asarray(unanswered & ((self.labels[rows] == ABSTAIN) | self.blind[rows]))
@@ -147,9 +147,8 @@ class ReviewedRows:
     @property
     def n_orphans(self) -> int:
         """Answers that belong to rows or labels which are not in this review."""
-        return sum(
-            bool(people) and self.place(*cell) is None for cell, people in self.answers.items()
-        )
+        with self.lock:
+            return sum(bool(self.answers[cell]) and not self.place(*cell) for cell in self.answers)
 
     def check(self, row: int, label: int = 0) -> None:
         """Raise a ReviewError unless there is such a row, with such a label."""
@@ -170,7 +169,7 @@ class ReviewedRows:
             self.answers[cell] = people
             place = self.place(*cell)
             if place is not None:
-                values = [event.value for event in people.values()]
+                values = [event.value for event in people.values() if event.value is not None]
                 self.human_labels[place] = values[-1] if values else MISSING
                 rows.add(place[0])
         if rows:
@@ -218,9 +217,7 @@ class ReviewedRows:
         """Whether it is new."""
         content = json.dumps(content_of(self.table, row), ensure_ascii=False)
         try:
-            is_new = self.store.append(
-                event, model=self._model_number, row_number=row, content=content
-            )
+            is_new = self.store.append(event, model=self._model, row_number=row, content=content)
         except sqlite3.IntegrityError as error:
             raise ReviewError("this was taken back already.") from error
         self.sync()

@@ -52,7 +52,7 @@ class AnswerRequest(UndoRequest):
 
     label: int
     value: int | None = Field(default=None, ge=0, le=1)
-    key: str | None = None
+    key: str = ""
 
 
 def make_app(

@@ -53,24 +53,18 @@ class ReviewSession:
         return self.view(row, who)
 
     def answer(
-        self,
-        row: int,
-        label: int,
-        value: int | None,
-        who: str,
-        request: str,
-        key: str | None = None,
+        self, row: int, label: int, value: int | None, who: str, request: str, key: str = ""
     ) -> dict[str, Any]:
         """Take an answer (0 or 1) or a skip (None), and infer the row again.
 
-        ``key`` is that of the view on which the answer was given.
+        ``key`` is that of the view on which the answer was given; empty, it is not compared.
         """
         with self.rows.lock:
             self.rows.check(row, label)
-            if key not in (None, self._key(row)):
+            if key not in ("", self._key(row)):
                 raise ChangedRowError(
-                    f"row {row} or its labels are others than those shown, since the server was "
-                    "started again; the answer was not taken, and the page is loaded again."
+                    f"row {row} is no longer the row that was answered: the server was started "
+                    "with other data. The answer was not taken; the page is loaded again."
                 )
             is_new, before = self.rows.answer(row, label, value, who, request)
             if is_new:
@@ -83,7 +77,7 @@ class ReviewSession:
         """Take back what a person did last; as often as one likes."""
         with self.rows.lock:
             row, label, before = self.rows.undo(who, request)
-            self.queue.take_again(row, who)
+            self.queue.lease(row, who)
             return {**self.view(row, who, before), "label": label}
 
     def view(self, row: int, who: str, before: Labels | None = None) -> dict[str, Any]:
@@ -187,8 +181,8 @@ class ReviewSession:
         with rows.lock:
             for cell, events in rows.history.items():
                 place = rows.place(*cell)
-                for event in standing(events) if place is not None else ():
-                    if event.blind and event.model == rows.model_digest:
+                for event in standing(events):
+                    if event.blind and event.model == rows.model_digest and place is not None:
                         asked.setdefault((*place, event.who), event)
             n_other = sum(event.value != event.suggested for event in asked.values())
             low, high = interval_of_share(n_other, len(asked))

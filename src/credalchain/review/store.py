@@ -149,10 +149,7 @@ class AnswerStore:
         self._is_new = not self.path.exists()
         try:
             self._connection = sqlite3.connect(
-                self.path,
-                check_same_thread=False,
-                isolation_level=None,
-                timeout=_PATIENCE_SECONDS,
+                self.path, check_same_thread=False, isolation_level=None, timeout=_PATIENCE_SECONDS
             )
             self._connection.row_factory = sqlite3.Row
             with self._use():

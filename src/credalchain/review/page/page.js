@@ -19,9 +19,10 @@ async function ask(path, body) {
     try {
       const response = await fetch(path, options);
       const found = await response.json().catch(() => ({}));
-      if (!response.ok) throw Object.assign(new Error(words(found.detail)), { told: true, later: response.status === 503 });
+      if (!response.ok) throw Object.assign(new Error(words(found.detail)), { told: true, later: response.status === 503, changed: response.status === 409 });
       return found;
     } catch (error) {
+      if (error.changed) { sessionStorage.setItem("credalchain told", error.message); location.reload(); }
       if (error.later) trouble(error);
       else if (error.told || attempt >= 4) throw error;
       await new Promise((done) => setTimeout(done, 300 * 2 ** Math.min(attempt, 4))); // the same request again
@@ -246,9 +247,9 @@ const newName = () => Array.from(crypto.getRandomValues(new Uint8Array(16)), (b)
 
 function give(value) {
   if (tooEarly() || nothingChosen()) return;
-  const [row, label] = [state.view.row, state.current];
+  const [{ row, key }, label] = [state.view, state.current];
   once(async () => {
-    const view = await ask(`/api/rows/${row}/answers`, { request: newName(), who: state.who, label, value });
+    const view = await ask(`/api/rows/${row}/answers`, { request: newName(), who: state.who, label, value, key });
     at("search").value = "";
     const settled = view.labels.filter((one, j) => one.changed && j !== label);
     const changes = settled.map((one) => `${one.name} ${isOpen(one) ? "open again" : WORDS[one.answer]}`).join(", ");
@@ -260,7 +261,7 @@ function give(value) {
 }
 
 function next({ stay = false } = {}) {
-  once(async () => {
+  return once(async () => {
     const after = state.view === null || stay ? null : state.view.row;
     const view = await ask("/api/next", { who: state.who, order: state.order, after });
     at("search").value = "";
@@ -402,7 +403,10 @@ async function begin() {
   at("order").onchange = () => { remember(); next({ stay: true }); };
   at("search").oninput = () => { if (state.view) showLabels(); };
   for (const id of ["queue-box", "disagreements-box"]) at(id).ontoggle = () => refreshLists().catch(trouble);
-  next();
+  await next();
+  const told = sessionStorage.getItem("credalchain told"); // before the page was loaded again
+  if (told !== null) trouble({ told: true, message: told });
+  sessionStorage.removeItem("credalchain told");
 }
 
 begin().catch(trouble);
