@@ -117,7 +117,7 @@ def test_names_in_the_shell(place):
     assert "[red]x[/red]" in explained
     assert r"\x1b[31mred" in explained
     machine = credalchain("info", "m", "--json", cwd=place).stdout
-    assert json.loads(machine)["label_names"] == NAMES
+    assert json.loads(machine)["labels"] == NAMES
     options = ["--labels", f"last:{len(NAMES)}", "--folds", "2", "--s", "1"]
     evaluated = credalchain("evaluate", "table.parquet", *options, cwd=place)
     assert "[red]x[/red]" in evaluated.stdout

@@ -31,7 +31,6 @@ from credalchain.typing import LabelsLike, MatrixLike
 _NO_REASONS = {  # by where the probability that several answers are right comes from
     "auto": "the labels of a row are decided together, by training rows that are like it",
     "independent": "labels are taken as independent, and each has its likelier answer",
-    "sampled": "the labels of a row are decided together, by label vectors drawn from chains",
 }
 
 
