@@ -94,10 +94,10 @@ class ReviewQueue:
         if own:
             return own[-1]
         share = self.rows.blind_share
-        blind = free & self.rows.blind.any(axis=1)
-        # blind rows come at their share
-        if blind.any() and self._reviewers[who].n_served % max(2, round(1 / share)) == 0:
-            return int(np.argmax(blind))
+        if share > 0 and self._reviewers[who].n_served % max(2, round(1 / share)) == 0:
+            blind = free & self.rows.blind.any(axis=1)
+            if blind.any():  # they come at their share
+                return int(np.argmax(blind))
         return int(np.argmax(score)) if free.any() else None
 
     def _scores(self, who: str, order: str) -> FloatArray:
