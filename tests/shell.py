@@ -18,6 +18,7 @@ from credalchain.joint.growing import default_forest_regressor
 
 N_TREES = 30  # of forests of default size, in tests
 ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1"}
+NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}  # a limit on files would cut what others read
 
 
 def credalchain(*arguments, cwd, status=0):
@@ -54,7 +55,7 @@ def credalchain_process(*arguments, cwd, status=0, **options):
         capture_output=True,
         text=True,
         check=False,
-        env={**os.environ, **ENVIRONMENT},
+        env={**os.environ, **ENVIRONMENT, **NO_BYTECODE},
         **options,
     )
     return _checked(done, status)
