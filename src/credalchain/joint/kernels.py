@@ -30,6 +30,7 @@ class Workspace(NamedTuple):
     vector; ``tree_low_known``, ``tree_high_known``: in each tree. ``leaf_counts`` (2, m): rows in a
     leaf by label. ``tree_product``, ``tree_high`` (trees,): products along a prefix of answers.
     ``both``, ``only_known`` (m + 1,): lower P(prefix and known), upper P(known but not the prefix).
+    ``vector_weight``: the weight of each touched vector, times the probability of the known labels.
     ``is_distinct`` (K,): no other vector has the same labels, and none of them is missing.
     ``spread``: the other touched vectors, ``spread_bound`` (K,) what each adds at most to the
     probability of a vector; ``tree_bound`` (m + 1, trees): the same for each tree, given a prefix;
@@ -52,6 +53,7 @@ class Workspace(NamedTuple):
     tree_high: NDArray[np.float64]
     both: NDArray[np.float64]
     only_known: NDArray[np.float64]
+    vector_weight: NDArray[np.float64]
     is_distinct: NDArray[np.bool_]
     spread: NDArray[np.int64]
     spread_bound: NDArray[np.float64]
@@ -85,6 +87,7 @@ class Workspace(NamedTuple):
             tree_high=np.empty(n_trees),
             both=np.empty(n_labels + 1),
             only_known=np.empty(n_labels + 1),
+            vector_weight=np.empty(n_vectors),
             is_distinct=np.empty(0, np.bool_),
             spread=np.empty(n_vectors, np.int64),
             spread_bound=np.empty(n_vectors),
@@ -495,16 +498,6 @@ def _prefixes_right(
 
 
 @kernel_helper
-def _vector_weight(k: int, gathered: GatheredRow, leaves: Leaves, workspace: Workspace) -> float:
-    """The weight of a touched vector, and of the known labels in it."""
-    u = workspace.touched[k]
-    weight: float = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
-    if gathered.any_known:
-        weight *= workspace.low_known[k]
-    return weight
-
-
-@kernel_helper
 def _vector_is_right(
     answers: NDArray[np.int8],
     order: NDArray[np.int64],
@@ -518,7 +511,7 @@ def _vector_is_right(
     total = 0.0
     for k in range(gathered.n_touched):
         u = workspace.touched[k]
-        product = _vector_weight(k, gathered, leaves, workspace)
+        product = workspace.vector_weight[k]
         for position in range(stop - 1, first - 1, -1):
             if product == 0.0:
                 break
@@ -590,7 +583,7 @@ def _bound_vectors(
         u = workspace.touched[k]
         if workspace.is_distinct[u]:
             continue
-        product = _vector_weight(k, gathered, leaves, workspace)
+        product = workspace.vector_weight[k]
         for position in range(first, stop):
             if product == 0.0:
                 break
@@ -714,13 +707,17 @@ def _choose_answers(
         answers[j] = known[j] if known[j] >= 0 else lower[j, 1] >= lower[j, 0]
         proposed[j] = answers[j]
         workspace.certainty[j] = -np.inf
-    best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
-    n_spread, bound = _bound_vectors(order, first, stop, gathered, leaves, workspace)
     heaviest, most = 0, 0.0
     for k in range(gathered.n_touched):
-        weight = _vector_weight(k, gathered, leaves, workspace)
-        if workspace.is_distinct[workspace.touched[k]] and weight > most:
+        u = workspace.touched[k]
+        weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+        if gathered.any_known:
+            weight *= workspace.low_known[k]
+        workspace.vector_weight[k] = weight
+        if workspace.is_distinct[u] and weight > most:
             heaviest, most = k, weight
+    best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
+    n_spread, bound = _bound_vectors(order, first, stop, gathered, leaves, workspace)
     if most + bound <= best * (1.0 + _ROUNDING):
         return True
     root: Any = np.int64(0)  # a bare 0 would compile _bound_children twice
@@ -730,8 +727,7 @@ def _choose_answers(
         workspace.certainty[j] = -max(label_bound[j, 0], label_bound[j, 1])
     for turn in range(gathered.n_touched):
         k = heaviest if turn == 0 else turn - 1 if turn <= heaviest else turn
-        u, least = workspace.touched[k], bound
-        weight = _vector_weight(k, gathered, leaves, workspace)
+        u, weight, least = workspace.touched[k], workspace.vector_weight[k], bound
         if weight == 0.0 or not workspace.is_distinct[u]:
             continue
         for position in range(first, stop):
