@@ -15,7 +15,7 @@ from credalchain import CredalChainClassifier, NaiveCredal
 from credalchain._utils.compiler import lane_kernel
 from credalchain._utils.lanes import load, plus, store
 from credalchain.chains.naive.codes import aligned
-from credalchain.chains.naive.engine import sum_kernels as kernels
+from credalchain.chains.naive.engine import kernels
 from credalchain.chains.strategies import branching
 
 
@@ -50,18 +50,18 @@ def feature_kernel(split: Split) -> float:
     model = chain.model_
     codes = model.encode(split.batch)
     spec = model._spec(codes, (branching,), chain.order_)
-    codes, tables = model._cached_tables(codes, 1.0, spec, n_jobs=1)
-    rows = tables.features.rows.values[:, :, None]  # for one s, a tile is a block of 16 lanes
-    out = aligned((codes.shape[0], len(rows), 1, 16))
-    start = aligned((len(rows), 1, 16))
+    codes, table_rows = codes.compacted(model.counts.n_categories, all_rows=True)
+    tables = model._cached_tables(spec, table_rows, 1.0)
+    start, table = tables.start.values, tables.features.values
+    out = aligned((len(table), codes.shape[0], 16))
     if split.is_text:
         seconds = fastest(
-            lambda: kernels.add_sparse_rows(codes.indptr, codes.entries, 0, start, rows, 0, out)
+            lambda: kernels.add_sparse_rows(codes.indptr, codes.entries, 0, start, table, out)
         )
-        additions = len(codes.entries) * len(rows) * 16
+        additions = len(codes.entries) * len(table) * 16
     else:
         seconds = fastest(
-            lambda: kernels.add_rows(codes.values, codes.offsets, 0, start, rows, 0, out)
+            lambda: kernels.add_rows(codes.values, codes.offsets, 0, start, table, out)
         )
-        additions = codes.values.size * len(rows) * 16
+        additions = codes.values.size * len(table) * 16
     return additions / seconds / 1e9

@@ -1,7 +1,8 @@
 """Checks of parameters, with messages that name the argument, the value and what is expected.
 
 The limits on ``s`` and ``epsilon`` keep every ratio of probabilities within the range for
-which the rounding bound of the fixed-point sums is proved (see ``bases/naive/engine/layout.py``).
+which the rounding bound of the fixed-point sums is proved (see
+``bases/naive/engine/fixed_point.py``).
 """
 
 from collections.abc import Iterable, Sequence

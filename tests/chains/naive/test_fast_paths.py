@@ -20,9 +20,10 @@ from scipy import sparse
 from credalchain import ChainCounts, CredalChainClassifier, NaiveCredal
 from credalchain._utils.parallel import for_each_range
 from credalchain.chains.naive import counts as counts_module
+from credalchain.chains.naive import model as model_module
 from credalchain.chains.naive.codes import as_codes
 from credalchain.chains.naive.counts import count
-from credalchain.chains.naive.engine import compiled_terms, fixed_order, tables
+from credalchain.chains.naive.engine import tables, walk
 from credalchain.chains.protocol import ChainModel
 from credalchain.chains.strategies import Strategy
 from profiles import examples
@@ -130,8 +131,8 @@ def test_a_path_with_and_without_epsilon(thin, prior, missing_features):
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.001])
 @pytest.mark.parametrize("thin", [False, True], ids=["dense", "sparse"])
-def test_sizes_of_groups_and_tiles_do_not_show(thin, epsilon):
-    """A label at a time, a tile at a time, and room for triples that is too little at first."""
+def test_sizes_do_not_show(thin, epsilon):
+    """A row at a time, a single slot for triples, nothing kept, and guesses from three rows."""
     X, Y = data(80, 12, 19, thin=thin)
     X = sparse.csr_array(X) if thin else X
     base = NaiveCredal(discretizer=None, epsilon=epsilon)
@@ -139,15 +140,12 @@ def test_sizes_of_groups_and_tiles_do_not_show(thin, epsilon):
     values = [0.0, 0.3, 1.0, 2.5, 4.0]
     before = chain.predict_path(X, values, strategy=BOTH), chain.infer(X, s=0.7, strategy=BOTH)
     chain.model_._reset_tables()
-    with mock.patch.object(tables, "_WORTH_COMPILING", 0):
-        for large, small in zip(chain.infer(X, s=0.7, strategy=BOTH), before[1], strict=True):
-            np.testing.assert_array_equal(large.log_odds, small.log_odds)
-    chain.model_._reset_tables()
     with (
-        mock.patch.object(compiled_terms, "_CELLS_AT_ONCE", 1),
-        mock.patch.object(compiled_terms, "_FEW_TRIPLES", 1),
-        mock.patch.object(compiled_terms, "_NUMBERS_IN_CACHE", 1),
-        mock.patch.object(fixed_order, "_SUMS_PER_CHUNK", 1),
+        mock.patch.object(tables, "_MAX_SLOTS", 1),
+        mock.patch.object(model_module, "_MAX_KEPT", 0),
+        mock.patch.object(walk, "_SUMS_PER_CHUNK", 1),
+        mock.patch.object(walk, "_N_PROBES", 3),
+        mock.patch.object(walk, "_ROWS_WORTH_PROBES", 16),
     ):
         path, one = (
             chain.predict_path(X, values, strategy=BOTH),
@@ -171,10 +169,10 @@ def test_pairs_by_products():
 
 def test_guesses_do_not_show():
     """Rows of a large batch, for which common answers are guessed, against rows one by one."""
-    X, Y = data(400, 15, 40)
+    X, Y = data(600, 15, 40)
     chain = CredalChainClassifier(NaiveCredal(discretizer=None), s=0.5, random_state=0).fit(X, Y)
     for whole, strategy in zip(chain.infer(X, strategy=BOTH), BOTH, strict=True):
-        for row in range(0, 400, 37):
+        for row in range(0, 600, 37):
             alone = chain.infer(X[row : row + 1], strategy=strategy)
             np.testing.assert_array_equal(alone.labels[0], whole.labels[row])
             np.testing.assert_array_equal(alone.log_odds[0], whole.log_odds[row])
@@ -202,7 +200,11 @@ def test_surprises_against_the_plain_walk(seed, m, n, s, epsilon, threshold, sha
         chain = CredalChainClassifier(base, threshold=threshold, random_state=seed).fit(X, Y)
     rows = rng.integers(0, 3, (n, 5))
     given_labels = known.astype(np.int8) if share_known else None
-    with mock.patch.object(fixed_order, "_SUMS_PER_CHUNK", 1):  # chunks of 16 rows
+    with (
+        mock.patch.object(walk, "_SUMS_PER_CHUNK", 1),  # chunks of 16 rows
+        mock.patch.object(walk, "_N_PROBES", 5),
+        mock.patch.object(walk, "_ROWS_WORTH_PROBES", 16),
+    ):
         both = chain.infer(rows, s=s, strategy=BOTH, known=given_labels)
     encoded = chain.encode(rows)
     request = chain.request(encoded, s=s, strategy=BOTH, known=given_labels)
@@ -287,9 +289,10 @@ for module in [module for name, module in sys.modules.items() if "kernels" in na
             assert name.startswith("_") or len(thing.signatures) == 1, (name, thing.signatures)
 """,
     )
-    parts = {"load", "plus", "store", "resolve_zeros"}  # of kernels
+    parts = {"load", "plus", "store"}  # of kernels
     kernels = {name for name in used if name[0] != "_"} - parts
-    assert kernels == {"count_codes", "add_rows", "walk_chain"}
+    to_build_tables = {"number_triples", "fill_table", "join_pairs"}
+    assert kernels == {"count_codes", *to_build_tables, "add_rows", "walk_chain"}
 
 
 @pytest.mark.slow
@@ -424,7 +427,7 @@ def test_memory_does_not_grow_with_the_counts(factor):
 
 def test_padding_is_not_computed_with(monkeypatch):
     """Fresh memory may hold anything, and what looks like a number too large is a warning."""
-    fresh = compiled_terms.aligned
+    fresh = tables.aligned
 
     def dirty(shape, dtype=np.int64, *, zeros=True):
         array = fresh(shape, dtype, zeros=zeros)
@@ -438,5 +441,5 @@ def test_padding_is_not_computed_with(monkeypatch):
     chain = CredalChainClassifier(base, random_state=0).fit(X, Y)
     values = [0.5, 1.0, 2.0]
     expected = chain.predict_path(X, values)
-    monkeypatch.setattr(compiled_terms, "aligned", dirty)
+    monkeypatch.setattr(tables, "aligned", dirty)
     np.testing.assert_array_equal(chain.predict_path(X, values), expected)

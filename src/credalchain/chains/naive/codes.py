@@ -26,7 +26,7 @@ def aligned(shape: tuple[int, ...], dtype: Any = np.int64, *, zeros: bool = True
     """
     size = math.prod(shape) * np.dtype(dtype).itemsize
     buffer = np.empty(size + _CACHE_LINE, dtype=np.uint8)
-    start = -buffer.ctypes.data % _CACHE_LINE
+    start = -buffer.__array_interface__["data"][0] % _CACHE_LINE
     array: NDArray[Any] = buffer[start : start + size].view(dtype).reshape(shape)
     if zeros:
         array.fill(0)
@@ -56,6 +56,9 @@ class DenseCodes:
 
     def __getitem__(self, rows: slice) -> "DenseCodes":
         return DenseCodes(self.values[rows], self.offsets, self.has_unseen)
+
+    def compacted(self, n_categories: IntArray, *, all_rows: bool) -> tuple["DenseCodes", None]:
+        return self, None
 
     def single_row_dense(self, n_categories: IntArray) -> "DenseCodes":
         return self

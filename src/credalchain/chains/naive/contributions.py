@@ -7,8 +7,8 @@ import numpy as np
 
 from credalchain._utils.array_types import IntArray, Labels
 from credalchain.chains.naive.codes import DenseCodes
-from credalchain.chains.naive.engine.layout import FixedPoint, FixedTable, resolve_zero_factors
-from credalchain.chains.naive.engine.tables import ChainTables
+from credalchain.chains.naive.engine.fixed_point import FixedPoint, FixedTable, resolve_zero_factors
+from credalchain.chains.naive.engine.tables import LANES, ChainTables
 from credalchain.chains.protocol import Contribution
 from credalchain.labels import ABSTAIN, UNDECIDED
 
@@ -36,17 +36,17 @@ def naive_contributions(
 def _label_contributions(
     tables: ChainTables, rows: IntArray, descriptions: list[str], j: int, history: Labels
 ) -> list[Contribution]:
-    tile, first = divmod(2 * j, tables.layout.tile_lanes)
+    block, first = divmod(2 * j, LANES)
     lanes = slice(first, first + 2)
-    parts = [Contribution("prior", -1, "", *_bounds_at(tables.prior, (tile, lanes), tables.scale))]
-    bounds = _bounds_at(tables.features.rows, (tile, rows, lanes), tables.scale)
+    parts = [Contribution("prior", -1, "", *_bounds_at(tables.start, (block, lanes), tables.scale))]
+    bounds = _bounds_at(tables.features, (block, rows, lanes), tables.scale)
     parts += [
         Contribution("feature", i, description, lower, upper)
         for i, (description, (lower, upper)) in enumerate(zip(descriptions, bounds, strict=True))
     ]
     earlier = np.flatnonzero(history != UNDECIDED)
     y = np.where(history[earlier] == ABSTAIN, 2, history[earlier])
-    bounds = _bounds_at(tables.pairs, (0, earlier, y, slice(2 * j, 2 * j + 2)), tables.scale)
+    bounds = _bounds_at(tables.pairs, (earlier, y, j), tables.scale)
     parts += [
         Contribution("label", k, ("no", "yes", "*")[value], lower, upper)
         for k, value, (lower, upper) in zip(earlier.tolist(), y.tolist(), bounds, strict=True)

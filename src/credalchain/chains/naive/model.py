@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -11,22 +11,20 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 
-from credalchain._utils.array_types import Labels
+from credalchain._utils.array_types import IntArray, Labels
 from credalchain._utils.validation import check_instance, check_int
 from credalchain.chains.local import LocalWalk
 from credalchain.chains.naive.codes import (
     Codes,
-    SparseCodes,
     as_codes,
     encode_input,
     infer_n_categories,
 )
 from credalchain.chains.naive.contributions import naive_contributions
 from credalchain.chains.naive.counts import ChainCounts, as_counts, count
-from credalchain.chains.naive.engine.fixed_order import FixedOrderPass
-from credalchain.chains.naive.engine.layout import FixedPoint
+from credalchain.chains.naive.engine.fixed_point import FixedPoint
 from credalchain.chains.naive.engine.tables import ChainTables, TableSource, TableSpec
-from credalchain.chains.naive.engine.walk import NaiveWalk
+from credalchain.chains.naive.engine.walk import FixedOrderWalk, NaiveWalk
 from credalchain.chains.naive.exact import ExactComparator
 from credalchain.chains.naive.formulas import NaiveSettings
 from credalchain.chains.naive.local import NaiveLocal
@@ -45,9 +43,8 @@ from credalchain.preprocessing import Categories, Discretizer
 _EXACTNESS = np.array(  # by whether ties can be settled
     [RANKS[Exactness.APPROXIMATE], RANKS[Exactness.EXACT]], dtype=np.int8
 )
-_MAX_CACHED_TABLES = 4
-_VALUES_AT_ONCE = 16  # values of s on a path that share a pass over the features
-_PAIRS_AT_ONCE = 2**21  # pairs of labels, times values of s: a hundred megabytes of tables
+_MAX_CACHED = 8  # tables, and what they are built from
+_MAX_KEPT = 2**22  # counts of features, beyond which only tables are kept
 
 
 class NaiveChainModel(ChainModel):
@@ -72,7 +69,7 @@ class NaiveChainModel(ChainModel):
         self._reset_tables()
 
     def _reset_tables(self) -> None:
-        self._tables: OrderedDict[tuple[Any, ...], ChainTables] = OrderedDict()
+        self._cache: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
         self._lock = threading.Lock()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -144,13 +141,13 @@ class NaiveChainModel(ChainModel):
 
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         spec = self._spec(encoded, (strategy if strategy.merge else branching,), precise=precise)
-        codes, tables = self._cached_tables(encoded, s, spec, n_jobs=1)
+        codes, rows = encoded.compacted(self.counts.n_categories, all_rows=True)
+        tables = self._cached_tables(spec, rows, s)
         if strategy.merge is None:
             exact = self._comparator(encoded, s, branching, precise=precise).bounds
-            rows = np.arange(encoded.shape[0])[:, None]
             return LocalWalk(
                 NaiveLocal(codes, tables, exact, self.never_observed()),
-                rows,
+                np.arange(encoded.shape[0])[:, None],
                 self.n_labels,
                 s,
                 strategy,
@@ -163,7 +160,7 @@ class NaiveChainModel(ChainModel):
         if strategy.merge is None:
             return None
         codes = encoded.single_row_dense(self.counts.n_categories)
-        _, tables = self._cached_tables(codes, s, self._spec(codes, (strategy,)), n_jobs=1)
+        tables = self._cached_tables(self._spec(codes, (strategy,)), None, s)
         return naive_contributions(
             codes, tables, places, self.counts.n_categories, self.discretizer
         )
@@ -175,24 +172,22 @@ class NaiveChainModel(ChainModel):
         spec = self._spec(
             encoded, request.strategies, request.order, request.chained, request.precise
         )
-        if len(request.s_values) > 1 and not request.wants_bounds:
-            return self._infer_path(encoded, request, spec)
-        if len(request.s_values) > 1:
-            each = [self.infer(encoded, replace(request, s_values=(s,))) for s in request.s_values]
-            return combine_answers(each, lambda arrays: np.concatenate(arrays, axis=1))
-        codes, tables = self._cached_tables(encoded, request.s_values[0], spec, request.n_jobs)
+        one_s = len(request.s_values) == 1
+        codes, rows = encoded.compacted(self.counts.n_categories, all_rows=one_s)
+        tables: Iterable[ChainTables]
+        if one_s:
+            tables = [self._cached_tables(spec, rows, request.s_values[0])]
+        else:  # tables are used once and hold only the rows needed
+            tables = self._source(spec, rows, keep=rows is None).tables(request.s_values)
         make_comparator = partial(self._comparator, precise=request.precise)
-        fixed_pass = FixedOrderPass(codes, tables, request, make_comparator)
-        fixed_pass.run()
-        log_odds = fixed_pass.log_odds[:, None] if request.wants_bounds else None
-        ranks = _EXACTNESS[
-            [int(strategy.merge_exact is not None) for strategy in request.strategies]
-        ]
-        return Answer(
-            fixed_pass.labels,
-            log_odds,
-            np.broadcast_to(ranks[:, None, None, None], fixed_pass.labels.shape),
+        walk = FixedOrderWalk(codes, request, tables, make_comparator)
+        walk.run()
+        settles = [int(strategy.merge_exact is not None) for strategy in spec.strategies]
+        exactness = np.ndarray(
+            walk.labels.shape, np.int8, _EXACTNESS[settles], strides=(1, 0, 0, 0)
         )
+        exactness.flags.writeable = False  # all cells of a strategy are the same one in memory
+        return Answer(walk.labels, walk.log_odds if request.wants_bounds else None, exactness)
 
     def _infer_each_strategy(self, encoded: Codes, request: Request) -> Answer:
         """Each strategy separately, since a tree does not merge; compiled where possible."""
@@ -203,29 +198,6 @@ class NaiveChainModel(ChainModel):
             for strategy in request.strategies
         ]
         return combine_answers(each, np.concatenate)
-
-    def _infer_path(self, encoded: Codes, request: Request, spec: TableSpec) -> Answer:
-        """Many values of s, some at a time: tables are used once and hold only the rows needed."""
-        rows = None
-        if isinstance(encoded, SparseCodes):
-            encoded, rows = encoded.compacted(self.counts.n_categories, all_rows=False)
-        source = TableSource(
-            self.counts, self.settings, spec, rows, cached=False, n_jobs=request.n_jobs
-        )
-        shape = (len(spec.strategies), len(request.s_values), encoded.shape[0], self.n_labels)
-        labels = np.empty(shape, dtype=np.int8)
-        size = max(1, min(_VALUES_AT_ONCE, _PAIRS_AT_ONCE // self.n_labels**2))
-        make_comparator = partial(self._comparator, precise=request.precise)
-        for indices in source.groups(request.s_values, size):
-            values = tuple(request.s_values[i] for i in indices)
-            part = replace(request, s_values=values)
-            fixed_pass = FixedOrderPass(encoded, source.tables(values), part, make_comparator)
-            fixed_pass.run()
-            labels[:, indices] = fixed_pass.labels
-        ranks = _EXACTNESS[
-            [int(strategy.merge_exact is not None) for strategy in request.strategies]
-        ]
-        return Answer(labels, None, np.broadcast_to(ranks[:, None, None, None], shape))
 
     def _comparator(
         self, codes: Codes, s: float, strategy: Strategy, *, precise: bool
@@ -252,26 +224,33 @@ class NaiveChainModel(ChainModel):
             conservative=self.settings.is_conservative(precise=precise),
         )
 
-    def _cached_tables(
-        self, codes: Codes, s: float, spec: TableSpec, n_jobs: int
-    ) -> tuple[Codes, ChainTables]:
-        """Tables for one s, and codes that fit them.
+    def _cached_tables(self, spec: TableSpec, rows: IntArray | None, s: float) -> ChainTables:
+        """Tables for one s. Recent ones are kept, so that predicting row by row builds them once.
 
-        The most recent ones are cached, so that predicting row by row builds them once.
+        ``rows`` are all those that sparse codes may refer to, None for dense codes.
         """
-        rows = None
-        if isinstance(codes, SparseCodes):
-            codes, rows = codes.compacted(self.counts.n_categories, all_rows=True)
-        key = (s, spec, rows is None)
+        tables: ChainTables = self._cached(
+            (spec, rows is None, s),
+            lambda: next(self._source(spec, rows, keep=True).tables((s,))),
+        )
+        return tables
+
+    def _source(self, spec: TableSpec, rows: IntArray | None, *, keep: bool) -> TableSource:
+        """What builds tables."""
+        build = partial(TableSource, self.counts, self.settings, spec, rows)
+        if not keep or self.counts.feature.size > _MAX_KEPT:
+            return build()
+        source: TableSource = self._cached((spec, rows is None), build)
+        return source
+
+    def _cached(self, key: tuple[Any, ...], build: Callable[[], Any]) -> Any:
         with self._lock:
-            if key in self._tables:
-                self._tables.move_to_end(key)
-                return codes, self._tables[key]
-        # outside the lock: two threads may build the same tables, but none waits
-        source = TableSource(self.counts, self.settings, spec, rows, cached=True, n_jobs=n_jobs)
-        tables = source.tables((s,))
+            if key in self._cache:
+                self._cache.move_to_end(key)
+                return self._cache[key]
+        value = build()  # outside the lock: two threads may build the same, but none waits
         with self._lock:
-            self._tables[key] = tables
-            while len(self._tables) > _MAX_CACHED_TABLES:
-                self._tables.popitem(last=False)
-        return codes, tables
+            self._cache[key] = value
+            while len(self._cache) > _MAX_CACHED:
+                self._cache.popitem(last=False)
+        return value

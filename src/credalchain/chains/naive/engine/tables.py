@@ -1,4 +1,4 @@
-"""Tables of what every observation adds to the log-odds of every label.
+"""Tables of what every observation adds to the log-odds of every label, for one s.
 
 An observation is a category of a feature, or another label as 0 or as 1. With n(v, a), D and K from
 the counts, ``idm_bounds`` gives lower and upper P(v | a), and seeing v adds
@@ -6,69 +6,94 @@ the counts, ``idm_bounds`` gives lower and upper P(v | a), and seeing v adds
     log lower(v | 1) - log upper(v | 0)    to the lower log-odds,
     log upper(v | 1) - log lower(v | 0)    to the upper log-odds.
 
-Small tables for a single s are built here with numpy, so that a first answer has little to compile,
-and cached. Large ones, and those for many values of s, are built by ``compiled_terms.py``.
+A bound depends on n, D and K alone, and a table has ten times as many cells as there are different
+triples of these. So triples are numbered once, for all values of s; numpy takes the logarithms of
+their bounds; and a table is filled by looking up and subtracting. ``kernels`` says how it is laid
+out.
 """
 
+from collections.abc import Iterable, Iterator
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
-from credalchain._utils.array_types import FloatArray, IntArray
+from credalchain._utils.array_types import FloatArray, IntArray, Labels
 from credalchain.chains.naive.codes import aligned, table_rows
 from credalchain.chains.naive.counts import ChainCounts
-from credalchain.chains.naive.engine.layout import (
+from credalchain.chains.naive.engine.fixed_point import (
     LARGEST_TERM,
-    NEVER_SEEN,
-    SAYS_NOTHING,
     ZERO_IN_DENOMINATOR,
     ZERO_IN_NUMERATOR,
     FixedPoint,
     FixedTable,
-    Layout,
-    Observations,
-    SValues,
-    WholeTable,
+    alike,
+    combined,
 )
 from credalchain.chains.naive.formulas import NaiveSettings, idm_bounds
 from credalchain.chains.strategies import (
     Strategy,
+    branching,
     greatest_log_odds,
     least_log_odds,
-    merge_dropped,
-    merge_widest,
+    marginalization,
 )
+from credalchain.labels import ABSTAIN
 
-_WORTH_COMPILING = 2**16  # cells: some milliseconds without kernels
+LANES = 16  # of a block of eight labels
+NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted
+NO_DATA = -1  # in place of a count of 0, where the counts of all categories are 0
+_MAX_SLOTS = 2**14
 
 
 class ChainTables(NamedTuple):
-    """All tables for some values of s, some strategies and one order of the labels.
+    """All tables for one s, some strategies and one order of the labels.
 
-    Only the first values, those without epsilon, have zero factors; or all of them if the prior has
-    some (or none).
-    ``prior`` is (tiles, lanes). ``features`` has parts, see :class:`WholeTable`. ``pairs`` is
-    (values of s, m, columns, width): what a label adds as 0, as 1 and left open; m is 0 where
-    labels are not conditioned on each other. ``open_columns`` are the columns of an open label in
-    each strategy, -1 where it adds nothing.
+    ``start`` (blocks, 16) is the prior, and what code 0 of sparse features adds; ``features`` is
+    (blocks, rows, 16). Either all tables have zero factors or none has.
+
+    For walks in any order, ``pairs`` is (m, 3, m, 2): a label as 0, as 1, and left open. For walks
+    along the order, ``base`` (strategies, blocks, 16) has all labels at their usual answers, row
+    ``told_rows[strategy, answer, t]`` of ``pairs`` (blocks, rows, 16) what another answer adds to
+    that. There are no pairs where labels are not conditioned on each other.
     """
 
     order: IntArray
     scale: FixedPoint
-    layout: Layout
-    zero_layout: Layout
-    prior: FixedTable
-    features: Any
+    start: FixedTable
+    features: FixedTable
     pairs: FixedTable
-    open_columns: IntArray
+    base: FixedTable
+    told_rows: IntArray
+
+    def with_usual_answers(self, usual: Labels) -> "ChainTables":
+        """The same for a walk on which most rows answer ``usual`` (strategies, m) rather than 0."""
+        m, n_blocks, positions = len(self.order), len(self.start.values), np.arange(len(self.order))
+        later = np.arange(n_blocks * LANES).reshape(-1, 1, LANES) // 2 > positions[:, None]
+        columns = np.where(usual == ABSTAIN, 2, usual)
+        told_rows = np.arange(3 * m * len(usual)).reshape(-1, 3, m)
+        np.put_along_axis(told_rows, columns[:, None], -1, axis=1)
+
+        def relative(lanes: IntArray) -> tuple[IntArray, IntArray]:
+            lanes = np.append(lanes, np.zeros_like(lanes[:, :1]), axis=1)  # row -1: nothing
+            base, pairs = [], aligned((n_blocks, *told_rows.shape, LANES), zeros=False)
+            for strategy, rows in enumerate(self.told_rows):
+                usual_terms = lanes[:, rows[columns[strategy], positions]]
+                base.append(np.where(later, usual_terms, 0).sum(axis=1))
+                np.subtract(lanes[:, rows], usual_terms[:, None], out=pairs[:, strategy])
+            return np.stack(base), pairs.reshape(n_blocks, -1, LANES)
+
+        tables = [relative(lanes) for lanes in self.pairs if lanes is not None]
+        base, pairs = (FixedTable(*part) for part in zip(*tables, strict=True))
+        return self._replace(base=base, pairs=pairs, told_rows=told_rows)
 
 
 class TableSpec(NamedTuple):
     """What tables are for.
 
-    ``has_unseen``: some codes are missing or were never seen. ``forward``: each label
-    conditions only those after it. ``conservative``: a missing feature may have been any of its
-    categories.
+    ``forward``: for walks along ``order``. ``has_unseen``: some codes are missing or were never
+    seen. ``conservative``: a missing feature may have been any of its categories.
     """
 
     strategies: tuple[Strategy, ...]
@@ -79,120 +104,128 @@ class TableSpec(NamedTuple):
     conservative: bool
 
 
+Observations = tuple[Any, ...]
+"""The first arguments of ``number_triples``: counts, and what observations are about."""
+
+
+class Evidence(NamedTuple):
+    """All observations, numbered: code 0 of sparse features, then what has a row in the table.
+
+    ``numbers`` (m, observations, 2) are of ``triples`` (3, triples); ``starts`` and ``bases`` are
+    as in ``fill_table``, ``zero_codes`` and ``ends`` as in ``add_numbers``.
+    """
+
+    numbers: NDArray[np.int32]
+    starts: IntArray
+    bases: IntArray
+    triples: FloatArray
+    zero_codes: IntArray
+    ends: IntArray
+
+
 class TableSource:
-    """Builds tables for any values of s.
+    """Builds tables for any s.
 
     ``rows`` are the rows of the feature table that sparse codes refer to, None for dense codes.
-    ``cached`` tables are for one s and built whole; others are for many values, built a few labels
-    at a time while they are used, and not kept.
     """
 
     def __init__(
-        self,
-        counts: ChainCounts,
-        settings: NaiveSettings,
-        spec: TableSpec,
-        rows: IntArray | None,
-        *,
-        cached: bool,
-        n_jobs: int,
+        self, counts: ChainCounts, settings: NaiveSettings, spec: TableSpec, rows: IntArray | None
     ) -> None:
         self._counts, self._settings, self._spec, self._rows = counts, settings, spec, rows
         self._order = np.array(spec.order, dtype=np.int64)
         self._scale = FixedPoint.for_terms(len(counts.n_categories), len(spec.order))
-        self._cached, self._n_jobs = cached, n_jobs
         self._needs_worst_case = spec.has_unseen and spec.conservative
-        self._open_columns = _open_columns(spec.strategies, forward=spec.forward)
-        # whether compiled code implements the merge of every strategy
-        self._all_compiled = all(
-            strategy.merge in (merge_widest, merge_dropped) for strategy in spec.strategies
-        )
-        self._feature_terms = self._terms_for(self._feature_observations())
-        self._pair_terms = self._terms_for(self._pair_observations()) if spec.chained else None
+        known = {each.merge: each for each in (branching, marginalization)}  # as in ``join_pairs``
+        self._merges = known | {strategy.merge: strategy for strategy in spec.strategies}
+        self._told_rows = np.full((len(spec.strategies), 3, len(spec.order)), -1)
+        if spec.chained:
+            columns = [(0, 1 + list(self._merges).index(each.merge)) for each in spec.strategies]
+            self._told_rows[:, 1:] = np.array(columns)[..., None] * len(spec.order)
+            self._told_rows[:, 1:] += np.arange(len(spec.order))
+        self._merges_in_numpy = len(self._merges) > len(known)
+        # of sparse features, rows hold the difference from code 0; the worst case needs all codes
+        has_zero_codes = rows is not None and not self._needs_worst_case
+        self._n_zero_codes = len(counts.n_categories) if has_zero_codes else 0
 
-    def _terms_for(self, observations: Observations) -> Any:
-        """Decides how a table is built: in numpy or by compiled code."""
-        n_cells = len(self._order) * 2 * max(1, len(observations.sources))
-        if self._cached and n_cells < _WORTH_COMPILING:
-            return NumpyTerms(observations, self._scale)
-        from credalchain.chains.naive.engine.compiled_terms import CompiledTerms  # imports numba
+    def tables(self, values: tuple[float, ...]) -> Iterator[ChainTables]:
+        """Tables for one value of s after the other."""
+        epsilons = self._settings.epsilon_for(values).tolist()
+        return map(self._tables, values, epsilons, self._priors(values))
 
-        return CompiledTerms(
-            observations, self._scale, n_cells, reuse=not self._cached, n_jobs=self._n_jobs
-        )
+    def _tables(self, s: float, epsilon: float, prior: FixedTable) -> ChainTables:
+        from credalchain.chains.naive.engine import kernels  # imports numba
 
-    def tables(self, values: tuple[float, ...]) -> ChainTables:
-        """Tables for ``values`` in the order that ``groups`` returns."""
-        epsilons = self._settings.epsilon_for(values)
-        s_values = SValues(np.array(values), epsilons, int((epsilons == 0).sum()))
-        layout = Layout.of(len(values), len(self._order))
-        prior, features = (
-            self._prior_table(s_values.values, layout),
-            self._feature_table(s_values, layout),
-        )
-        pairs = self._pair_table(s_values, layout)
-        any_zeros = features.has_zeros or prior.zeros is not None or pairs.zeros is not None
-        # zero factors of a prior may occur with epsilon too
-        n_with_zeros = (
-            0
-            if not any_zeros
-            else s_values.n_without_epsilon
-            if prior.zeros is None
-            else len(values)
-        )
-        return ChainTables(
-            order=self._order,
-            scale=self._scale,
-            layout=layout,
-            zero_layout=Layout.of(n_with_zeros, len(self._order)),
-            prior=prior,
-            features=features,
-            pairs=pairs,
-            open_columns=self._open_columns,
-        )
+        evidence, n_blocks, tables = self.evidence, len(prior.values), []
+        n_pairs = 2 * len(self._order) if self._spec.chained else 0
+        shape = (n_blocks, evidence.numbers.shape[1] - self._n_zero_codes, LANES)
+        starts: list[Any] = list(prior)
+        for at, logs in enumerate(_logarithms(evidence.triples, s, epsilon, self._scale)):
+            if starts[at] is None:
+                starts[at] = np.zeros_like(starts[0])
+            begin, table = starts[at].reshape(-1), aligned(shape, zeros=False)
+            if self._n_zero_codes:
+                kernels.add_numbers(evidence.zero_codes, evidence.ends, *logs, begin)
+            if epsilon == 0 or self._merges_in_numpy:
+                table[:, shape[1] - n_pairs :] = 0  # all of it will be read
+            kernels.fill_table(evidence.numbers, evidence.starts, evidence.bases, *logs, table)
+            tables.append(table)
+        start, features = FixedTable(*starts), FixedTable(*tables)
+        pairs = FixedTable(np.empty((n_blocks, 0, LANES), dtype=np.int64))
+        if self._spec.chained and self._spec.forward:
+            start, pairs = self._forward_pairs(start, features)
+        elif self._spec.chained:
+            answers = self._answers(features, self._spec.strategies)
+            pairs = combined(np.stack, answers).map(self._by_label)
+        if self._needs_worst_case:
+            start, features = self._worst_case(start, features)
+        base = FixedTable(np.zeros((len(self._told_rows), n_blocks, LANES), dtype=np.int64))
+        start, features, pairs, base = alike([start, features, pairs, base])
+        return ChainTables(self._order, self._scale, start, features, pairs, base, self._told_rows)
 
-    def groups(self, values: tuple[float, ...], size: int) -> list[list[int]]:
-        """Indices of values, at most ``size`` together, that can share tables.
-
-        Values without epsilon come first, or stay among themselves where zero factors do not come
-        from their counts alone.
-        """
-        epsilons = self._settings.epsilon_for(values)
-        without_epsilon, with_epsilon = (
-            np.flatnonzero(epsilons == 0).tolist(),
-            np.flatnonzero(epsilons).tolist(),
-        )
-        n0, n1 = self._counts.label.T[:, :, None]
-        odds = self._settings.prior.odds(n0, n1, np.array(values))
-        finite = all(np.all((part > 0) & (part < np.inf)) for bound in odds for part in bound)
-        mixes = self._all_compiled and not self._needs_worst_case and finite
-        return [
-            indices[first : first + size]
-            for indices in (
-                [without_epsilon + with_epsilon] if mixes else [without_epsilon, with_epsilon]
-            )
-            for first in range(0, len(indices), size)
-        ]
-
-    # -- prior -------------------------------------------------------------------------
-
-    def _prior_table(self, values: FloatArray, layout: Layout) -> FixedTable:
-        """(tiles, lanes): where the lower and the upper log-odds of each label start."""
-        n0, n1 = self._counts.label[self._order].T[:, :, None]
-        log_odds = np.zeros((layout.n_tiles, layout.tile_labels, layout.n_values, 2))
-        by_label = log_odds.reshape(-1, layout.n_values, 2)[: len(self._order)]
-        for bound, (numerator, denominator) in enumerate(self._settings.prior.odds(n0, n1, values)):
+    def _priors(self, values: tuple[float, ...]) -> Iterator[FixedTable]:
+        """(blocks, 16) for each s: where the lower and the upper log-odds of each label start."""
+        n0, n1 = self._counts.label[self._order].T
+        log_odds = np.zeros((len(values), -(-2 * len(n0) // LANES), LANES))
+        by_label = log_odds.reshape(len(values), -1)[:, : 2 * len(n0)]
+        odds = self._settings.prior.odds(n0, n1, np.array(values)[:, None])
+        for bound, (numerator, denominator) in enumerate(odds):
             with np.errstate(divide="ignore", invalid="ignore"):  # log 0, and its differences
-                by_label[:, :, bound] = np.log(numerator) - np.log(denominator)
-        finite = by_label[np.isfinite(by_label)]
-        if finite.size and np.abs(finite).max() >= LARGEST_TERM:
-            raise ValueError(
-                f"prior {self._settings.prior.name!r} must give log-odds below {LARGEST_TERM:g} in "
-                f"size (or infinite), got {finite[np.abs(finite).argmax()]}."
-            )
-        return FixedTable.from_log_odds(log_odds.reshape(layout.n_tiles, -1), self._scale)
+                by_label[:, bound::2] = np.log(numerator) - np.log(denominator)
+        _check_size(by_label, f"prior {self._settings.prior.name!r}")
+        table = FixedTable.from_log_odds(log_odds, self._scale)
+        return (table.map(lambda lanes: lanes[v]) for v in range(len(values)))  # noqa: B023
 
-    # -- features ----------------------------------------------------------------------
+    # -- observations ------------------------------------------------------------------
+
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What does not depend on s."""
+        from credalchain.chains.naive.engine import kernels  # imports numba
+
+        observed = [self._feature_observations()]
+        if self._spec.chained:
+            observed.append(self._pair_observations())
+        m, n_zero_codes = len(self._order), self._n_zero_codes
+        starts = np.concatenate([part[-1] for part in observed])
+        numbers = np.zeros((m, len(starts), 2), dtype=np.int32)
+        triples = np.empty((1 + numbers.size, 3), dtype=np.int64)  # unused memory is not taken
+        triples[0] = 1  # K = 1: what has one category says nothing
+        cache = np.zeros((2, min(_MAX_SLOTS, 2 ** numbers.size.bit_length())), dtype=np.int32)
+        n_triples, first = 1, 0
+        for part in observed:
+            arguments = *part, self._order, first, cache, n_triples, triples, numbers
+            n_triples, first = kernels.number_triples(*arguments), first + len(part[-1])
+        bases = np.full(len(starts), -1)
+        ends, n_found = np.zeros((m, 2), dtype=np.int64), 0
+        found = np.empty((n_zero_codes * ends.size, 2), dtype=np.int64)
+        if n_zero_codes:
+            variables = observed[0][4][n_zero_codes:]
+            bases[n_zero_codes : n_zero_codes + len(variables)] = variables
+            hits = np.zeros(n_triples, dtype=np.int64)
+            n_found = kernels.count_numbers(numbers, n_zero_codes, hits, found, ends)
+        columns = triples[:n_triples].T.astype(np.float64, order="C")
+        return Evidence(numbers, starts, bases, columns, found[:n_found].copy(), ends)
 
     def _feature_observations(self) -> Observations:
         """Every category of every feature, and unseen and missing codes where they occur."""
@@ -203,237 +236,138 @@ class TableSource:
         first, limits = np.cumsum(n_categories) - n_categories, n_categories[variables]
         sources = np.where(code < limits, first[variables] + code, NEVER_SEEN)
         sources[(limits < 2) | (code > limits)] = SAYS_NOTHING
-        n_zero_codes = 0
-        # the worst case needs all categories
-        if self._rows is not None and not self._needs_worst_case:
-            n_zero_codes = len(n_categories)
+        if self._n_zero_codes:
             zero_codes = np.where(n_categories < 2, SAYS_NOTHING, first)
-            variables = np.concatenate([np.arange(n_zero_codes), variables[self._rows]])
+            variables = np.concatenate([np.arange(len(n_categories)), variables[self._rows]])
             sources = np.concatenate([zero_codes, sources[self._rows]])
-        totals = counts.feature_totals
-        return Observations(
-            variables,
-            sources,
-            counts.feature,
-            totals,
-            totals,
-            n_categories,
-            self._order,
-            np.full(len(self._order), len(sources)),
-            n_zero_codes,
-        )
-
-    def _feature_table(self, s_values: SValues, layout: Layout) -> Any:
-        if not self._cached and not self._needs_worst_case:
-            return self._feature_terms.streamed(s_values, layout)
-        table = self._feature_terms.whole(s_values, layout)
-        if not self._needs_worst_case:
-            return table
-        n_rows, offsets = table_rows(self._counts.n_categories, self._spec.has_unseen)
-        _fill_missing(table.rows, self._scale, n_rows, offsets)
-        if self._rows is None:
-            return table
-        return _relative_to_zero_codes(table.rows, np.repeat(offsets, n_rows), offsets, self._rows)
-
-    # -- pairs of labels ---------------------------------------------------------------
+        totals, starts = counts.feature_totals, np.zeros_like(sources)
+        return counts.feature, totals, totals, n_categories, variables, sources, starts
 
     def _pair_observations(self) -> Observations:
-        """Every label as 0 and as 1; one that was never observed says nothing."""
+        """Every label as 0, then every label as 1; one that was never observed says nothing."""
         counts, order, m = self._counts, self._order, len(self._order)
         pair = np.ascontiguousarray(counts.pair[order])
-        variables = np.repeat(np.arange(m), 2)
+        denominators = self._settings.denominator.totals(counts)[order]
+        variables = np.tile(np.arange(m), 2)
         never_observed = counts.label[order].sum(axis=1) == 0
-        return Observations(
-            variables,
-            np.where(never_observed[variables], SAYS_NOTHING, np.arange(2 * m)),
+        sources = 2 * variables + np.repeat([0, 1], m)
+        return (
             pair.reshape(2 * m, m, 2),
             pair.sum(axis=1, dtype=pair.dtype),
-            np.ascontiguousarray(
-                self._settings.denominator.totals(counts)[order], dtype=pair.dtype
-            ),
+            np.ascontiguousarray(denominators, dtype=pair.dtype),
             np.full(m, 2, dtype=np.int64),
-            order,
-            np.full(m, 2 * m) if self._cached else 2 * np.arange(m),
+            variables,
+            np.where(never_observed[variables], SAYS_NOTHING, sources),
+            variables + 1 if self._spec.forward else np.zeros_like(variables),
         )
 
-    def _pair_table(self, s_values: SValues, layout: Layout) -> FixedTable:
-        """(values of s, m, columns, width): columns 0, 1, and those of open labels."""
-        n_columns = 1 + max(1, int(self._open_columns.max()))
-        shape = (layout.n_values, layout.n_labels, n_columns, layout.width)
-        if self._pair_terms is None:
-            return FixedTable(np.zeros((shape[0], 0, *shape[2:]), dtype=np.int64))
-        if self._cached:
-            table = _pairs_for_walk(self._pair_terms.whole(s_values, layout).rows, layout, shape)
-        else:
-            column = dict(
-                zip(
-                    (strategy.merge for strategy in self._spec.strategies),
-                    self._open_columns,
-                    strict=True,
-                )
-            )
-            widest = int(column.get(merge_widest, -1))
-            table = self._pair_terms.forward_pairs(
-                s_values, shape, widest, filled=self._all_compiled
-            )
-            if self._all_compiled:
-                return table  # type: ignore[no-any-return]
-        for strategy, column in zip(
-            self._spec.strategies, self._open_columns.tolist(), strict=True
-        ):
-            if strategy.merge is not merge_dropped:
-                table = _with_open_column(table, self._scale, strategy, column)
-        return table
+    # -- what is made of a table -------------------------------------------------------
+
+    def _forward_pairs(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
+        """``start`` with all labels as 0, and what other answers add to that."""
+        from credalchain.chains.naive.engine import kernels  # imports numba
+
+        m = len(self._order)
+        if table.zeros is None and not self._merges_in_numpy:
+            pairs = aligned((len(table.values), 3 * m, LANES), zeros=False)
+            kernels.join_pairs(table.values, pairs, start.values)
+            return start, FixedTable(pairs)
+        zero, *others = self._answers(table, self._merges.values())
+        start = combined(sum, [start, zero.map(lambda lanes: lanes.sum(axis=1))])
+        minus_zero = zero.map(np.negative)
+        differences = [combined(sum, [other, minus_zero]) for other in others]
+        return start, combined(partial(np.concatenate, axis=1), differences)
+
+    def _answers(self, table: FixedTable, strategies: Iterable[Strategy]) -> list[FixedTable]:
+        """What every label adds as 0, as 1 and left open: (blocks, m, 16) each."""
+        m = len(self._order)
+        zero = table.map(lambda lanes: lanes[:, -2 * m : -m])
+        one = table.map(lambda lanes: lanes[:, -m:])
+        opened = [_merged(zero, one, strategy, self._scale) for strategy in strategies]
+        return alike([zero, one, *opened])
+
+    def _by_label(self, lanes: IntArray) -> IntArray:
+        """(m, answers, m, 2) of (answers, blocks, m, 16)."""
+        m = len(self._order)
+        by_row = lanes.transpose(2, 0, 1, 3).reshape(m, len(lanes), -1)
+        return by_row[..., : 2 * m].reshape(m, len(lanes), m, 2)
+
+    def _worst_case(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
+        """The last row of each feature, for a missing one: the worst over its categories.
+
+        For sparse codes, ``start`` with all codes 0, and differences from these.
+        """
+        n_rows, offsets = table_rows(self._counts.n_categories, self._spec.has_unseen)
+        table = table.map(lambda lanes: lanes[:, : n_rows.sum()])
+        log_odds = table.log_odds(self._scale)
+        for begin, last in zip(offsets.tolist(), (offsets + n_rows - 1).tolist(), strict=True):
+            categories = log_odds[:, begin : last - 1].swapaxes(0, 1)
+            log_odds[:, last, 0::2] = least_log_odds(categories[..., 0::2])
+            log_odds[:, last, 1::2] = greatest_log_odds(categories[..., 1::2])
+        table, rows = FixedTable.from_log_odds(log_odds, self._scale), self._rows
+        if rows is None:
+            return start, table
+        start = combined(sum, [start, table.map(lambda lanes: lanes[:, offsets].sum(axis=1))])
+        bases = np.repeat(offsets, n_rows)[rows]
+        return start, table.map(lambda lanes: lanes[:, rows] - lanes[:, bases])
 
 
-class NumpyTerms(NamedTuple):
-    """What observations add to every label, cell by cell."""
+def _logarithms(
+    triples: FloatArray, s: float, epsilon: float, scale: FixedPoint
+) -> list[tuple[IntArray, IntArray]]:
+    """Logarithms of bounds as integers (triples, 2), and their zeros if there are any.
 
-    observations: Observations
-    scale: FixedPoint
-
-    def whole(self, s_values: SValues, layout: Layout) -> WholeTable:
-        """A table for values of s that all have an epsilon, or all have none."""
-        starts, tables, n_zero_codes = [], [], self.observations.n_zero_codes
-        for terms in self._terms(s_values):
-            by_row = terms.reshape(len(terms), -1)
-            start = np.zeros((layout.n_tiles, layout.tile_lanes), dtype=np.int64)
-            if n_zero_codes:
-                start.reshape(-1)[: by_row.shape[1]] = by_row[:n_zero_codes].sum(axis=0)
-                zero_codes = by_row[self.observations.variables[n_zero_codes:]]
-                by_row = by_row[n_zero_codes:] - zero_codes
-            table = aligned((layout.n_tiles, len(by_row), layout.tile_lanes))
-            for tile in range(layout.n_tiles):
-                lanes = by_row[:, tile * layout.tile_lanes : (tile + 1) * layout.tile_lanes]
-                table[tile, :, : lanes.shape[1]] = lanes
-            starts.append(start)
-            tables.append(table)
-        return WholeTable(FixedTable(*starts), FixedTable(*tables), has_zeros=len(tables) > 1)
-
-    def _terms(self, s_values: SValues) -> list[IntArray]:
-        """(observations, labels, values of s, bounds), and the zero factors if there are any."""
-        observations = self.observations
-        variables, sources = observations.variables[:, None], observations.sources
-        n = observations.counts[np.maximum(sources, 0)[:, None], observations.order].astype(
-            np.float64
-        )
-        n[sources < 0] = 0.0
-        denominator = observations.denominators[variables, observations.order].astype(np.float64)
-        no_data = observations.totals[variables, observations.order] == 0
-        n_categories = observations.n_categories[variables][..., None]
-        values = np.empty((*n.shape[:2], len(s_values.values), 2), dtype=np.int64)
-        zeros = np.zeros_like(values)
-        for v, (s, epsilon) in enumerate(zip(s_values.values, s_values.epsilons, strict=True)):
-            with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced at once
-                lower, upper = idm_bounds(n, denominator, n_categories, s, epsilon)
-            if s == 0:  # a conditional without data: uniform
-                uniform = 1.0 / n_categories
-                lower, upper = (np.where(no_data, uniform, bound) for bound in (lower, upper))
-            if epsilon == 0:
-                zero_lower, zero_upper = lower == 0, upper == 0
-                lower[zero_lower] = upper[zero_upper] = 1.0
-                ends = (
-                    (zero_lower[..., 1], zero_upper[..., 0]),
-                    (zero_upper[..., 1], zero_lower[..., 0]),
-                )
-                for bound, (in_numerator, in_denominator) in enumerate(ends):
-                    zeros[:, :, v, bound] = (
-                        in_numerator * ZERO_IN_NUMERATOR + in_denominator * ZERO_IN_DENOMINATOR
-                    )
-            low, high = self.scale.fixed(np.log([lower, upper]))
-            np.subtract(low[..., 1], high[..., 0], out=values[:, :, v, 0])
-            np.subtract(high[..., 1], low[..., 0], out=values[:, :, v, 1])
-        values[sources == SAYS_NOTHING] = zeros[sources == SAYS_NOTHING] = 0
-        return [values, zeros] if zeros.any() else [values]
-
-
-def _pairs_for_walk(rows: FixedTable, layout: Layout, shape: tuple[int, ...]) -> FixedTable:
-    """What labels add as 0 and as 1, rearranged from feature layout to the order of the walk."""
-    lanes, tables = slice(2 * layout.n_labels), []
-    for table in rows:
-        if table is not None:
-            by_row = layout.for_walk(np.ascontiguousarray(table.swapaxes(0, 1)))
-            pairs = aligned(shape)
-            pairs[:, :, :2, lanes] = by_row.reshape(*shape[:2], 2, -1)[..., lanes]
-            tables.append(pairs)
-    return FixedTable(*tables)
-
-
-def _open_columns(strategies: tuple[Strategy, ...], *, forward: bool) -> IntArray:
-    """Columns of an open label, after those of 0 and 1.
-
-    Strategies with the same ``merge`` share one; with ``forward``, -1 for those that add nothing.
+    A cell of a table is ``one[i] - zero[k]`` of a pair, with the triples i of class 1 and k of
+    class 0, whose bounds are swapped. The logarithm of a zero is 0, and it is counted as a zero
+    factor.
     """
-    columns: list[int] = []
-    shared: dict[Any, int] = {merge_dropped: -1} if forward else {}
-    for strategy in strategies:
-        free = 1 + max([1, *columns])
-        columns.append(shared.setdefault(strategy.merge, free))
-    return np.array(columns, dtype=np.int64)
+    n, denominator, n_categories = triples
+    bounds = np.empty((len(n), 2))
+    with np.errstate(divide="ignore", invalid="ignore"):  # 0/0, replaced at once
+        bounds[:, 0], bounds[:, 1] = idm_bounds(
+            np.maximum(n, 0), denominator, n_categories, s, epsilon
+        )
+    if s == 0:  # a conditional without data: uniform
+        bounds[n == NO_DATA] = 1.0 / n_categories[n == NO_DATA, None]
+    zeros = None
+    if epsilon == 0 and not bounds.all():
+        zeros = bounds == 0
+        bounds[zeros] = 1.0
+    np.log(bounds, out=bounds)
+    bounds *= scale.unit
+    logs = np.rint(bounds, out=bounds).astype(np.int64)
+    logs[0] = 0
+    if zeros is None:
+        return [(logs, logs)]
+    return [(logs, logs), (zeros * ZERO_IN_NUMERATOR, zeros * -ZERO_IN_DENOMINATOR)]
 
 
-def _fill_missing(
-    table: FixedTable, scale: FixedPoint, n_rows: IntArray, offsets: IntArray
-) -> None:
-    """The last row of each feature: the worst over its categories, for each bound."""
-    for first, last in zip(offsets.tolist(), (offsets + n_rows - 1).tolist(), strict=True):
-        log_odds = np.moveaxis(table.log_odds(scale, np.s_[:, first : last - 1]), 1, 0)
-        worst = np.empty(log_odds.shape[1:])
-        worst[:, 0::2] = least_log_odds(log_odds[:, :, 0::2])
-        worst[:, 1::2] = greatest_log_odds(log_odds[:, :, 1::2])
-        missing = FixedTable.from_log_odds(worst, scale)
-        table.values[:, last] = missing.values
-        if missing.zeros is not None and table.zeros is not None:
-            table.zeros[:, last] = missing.zeros
-
-
-def _relative_to_zero_codes(
-    table: FixedTable, zero_of: IntArray, zero_codes: IntArray, rows: IntArray
-) -> WholeTable:
-    """The sum of rows ``zero_codes``, and each of ``rows`` minus its row in ``zero_of``."""
-    arrays = [array for array in table if array is not None]
-    start = FixedTable(*(array[:, zero_codes].sum(axis=1) for array in arrays))
-    differences = FixedTable(*(array[:, rows] - array[:, zero_of[rows]] for array in arrays))
-    return WholeTable(start, differences, has_zeros=len(arrays) > 1)
-
-
-def _with_open_column(
-    table: FixedTable, scale: FixedPoint, strategy: Strategy, column: int
-) -> FixedTable:
-    """What open labels add, by the strategy's ``merge`` in floating point."""
+def _merged(zero: FixedTable, one: FixedTable, strategy: Strategy, scale: FixedPoint) -> FixedTable:
+    """What open labels add, by the strategy's ``merge``: (blocks, m, 16)."""
     assert strategy.merge is not None
-    m = table.values.shape[1]
-    terms_by_value = np.moveaxis(table.log_odds(scale, np.s_[:, :, :2, : 2 * m]), 2, 0)
     if_zero, if_one = (
-        (bounds[..., 0::2].copy(), bounds[..., 1::2].copy()) for bounds in terms_by_value
+        (lanes[..., 0::2].copy(), lanes[..., 1::2].copy())
+        for lanes in (zero.log_odds(scale), one.log_odds(scale))
     )
     nothing = np.zeros_like(if_zero[0])
     merged = strategy.merge(if_zero, if_one, (nothing, nothing))
-    bounds = np.stack(_checked_merge(merged, strategy, nothing.shape), axis=-1)
-    open_terms = FixedTable.from_log_odds(bounds.reshape(*nothing.shape[:-1], 2 * m), scale)
-    values, zeros = table
-    values[:, :, column, : 2 * m] = open_terms.values
-    if open_terms.zeros is not None:
-        zeros = np.zeros_like(values) if zeros is None else zeros
-        zeros[:, :, column, : 2 * m] = open_terms.zeros
-    return FixedTable(values, zeros)
-
-
-def _checked_merge(
-    merged: Any, strategy: Strategy, shape: tuple[int, ...]
-) -> tuple[FloatArray, FloatArray]:
+    open_terms, name = np.empty(zero.values.shape), f"merge of strategy {strategy.name!r}"
     try:
-        lower, upper = (np.broadcast_to(np.asarray(part, float), shape) for part in merged)
+        lower, upper = merged
+        open_terms[..., 0::2], open_terms[..., 1::2] = lower, upper
     except (TypeError, ValueError):
         raise ValueError(
-            f"merge of strategy {strategy.name!r} must give (lower, upper), two arrays of the "
-            f"shape of if_zero[0]; got {merged!r}."
+            f"{name} must give (lower, upper), two arrays of the shape of if_zero[0]; "
+            f"got {merged!r}."
         ) from None
-    for bound in (lower, upper):
-        finite = bound[np.isfinite(bound)]
-        if finite.size and np.abs(finite).max() >= LARGEST_TERM:
-            raise ValueError(
-                f"merge of strategy {strategy.name!r} must give log-odds below {LARGEST_TERM:g} in "
-                f"size (or infinite), got {finite[np.abs(finite).argmax()]}."
-            )
-    return lower, upper
+    _check_size(open_terms, name)
+    return FixedTable.from_log_odds(open_terms, scale)
+
+
+def _check_size(log_odds: FloatArray, name: str) -> None:
+    finite = log_odds[np.isfinite(log_odds)]
+    if finite.size and np.abs(finite).max() >= LARGEST_TERM:
+        raise ValueError(
+            f"{name} must give log-odds below {LARGEST_TERM:g} in size (or infinite), "
+            f"got {finite[np.abs(finite).argmax()]}."
+        )

@@ -1,35 +1,186 @@
-"""A walk one label at a time over a batch, in any order."""
+"""Along the chain: sums over features, then labels, in a fixed order or in any.
+
+:class:`FixedOrderWalk` is compiled and takes all strategies and values of s; :class:`NaiveWalk`
+goes label by label, in any order. They agree bit for bit.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from credalchain._utils.array_types import IntArray, Labels
-from credalchain.chains.naive.codes import Codes
-from credalchain.chains.naive.engine.fixed_order import start_sums
-from credalchain.chains.naive.engine.layout import INFINITE, by_label, resolve_zero_factors
-from credalchain.chains.naive.engine.tables import ChainTables
+from credalchain._utils.array_types import FloatArray, IntArray, Labels
+from credalchain._utils.parallel import for_each_range
+from credalchain.chains.naive.codes import Codes, DenseCodes
+from credalchain.chains.naive.engine.fixed_point import (
+    INFINITE,
+    FixedPoint,
+    FixedTable,
+    combined,
+    resolve_zero_factors,
+)
+from credalchain.chains.naive.engine.tables import LANES, ChainTables
 from credalchain.chains.naive.exact import ExactComparator
-from credalchain.chains.protocol import Rows, Signs, Walk
+from credalchain.chains.protocol import Request, Rows, Signs, Walk, labels_from_signs
+from credalchain.chains.strategies import Strategy
 from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.prediction import Exactness, LogOdds, Ranks, uniform_exactness
 
+_SUMS_PER_CHUNK = 2**17  # 64-bit sums of one chunk of rows: a megabyte
+_N_PROBES, _ROWS_WORTH_PROBES = 64, 512  # rows that say what the others usually answer
+
+
+def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> FixedTable:
+    """``tables.start`` plus features of some rows: (blocks, rows, 16)."""
+    from credalchain.chains.naive.engine import kernels  # imports numba
+
+    def add(parts: tuple[IntArray, IntArray]) -> IntArray:
+        sums = np.empty((len(parts[0]), stop - first, LANES), dtype=np.int64)
+        if isinstance(codes, DenseCodes):
+            kernels.add_rows(codes.values, codes.offsets, first, *parts, sums)
+        else:
+            kernels.add_sparse_rows(codes.indptr, codes.entries, first, *parts, sums)
+        return sums
+
+    return combined(add, [tables.start, tables.features])
+
+
+class FixedOrderWalk:
+    """A walk over a batch for every strategy and value of s.
+
+    ``tables`` are for one value of s after the other; ``make_comparator`` gives what settles ties,
+    for a value of s and a strategy. ``labels`` is (strategies, values of s, n, m); ``log_odds``
+    (..., 2), with no rows if bounds are not wanted.
+    """
+
+    def __init__(
+        self,
+        codes: Codes,
+        request: Request,
+        tables: Iterable[ChainTables],
+        make_comparator: Callable[[Codes, float, Strategy], ExactComparator],
+    ) -> None:
+        self._codes, self._request = codes, request
+        self._tables, self._make_comparator = tables, make_comparator
+        self._comparators: dict[tuple[int, int], ExactComparator] = {}
+        n, m = codes.shape[0], len(request.thresholds)
+        scale = FixedPoint.for_terms(codes.shape[1], m)
+        self._cuts = scale.fixed(logit(request.thresholds))[request.order]
+        can_settle = [each.merge_exact is not None for each in request.strategies]
+        self._bands = np.array([scale.band if exact else 0 for exact in can_settle])
+        tie = 1 if request.precise else ABSTAIN
+        self._ties = np.array([UNDECIDED if exact else tie for exact in can_settle], dtype=np.int8)
+        shape = (len(request.strategies), len(request.s_values))
+        self.labels = np.empty((*shape, n, m), dtype=np.int8)
+        self.log_odds = np.empty((*shape, n if request.wants_bounds else 0, m, 2))
+
+    def run(self) -> None:
+        """Walk all rows for one s after the other, in chunks whose sums fit a cache."""
+        request = self._request
+        for v, tables in enumerate(self._tables):
+            size = max(16, _SUMS_PER_CHUNK // tables.start.values.size)
+            n_rows, n_done = self._codes.shape[0], 0
+            if n_rows >= _ROWS_WORTH_PROBES and request.chained:
+                n_done = _N_PROBES
+                self._walk_chunk(v, tables, 0, 0, n_done)
+                probes = self.labels[:, v, :n_done][..., tables.order]
+                votes = [(probes == y).sum(axis=1) for y in (0, 1, ABSTAIN)]
+                tables = tables.with_usual_answers(np.array([0, 1, ABSTAIN])[np.argmax(votes, 0)])
+            walk = partial(self._walk_chunk, v, tables, n_done)
+            for_each_range(n_rows - n_done, size, request.n_jobs, walk)
+        if request.wants_bounds and request.never_observed.any():
+            request.make_vacuous(self.log_odds)
+
+    def _walk_chunk(self, v: int, tables: ChainTables, offset: int, first: int, stop: int) -> None:
+        """Walk rows from ``offset + first`` on."""
+        first, stop = offset + first, offset + stop
+        sums = feature_sums(self._codes, tables, first, stop)
+        forced = self._request.forced_labels(slice(first, stop))[:, tables.order]
+        output = v, first, self.labels, self.log_odds
+        stuck = self._walk(tables, sums, forced, slice(None), output)
+        if stuck is not None:
+            for strategy in np.flatnonzero((stuck < len(tables.order)).any(axis=1)).tolist():
+                self._settle(v, strategy, tables, first, sums, forced, stuck[strategy])
+
+    def _walk(
+        self,
+        tables: ChainTables,
+        sums: FixedTable,
+        forced: Labels,
+        strategies: slice,
+        output: tuple[int, int, Labels, FloatArray],
+    ) -> NDArray[np.int32] | None:
+        """Walk rows; where they got stuck (strategies, rows), if any did.
+
+        ``output`` are the number of s, the first row, labels and log-odds.
+        """
+        from credalchain.chains.naive.engine import kernels  # imports numba
+
+        v, first, labels, log_odds = output
+        n_rows, m, none = sums.values.shape[1], len(tables.order), sums.values[:, :0]
+        stuck = np.full((len(labels), n_rows), m, dtype=np.int32)
+        arguments: list[Any] = [none if part is None else part for part in (*sums, *tables.pairs)]
+        arguments += [none if part is None else part[strategies] for part in tables.base]
+        arguments += [part[strategies] for part in (tables.told_rows, self._bands, self._ties)]
+        grain = 1.0 / tables.scale.unit  # a power of two, so exact
+        arguments += [tables.order, self._cuts, forced, v, first, grain]
+        arguments += [np.empty((2, LANES), np.int64), np.empty((n_rows, m + 1), np.int32)]
+        arguments += [labels, log_odds, stuck]
+        return stuck if kernels.walk_chain(*arguments) else None
+
+    def _settle(
+        self,
+        v: int,
+        strategy: int,
+        tables: ChainTables,
+        first: int,
+        sums: FixedTable,
+        forced: Labels,
+        all_stuck: NDArray[np.int32],
+    ) -> None:
+        """Walk rows again, for one strategy and s, until no sum is too close to a threshold."""
+        request, order = self._request, tables.order
+        chunk_rows = np.flatnonzero(all_stuck < len(order))
+        rows = first + chunk_rows
+        stuck: NDArray[np.int32] | None = all_stuck[None, chunk_rows]
+        sums = sums.map(lambda lanes: lanes.take(chunk_rows, axis=1))
+        forced = forced[chunk_rows % len(forced)]
+        labels = self.labels[strategy, v, rows][None, None]
+        log_odds = np.empty((1, 1, len(rows) if request.wants_bounds else 0, len(order), 2))
+        compared = self._codes, request.s_values[v], request.strategies[strategy]
+        comparator = self._comparators.setdefault((strategy, v), self._make_comparator(*compared))
+        while stuck is not None:
+            for i in np.flatnonzero(stuck[0] < len(order)).tolist():
+                t = int(stuck[0, i])
+                j = int(order[t])
+                history = np.full(len(order), UNDECIDED, dtype=np.int8)
+                if request.chained:
+                    history[order[:t]] = labels[0, 0, i, order[:t]]
+                signs = comparator.signs(int(rows[i]), j, history, float(request.thresholds[j]))
+                lower, upper = np.array(signs, dtype=np.int8)[:, None]
+                forced[i, t] = labels_from_signs(lower, upper, precise=request.precise)[0]
+            output = 0, 0, labels, log_odds
+            stuck = self._walk(tables, sums, forced, slice(strategy, strategy + 1), output)
+        self.labels[strategy, v, rows] = labels[0, 0]
+        if request.wants_bounds:
+            self.log_odds[strategy, v, rows] = log_odds[0, 0]
+
 
 class LabelSums:
-    """Sums of a batch (n, m, 2) and what labels add to them (m, columns, m, 2), for a single s.
+    """Sums of a batch (n, m, 2) and what labels add to them (m, 3, m, 2), for a single s.
 
     Labels are in the order of the columns. Zero factors are None if there are none.
     """
 
     def __init__(self, codes: Codes, tables: ChainTables) -> None:
-        m = len(tables.order)
-        sums, zeros = start_sums(codes, tables, 0, codes.shape[0])
-        self.scale = tables.scale
-        self.sums = by_label(sums[0], m)
-        self.zeros = None if zeros is None else by_label(zeros[0], m)
-        self.pairs = by_label(tables.pairs.values[0], m)
-        pair_zeros = tables.pairs.zeros
-        self.pair_zeros = None if pair_zeros is None else by_label(pair_zeros[0], m)
+        self.scale, n, m = tables.scale, codes.shape[0], len(tables.order)
+        self.sums, self.zeros = feature_sums(codes, tables, 0, n).map(
+            lambda lanes: lanes.swapaxes(0, 1).reshape(n, -1)[:, : 2 * m].reshape(n, m, 2)
+        )
+        self.pairs, self.pair_zeros = tables.pairs
 
     def of(self, rows: Rows, j: int) -> tuple[IntArray, IntArray | None]:
         """Sums and zero factors of a label, (rows, 2) each."""
