@@ -915,5 +915,5 @@ def test_importing_the_package_is_quick_and_complete():
         "from credalchain import *\n"
     )
     subprocess.run([sys.executable, "-c", code], check=True)
-    with pytest.raises(AttributeError, match="has no attribute 'nothing'"):
+    with pytest.raises(AttributeError, match="attribute '?nothing"):
         _ = credalchain_package.nothing
