@@ -1,7 +1,8 @@
 # make        lists what there is
 # make demo   everything from nothing to pictures
-# make check  most of what has to hold, in two minutes
+# make check  most of what has to hold, in ninety seconds
 # make test   everything that has to hold
+# make test-full  the same with four times as many random examples and simulations
 # make docs   the site, in docs/_build/html
 # make bench  how fast it is, in ratios
 #
@@ -22,7 +23,7 @@ PYTEST = -m pytest -n $$($(PY) -c "import os; print((os.cpu_count() or 1) + 1)")
 # Compiled tests are kept, whatever the shell says: each worker would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo check test docs static test-lowest release-check bench format clean
+.PHONY: help demo check test test-full docs static test-lowest release-check bench format clean
 
 # A Python that was asked for by name is used even if .venv was made with another.
 ifneq ($(origin PYTHON),file)
@@ -34,8 +35,9 @@ endif
 
 help:
 	@echo "make demo         set up, try both models on the embedded yeast data, draw the figures"
-	@echo "make check        set up, then formatting, lint, types, layers and quick tests (two minutes)"
+	@echo "make check        set up, then formatting, lint, types, layers and quick tests (ninety seconds)"
 	@echo "make test         the same with all tests and doctests, and more random examples"
+	@echo "make test-full    the same with four times as many random examples and simulations"
 	@echo "make docs         the documentation site, with the example gallery (docs/_build/html)"
 	@echo "make test-lowest  the tests with the lowest versions that pyproject.toml allows (Python 3.11)"
 	@echo "make release-check  build, look into the archives, install them for each Python that is found, test-lowest"
@@ -53,6 +55,9 @@ check: static
 
 test: static
 	$(PY) $(PYTEST) --durations=15
+
+test-full: static
+	$(PY) $(PYTEST) --durations=15 --hypothesis-profile=thorough
 
 # Names that are gone must leave no pages behind. Examples are run again only if they have changed.
 docs: .venv/.dev

@@ -13,7 +13,7 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # there is a worker fo
 import profiles  # noqa: E402, F401  (registers them)
 import shell  # noqa: E402
 
-settings.load_profile("thorough")  # unless an option of pytest names another
+settings.load_profile("usual")  # unless an option of pytest names another
 
 
 @pytest.fixture(autouse=True, scope="module")
