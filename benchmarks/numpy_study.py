@@ -12,8 +12,8 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
-from credalchain.experiments.study import Study
-from credalchain.experiments.work import damaged_labels, folds_of, load_dataset, order_of
+from credalchain.studies.study_file import Study
+from credalchain.studies.trials import damaged_labels, folds_of, load_dataset, order_of
 from credalchain.preprocessing import Discretizer
 
 EPSILON = 1e-3  # the "published" settings: 0 at s = 0

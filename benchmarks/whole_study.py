@@ -11,11 +11,11 @@ import numpy_study
 import pandas as pd
 from joblib.externals.loky import get_reusable_executor
 
-from credalchain.experiments.run import run_study
-from credalchain.experiments.store import Store
-from credalchain.experiments.study import load_study
-from credalchain.experiments.work import load_dataset
-from credalchain.experiments.workers import workers
+from credalchain.studies.running import run_study
+from credalchain.studies.results import Store
+from credalchain.studies.study_file import load_study
+from credalchain.studies.trials import load_dataset
+from credalchain.studies.workers import workers
 
 STUDY = Path(__file__).parent.parent / "studies" / "paper.toml"
 MEASURES = ("set_accuracy", "completeness", "incorrectness")

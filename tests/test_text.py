@@ -21,15 +21,15 @@ from credalchain import CredalChainClassifier, CredalJointForest, explain, save_
 from credalchain._utils.text import for_figure, for_spreadsheet, from_spreadsheet, to_csv, visible
 from credalchain.cli import study as study_command
 from credalchain.cli.tables import load_table, write_table
-from credalchain.experiments.run import RunProgress
-from credalchain.experiments.store import Store
-from credalchain.experiments.study import Method, Study
-from credalchain.experiments.summary import summarize
-from credalchain.experiments.tasks import Task, expand
+from credalchain.studies.running import RunProgress
+from credalchain.studies.results import Store
+from credalchain.studies.study_file import Method, Study
+from credalchain.studies.summary import summarize
+from credalchain.studies.tasks import Task, expand
 from credalchain.metrics.report import partial_report
 from credalchain.plotting import CompletenessCurveDisplay, plot_explanation, plot_predictions
-from credalchain.reporting.figures import missing_figure, trade_off_figure
-from credalchain.reporting.report import write_report
+from credalchain.studies.charts import missing_figure, trade_off_figure
+from credalchain.studies.study_page import write_report
 from shell import credalchain
 
 NAMES = [

@@ -10,12 +10,12 @@ import pytest
 
 from credalchain import PromisedClassifier
 from credalchain.datasets import load
-from credalchain.experiments.run import run_study
-from credalchain.experiments.store import Store
-from credalchain.experiments.study import StudyError, load_study
-from credalchain.experiments.tasks import expand
-from credalchain.experiments.work import folds_of
-from credalchain.reporting.report import write_report
+from credalchain.studies.running import run_study
+from credalchain.studies.results import Store
+from credalchain.studies.study_file import StudyError, load_study
+from credalchain.studies.tasks import expand
+from credalchain.studies.trials import folds_of
+from credalchain.studies.study_page import write_report
 from shell import credalchain
 
 STUDY = """

@@ -20,16 +20,16 @@ from credalchain import CredalChainClassifier, Discretizer, NaiveCredal, load_mo
 from credalchain.cli import data as data_command
 from credalchain.datasets import DataFile, load_embedded_yeast
 from credalchain.datasets.mulan import DataUnavailableError
-from credalchain.experiments import run as run_module
-from credalchain.experiments.run import run_study
-from credalchain.experiments.splits import iterative_folds, shuffled_folds
-from credalchain.experiments.store import Store
-from credalchain.experiments.study import Method, StudyError, build_estimator, load_study
-from credalchain.experiments.summary import at_completeness, summarize
-from credalchain.experiments.tasks import expand, seed_of
-from credalchain.experiments.work import damaged_labels, folds_of, order_of
+from credalchain.studies import run as run_module
+from credalchain.studies.running import run_study
+from credalchain.studies.splits import iterative_folds
+from credalchain.studies.results import Store
+from credalchain.studies.study_file import Method, StudyError, build_estimator, load_study
+from credalchain.studies.summary import at_completeness, summarize
+from credalchain.studies.tasks import expand, seed_of
+from credalchain.studies.trials import damaged_labels, folds_of, order_of
 from credalchain.metrics import MEASURES, completeness, set_accuracy
-from credalchain.reporting.report import write_report
+from credalchain.studies.study_page import write_report
 from shell import credalchain, credalchain_process
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -226,7 +226,7 @@ def test_a_module_that_is_not_allowed_is_not_imported(tmp_path, monkeypatch, pla
         "sklearn.datasets.load_iris",
         "sklearn.linear_model",
         "sklearn.base.Foreign",
-        "credalchain.experiments.Store",
+        "credalchain.studies.Store",
         "credalchain",
         "",
         "sklearn_extra.cluster.KMedoids",

@@ -1,24 +1,25 @@
 """What is found in results whose differences are known, and what is said of it."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from credalchain.experiments.store import Store
-from credalchain.experiments.study import Method
-from credalchain.experiments.summary import (
+from credalchain.studies.results import Store
+from credalchain.studies.study_file import Method
+from credalchain.studies.summary import (
     at_completeness,
     folds_at_completeness,
     spread_at_completeness,
     summarize,
 )
-from credalchain.experiments.tasks import expand
-from credalchain.reporting.caution import CautionParameter, caution_parameters
-from credalchain.reporting.findings import compare_methods
-from credalchain.reporting.sentences import in_words
-from credalchain.reporting.significance import signed_rank_test
+from credalchain.studies.tasks import expand
+from credalchain.studies.findings import compare_methods
+from credalchain.studies.wording import in_words
+from credalchain.studies.findings import signed_rank_test
 from study_results import GRID, a_study, results_of
 
 SHARES = (1.0, 0.95, 0.9, 0.8, 0.6)
@@ -88,18 +89,17 @@ def test_a_difference_that_is_there_is_shown_on_every_data_set(tmp_path):
         assert one.best.n_first == 3
         assert one.datasets == ("x", "y", "z")
         assert one.best.accuracy == pytest.approx(0.9 - 0.5 * one.share, abs=0.01)
-        assert not one.is_over_datasets
+        assert all(c.dataset for c in one.comparisons)
         assert len(one.comparisons) == 9
         assert one.friedman < 0.2
         for other in ("b", "c"):
-            verdict = one.verdict(other)
-            assert (verdict.n, verdict.n_better, verdict.n_worse) == (3, 3, 0)
+            assert one.verdict(other) == (3, 3, 0)
         pairs = [c for c in one.comparisons if {c.first, c.second} == {"b", "c"}]
         assert not any(pair.is_shown for pair in pairs)
     lead, *_ = in_words(findings)
     assert lead == (
-        "“a” comes first where 100, 95, 90, 80 and 60 % of the labels are answered; tests show it "
-        "for all others."
+        "Best where the same share of labels is answered: “a” at 100, 95, 90, 80 and 60 %. "
+        "Tests show that it is better than all others."
     )
 
 
@@ -108,8 +108,7 @@ def test_no_difference_is_a_finding(tmp_path):
     findings = found(tmp_path, study, equal, noise=0.05)
     assert not any(c.is_shown for one in findings.shares for c in one.comparisons)
     lines = in_words(findings)
-    assert lines[0].startswith("No difference from the best method that a test could show; ")
-    assert "Against “" in lines[1]
+    assert lines[0].endswith("Tests show no difference from the best method.")
     assert "no difference shown" in lines[1]
     assert "better" not in " ".join(lines)
 
@@ -140,12 +139,12 @@ def test_enough_data_sets_are_tested_over_data_sets(tmp_path):
     findings = found(tmp_path, study, skill, noise=0.001)
     for one in findings.shares:
         (comparison,) = one.comparisons
-        assert one.is_over_datasets
+        assert comparison.dataset is None
         assert comparison.n == 7
         assert comparison.p == comparison.corrected == signed_rank_test(np.arange(1, 8))
-        assert one.verdict("b").n_better == 1
+        assert one.verdict("b") == (1, 1, 0)
         assert np.isnan(one.friedman)
-    assert "Against “b”: better (p = 0.016)" in in_words(findings)[1]
+    assert re.search(r"“b” [\d.]+ ± [\d.]+ % \(rank 2.00, worse\)", in_words(findings)[1])
     assert "Wilcoxon's signed-rank test over data sets" in in_words(findings)[-1]
 
 
@@ -154,8 +153,8 @@ def test_seven_data_sets_are_too_few_for_ten_pairs(tmp_path):
     """The signed-rank test could show nothing after Holm's correction: folds may."""
     study = a_study([f"d{i}" for i in range(7)], list("abcde"))
     findings = found(tmp_path, study, lambda m, d: 0.1 * (m == "a"))
-    assert not any(one.is_over_datasets for one in findings.shares)
-    assert findings.shares[0].verdict("b").n_better == 7
+    assert all(c.dataset for one in findings.shares for c in one.comparisons)
+    assert findings.shares[0].verdict("b") == (7, 7, 0)
     assert findings.shares[0].friedman < 0.05
 
 
@@ -179,8 +178,8 @@ def test_which_method_is_best_may_depend_on_the_share(tmp_path):
     findings = compare_methods(study, results)
     assert [one.best.curve for one in findings.shares] == ["a", "a", "a", "b", "b"]
     assert in_words(findings)[0].startswith(
-        "Which method comes first depends on the share of labels answered: “a” at 100, 95 and "
-        "90 % and “b” at 80 and 60 %"
+        "Best where the same share of labels is answered: “a” at 100, 95 and 90 %; “b” at 80 and "
+        "60 %"
     )
 
 
@@ -188,9 +187,8 @@ def test_methods_that_are_the_same_are_tied(tmp_path):
     study = a_study(["x", "y"], ["a", "b"], repeats=1)
     findings = found(tmp_path, study, equal, noise=0.0)
     assert findings.shares[0].tied_with_best == ("b",)
-    assert in_words(findings)[0] == (
-        "The best methods are equal where 100, 95, 90, 80 and 60 % of the labels are answered."
-    )
+    assert "“a” and “b” at 100, 95, 90, 80 and 60 %" in in_words(findings)[0]
+    assert "(best, tied)" in in_words(findings)[1] or "best, tied)" in in_words(findings)[1]
 
 
 def test_shares_that_are_not_reached(tmp_path):
@@ -205,7 +203,7 @@ def test_shares_that_are_not_reached(tmp_path):
         assert [standing.curve for standing in one.standings] == ["a"]
         assert one.left_out == {"b": 0}
         assert one.comparisons == ()
-    assert "“a” alone reaches it" in in_words(findings)[2]
+    assert in_words(findings)[2].endswith("(alone).")
 
 
 def test_a_method_that_seldom_reaches_a_share_takes_no_data_sets_away(tmp_path):
@@ -227,20 +225,18 @@ def test_the_first_line_says_which_methods_are_not_measured_where(tmp_path):
     study = a_study(["x", "y", "z"], ["a", "b", "c"])
     results = results_of(study, tmp_path / "r", better).results(study)
     has_gap = (results["method"] == "a") & (results["dataset"] != "x") & results["s"].between(1, 5)
-    lead = in_words(compare_methods(study, results[~has_gap]))[0]
-    assert lead.startswith("“a” comes first where 100 % of the labels are answered; ")
-    assert " Without “a” (not measured on “y” and “z”): " in lead
-    assert "where 95, 90, 80 and 60 %" in lead.partition("Without")[2]
+    lead, *lines = in_words(compare_methods(study, results[~has_gap]))
+    assert "“a” at 100 %; " in lead
+    assert lead.endswith(" Not measured: “a” on “y” and “z” at 95, 90, 80 and 60 %.")
+    assert "“a”" not in lines[1]
     has_gap &= results["dataset"] == "y"
     lead, *lines = in_words(compare_methods(study, results[~has_gap]))
-    assert " On 2 of 3 data sets (“a” not measured on “y”): “a” comes first where 95, 90" in lead
-    assert lines[1].startswith("95 % answered, on 2 of 3 data sets (“a” not measured on “y”): “a”")
-    lead = in_words(
-        compare_methods(study, results[(results["method"] == "c") | (results["s"] < 1)])
-    )
-    assert lead[0].endswith(
-        "Only “c” is measured where 95, 90, 80 and 60 % of the labels are answered."
-    )
+    assert lead.endswith(" Not measured: “a” on “y” at 95, 90, 80 and 60 %.")
+    assert lines[1].startswith("95 % answered, 2 of 3 data sets: “a”")
+    only_c = results[(results["method"] == "c") | (results["s"] < 1)]
+    lead = in_words(compare_methods(study, only_c))[0]
+    assert "“c” at 95, 90, 80 and 60 %" in lead
+    assert "Not measured: “a” at 95, 90, 80 and 60 %; “b” at 95" in lead
 
 
 def test_repetitions_that_are_not_there_yet_are_not_compared(tmp_path):
@@ -273,16 +269,16 @@ def test_the_spread_is_over_repetitions_or_over_folds(tmp_path):
 
 def test_one_method_only(tmp_path):
     (line,) = in_words(found(tmp_path, a_study(["x"], ["a"]), equal, noise=0.0))
-    assert line.startswith("“a” is the only method, so there is nothing to compare it with. ")
+    assert line.startswith("“a” is the only method. ")
     assert "30.0 ± 0.0 % at 100 %" in line
 
 
 def test_too_few_folds_for_a_test(tmp_path):
     lines = in_words(found(tmp_path, a_study(["x"], ["a", "b"], folds=3, repeats=1)))
-    assert lines[0].endswith("; no test of it was possible.")
+    assert lines[0].endswith(" (not tested).")
     assert lines[-1] == (
-        "No test was possible: one data set and 3 folds once are too few; with 10 results of "
-        "folds, from more repetitions for instance, there would be one."
+        "No test was possible with 3 results of folds for each data set: 10 are needed, from more "
+        "repetitions for instance."
     )
 
 
@@ -301,7 +297,7 @@ def test_measures_that_cannot_be_compared(tmp_path):
     assert not findings.is_comparable
     assert in_words(findings) == [
         "The study does not measure both set-accuracy and completeness, so methods cannot be "
-        "compared where they answer the same share of labels; what it measures is in the tables."
+        "compared where they answer the same share of labels."
     ]
 
 
@@ -327,45 +323,7 @@ def test_levels_of_damage_are_apart_and_those_alike_together(tmp_path):
     assert findings.levels == [0.0, 0.2, 0.4]
     assert len(findings.shares) == 3 * len(SHARES)
     lines = in_words(findings, "removed")
-    assert lines[0].startswith("0, 20 and 40 % of the training labels removed: “a” comes first")
-    assert lines[1].startswith("100 % answered, none removed, 1 data set: “a”")
+    assert lines[0].startswith("0, 20 and 40 % of the training labels removed: Best where")
+    assert lines[1].startswith("100 % answered, 0 % removed, 1 of 1 data set: “a”")
     best = [findings.at_level(level)[0].best.accuracy for level in findings.levels]
     assert best[0] > best[1] > best[2]
-
-
-# -- caution parameters ------------------------------------------------------------------------
-
-
-def test_results_say_what_the_caution_parameter_is(tmp_path):
-    study = a_study(["x"], ["a", "b", "c"])
-    about = {
-        "a": {"caution_parameter": "s", "larger_is_more_cautious": True},
-        "b": {"caution_parameter": "reward", "larger_is_more_cautious": False},
-        "c": {"caution_parameter": "", "larger_is_more_cautious": True},
-    }
-    store = results_of(study, tmp_path / "r", better, caution=about.__getitem__)
-    assert caution_parameters(study, store.results(study)) == {
-        "a": CautionParameter("s", True),
-        "b": CautionParameter("reward", False),
-        "c": None,
-    }
-
-
-@pytest.mark.parametrize(
-    ("class_path", "grid", "expected"),
-    [
-        ("", GRID, CautionParameter("s", True)),
-        ("credalchain.JointDecision", GRID, CautionParameter("reward", False)),
-        ("credalchain.joint.decision.JointDecision", GRID, CautionParameter("reward", False)),
-        ("credalchain.CredalJointForest", GRID, CautionParameter("s", True)),
-        ("credalchain.PromisedClassifier", (0.0,), None),
-        ("sklearn.ensemble.RandomForestClassifier", (0.0,), None),
-        ("elsewhere.Classifier", GRID, CautionParameter("caution", None)),
-    ],
-)
-def test_results_of_older_versions_leave_it_to_the_study(tmp_path, class_path, grid, expected):
-    """No class is imported for it."""
-    method = Method("m", kind="estimator" if class_path else "chain", class_path=class_path)
-    study = a_study(["x"], [method])
-    store = results_of(study, tmp_path / "r", equal, grid=grid)
-    assert caution_parameters(study, store.results(study)) == {"m": expected}
