@@ -5,22 +5,19 @@ import re
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from credalchain.studies.findings import compare_methods, signed_rank_test
 from credalchain.studies.results import Store
-from credalchain.studies.study_file import Method
 from credalchain.studies.summary import (
     at_completeness,
     folds_at_completeness,
-    spread_at_completeness,
     summarize,
 )
 from credalchain.studies.tasks import expand
-from credalchain.studies.findings import compare_methods
 from credalchain.studies.wording import in_words
-from credalchain.studies.findings import signed_rank_test
-from study_results import GRID, a_study, results_of
+from study_results import a_study, results_of
 
 SHARES = (1.0, 0.95, 0.9, 0.8, 0.6)
 
@@ -41,7 +38,7 @@ def found(tmp_path, study, skill=better, **options):
 # -- set-accuracy at equal completeness, fold by fold ------------------------------------------
 
 
-@pytest.mark.slow
+@settings(max_examples=15)
 @given(st.integers(0, 1000))
 def test_folds_have_the_mean_that_the_curve_has(seed):
     rng = np.random.default_rng(seed)
@@ -58,12 +55,22 @@ def test_folds_have_the_mean_that_the_curve_has(seed):
     for gap in (np.inf, 0.03):
         folds = folds_at_completeness(results, shares, widest_gap=gap)
         means = folds[list(shares)].mean().to_numpy()
-        expected = at_completeness(summarize(results), shares, widest_gap=gap)
-        np.testing.assert_allclose(means, expected[list(shares)].iloc[0].astype(float))
+        curve = summarize(results).sort_values("completeness")
+        answered, right = curve["completeness"].to_numpy(), curve["set_accuracy"].to_numpy()
+        expected = np.interp(shares, answered, right, left=np.nan, right=np.nan)
+        for i, share in enumerate(shares):
+            around = [*answered[answered <= share][-1:], *answered[answered >= share][:1]]
+            expected[i] = np.nan if np.ptp(around) > gap else expected[i]
+        np.testing.assert_allclose(means, expected)
+        np.testing.assert_allclose(
+            at_completeness(results, shares, widest_gap=gap)[list(shares)].iloc[0].astype(float),
+            expected,
+        )
     by_repetition = (
         folds_at_completeness(results, shares).groupby("repetition")[list(shares)].mean()
     )
-    spread = spread_at_completeness(results, shares)[list(shares)].iloc[0]
+    columns = [f"{share}_spread" for share in shares]
+    spread = at_completeness(results, shares)[columns].iloc[0]
     np.testing.assert_allclose(spread.astype(float), by_repetition.std())
 
 
@@ -71,6 +78,7 @@ def test_a_wide_gap_is_not_bridged():
     points = [(0.0, 1.0, 0.2), (1.0, 0.9, 0.3), (2.0, 0.4, 0.9)]
     summary = pd.DataFrame(points, columns=["s", "completeness", "set_accuracy"])
     summary = summary.assign(dataset="d", method="m", strategy="none", missing=0.0)
+    summary = summary.assign(repetition=0, fold=0)
     row = at_completeness(summary, (1.0, 0.95, 0.9, 0.6, 0.4), widest_gap=0.25).iloc[0]
     assert [row[c] for c in (1.0, 0.95, 0.9, 0.4)] == pytest.approx([0.2, 0.25, 0.3, 0.9])
     assert np.isnan(row[0.6])
@@ -118,9 +126,9 @@ def test_chance_is_seldom_taken_for_a_difference(tmp_path):
     """Of 40 studies of equal methods, a test at 0.05 may err in few."""
     wrong = 0
     study = a_study(["x"], ["a", "b"], folds=10, repeats=1)
+    flat = results_of(study, tmp_path / "r", equal, noise=0.0).results(study)
     for seed in range(40):
-        store = results_of(study, tmp_path / str(seed), equal, noise=0.05)
-        results = store.results(study)
+        results = flat.copy()
         rng = np.random.default_rng(seed)
         for _, rows in results.groupby(["method", "fold"]).groups.items():
             results.loc[rows, "set_accuracy"] += rng.normal(scale=0.05)

@@ -11,12 +11,12 @@ import pandas as pd
 import pytest
 
 from credalchain.datasets import DataFile
-from credalchain.studies.running import run_study
-from credalchain.studies.results import Store
-from credalchain.studies.study_file import load_study
 from credalchain.studies.charts import method_look, with_gaps
+from credalchain.studies.results import Store
+from credalchain.studies.running import run_study
+from credalchain.studies.study_file import load_study
 from credalchain.studies.study_page import write_report
-from shell import credalchain
+from shell import credalchain, small_forests
 from study_results import a_study, results_of
 
 DAMAGE = re.compile(r"missing|removed|damage|changed|\blevels?\b", re.IGNORECASE)
@@ -279,7 +279,8 @@ def test_a_study_for_real(tmp_path):
     (tmp_path / "joint.toml").write_text(JOINT)
     study, store = load_study(tmp_path / "joint.toml"), Store(tmp_path / "r")
     assert isinstance(study.data[0], DataFile)
-    assert run_study(study, store, n_jobs=1) == 0, store.errors(study)
+    with small_forests():
+        assert run_study(study, store, n_jobs=1) == 0, store.errors(study)
     done = credalchain("report", "r", cwd=tmp_path)
     page = Page((tmp_path / "r" / "report" / "report.html").read_text())
     assert done.stdout.splitlines()[0] in page.words

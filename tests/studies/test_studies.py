@@ -20,16 +20,21 @@ from credalchain import CredalChainClassifier, Discretizer, NaiveCredal, load_mo
 from credalchain.cli import data as data_command
 from credalchain.datasets import DataFile, load_embedded_yeast
 from credalchain.datasets.mulan import DataUnavailableError
-from credalchain.studies import run as run_module
-from credalchain.studies.running import run_study
-from credalchain.studies.splits import iterative_folds
-from credalchain.studies.results import Store
-from credalchain.studies.study_file import Method, StudyError, build_estimator, load_study
-from credalchain.studies.summary import at_completeness, summarize
-from credalchain.studies.tasks import expand, seed_of
-from credalchain.studies.trials import damaged_labels, folds_of, order_of
 from credalchain.metrics import MEASURES, completeness, set_accuracy
+from credalchain.studies import running as run_module
+from credalchain.studies.results import Store
+from credalchain.studies.running import run_study
+from credalchain.studies.study_file import Method, StudyError, build_estimator, load_study
 from credalchain.studies.study_page import write_report
+from credalchain.studies.summary import at_completeness, summarize
+from credalchain.studies.tasks import (
+    damaged_labels,
+    expand,
+    folds_of,
+    iterative_folds,
+    order_of,
+    seed_of,
+)
 from shell import credalchain, credalchain_process
 
 STUDIES = Path(__file__).parents[2] / "studies"
@@ -108,7 +113,7 @@ MISTAKES = {
     ),
     "folds type": ("folds = 3", 'folds = "3"', r"line 9: .*whole number"),
     "level": ("[0.0, 0.4]", "[0.0, 1.4]", r"line 13: \[corruption\] levels: .*got 1.4"),
-    "s": ("s = [0.0, 2.0]", "s = [0.0, -2.0]", r"line 18: \[method\] s: .*got -2.0"),
+    "s": ("s = [0.0, 2.0]", "s = [0.0, -2.0]", r"line 18: \[method\] s = .*got -2.0"),
     "strategy": ('"marginalization"]', '"marginal"]', r"line 17: .*did you mean 'marginalization'"),
     "method key": ("s = [0.0, 2.0]", "S = [0.0, 2.0]", r"line 18: \[method\] there is no key 'S'"),
     "kind": ('name = "chain"', 'kind = "tree"', r"line 16: \[method\] kind must be one of"),
@@ -279,7 +284,7 @@ def test_allowed_modules_from_the_shell(tmp_path):
     assert "line 29: [method] class 'own_constants.Constant'" in refused.stderr
     assert not (tmp_path / "r").exists()
     both = ("--allow", "own_trees", "--allow", "own_constants")
-    assert "3 of 3 tasks, 0 failed" in credalchain_process(*command, *both, cwd=tmp_path).stderr
+    assert "3 of 3 tasks done" in credalchain_process(*command, *both, cwd=tmp_path).stderr
     for module in ("own_trees.py", "own_constants.py"):
         (tmp_path / module).unlink()
     credalchain("report", "r", cwd=tmp_path)
@@ -442,7 +447,7 @@ def test_a_module_beside_the_study_is_found_by_workers(tmp_path, own_module):
     elsewhere = tmp_path / "elsewhere"
     elsewhere.mkdir()
     command = ("run", path, "--out", "r", "--jobs", "2", "--allow", *own_module)
-    assert "4 of 4 tasks, 0 failed" in credalchain_process(*command, cwd=elsewhere).stderr
+    assert "4 of 4 tasks done" in credalchain_process(*command, cwd=elsewhere).stderr
 
 
 # -- grids from the data ----------------------------------------------------------------------
@@ -577,12 +582,14 @@ def test_everything_is_paired(tmp_path):
 def test_folds_are_partitions_and_iterative_ones_are_balanced():
     rng = np.random.default_rng(0)
     Y = (rng.random((300, 6)) < [0.02, 0.05, 0.1, 0.3, 0.5, 0.9]).astype(np.int8)
-    for folds in (shuffled_folds(300, 7, rng), iterative_folds(Y, 7, rng)):
+    study = replace(load_study(STUDIES / "embedded.toml"), folds=7)
+    shuffled = folds_of(study, "d", Y, 0)
+    for folds in (shuffled, iterative_folds(Y, 7, rng)):
         assert sorted(np.concatenate(folds).tolist()) == list(range(300))
         assert max(map(len, folds)) - min(map(len, folds)) <= 8
     counts = np.array([Y[fold].sum(axis=0) for fold in iterative_folds(Y, 7, rng)])
     spread = counts.max(axis=0) - counts.min(axis=0)
-    plain = np.array([Y[fold].sum(axis=0) for fold in shuffled_folds(300, 7, rng)])
+    plain = np.array([Y[fold].sum(axis=0) for fold in shuffled])
     assert spread.sum() < (plain.max(axis=0) - plain.min(axis=0)).sum()
     assert spread[0] <= 1
 
@@ -714,7 +721,7 @@ def test_set_accuracy_at_equal_completeness():
         ("b", 0.0, 0.8, 0.4),
     ]
     summary = pd.DataFrame(points, columns=["method", "s", "completeness", "set_accuracy"])
-    summary = summary.assign(dataset="d", strategy="none", missing=0.0)
+    summary = summary.assign(dataset="d", strategy="none", missing=0.0, repetition=0, fold=0)
     found = at_completeness(summary, (0.05, 0.4, 0.7, 0.8, 1.0)).set_index("method")
     expected = [np.nan, 0.7, 0.5, 0.4, 0.2]
     np.testing.assert_allclose(found.loc["a", [0.05, 0.4, 0.7, 0.8, 1.0]].astype(float), expected)
@@ -784,8 +791,8 @@ def test_long_names(tmp_path):
 def test_workers_do_not_change_numbers(tmp_path):
     study = load_study(small(tmp_path, repeats=3))
     one, _ = run(study, tmp_path / "one", n_jobs=1)
-    for many_tasks, workers in ((100, "threads"), (1, "processes")):
-        with mock.patch.object(run_module, "_MANY_TASKS", many_tasks):
+    for few_tasks, workers in ((100, "threads"), (1, "processes")):
+        with mock.patch.object(run_module, "_FEW_TASKS", few_tasks):
             two, _ = run(study, tmp_path / workers, n_jobs=2)
         pd.testing.assert_frame_equal(values(one.results(study)), values(two.results(study)))
 
@@ -900,7 +907,7 @@ def test_a_task_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
     path.write_text(path.read_text().replace("[0.0, 0.4]", "[0.0]"))
     options = ("--out", "r", "--jobs", "2", "--allow", "deadly")
     done = credalchain_process("run", path, *options, cwd=tmp_path, status=1)
-    assert "What it was working on is tried once more" in done.stderr
+    assert "What was under way is tried once more" in done.stderr
     assert "2 tasks failed, the others are done; the first: embedded:yeast, deadly" in done.stderr
     assert "Run the study again to go on, with fewer workers" in done.stderr
     study, store = load_study(path, allow=["deadly"]), Store(tmp_path / "r")
@@ -915,12 +922,12 @@ def test_a_task_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
 def test_run_and_report_from_the_shell(tmp_path):
     path = small(tmp_path)
     done = credalchain("run", path, "--out", "r", cwd=tmp_path)
-    assert "1 of 1 task" in done.stderr
+    assert "1 of 1 task done" in done.stderr
     again = credalchain("run", path, "--out", "r", cwd=tmp_path)
-    assert "of 1 task" not in again.stderr
+    assert "0 of 0 tasks done" in again.stderr
     done = credalchain("report", "r", cwd=tmp_path)
-    assert done.stdout.startswith("0 and 40 % of the training labels removed: the best methods are")
-    assert "No test was possible: one data set and 3 folds once are too few" in done.stdout
+    assert done.stdout.startswith("0 and 40 % of the training labels removed: Best where the same")
+    assert "No test was possible with 3 results of folds for each data set" in done.stdout
     assert len(done.stdout.splitlines()) < 12
     assert re.search(r"files; open \S+report.html", done.stderr)
     page = (tmp_path / "r" / "report" / "report.html").read_text()
@@ -929,8 +936,7 @@ def test_run_and_report_from_the_shell(tmp_path):
     addresses = re.findall(r'(?:src|href)="([^"]{0,40})', page)
     assert all(address.startswith(("data:text/csv", "#")) for address in addresses)
     names = {file.name for file in (tmp_path / "r" / "report").iterdir()}
-    assert {"summary.csv", "datasets.csv", "set_accuracy.csv", "trade_off.png"} <= names
-    assert "missing_embedded_yeast_chain_branching.svg" in names
+    assert {"summary.csv", "datasets.csv", "measures.csv", "trade_off.svg"} <= names
 
 
 @pytest.mark.slow

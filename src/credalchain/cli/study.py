@@ -6,9 +6,8 @@ from typing import Annotated
 
 import typer
 
-from credalchain._utils.progress import show_progress
 from credalchain._utils.text import plural, visible
-from credalchain.cli.console import is_quiet, note, stdout
+from credalchain.cli.console import note, stdout
 from credalchain.datasets.registry import name_of
 from credalchain.studies.results import Store
 from credalchain.studies.running import run_study
@@ -46,8 +45,7 @@ def run(
     store = Store(out)
     started, n_tasks = time.perf_counter(), store.n_open(plan)
     try:
-        with show_progress(not is_quiet(), line_seconds=5.0):
-            failed = run_study(plan, store, n_jobs=jobs)
+        failed = run_study(plan, store, n_jobs=jobs)
     except KeyboardInterrupt:
         note(f"interrupted; what is done is in {out}: the same command goes on from there")
         raise

@@ -5,12 +5,7 @@ from credalchain.studies.results import Store
 from credalchain.studies.running import run_study
 from credalchain.studies.study_file import Study, StudyError, load_study
 from credalchain.studies.study_page import findings_in_words, write_report
-from credalchain.studies.summary import (
-    at_completeness,
-    folds_at_completeness,
-    spread_at_completeness,
-    summarize,
-)
+from credalchain.studies.summary import at_completeness, folds_at_completeness, summarize
 
 __all__ = [
     "Store",
@@ -22,7 +17,6 @@ __all__ = [
     "folds_at_completeness",
     "load_study",
     "run_study",
-    "spread_at_completeness",
     "summarize",
     "write_report",
 ]

@@ -114,11 +114,6 @@ class ShareFindings:
     comparisons: tuple[Comparison, ...]
 
     @property
-    def is_tested(self) -> bool:
-        """Whether there is a test."""
-        return any(not np.isnan(comparison.p) for comparison in self.comparisons)
-
-    @property
     def best(self) -> Standing:
         """The first of the standings."""
         return self.standings[0]

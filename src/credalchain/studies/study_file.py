@@ -144,6 +144,9 @@ class _Table:
             self.fail(section, f"{section} must be a table, got {content!r}")
         return replace(self, content=content, section=section, occurrence=occurrence)
 
+    def table(self, name: str, *known: str) -> "_Table":
+        return self.inside(self.content.get(name, {}), name).check_keys(*known)
+
     def check_keys(self, *known: str) -> "_Table":
         for key in self.content:
             if key not in known:
@@ -233,10 +236,8 @@ def _study(top: _Table, allow: tuple[str, ...]) -> Study:
     top.check_keys(
         "name", "seed", "settings", "data", "measures", "cross_validation", "corruption", "method"
     )
-    validation = top.inside(top.content.get("cross_validation", {}), "cross_validation")
-    validation.check_keys("folds", "repeats", "split")
-    damage = top.inside(top.content.get("corruption", {}), "corruption")
-    damage.check_keys("kind", "levels")
+    validation = top.table("cross_validation", "folds", "repeats", "split")
+    damage = top.table("corruption", "kind", "levels")
     settings = top.choice("settings", SETTINGS, "default")
     corruption = damage.choice("kind", {**CORRUPTIONS, "missing": None}, "missing")
     below_one = math.nextafter(1, 0)
@@ -273,8 +274,8 @@ def _data(top: _Table) -> tuple[DataSource, ...]:
 
 def _data_file(table: _Table) -> DataFile:
     table.check_keys("file", "labels", "name", "groups")
-    file, name = table.typed("file", str, None), table.typed("name", str, "")
-    groups = table.typed("groups", str, "")
+    file = table.typed("file", str, None)
+    name, groups = (table.typed(key, str, "") for key in ("name", "groups"))
     labels = table.content.get("labels")
     is_list = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
     if not labels or not (is_list or isinstance(labels, str)):
@@ -453,13 +454,13 @@ def estimator_class(path: Any, allow: Sequence[str] = (), folder: str = "") -> A
     finally:
         if is_allowed and folder:
             sys.path.remove(folder)
-    is_estimator = isinstance(cls, type) and issubclass(cls, BaseEstimator)
-    if is_allowed:
-        has_interface = all(callable(getattr(cls, name, None)) for name in ("fit", "get_params"))
-        is_estimator |= isinstance(cls, type) and has_interface
-    elif is_estimator:
-        is_estimator = _is_inside(cls.__module__, PACKAGES)
-    if not is_estimator:
+    is_ours = is_allowed or _is_inside(getattr(cls, "__module__", ""), PACKAGES)
+    is_estimator = is_allowed and all(hasattr(cls, method) for method in ("fit", "get_params"))
+    if (
+        not is_ours
+        or not isinstance(cls, type)
+        or not (is_estimator or issubclass(cls, BaseEstimator))
+    ):
         raise ClassError(path, "is not an estimator class of scikit-learn's kind")
     return cls
 

@@ -89,13 +89,12 @@ class _Report:
         """Yield tables in percent: what was found, and all measures."""
         shares, summary = _TABLE_COMPLETENESS, self.summary
         if self.findings.is_comparable:
-            gap = {"widest_gap": WIDEST_GAP}
-            table = summaries.at_completeness(summary, shares, **gap)
             over = self.findings.spread_over
-            spread = summaries.spread_at_completeness(self.results, shares, over=over, **gap)
-            spread = table[summaries.CURVES].merge(spread, how="left", on=summaries.CURVES)
+            table = summaries.at_completeness(
+                self.results, shares, widest_gap=WIDEST_GAP, over=over
+            )
             for share in shares:
-                cells = map(with_spread, table.pop(share), spread[share])
+                cells = map(with_spread, table.pop(share), table.pop(f"{share}_spread"))
                 table[f"{percent(share)} answered"] = list(cells)
             yield "set_accuracy_at_equal_completeness", self._named(table)
         columns = "method set_accuracy spread average_rank first_on datasets friedman_p"
@@ -192,18 +191,14 @@ class _Report:
             level = findings.levels[0]
             yield from self._ranking(findings.at_level(level))
             words = (
-                f"Rows without a wrong answer in percent (set-accuracy) ± {spread_words(findings)}, "
-                "where methods answer the same share of labels (completeness): on the line between "
-                "two neighbouring values of caution whose shares are at most "
-                f"{100 * WIDEST_GAP:.0f} points apart. "
+                f"Rows without a wrong answer in percent ± {spread_words(findings)}, where methods "
+                "answer the same share of labels: on the line between two neighbouring values of "
+                f"caution whose shares are at most {100 * WIDEST_GAP:.0f} points apart. Means and "
+                "ranks are over data sets on which all methods of a column reach the share; the "
+                "best has the lowest average rank. "
             )
             if self.damage:
                 words += f"{percent(level)} of the training labels {self.damage}. "
-            if len(findings.datasets) > 1:
-                words += (
-                    "Means and ranks are over data sets on which all methods of a column reach the "
-                    "share; the best has the lowest average rank. "
-                )
             if (n_more := len(findings.curves) - _MAX_METHODS) > 0:
                 words += f"{plural(n_more, 'more method')} in the tables. "
             yield f'<p class="quiet">{_text(words)}{self._link("findings")}</p>'

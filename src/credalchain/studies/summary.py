@@ -49,26 +49,6 @@ def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFra
     return summary.reset_index()
 
 
-def at_completeness(
-    summary: pd.DataFrame,
-    shares: Sequence[float] = (0.6, 0.7, 0.8, 0.9, 1.0),
-    *,
-    widest_gap: float = np.inf,
-) -> pd.DataFrame:
-    """Return mean set-accuracy of each method where it answers the same share of labels.
-
-    On the straight line between the neighbouring values of s; NaN where a curve does not reach, or
-    where these neighbours answer shares more than ``widest_gap`` apart: the line says little there.
-    One row per data set, method, strategy and level, one column per share.
-    """
-    rows = []
-    for key, curve in groups(summary, CURVES):
-        along = curve.sort_values("completeness", kind="stable")
-        weights = _weights(along["completeness"].to_numpy(), shares, widest_gap)
-        rows.append((*key, *(along["set_accuracy"].to_numpy() @ weights)))
-    return pd.DataFrame(rows, columns=[*CURVES, *shares])
-
-
 def _weights(answered: FloatArray, shares: Sequence[float], widest_gap: float) -> FloatArray:
     """Return what each point of a curve counts at each share; NaN where there is no value."""
     weights = np.array(
@@ -90,11 +70,13 @@ def folds_at_completeness(
     *,
     widest_gap: float = np.inf,
 ) -> pd.DataFrame:
-    """Return :func:`at_completeness`, fold by fold: one row per curve, repetition and fold.
+    """Return set-accuracy of each method where it answers the same share of labels, in each fold.
 
     In every fold a method has the caution with which it answers that share on average over all
-    folds, as somebody would have who chooses it once. The mean over folds is what
-    :func:`at_completeness` gives.
+    folds, as somebody would have who chooses it once: on the straight line between neighbouring
+    values of caution. NaN where a curve does not reach, or where these neighbours answer shares
+    more than ``widest_gap`` apart: the line says little there. One row per data set, method,
+    strategy, level, repetition and fold, one column per share.
     """
     tables = []
     for key, curve in groups(results, CURVES):
@@ -108,17 +90,19 @@ def folds_at_completeness(
     return pd.concat(tables, ignore_index=True)[[*CURVES, "repetition", "fold", *shares]]
 
 
-def spread_at_completeness(
+def at_completeness(
     results: pd.DataFrame,
     shares: Sequence[float] = (0.6, 0.7, 0.8, 0.9, 1.0),
     *,
     widest_gap: float = np.inf,
     over: str = "repetitions",
 ) -> pd.DataFrame:
-    """Return the standard deviation of ``folds_at_completeness``; NaN if there is one value.
+    """Return mean and spread of :func:`folds_at_completeness`: columns c and c_spread for share c.
 
-    Of the repetitions' means, or of all folds with ``over="folds"``.
+    The spread is the standard deviation of the repetitions' means, or that of all folds with
+    ``over="folds"``; NaN if there is one value.
     """
     folds = folds_at_completeness(results, shares, widest_gap=widest_gap)
     by_unit = folds.groupby([*CURVES, *_UNITS[over]], sort=False)[list(shares)].mean()
-    return by_unit.groupby(CURVES, sort=False).std().reset_index()
+    curves = by_unit.groupby(CURVES, sort=False)
+    return curves.mean().join(curves.std().add_suffix("_spread")).reset_index()

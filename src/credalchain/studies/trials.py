@@ -331,11 +331,12 @@ class _EstimatorMethod(_MethodOfTask):
                 fitted = time.perf_counter()
                 path = self._predict(estimator, X_test, values)
                 seconds = fitted - started, time.perf_counter() - fitted
-                strategies = [NO_STRATEGY] * len(path.values)
                 targets = TARGETS if self.task.method.s is None else None
-                has_path = hasattr(estimator, "predict_path")
-                larger = not has_path or getattr(estimator, "larger_is_more_cautious", True)
-                caution = str(estimator.caution_parameter) if has_path else "", bool(larger)
+                caution = "", True
+                if hasattr(estimator, "predict_path"):
+                    larger = bool(getattr(estimator, "larger_is_more_cautious", True))
+                    caution = str(estimator.caution_parameter), larger
+                strategies = [NO_STRATEGY] * len(path.values)
                 yield Trial(fold, level, path, strategies, targets, *seconds, *caution)
 
     def _predict(self, estimator: Any, X: Any, values: tuple[float, ...]) -> PathPrediction:

@@ -114,7 +114,8 @@ def remarks(findings: Findings) -> list[str]:
             f"{100 * WIDEST_GAP:.0f} points apart."
         )
     pairs = [at for at in findings.shares if at.comparisons]
-    used = {at.comparisons[0].dataset is None for at in pairs if at.is_tested}
+    tested = [test for at in pairs for test in at.comparisons if not np.isnan(test.p)]
+    used = {test.dataset is None for test in tested}
     if used:
         tests = ["Wilcoxon's signed-rank test over data sets"] * (True in used)
         tests += ["Nadeau and Bengio's corrected resampled t-test over folds"] * (False in used)
