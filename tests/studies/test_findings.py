@@ -107,7 +107,7 @@ def test_a_difference_that_is_there_is_shown_on_every_data_set(tmp_path):
     lead, *_ = in_words(findings)
     assert lead == (
         "Best where the same share of labels is answered: “a” at 100, 95, 90, 80 and 60 %. "
-        "Tests show that it is better than all others."
+        "Tests show that the best is better than all others."
     )
 
 

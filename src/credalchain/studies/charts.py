@@ -98,7 +98,7 @@ def sheet(panels: Mapping[str, Chart], legend: Mapping[str, Chart]) -> Chart:
     pieces, top, columns = [], 18 * len(legend) + 8, min(3, len(panels))
     for row, (name, key) in enumerate(legend.items()):
         pieces += _placed(8, 18 * row, key, 44, name)
-    width, height = (max(chart[i] for chart in panels.values()) for i in (0, 1))
+    width, height, _ = next(iter(panels.values()))
     for place, (title, chart) in enumerate(panels.items()):
         x, y = place % columns * (width + 8), top + place // columns * (height + 20)
         pieces += _placed(x, y, chart, 38, title)

@@ -5,7 +5,7 @@ import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -261,9 +261,10 @@ def _standings(table: pd.DataFrame, means: pd.DataFrame, over: str) -> list[Stan
     spreads = table.groupby(level=units).mean().groupby(level="dataset").std()
     spread = np.sqrt((spreads**2).sum(skipna=False)) / len(spreads)
     first = means.eq(means.max(axis=1), axis=0).sum()
+    columns = zip(means, means.mean(), spread, average_ranks(means), first, strict=True)
     standings = [
-        Standing(str(curve), float(mean), float(spread[curve]), float(rank), int(first[curve]))
-        for (curve, mean), rank in zip(means.mean().items(), average_ranks(means), strict=True)
+        Standing(str(curve), float(mean), float(varies), float(rank), int(wins))
+        for curve, mean, varies, rank, wins in columns
     ]
     return sorted(standings, key=lambda standing: (standing.rank, -standing.accuracy))
 
@@ -272,7 +273,7 @@ def _comparisons(table: pd.DataFrame, means: pd.DataFrame, n_folds: int) -> list
     """Test over data sets where that could show a difference, else over the folds of each."""
     pairs = list(combinations(means.columns, 2))
     over_datasets = len(means) >= datasets_needed(len(pairs))
-    by_dataset = table.groupby(level="dataset", sort=False)
+    by_dataset: Any = table.groupby(level="dataset", sort=False)
     tests: list[tuple[str, str, str | None, int, float, float]] = []
     for dataset, values in [(None, means)] if over_datasets else by_dataset:
         for a, b in pairs:

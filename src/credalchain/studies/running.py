@@ -8,7 +8,7 @@ import threading
 import time
 import traceback
 import warnings
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from functools import cache, partial
 from typing import Any, TypeVar
 
@@ -84,7 +84,7 @@ def _facts(source: DataSource) -> dict[str, Any] | None:
 
 def _each(
     function: Callable[[Item], Result], items: Iterable[Item], n_workers: int, prefer: str | None
-) -> Iterator[tuple[Item, Result | None, str]]:
+) -> Generator[tuple[Item, Result | None, str], None, None]:
     """Yield items with their results as they come; None and the reason for those that fail.
 
     joblib ends all work when a worker process dies. What was under way is then tried once more,

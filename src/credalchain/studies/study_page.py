@@ -90,7 +90,7 @@ class _Report:
         shares, summary = _TABLE_COMPLETENESS, self.summary
         if self.findings.is_comparable:
             over = self.findings.spread_over
-            table = summaries.at_completeness(
+            table: Any = summaries.at_completeness(
                 self.results, shares, widest_gap=WIDEST_GAP, over=over
             )
             for share in shares:
@@ -109,14 +109,14 @@ class _Report:
              _p(test.p), _p(test.corrected), "yes" if test.is_shown else "no")
             for at in self.findings.shares for test in at.comparisons
         ])  # fmt: skip
-        cells = {
+        measured = {
             name: list(map(with_spread, summary[name], summary[f"{name}_spread"]))
             for name in self.study.measures
         }
-        yield "measures", self._named(summary[summaries.KEYS].assign(**cells))
+        yield "measures", self._named(summary[summaries.KEYS].assign(**measured))
 
     def _found(
-        self, name: str, columns: str, rows: list[tuple[ShareFindings, Any]]
+        self, name: str, columns: str, rows: list[tuple[Any, ...]]
     ) -> Iterator[tuple[str, pd.DataFrame]]:
         if rows:
             cells = [(at.level, percent(at.share), *others) for at, *others in rows]

@@ -239,7 +239,7 @@ class _NaiveMethod(_MethodOfTask):
             targets = TARGETS * len(grids)
         started = time.perf_counter()
         classifier = self._classifier(fold, counts)
-        paths = [self._predict(classifier, *rows, *grid) for grid in grids]
+        paths = [self._predict(classifier, rows, *grid) for grid in grids]
         precise = classifier.predict(rows[0]) if "precise" in self.needs else None
         path = PathPrediction(
             tuple(value for values, _, _ in paths for value in values),
@@ -253,9 +253,10 @@ class _NaiveMethod(_MethodOfTask):
         return Trial(fold, level, path, strategies, targets, fitting, predicting)
 
     def _predict(
-        self, classifier: Any, X: Any, encoded: Any, strategies: Any, values: Any
+        self, classifier: Any, rows: Any, strategies: Any, values: Any
     ) -> tuple[Any, Labels, list[Any]]:
         """Return values, labels and bounds, strategy by strategy; bounds only if needed."""
+        X, encoded = rows
         request = classifier.request(encoded, s=values, strategy=strategies, wants_bounds=False)
         labels = classifier.model_.infer(encoded, request).labels
         n_strategies, bounds = len(labels), []

@@ -67,9 +67,9 @@ def _lead(findings: Findings, shares: list[ShareFindings]) -> str:
     elif not n_better and not n_worse:
         words += ". Tests show no difference from the best method."
     elif n_better == n_tests:
-        words += ". Tests show that it is better than all others."
+        words += ". Tests show that the best is better than all others."
     else:
-        words += f". {n_better} of {plural(n_tests, 'test')} against others show that it is better."
+        words += f". {n_better} of {plural(n_tests, 'test')} against others show that the best is better."
     parts = [f"{curve} at {_numbers(where)}" for curve, where in missing.items()]
     return f"{words} Not measured: {'; '.join(parts)}." if parts else words
 
