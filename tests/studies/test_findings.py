@@ -292,7 +292,7 @@ def test_too_few_folds_for_a_test(tmp_path):
 
 def test_differences_that_are_the_same_everywhere_are_not_tested(tmp_path):
     findings = found(tmp_path, a_study(["x"], ["a", "b"]), noise=0.0)
-    assert not findings.shares[0].is_tested
+    assert np.isnan(findings.shares[0].comparisons[0].p)
     assert in_words(findings)[-1] == (
         "No test was possible: methods differ by the same in all folds."
     )

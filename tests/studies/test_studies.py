@@ -825,7 +825,7 @@ def living_workers(session):
 @pytest.mark.slow
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT])
 def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
-    """Killed for real, the parent alone: workers leave, what was finished stays, the end is equal."""
+    """Killed for real, the parent alone: workers leave, and what was finished stays."""
     path = small(tmp_path, repeats=20)
     study = load_study(path)
     process = run_under_way(path)

@@ -55,8 +55,8 @@ def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
     is_ours = all(task.method.kind != "estimator" for task in tasks)  # kernels release the GIL
     few = is_ours and len(tasks) < _FEW_TASKS * n_workers
     each = partial(_each, n_workers=n_workers, prefer="threads" if few else None)
-    fact_of = {source: fact for source, fact, _ in each(_facts, study.data)}
-    facts = [fact for source in study.data if (fact := fact_of[source]) is not None]
+    fact_of = {source: fact for source, fact, _ in each(_facts, study.data) if fact is not None}
+    facts = [fact_of[source] for source in study.data if source in fact_of]
     for fact in facts:
         if fact["rows"] < study.folds:
             raise StudyError(
@@ -75,11 +75,8 @@ def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
     return failed
 
 
-def _facts(source: DataSource) -> dict[str, Any] | None:
-    """Return facts about a data set; None if it cannot be loaded, which its tasks report."""
-    with contextlib.suppress(OSError, ValueError, ImportError):
-        return dataset_facts(load_dataset(source))
-    return None
+def _facts(source: DataSource) -> dict[str, Any]:
+    return dataset_facts(load_dataset(source))
 
 
 def _each(
@@ -111,14 +108,12 @@ def _each(
                 RuntimeWarning,
                 stacklevel=2,
             )
-        lost = list(under_way.values())
-        under_way.clear()
-        for item in lost:
+        for key, item in list(under_way.items()):
             try:
-                [(_, result, error)] = Parallel(2)([delayed(_attempt)(function, 0, item)])
+                [(_, result, error)] = Parallel(2)([delayed(_attempt)(function, key, item)])
             except BrokenProcessPool:
                 result, error = None, _WORKER_DIED
-            yield item, result, error
+            yield under_way.pop(key), result, error
 
 
 def _attempt(
