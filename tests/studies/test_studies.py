@@ -14,6 +14,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from joblib import parallel_config
 from sklearn.base import BaseEstimator
 
 from credalchain import CredalChainClassifier, Discretizer, NaiveCredal, load_model
@@ -786,6 +787,23 @@ def test_workers_do_not_change_numbers(tmp_path):
         with mock.patch.object(run_module, "_FEW_TASKS", few_tasks):
             two, _ = run(study, tmp_path / workers, n_jobs=2)
         pd.testing.assert_frame_equal(values(one.results(study)), values(two.results(study)))
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_a_cluster_does_not_change_numbers(tmp_path):
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    study = replace(load_study(small(tmp_path, repeats=2)), levels=(0.0,))
+    one, _ = run(study, tmp_path / "one")
+    options = {"n_workers": 1, "threads_per_worker": 1, "dashboard_address": None}
+    with (
+        distributed.LocalCluster(**options) as cluster,
+        distributed.Client(cluster),
+        parallel_config("dask"),
+    ):
+        two, failed = run(study, tmp_path / "two", n_jobs=-1)
+    assert failed == 0
+    pd.testing.assert_frame_equal(values(one.results(study)), values(two.results(study)))
 
 
 def run_under_way(path):

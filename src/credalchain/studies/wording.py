@@ -69,7 +69,7 @@ def _lead(findings: Findings, shares: list[ShareFindings]) -> str:
     elif n_better == n_tests:
         words += ". Tests show that the best is better than all others."
     else:
-        words += f". {n_better} of {plural(n_tests, 'test')} against others show that the best is better."
+        words += f". {n_better} of {plural(n_tests, 'test')} show that the best is better."
     parts = [f"{curve} at {_numbers(where)}" for curve, where in missing.items()]
     return f"{words} Not measured: {'; '.join(parts)}." if parts else words
 
