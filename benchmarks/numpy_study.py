@@ -12,9 +12,10 @@ import numpy as np
 from joblib import Parallel, delayed
 from scipy import sparse
 
-from credalchain.experiments.study import Study
-from credalchain.experiments.work import damaged_labels, folds_of, load_dataset, order_of
 from credalchain.preprocessing import Discretizer
+from credalchain.studies.study_file import Study
+from credalchain.studies.tasks import damaged_labels, folds_of, order_of
+from credalchain.studies.trials import load_dataset
 
 EPSILON = 1e-3  # the "published" settings: 0 at s = 0
 Counts = tuple[np.ndarray, np.ndarray, np.ndarray]

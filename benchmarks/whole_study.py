@@ -11,11 +11,10 @@ import numpy_study
 import pandas as pd
 from joblib.externals.loky import get_reusable_executor
 
-from credalchain.experiments.run import run_study
-from credalchain.experiments.store import Store
-from credalchain.experiments.study import load_study
-from credalchain.experiments.work import load_dataset
-from credalchain.experiments.workers import workers
+from credalchain.studies.results import Store
+from credalchain.studies.running import run_study
+from credalchain.studies.study_file import load_study
+from credalchain.studies.trials import load_dataset
 
 STUDY = Path(__file__).parent.parent / "studies" / "paper.toml"
 MEASURES = ("set_accuracy", "completeness", "incorrectness")
@@ -75,8 +74,7 @@ def largest_difference(left: pd.DataFrame, right: pd.DataFrame) -> float:
 
 
 def _end_workers() -> None:
-    """So that both ways start theirs, and what they used is known."""
-    workers(N_JOBS).close()
+    """End joblib's, so that both ways start theirs, and what they used is known."""
     get_reusable_executor().shutdown(wait=True)
 
 

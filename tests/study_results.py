@@ -4,9 +4,9 @@ from itertools import product
 
 import numpy as np
 
-from credalchain.experiments.store import Store
-from credalchain.experiments.study import Method, Study
-from credalchain.experiments.tasks import expand
+from credalchain.studies.results import Store
+from credalchain.studies.study_file import Method, Study
+from credalchain.studies.tasks import expand
 
 GRID = tuple(float(s) for s in range(11))  # caution 0 answers all labels, 10 none
 MEASURES = ("set_accuracy", "completeness")
@@ -27,7 +27,7 @@ def results_of(study, folder, skill, *, noise=0.01, grid=GRID, caution=None, str
     """A store whose methods have set-accuracy ``skill(method, dataset)`` more than a common line.
 
     Every fold has noise of its own. ``caution(method)`` gives the two columns about the caution
-    parameter; without it there are none, as in results of older versions.
+    parameter; without it they say s.
     """
     store = Store(folder)
     store.open(study)
@@ -42,7 +42,8 @@ def results_of(study, folder, skill, *, noise=0.01, grid=GRID, caution=None, str
 def _records(task, rng, skill, noise, grid, caution, strategy):
     more = skill(task.method.name, task.dataset)
     about = {"dataset": task.dataset, "method": task.method.name, "strategy": strategy}
-    extra = {} if caution is None else caution(task.method.name)
+    extra = {"caution_parameter": "s", "larger_is_more_cautious": True}
+    extra = extra if caution is None else caution(task.method.name)
     for fold, level in product(range(task.study.folds), task.study.levels):
         error = rng.normal(scale=noise)
         for s in grid:

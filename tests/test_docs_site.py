@@ -13,7 +13,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import credalchain
-from credalchain import datasets, experiments, metrics, plotting
+from credalchain import datasets, metrics, plotting, studies
 
 ROOT = Path(__file__).parents[1]
 SOURCES = (
@@ -140,7 +140,7 @@ def public_names() -> Iterator[str]:
         if not inspect.ismodule(getattr(credalchain, name)):
             yield f"credalchain.{name}"
     yield from ("credalchain.model_files.read_about", "credalchain.model_files.untrusted_types")
-    for module in (datasets, experiments, metrics, plotting):
+    for module in (datasets, studies, metrics, plotting):
         for name in module.__all__:
             if name not in credalchain.__all__ and callable(getattr(module, name)):
                 yield f"{module.__name__}.{name}"

@@ -20,10 +20,10 @@ from credalchain import (
 from credalchain.chains.naive.formulas import DENOMINATORS, PRIORS, Denominator, Prior
 from credalchain.datasets import MultilabelDataset
 from credalchain.datasets.registry import DATASETS, NamedDataset
-from credalchain.experiments.run import run_study
-from credalchain.experiments.store import Store
-from credalchain.experiments.study import load_study
 from credalchain.metrics import Measure
+from credalchain.studies.results import Store
+from credalchain.studies.running import run_study
+from credalchain.studies.study_file import load_study
 from shell import credalchain
 
 BASES = {

@@ -70,7 +70,7 @@ Modules
     plotting: predictions, curves and explanations as pictures
     datasets: readers, data sets by name, damage to labels
     chunks: data that does not fit into memory, or on a cluster
-    experiments: studies, run from a file
+    studies: studies run from a file, and their reports
     exceptions: DataWarning, about data from which less can be learned
     typing: names for what functions take: MatrixLike, LabelsLike and others
     chains, joint, prediction, explanation, labels, model_files, model_selection, preprocessing,

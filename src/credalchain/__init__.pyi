@@ -2,7 +2,6 @@ from . import chains as chains
 from . import chunks as chunks
 from . import datasets as datasets
 from . import exceptions as exceptions
-from . import experiments as experiments
 from . import explanation as explanation
 from . import joint as joint
 from . import labels as labels
@@ -13,6 +12,7 @@ from . import plotting as plotting
 from . import prediction as prediction
 from . import preprocessing as preprocessing
 from . import promises as promises
+from . import studies as studies
 from . import typing as typing
 from ._version import __version__ as __version__
 from .chains.classifier import CredalBinaryRelevanceClassifier as CredalBinaryRelevanceClassifier

@@ -9,7 +9,7 @@ from credalchain._utils.text import visible
 from credalchain.cli.console import note, stdout
 from credalchain.datasets import MULAN, load_mulan
 from credalchain.datasets.mulan import DataUnavailableError, mulan_files
-from credalchain.experiments.store import dataset_facts
+from credalchain.studies.results import dataset_facts
 
 data = typer.Typer(
     no_args_is_help=True,

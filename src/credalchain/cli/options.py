@@ -321,7 +321,7 @@ def wrapped_estimator(path: str) -> Any:
     """A classifier by the name of its class; None for the default."""
     if not path:
         return None
-    from credalchain.experiments.study import estimator_class
+    from credalchain.studies.study_file import estimator_class
 
     try:
         return estimator_class(path, [path.rpartition(".")[0]])()

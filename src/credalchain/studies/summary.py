@@ -1,4 +1,4 @@
-"""From records to the numbers that tables and figures show."""
+"""From records to the numbers that tables and charts show."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -17,7 +17,7 @@ _UNITS = {"repetitions": ["repetition"], "folds": ["repetition", "fold"]}
 
 
 def measures_in(results: pd.DataFrame) -> list[str]:
-    """The measures among the columns of a table of results."""
+    """Return the measures among the columns of a table of results."""
     return [
         name
         for name in results.columns
@@ -26,18 +26,18 @@ def measures_in(results: pd.DataFrame) -> list[str]:
 
 
 def groups(frame: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
-    """Rows that are equal in some columns, in the order in which they first appear."""
+    """Yield rows that are equal in some columns, in the order in which they first appear."""
     grouped: Any = frame.groupby(by, sort=False)
     yield from grouped
 
 
 def spread_unit(results: pd.DataFrame) -> str:
-    """Over what results vary: "repetitions", or "folds" if there is only one repetition."""
+    """Return over what results vary: "repetitions", or "folds" if there is one repetition."""
     return "repetitions" if results["repetition"].nunique() > 1 else "folds"
 
 
 def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFrame:
-    """Mean of every measure, and its spread over repetitions: columns m and m_spread.
+    """Return the mean of every measure, and its spread over repetitions: columns m and m_spread.
 
     Folds are averaged within a repetition first; the spread is the standard deviation of the
     repetitions' means (NaN if there is only one). With ``over="folds"`` it is that of all folds.
@@ -49,28 +49,8 @@ def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFra
     return summary.reset_index()
 
 
-def at_completeness(
-    summary: pd.DataFrame,
-    shares: Sequence[float] = (0.6, 0.7, 0.8, 0.9, 1.0),
-    *,
-    widest_gap: float = np.inf,
-) -> pd.DataFrame:
-    """Mean set-accuracy of each method where it answers the same share of labels.
-
-    On the straight line between the neighbouring values of s; NaN where a curve does not reach, or
-    where these neighbours answer shares more than ``widest_gap`` apart: the line says little there.
-    One row per data set, method, strategy and level, one column per share.
-    """
-    rows = []
-    for key, curve in groups(summary, CURVES):
-        along = curve.sort_values("completeness", kind="stable")
-        weights = _weights(along["completeness"].to_numpy(), shares, widest_gap)
-        rows.append((*key, *(along["set_accuracy"].to_numpy() @ weights)))
-    return pd.DataFrame(rows, columns=[*CURVES, *shares])
-
-
 def _weights(answered: FloatArray, shares: Sequence[float], widest_gap: float) -> FloatArray:
-    """What each point of a curve counts at each share; NaN where there is no value."""
+    """Return what each point of a curve counts at each share; NaN where there is no value."""
     weights = np.array(
         [
             np.interp(shares, answered, unit, left=np.nan, right=np.nan)
@@ -90,41 +70,39 @@ def folds_at_completeness(
     *,
     widest_gap: float = np.inf,
 ) -> pd.DataFrame:
-    """:func:`at_completeness`, fold by fold: one row per curve, repetition and fold.
+    """Return set-accuracy of each method where it answers the same share of labels, in each fold.
 
     In every fold a method has the caution with which it answers that share on average over all
-    folds, as somebody would have who chooses it once. The mean over folds is what
-    :func:`at_completeness` gives.
+    folds, as somebody would have who chooses it once: on the straight line between neighbouring
+    values of caution. NaN where a curve does not reach, or where these neighbours answer shares
+    more than ``widest_gap`` apart: the line says little there. One row per data set, method,
+    strategy, level, repetition and fold, one column per share.
     """
-    tables = list(_folds_of_curves(results, shares, widest_gap))
-    columns = [*CURVES, "repetition", "fold", *shares]
-    return pd.concat(tables, ignore_index=True)[columns]
-
-
-def _folds_of_curves(
-    results: pd.DataFrame, shares: Sequence[float], widest_gap: float
-) -> Iterator[pd.DataFrame]:
+    tables = []
     for key, curve in groups(results, CURVES):
         units = {"index": ["repetition", "fold"], "columns": "s"}
         answered = curve.pivot(values="completeness", **units).mean().to_numpy()
         order = np.argsort(answered, kind="stable")
         right = curve.pivot(values="set_accuracy", **units).iloc[:, order]
         values = right.to_numpy() @ _weights(answered[order], shares, widest_gap)
-        table = pd.DataFrame(values, index=right.index, columns=list(shares))
-        yield table.reset_index().assign(**dict(zip(CURVES, key, strict=True)))
+        table = pd.DataFrame(values, index=right.index, columns=list(shares)).reset_index()
+        tables.append(table.assign(**dict(zip(CURVES, key, strict=True))))
+    return pd.concat(tables, ignore_index=True)[[*CURVES, "repetition", "fold", *shares]]
 
 
-def spread_at_completeness(
+def at_completeness(
     results: pd.DataFrame,
     shares: Sequence[float] = (0.6, 0.7, 0.8, 0.9, 1.0),
     *,
     widest_gap: float = np.inf,
     over: str = "repetitions",
 ) -> pd.DataFrame:
-    """Standard deviation of ``folds_at_completeness``; NaN if there is one value.
+    """Return mean and spread of :func:`folds_at_completeness`: columns c and c_spread for share c.
 
-    Of the repetitions' means, or of all folds with ``over="folds"``.
+    The spread is the standard deviation of the repetitions' means, or that of all folds with
+    ``over="folds"``; NaN if there is one value.
     """
     folds = folds_at_completeness(results, shares, widest_gap=widest_gap)
     by_unit = folds.groupby([*CURVES, *_UNITS[over]], sort=False)[list(shares)].mean()
-    return by_unit.groupby(CURVES, sort=False).std().reset_index()
+    curves = by_unit.groupby(CURVES, sort=False)
+    return curves.mean().join(curves.std().add_suffix("_spread")).reset_index()

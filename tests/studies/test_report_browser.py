@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from credalchain.reporting.report import write_report
+from credalchain.studies.study_page import write_report
 from study_results import a_study, results_of
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
@@ -121,8 +121,8 @@ def test_charts_follow_the_colours_of_the_page(visit):
 
 def test_sorting_by_mouse_and_by_keyboard(visit):
     page = visit()
-    page.click("text=set accuracy (176 rows)")
-    details = page.locator("details", has_text="set accuracy (176 rows)")
+    page.click("text=measures (176 rows)")
+    details = page.locator("details", has_text="measures (176 rows)")
     table = details.locator("table")
     before = column(page, table, 5)
     numbers = [float(cell.split()[0]) for cell in before]
@@ -164,12 +164,12 @@ def test_a_p_value_that_is_small_is_sorted_as_a_number(visit):
 
 def test_tables_are_downloaded_from_the_page(visit, reports):
     page = visit()
-    page.click("text=completeness (176 rows) >> nth=-1")
+    page.click("text=measures (176 rows)")
     with page.expect_download() as waiting:
         page.locator("details[open] a[download]").first.click()
     download = waiting.value
-    assert download.suggested_filename == "completeness.csv"
-    saved = (reports / "many" / "completeness.csv").read_bytes()
+    assert download.suggested_filename == "measures.csv"
+    saved = (reports / "many" / "measures.csv").read_bytes()
     assert open(download.path(), "rb").read() == saved  # noqa: SIM115
 
 
@@ -177,7 +177,7 @@ def test_without_a_script_tables_are_plain(visit):
     page = visit(script=False)
     assert page.locator("thead button").count() == 0
     assert page.locator("#findings tbody tr").count() == 4
-    assert page.locator(".lead").inner_text().startswith("“")
+    assert page.locator(".lead").inner_text().startswith("Best where")
 
 
 def test_a_hostile_name_is_text(visit):

@@ -16,8 +16,8 @@ from pyarrow import parquet
 from credalchain._utils.files import replacing
 from credalchain.datasets import DataFile, MultilabelDataset
 from credalchain.datasets.registry import DATASETS
-from credalchain.experiments.study import Method, Study
-from credalchain.experiments.tasks import Task, expand
+from credalchain.studies.study_file import Method, Study
+from credalchain.studies.tasks import Task, expand
 
 _STALE_SECONDS = 3600.0
 PACKAGES = ("credalchain", "numpy", "scipy", "scikit-learn", "numba", "pandas")
@@ -36,7 +36,7 @@ class Store:
         self._errors = self.folder / "errors"
 
     def open(self, study: Study) -> None:
-        """Make the folders and write down the study. Leftovers of a kill are swept away."""
+        """Make the folders, save the study and remove what a kill has left."""
         for folder in (self._results, self._errors):
             folder.mkdir(parents=True, exist_ok=True)
             for litter in folder.glob(".*"):  # of a kill long ago; newer may be another run's
@@ -44,7 +44,7 @@ class Store:
                     litter.unlink(missing_ok=True)
         self._warn_of_changed_files(study)
         content = asdict(study, dict_factory=_without_folder)
-        self._write(self.folder / "study.json", json.dumps(content, indent=2).encode())
+        self._write_json(self.folder / "study.json", content)
 
     def _warn_of_changed_files(self, study: Study) -> None:
         try:
@@ -61,66 +61,58 @@ class Store:
                 )
 
     def study(self) -> Study:
-        """The study that was run last in this folder, without the modules that were allowed."""
+        """Return the study that was run last here, without the modules that were allowed."""
         file = self.folder / "study.json"
         if not file.is_file():
             raise FileNotFoundError(f"{self.folder} is not the folder of a run: no study.json.")
-        content = json.loads(file.read_text(encoding="utf-8"))
+        content = json.loads(file.read_text(encoding="utf-8"), object_hook=_with_tuples)
         content.pop("allow", None)  # a folder may come from anybody
-        methods = tuple(Method(**_with_tuples(method)) for method in content.pop("methods"))
-        data = tuple(
-            source if isinstance(source, str) else DataFile(**_with_tuples(source))
-            for source in content.pop("data")
-        )
-        return Study(methods=methods, data=data, **_with_tuples(content))
+        methods = tuple(Method(**method) for method in content.pop("methods"))
+        sources = content.pop("data")
+        data = tuple(one if isinstance(one, str) else DataFile(**one) for one in sources)
+        return Study(methods=methods, data=data, **content)
 
     def save_facts(self, facts: list[dict[str, Any]]) -> None:
         """Write what :meth:`facts` reads."""
-        self._write(self.folder / "datasets.json", json.dumps(facts, indent=2).encode())
+        self._write_json(self.folder / "datasets.json", facts)
 
     def facts(self) -> list[dict[str, Any]]:
-        """Size and density of the data sets, as they were when the study ran."""
+        """Return size and density of the data sets, as they were when the study ran."""
         facts: list[dict[str, Any]] = json.loads((self.folder / "datasets.json").read_text())
         return facts
 
     def n_open(self, study: Study) -> int:
-        """Tasks of a study that have no result."""
+        """Return the number of tasks of a study that have no result."""
         return sum(not self.is_done(task) for task in expand(study))
 
     def is_done(self, task: Task) -> bool:
-        """Whether there is a result, and one that can be read."""
-        file = self._result_file(task)
-        if not file.is_file():
-            return False
+        """Return whether there is a result that can be read."""
         try:
-            return int(parquet.read_metadata(file).num_rows) > 0
+            return int(parquet.read_metadata(self._result_file(task)).num_rows) > 0
         except (OSError, ValueError):
             return False
 
-    def save(self, task: Task, records: list[dict[str, Any]]) -> None:
-        """The records of a finished task, whole or not at all."""
+    def save(self, task: Task, records: Any) -> None:
+        """Write the records of a finished task, whole or not at all."""
         frame = pd.DataFrame(records).assign(seed=task.study.seed, **software())
         with replacing(self._result_file(task)) as file:
             frame.to_parquet(file, index=False)
         about = _names(task)
-        for error_file in self._errors.glob(
-            f"{task.identity[:-12]}*.json"
-        ):  # of other settings too
-            if about.items() <= json.loads(error_file.read_text(encoding="utf-8")).items():
-                error_file.unlink(missing_ok=True)
+        for file in self._errors.glob(f"{task.identity[:-12]}*.json"):  # of other settings too
+            if about.items() <= json.loads(file.read_text(encoding="utf-8")).items():
+                file.unlink(missing_ok=True)
 
     def save_error(self, task: Task, error: str) -> None:
         """Write why a task failed."""
-        text = json.dumps({**_names(task), "error": error}, indent=2)
-        self._write(self._error_file(task), text.encode())
+        self._write_json(self._error_file(task), {**_names(task), "error": error})
 
     def errors(self, study: Study) -> list[dict[str, Any]]:
-        """What went wrong in the tasks of a study that are not done."""
+        """Return what went wrong in the tasks of a study that are not done."""
         files = (self._error_file(task) for task in expand(study))
         return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
 
     def results(self, study: Study) -> pd.DataFrame:
-        """All records of a study that there are, in an order that does not depend on the run."""
+        """Return all records of a study, in an order that does not depend on the run."""
         done = [self._result_file(task) for task in expand(study) if self.is_done(task)]
         frames = [pd.read_parquet(file) for file in done]
         if not frames:
@@ -134,18 +126,18 @@ class Store:
         return self._errors / f"{task.identity}.json"
 
     @staticmethod
-    def _write(path: Path, content: bytes) -> None:
+    def _write_json(path: Path, content: Any) -> None:
         with replacing(path) as file:
-            file.write(content)
+            file.write(json.dumps(content, indent=2).encode())
 
 
 def _names(task: Task) -> dict[str, Any]:
-    """What a task is for whoever reads results, whatever the settings of its method."""
+    """Return what a task is called in results, whatever the settings of its method."""
     return {"dataset": task.dataset, "method": task.method.name, "repetition": task.repetition}
 
 
 def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
-    """JSON has lists where a study has tuples."""
+    """Return the content with tuples, which a study has where JSON has lists."""
     return {k: tuple(v) if isinstance(v, list) else v for k, v in content.items()}
 
 
@@ -155,7 +147,7 @@ def _without_folder(fields: list[tuple[str, Any]]) -> dict[str, Any]:
 
 
 def dataset_facts(data: MultilabelDataset) -> dict[str, Any]:
-    """What the paper's Table 2 says of a data set."""
+    """Return what the paper's Table 2 says of a data set."""
     return {
         "dataset": data.name,
         "domain": DATASETS[data.name].domain if data.name in DATASETS else "",
@@ -169,6 +161,6 @@ def dataset_facts(data: MultilabelDataset) -> dict[str, Any]:
 
 @cache
 def software() -> dict[str, str]:
-    """Versions of what computed a result."""
+    """Return the versions of what computes a result."""
     versions = {f"version_{name.replace('-', '_')}": version(name) for name in PACKAGES}
     return {"version_python": platform.python_version(), **versions}

@@ -1,25 +1,23 @@
 """What is found in results whose differences are known, and what is said of it."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from credalchain.experiments.store import Store
-from credalchain.experiments.study import Method
-from credalchain.experiments.summary import (
+from credalchain.studies.findings import compare_methods, signed_rank_test
+from credalchain.studies.results import Store
+from credalchain.studies.summary import (
     at_completeness,
     folds_at_completeness,
-    spread_at_completeness,
     summarize,
 )
-from credalchain.experiments.tasks import expand
-from credalchain.reporting.caution import CautionParameter, caution_parameters
-from credalchain.reporting.findings import compare_methods
-from credalchain.reporting.sentences import in_words
-from credalchain.reporting.significance import signed_rank_test
-from study_results import GRID, a_study, results_of
+from credalchain.studies.tasks import expand
+from credalchain.studies.wording import in_words
+from study_results import a_study, results_of
 
 SHARES = (1.0, 0.95, 0.9, 0.8, 0.6)
 
@@ -40,7 +38,7 @@ def found(tmp_path, study, skill=better, **options):
 # -- set-accuracy at equal completeness, fold by fold ------------------------------------------
 
 
-@pytest.mark.slow
+@settings(max_examples=15)
 @given(st.integers(0, 1000))
 def test_folds_have_the_mean_that_the_curve_has(seed):
     rng = np.random.default_rng(seed)
@@ -57,12 +55,22 @@ def test_folds_have_the_mean_that_the_curve_has(seed):
     for gap in (np.inf, 0.03):
         folds = folds_at_completeness(results, shares, widest_gap=gap)
         means = folds[list(shares)].mean().to_numpy()
-        expected = at_completeness(summarize(results), shares, widest_gap=gap)
-        np.testing.assert_allclose(means, expected[list(shares)].iloc[0].astype(float))
+        curve = summarize(results).sort_values("completeness")
+        answered, right = curve["completeness"].to_numpy(), curve["set_accuracy"].to_numpy()
+        expected = np.interp(shares, answered, right, left=np.nan, right=np.nan)
+        for i, share in enumerate(shares):
+            around = [*answered[answered <= share][-1:], *answered[answered >= share][:1]]
+            expected[i] = np.nan if np.ptp(around) > gap else expected[i]
+        np.testing.assert_allclose(means, expected)
+        np.testing.assert_allclose(
+            at_completeness(results, shares, widest_gap=gap)[list(shares)].iloc[0].astype(float),
+            expected,
+        )
     by_repetition = (
         folds_at_completeness(results, shares).groupby("repetition")[list(shares)].mean()
     )
-    spread = spread_at_completeness(results, shares)[list(shares)].iloc[0]
+    columns = [f"{share}_spread" for share in shares]
+    spread = at_completeness(results, shares)[columns].iloc[0]
     np.testing.assert_allclose(spread.astype(float), by_repetition.std())
 
 
@@ -70,6 +78,7 @@ def test_a_wide_gap_is_not_bridged():
     points = [(0.0, 1.0, 0.2), (1.0, 0.9, 0.3), (2.0, 0.4, 0.9)]
     summary = pd.DataFrame(points, columns=["s", "completeness", "set_accuracy"])
     summary = summary.assign(dataset="d", method="m", strategy="none", missing=0.0)
+    summary = summary.assign(repetition=0, fold=0)
     row = at_completeness(summary, (1.0, 0.95, 0.9, 0.6, 0.4), widest_gap=0.25).iloc[0]
     assert [row[c] for c in (1.0, 0.95, 0.9, 0.4)] == pytest.approx([0.2, 0.25, 0.3, 0.9])
     assert np.isnan(row[0.6])
@@ -88,18 +97,17 @@ def test_a_difference_that_is_there_is_shown_on_every_data_set(tmp_path):
         assert one.best.n_first == 3
         assert one.datasets == ("x", "y", "z")
         assert one.best.accuracy == pytest.approx(0.9 - 0.5 * one.share, abs=0.01)
-        assert not one.is_over_datasets
+        assert all(c.dataset for c in one.comparisons)
         assert len(one.comparisons) == 9
         assert one.friedman < 0.2
         for other in ("b", "c"):
-            verdict = one.verdict(other)
-            assert (verdict.n, verdict.n_better, verdict.n_worse) == (3, 3, 0)
+            assert one.verdict(other) == (3, 3, 0)
         pairs = [c for c in one.comparisons if {c.first, c.second} == {"b", "c"}]
         assert not any(pair.is_shown for pair in pairs)
     lead, *_ = in_words(findings)
     assert lead == (
-        "“a” comes first where 100, 95, 90, 80 and 60 % of the labels are answered; tests show it "
-        "for all others."
+        "Best where the same share of labels is answered: “a” at 100, 95, 90, 80 and 60 %. "
+        "Tests show that the best is better than all others."
     )
 
 
@@ -108,8 +116,7 @@ def test_no_difference_is_a_finding(tmp_path):
     findings = found(tmp_path, study, equal, noise=0.05)
     assert not any(c.is_shown for one in findings.shares for c in one.comparisons)
     lines = in_words(findings)
-    assert lines[0].startswith("No difference from the best method that a test could show; ")
-    assert "Against “" in lines[1]
+    assert lines[0].endswith("Tests show no difference from the best method.")
     assert "no difference shown" in lines[1]
     assert "better" not in " ".join(lines)
 
@@ -119,9 +126,9 @@ def test_chance_is_seldom_taken_for_a_difference(tmp_path):
     """Of 40 studies of equal methods, a test at 0.05 may err in few."""
     wrong = 0
     study = a_study(["x"], ["a", "b"], folds=10, repeats=1)
+    flat = results_of(study, tmp_path / "r", equal, noise=0.0).results(study)
     for seed in range(40):
-        store = results_of(study, tmp_path / str(seed), equal, noise=0.05)
-        results = store.results(study)
+        results = flat.copy()
         rng = np.random.default_rng(seed)
         for _, rows in results.groupby(["method", "fold"]).groups.items():
             results.loc[rows, "set_accuracy"] += rng.normal(scale=0.05)
@@ -140,12 +147,12 @@ def test_enough_data_sets_are_tested_over_data_sets(tmp_path):
     findings = found(tmp_path, study, skill, noise=0.001)
     for one in findings.shares:
         (comparison,) = one.comparisons
-        assert one.is_over_datasets
+        assert comparison.dataset is None
         assert comparison.n == 7
         assert comparison.p == comparison.corrected == signed_rank_test(np.arange(1, 8))
-        assert one.verdict("b").n_better == 1
+        assert one.verdict("b") == (1, 1, 0)
         assert np.isnan(one.friedman)
-    assert "Against “b”: better (p = 0.016)" in in_words(findings)[1]
+    assert re.search(r"“b” [\d.]+ ± [\d.]+ % \(rank 2.00, worse\)", in_words(findings)[1])
     assert "Wilcoxon's signed-rank test over data sets" in in_words(findings)[-1]
 
 
@@ -154,8 +161,8 @@ def test_seven_data_sets_are_too_few_for_ten_pairs(tmp_path):
     """The signed-rank test could show nothing after Holm's correction: folds may."""
     study = a_study([f"d{i}" for i in range(7)], list("abcde"))
     findings = found(tmp_path, study, lambda m, d: 0.1 * (m == "a"))
-    assert not any(one.is_over_datasets for one in findings.shares)
-    assert findings.shares[0].verdict("b").n_better == 7
+    assert all(c.dataset for one in findings.shares for c in one.comparisons)
+    assert findings.shares[0].verdict("b") == (7, 7, 0)
     assert findings.shares[0].friedman < 0.05
 
 
@@ -179,8 +186,8 @@ def test_which_method_is_best_may_depend_on_the_share(tmp_path):
     findings = compare_methods(study, results)
     assert [one.best.curve for one in findings.shares] == ["a", "a", "a", "b", "b"]
     assert in_words(findings)[0].startswith(
-        "Which method comes first depends on the share of labels answered: “a” at 100, 95 and "
-        "90 % and “b” at 80 and 60 %"
+        "Best where the same share of labels is answered: “a” at 100, 95 and 90 %; “b” at 80 and "
+        "60 %"
     )
 
 
@@ -188,9 +195,8 @@ def test_methods_that_are_the_same_are_tied(tmp_path):
     study = a_study(["x", "y"], ["a", "b"], repeats=1)
     findings = found(tmp_path, study, equal, noise=0.0)
     assert findings.shares[0].tied_with_best == ("b",)
-    assert in_words(findings)[0] == (
-        "The best methods are equal where 100, 95, 90, 80 and 60 % of the labels are answered."
-    )
+    assert "“a” and “b” at 100, 95, 90, 80 and 60 %" in in_words(findings)[0]
+    assert "(best, tied)" in in_words(findings)[1] or "best, tied)" in in_words(findings)[1]
 
 
 def test_shares_that_are_not_reached(tmp_path):
@@ -205,7 +211,7 @@ def test_shares_that_are_not_reached(tmp_path):
         assert [standing.curve for standing in one.standings] == ["a"]
         assert one.left_out == {"b": 0}
         assert one.comparisons == ()
-    assert "“a” alone reaches it" in in_words(findings)[2]
+    assert in_words(findings)[2].endswith("(alone).")
 
 
 def test_a_method_that_seldom_reaches_a_share_takes_no_data_sets_away(tmp_path):
@@ -227,20 +233,18 @@ def test_the_first_line_says_which_methods_are_not_measured_where(tmp_path):
     study = a_study(["x", "y", "z"], ["a", "b", "c"])
     results = results_of(study, tmp_path / "r", better).results(study)
     has_gap = (results["method"] == "a") & (results["dataset"] != "x") & results["s"].between(1, 5)
-    lead = in_words(compare_methods(study, results[~has_gap]))[0]
-    assert lead.startswith("“a” comes first where 100 % of the labels are answered; ")
-    assert " Without “a” (not measured on “y” and “z”): " in lead
-    assert "where 95, 90, 80 and 60 %" in lead.partition("Without")[2]
+    lead, *lines = in_words(compare_methods(study, results[~has_gap]))
+    assert "“a” at 100 %; " in lead
+    assert lead.endswith(" Not measured: “a” on “y” and “z” at 95, 90, 80 and 60 %.")
+    assert "“a”" not in lines[1]
     has_gap &= results["dataset"] == "y"
     lead, *lines = in_words(compare_methods(study, results[~has_gap]))
-    assert " On 2 of 3 data sets (“a” not measured on “y”): “a” comes first where 95, 90" in lead
-    assert lines[1].startswith("95 % answered, on 2 of 3 data sets (“a” not measured on “y”): “a”")
-    lead = in_words(
-        compare_methods(study, results[(results["method"] == "c") | (results["s"] < 1)])
-    )
-    assert lead[0].endswith(
-        "Only “c” is measured where 95, 90, 80 and 60 % of the labels are answered."
-    )
+    assert lead.endswith(" Not measured: “a” on “y” at 95, 90, 80 and 60 %.")
+    assert lines[1].startswith("95 % answered, 2 of 3 data sets: “a”")
+    only_c = results[(results["method"] == "c") | (results["s"] < 1)]
+    lead = in_words(compare_methods(study, only_c))[0]
+    assert "“c” at 95, 90, 80 and 60 %" in lead
+    assert "Not measured: “a” at 95, 90, 80 and 60 %; “b” at 95" in lead
 
 
 def test_repetitions_that_are_not_there_yet_are_not_compared(tmp_path):
@@ -273,22 +277,22 @@ def test_the_spread_is_over_repetitions_or_over_folds(tmp_path):
 
 def test_one_method_only(tmp_path):
     (line,) = in_words(found(tmp_path, a_study(["x"], ["a"]), equal, noise=0.0))
-    assert line.startswith("“a” is the only method, so there is nothing to compare it with. ")
+    assert line.startswith("“a” is the only method. ")
     assert "30.0 ± 0.0 % at 100 %" in line
 
 
 def test_too_few_folds_for_a_test(tmp_path):
     lines = in_words(found(tmp_path, a_study(["x"], ["a", "b"], folds=3, repeats=1)))
-    assert lines[0].endswith("; no test of it was possible.")
+    assert lines[0].endswith(" (not tested).")
     assert lines[-1] == (
-        "No test was possible: one data set and 3 folds once are too few; with 10 results of "
-        "folds, from more repetitions for instance, there would be one."
+        "No test was possible with 3 results of folds for each data set: 10 are needed, from more "
+        "repetitions for instance."
     )
 
 
 def test_differences_that_are_the_same_everywhere_are_not_tested(tmp_path):
     findings = found(tmp_path, a_study(["x"], ["a", "b"]), noise=0.0)
-    assert not findings.shares[0].is_tested
+    assert np.isnan(findings.shares[0].comparisons[0].p)
     assert in_words(findings)[-1] == (
         "No test was possible: methods differ by the same in all folds."
     )
@@ -301,7 +305,7 @@ def test_measures_that_cannot_be_compared(tmp_path):
     assert not findings.is_comparable
     assert in_words(findings) == [
         "The study does not measure both set-accuracy and completeness, so methods cannot be "
-        "compared where they answer the same share of labels; what it measures is in the tables."
+        "compared where they answer the same share of labels."
     ]
 
 
@@ -327,45 +331,7 @@ def test_levels_of_damage_are_apart_and_those_alike_together(tmp_path):
     assert findings.levels == [0.0, 0.2, 0.4]
     assert len(findings.shares) == 3 * len(SHARES)
     lines = in_words(findings, "removed")
-    assert lines[0].startswith("0, 20 and 40 % of the training labels removed: “a” comes first")
-    assert lines[1].startswith("100 % answered, none removed, 1 data set: “a”")
+    assert lines[0].startswith("0, 20 and 40 % of the training labels removed: Best where")
+    assert lines[1].startswith("100 % answered, 0 % removed, 1 of 1 data set: “a”")
     best = [findings.at_level(level)[0].best.accuracy for level in findings.levels]
     assert best[0] > best[1] > best[2]
-
-
-# -- caution parameters ------------------------------------------------------------------------
-
-
-def test_results_say_what_the_caution_parameter_is(tmp_path):
-    study = a_study(["x"], ["a", "b", "c"])
-    about = {
-        "a": {"caution_parameter": "s", "larger_is_more_cautious": True},
-        "b": {"caution_parameter": "reward", "larger_is_more_cautious": False},
-        "c": {"caution_parameter": "", "larger_is_more_cautious": True},
-    }
-    store = results_of(study, tmp_path / "r", better, caution=about.__getitem__)
-    assert caution_parameters(study, store.results(study)) == {
-        "a": CautionParameter("s", True),
-        "b": CautionParameter("reward", False),
-        "c": None,
-    }
-
-
-@pytest.mark.parametrize(
-    ("class_path", "grid", "expected"),
-    [
-        ("", GRID, CautionParameter("s", True)),
-        ("credalchain.JointDecision", GRID, CautionParameter("reward", False)),
-        ("credalchain.joint.decision.JointDecision", GRID, CautionParameter("reward", False)),
-        ("credalchain.CredalJointForest", GRID, CautionParameter("s", True)),
-        ("credalchain.PromisedClassifier", (0.0,), None),
-        ("sklearn.ensemble.RandomForestClassifier", (0.0,), None),
-        ("elsewhere.Classifier", GRID, CautionParameter("caution", None)),
-    ],
-)
-def test_results_of_older_versions_leave_it_to_the_study(tmp_path, class_path, grid, expected):
-    """No class is imported for it."""
-    method = Method("m", kind="estimator" if class_path else "chain", class_path=class_path)
-    study = a_study(["x"], [method])
-    store = results_of(study, tmp_path / "r", equal, grid=grid)
-    assert caution_parameters(study, store.results(study)) == {"m": expected}

@@ -1,11 +1,12 @@
-"""What a study is, read from TOML and checked before anything runs."""
+"""Studies: what one is, read from TOML and validated before anything runs."""
 
 import difflib
 import json
+import math
 import re
 import sys
 import tomllib
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -25,7 +26,7 @@ PACKAGES = ("credalchain", "sklearn")  # whose estimators every study may use
 
 
 class StudyError(ValueError):
-    """A study file says something that cannot be done; the message says where."""
+    """Raised for a study file that cannot be run; the message says where and why."""
 
 
 @dataclass(frozen=True)
@@ -90,7 +91,7 @@ class Study:
 
 
 def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
-    """Read and check a study file.
+    """Read and validate a study file.
 
     Parameters
     ----------
@@ -104,7 +105,11 @@ def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
     StudyError
         With the line, the key and the nearest name that would have been right.
     """
-    if isinstance(allow, str) or not all(_is_module_name(name) for name in allow):
+    are_names = (
+        isinstance(name, str) and all(part.isidentifier() for part in name.split("."))
+        for name in allow
+    )
+    if isinstance(allow, str) or not all(are_names):
         raise ValueError(f"allow must be a list of module names, got {allow!r}.")
     path = Path(path)
     if not path.is_file():
@@ -119,7 +124,7 @@ def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
 
 @dataclass(frozen=True)
 class _Table:
-    """Takes values out of a table of a parsed file and knows where each stood.
+    """A table of a parsed file, which reads values and knows the line of each.
 
     ``occurrence`` counts the tables of the same ``section``; at the top that is empty.
     """
@@ -131,19 +136,18 @@ class _Table:
     occurrence: int = 0
 
     @property
-    def folder(self) -> Path:
-        return self.path.parent.resolve()
+    def folder(self) -> str:
+        return str(self.path.parent.resolve())
 
-    def inside(self, content: dict[str, Any], section: str, occurrence: int = 0) -> "_Table":
+    def inside(self, content: Any, section: str, occurrence: int = 0) -> "_Table":
+        if not isinstance(content, dict):
+            self.fail(section, f"{section} must be a table, got {content!r}")
         return replace(self, content=content, section=section, occurrence=occurrence)
 
-    def table(self, name: str, known: Sequence[str]) -> "_Table":
-        content = self.content.get(name, {})
-        if not isinstance(content, dict):
-            self.fail(name, f"{name} must be a table, [{name}]")
-        return self.inside(content, name).check_keys(known)
+    def table(self, name: str, *known: str) -> "_Table":
+        return self.inside(self.content.get(name, {}), name).check_keys(*known)
 
-    def check_keys(self, known: Sequence[str]) -> "_Table":
+    def check_keys(self, *known: str) -> "_Table":
         for key in self.content:
             if key not in known:
                 self.fail(key, f"there is no key {key!r}" + _nearest(key, known))
@@ -163,15 +167,11 @@ class _Table:
         return str(value)
 
     def choices(self, key: str, choices: Any, default: Sequence[str] = ()) -> tuple[str, ...]:
-        value = self.content.get(key, list(default))
-        if not isinstance(value, list) or not value:
-            self.fail(key, f"{key} must be a list of one or more names")
-        for name in value:
+        values = self._list(key, default, "names")
+        for name in values:
             if name not in list(choices):
                 self.fail(key, f"{key}: {name!r} is not known" + _nearest(name, choices))
-        if len(set(value)) < len(value):
-            self.fail(key, f"{key} names something twice")
-        return tuple(value)
+        return tuple(values)
 
     def integer(self, key: str, default: int, at_least: int) -> int:
         value = self.content.get(key, default)
@@ -180,27 +180,33 @@ class _Table:
         return int(value)
 
     def numbers(
-        self, key: str, is_allowed: Callable[[Any], bool], expected: str, default: Any = ()
+        self, key: str, low: float, high: float, expected: str, default: Sequence[float] = ()
     ) -> tuple[float, ...]:
-        values = self.content.get(key, list(default))
-        if not isinstance(values, list) or not values:
-            self.fail(key, f"{key} must be a list of one or more numbers")
+        values = self._list(key, default, "numbers")
         for value in values:
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
-            if not is_number or not is_allowed(value):
+            if not is_number or not low <= value <= high:
                 self.fail(key, f"{key}: a number must be {expected}, got {value!r}")
-        if len(set(values)) < len(values):
-            self.fail(key, f"{key} holds a number twice")
         return tuple(float(value) for value in values)
 
-    def fail(self, key: str, message: str) -> NoReturn:
+    def _list(self, key: str, default: Sequence[Any], what: str) -> list[Any]:
+        values = self.content.get(key, list(default))
+        if not isinstance(values, list) or not values:
+            self.fail(key, f"{key} must be a list of one or more {what}, got {values!r}")
+        for turn, value in enumerate(values):
+            if value in values[:turn]:
+                self.fail(key, f"{key} holds {value!r} twice")
+        return values
+
+    def fail(self, key: str, message: object) -> NoReturn:
         line = self._line_of(key)
         where = f", line {line}" if line else ""
         inside = f" [{self.section}]" if self.section else ""
+        message = str(message).removesuffix(".")
         raise StudyError(f"{self.path}{where}:{inside} {message}.") from None
 
     def _line_of(self, key: str) -> int | None:
-        """The line of a key of the table; of the table if it is not there."""
+        """Return the line of a key of the table; of the table if it is not there."""
         current, seen, header = "", -1, None
         for number, line in enumerate(self.lines, start=1):
             if current == "" and self.section and _is_key(self.section, line):  # in one value
@@ -217,14 +223,24 @@ class _Table:
         return header
 
 
+def _is_key(key: str, line: str) -> bool:
+    return re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line) is not None
+
+
+def _nearest(name: Any, choices: Any) -> str:
+    near = difflib.get_close_matches(str(name), list(choices), n=1, cutoff=0.5)
+    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(choices)}"
+
+
 def _study(top: _Table, allow: tuple[str, ...]) -> Study:
-    known = ("name", "seed", "settings", "data", "measures", "cross_validation", "corruption")
-    top.check_keys((*known, "method"))
-    validation = top.table("cross_validation", ("folds", "repeats", "split"))
-    damage = top.table("corruption", ("kind", "levels"))
+    top.check_keys(
+        "name", "seed", "settings", "data", "measures", "cross_validation", "corruption", "method"
+    )
+    validation = top.table("cross_validation", "folds", "repeats", "split")
+    damage = top.table("corruption", "kind", "levels")
     settings = top.choice("settings", SETTINGS, "default")
     corruption = damage.choice("kind", {**CORRUPTIONS, "missing": None}, "missing")
-    measures = ("set_accuracy", "completeness", "incorrectness")
+    below_one = math.nextafter(1, 0)
     return Study(
         name=top.typed("name", str, top.path.stem),
         seed=top.integer("seed", 0, at_least=0),
@@ -232,13 +248,15 @@ def _study(top: _Table, allow: tuple[str, ...]) -> Study:
         data=_data(top),
         methods=_methods(top, allow),
         corruption=SETTINGS[settings].removal if corruption == "missing" else corruption,
-        levels=damage.numbers("levels", lambda f: 0 <= f < 1, "0 or more, below 1", (0.0,)),
+        levels=damage.numbers("levels", 0, below_one, "0 or more, below 1", (0.0,)),
         folds=validation.integer("folds", 10, at_least=2),
         repeats=validation.integer("repeats", 1, at_least=1),
         split=validation.choice("split", SPLITS, "shuffled"),
-        measures=top.choices("measures", MEASURES, measures),
+        measures=top.choices(
+            "measures", MEASURES, ("set_accuracy", "completeness", "incorrectness")
+        ),
         allow=allow,
-        folder=str(top.folder),
+        folder=top.folder,
     )
 
 
@@ -250,24 +268,24 @@ def _data(top: _Table) -> tuple[DataSource, ...]:
     ]
     files = {source.name: source for source in sources if isinstance(source, DataFile)}
     names = {"data": [getattr(source, "name", source) for source in sources]}
-    chosen = top.inside(names, "").choices("data", (*DATASETS, *files))
+    chosen = replace(top, content=names).choices("data", (*DATASETS, *files))
     return tuple(files.get(name, name) for name in chosen)
 
 
 def _data_file(table: _Table) -> DataFile:
-    table.check_keys(("file", "labels", "name", "groups"))
-    file, name = table.typed("file", str, None), table.typed("name", str, "")
-    groups = table.typed("groups", str, "")
+    table.check_keys("file", "labels", "name", "groups")
+    file = table.typed("file", str, None)
+    name, groups = (table.typed(key, str, "") for key in ("name", "groups"))
     labels = table.content.get("labels")
     is_list = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
     if not labels or not (is_list or isinstance(labels, str)):
         message = "labels must be a list of one or more names, or 'xml' or 'meka' for ARFF"
         table.fail("labels", f"{message}, got {labels!r}")
     try:
-        data = DataFile.describe(file, labels, table.folder, name, groups)
+        data = DataFile.describe(file, labels, Path(table.folder), name, groups)
     except (OSError, ValueError) as error:
         key = "file" if isinstance(error, OSError) else "labels"
-        table.fail(key, f"{key}: {str(error).removesuffix('.')}")
+        table.fail(key, f"{key}: {error}")
     except LookupError as error:
         table.fail("groups", f"groups: {error.args[0]}")
     if data.name in DATASETS:
@@ -276,12 +294,11 @@ def _data_file(table: _Table) -> DataFile:
 
 
 def _methods(top: _Table, allow: tuple[str, ...]) -> tuple[Method, ...]:
-    tables: Any = top.content.get("method")
-    is_valid = isinstance(tables, list) and all(isinstance(table, dict) for table in tables)
-    if not is_valid or not tables:
+    contents = top.content.get("method")
+    if not isinstance(contents, list) or not contents:
         top.fail("method", "a study needs at least one table [[method]]")
     methods: dict[str, Method] = {}
-    for i, content in enumerate(tables):
+    for i, content in enumerate(contents):
         table = top.inside(content, "method", i)
         method = _method(table, allow)
         if method.name in methods:
@@ -300,10 +317,13 @@ def _method(table: _Table, allow: tuple[str, ...]) -> Method:
         json.dumps(params)
     except (TypeError, RecursionError):
         table.fail("params", "params must be numbers, texts, lists and tables")
-    estimator = _estimator(table, name, allow) if class_path else None
-    caution = _caution_parameter(estimator)
+    estimator, caution = None, "s"
+    if class_path:
+        estimator = _estimator(table, name, allow)
+        has_path = hasattr(estimator, "predict_path")
+        caution = getattr(estimator, "caution_parameter", "") if has_path else ""
     known = ("name", "kind", "strategies", "s", "reward", "order", "n_bins", "class", "params")
-    table.check_keys((*known, caution or "s"))
+    table.check_keys(*known, caution)
     return Method(
         name=name,
         kind=kind,
@@ -317,30 +337,26 @@ def _method(table: _Table, allow: tuple[str, ...]) -> Method:
 
 
 def _estimator(table: _Table, name: str, allow: tuple[str, ...]) -> Any:
-    """The estimator as tasks build it, so that they find nothing wrong with it later."""
+    """Return the estimator as tasks build it, so that they find nothing wrong with it later."""
     class_path, params = table.content["class"], table.content.get("params", {})
-    folder = str(table.folder)
-    for key, path in (("class", class_path), *(("params", p) for p in inner_classes(params))):
-        try:
-            estimator_class(path, allow, folder)
-        except ValueError as error:
-            table.fail(key, str(error))
     try:
-        return build_estimator(class_path, params, allow, folder)
+        return build_estimator(class_path, params, allow, table.folder)
+    except ClassError as error:
+        table.fail("class" if error.path == class_path else "params", error)
     except Exception as error:  # whatever a class does with its parameters
-        table.fail("params", f"params of method {name!r}: {str(error).removesuffix('.')}")
+        table.fail("params", f"params of method {name!r}: {error}")
 
 
 def _caution_values(
-    table: _Table, name: str, estimator: Any, caution: str | None
+    table: _Table, name: str, estimator: Any, caution: str
 ) -> tuple[float, ...] | None:
-    """Values of caution, as s or by the name that they have in the class."""
+    """Return values of caution, given as s or by the name that they have in the class."""
     keys = [key for key in dict.fromkeys(("s", "reward", caution)) if key in table.content]
     if not keys:
-        is_set = caution is None or caution in table.content.get("params", ())
+        is_set = not caution or caution in table.content.get("params", ())
         return () if estimator is not None and is_set else None
-    key = str(keys[-1])
-    if caution is None:
+    key = keys[-1]
+    if not caution:
         table.fail(
             key,
             f"{key} = {table.content[key]!r} of method {name!r}: {table.content['class']} cannot "
@@ -349,74 +365,52 @@ def _caution_values(
     if key not in ("s", caution):
         table.fail(key, f"{key}: the caution parameter of this method is {caution}")
     if len(keys) > 1:
-        both = " and ".join(map(str, keys))
-        table.fail("s", f"{both} are the same for this method: give one")
-    is_allowed, expected = (
-        (_is_s, "0 or positive") if caution in ("s", "reward") else (_is_finite, "finite")
-    )
-    values = table.numbers(key, is_allowed, expected)
-    for value in values if estimator is not None and caution in estimator.get_params() else ():
+        table.fail("s", f"{' and '.join(keys)} are the same for this method: give one")
+    values = table.numbers(key, -sys.float_info.max, sys.float_info.max, "finite")
+    for value in values:
         try:
-            check_parameters(estimator.set_params(**{caution: value}))
+            if estimator is None:
+                check_s(value)
+            elif caution in estimator.get_params():
+                check_parameters(estimator.set_params(**{caution: value}))
         except Exception as error:  # whatever a class does with its parameters
-            reason = str(error).removesuffix(".")
-            table.fail(key, f"{key} = {value!r} of method {name!r}: {reason}")
+            table.fail(key, f"{key} = {value!r} of method {name!r}: {error}")
     return values
 
 
-def _is_key(key: str, line: str) -> bool:
-    return re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line) is not None
+class ClassError(ValueError):
+    """Raised for a class that a study cannot use; ``path`` is what the study calls it."""
 
-
-def inner_classes(params: Mapping[str, Any]) -> Iterator[Any]:
-    """The ``class`` of every table inside ``params`` that describes an estimator."""
-    for _, value in _entries(params):
-        if isinstance(value, Mapping) and "class" in value:
-            yield value["class"]
-
-
-def _cache_folders(params: Mapping[str, Any]) -> Iterator[str]:
-    """Parameters with which scikit-learn's estimators keep what they computed in a folder."""
-    for name, value in _entries(params):
-        if name.split("__")[-1] == "memory" and value is not None:
-            yield name
-
-
-def _entries(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Everything inside tables and lists, with the name of its parameter."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield str(key), item
-            yield from _entries(item, str(key))
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield name, item
-            yield from _entries(item, name)
+    def __init__(self, path: Any, reason: str) -> None:
+        super().__init__(f"class {path!r} {reason}")
+        self.path = path
 
 
 def build_estimator(
     class_path: str, params: Mapping[str, Any], allow: Sequence[str] = (), folder: str = ""
 ) -> Any:
-    """Return an estimator whose parameters were checked, as far as it can without data.
+    """Return an estimator whose parameters were validated, as far as that needs no data.
 
     Parameters that are tables with a ``class`` are estimators themselves, and "none" is None.
     """
-    for name in _cache_folders(params):
-        raise ValueError(
-            f"{name} cannot be set in a study: it names a folder whose files are pickles, and "
-            "pickles run code when they are read"
-        )
 
-    def build(value: Any) -> Any:
+    def build(name: str, value: Any) -> Any:
+        if name.split("__")[-1] == "memory":
+            raise ValueError(
+                f"{name} cannot be set in a study: it names a folder whose files are pickles, and "
+                "pickles run code when they are read"
+            )
         if isinstance(value, (list, tuple)):
-            return [build(item) for item in value]
+            return [build(name, item) for item in value]
         if isinstance(value, Mapping) and "class" in value:
             inner = {key: item for key, item in value.items() if key != "class"}
             return build_estimator(value["class"], inner, allow, folder)
+        if isinstance(value, Mapping):
+            return {key: build(key, item) for key, item in value.items()}
         return None if value == "none" else value
 
-    built = {name: build(value) for name, value in params.items()}
-    return check_parameters(estimator_class(class_path, allow, folder)(**built))
+    cls = estimator_class(class_path, allow, folder)
+    return check_parameters(cls(**{name: build(name, value) for name, value in params.items()}))
 
 
 def check_parameters(estimator: Any) -> Any:
@@ -428,16 +422,8 @@ def check_parameters(estimator: Any) -> Any:
     return estimator
 
 
-def _caution_parameter(estimator: Any) -> str | None:
-    """The caution parameter of an estimator (None: a chain); None if it has none."""
-    if estimator is None:
-        return "s"
-    has_path = hasattr(estimator, "predict_path")
-    return getattr(estimator, "caution_parameter", None) if has_path else None
-
-
 def estimator_class(path: Any, allow: Sequence[str] = (), folder: str = "") -> Any:
-    """The estimator class that ``module.Class`` names.
+    """Return the estimator class that ``module.Class`` names.
 
     A study file is data that people exchange, so it must not run code of its choice: a module is
     imported only if it belongs to this package, to scikit-learn or to what ``allow`` names, and
@@ -445,16 +431,17 @@ def estimator_class(path: Any, allow: Sequence[str] = (), folder: str = "") -> A
 
     Raises
     ------
-    ValueError
+    ClassError
         If the module is not allowed, cannot be imported or holds no such estimator class.
     """
     module, _, name = path.rpartition(".") if isinstance(path, str) else ("", "", "")
     if module and not _is_inside(module, (*PACKAGES, *allow)):
         top = module.partition(".")[0]
-        raise ValueError(
-            f"class {path!r} cannot be imported: a study may use estimators of credalchain and "
-            f"scikit-learn; if you trust the module {top!r}, allow it with --allow {top} or "
-            f"load_study(..., allow=[{top!r}])"
+        raise ClassError(
+            path,
+            "cannot be imported: a study may use estimators of credalchain and scikit-learn; if "
+            f"you trust the module {top!r}, allow it with --allow {top} or "
+            f"load_study(..., allow=[{top!r}])",
         )
     is_allowed = _is_inside(module, allow)
     if is_allowed and folder:
@@ -463,46 +450,20 @@ def estimator_class(path: Any, allow: Sequence[str] = (), folder: str = "") -> A
         cls = getattr(import_module(module), name)
     except Exception as error:  # whatever a module does when it is imported
         reason = f"{type(error).__name__}: {error}".removesuffix(".")
-        raise ValueError(f"class {path!r} cannot be imported: {reason}") from None
+        raise ClassError(path, f"cannot be imported: {reason}") from None
     finally:
         if is_allowed and folder:
             sys.path.remove(folder)
-    if not _is_estimator_class(cls, strict=not is_allowed):
-        raise ValueError(f"class {path!r} is not an estimator class of scikit-learn's kind")
+    is_ours = is_allowed or _is_inside(getattr(cls, "__module__", ""), PACKAGES)
+    is_estimator = is_allowed and all(hasattr(cls, method) for method in ("fit", "get_params"))
+    if (
+        not is_ours
+        or not isinstance(cls, type)
+        or not (is_estimator or issubclass(cls, BaseEstimator))
+    ):
+        raise ClassError(path, "is not an estimator class of scikit-learn's kind")
     return cls
-
-
-def _is_estimator_class(cls: Any, strict: bool) -> bool:
-    """Whether it is an estimator class; of this package or scikit-learn if ``strict``."""
-    if not isinstance(cls, type):
-        return False
-    if strict:
-        return issubclass(cls, BaseEstimator) and _is_inside(cls.__module__, PACKAGES)
-    return issubclass(cls, BaseEstimator) or all(
-        callable(getattr(cls, name, None)) for name in ("fit", "get_params")
-    )
 
 
 def _is_inside(module: str, packages: Sequence[str]) -> bool:
     return any(module == name or module.startswith(f"{name}.") for name in packages)
-
-
-def _is_module_name(name: Any) -> bool:
-    return isinstance(name, str) and all(part.isidentifier() for part in name.split("."))
-
-
-def _is_s(value: Any) -> bool:
-    try:
-        check_s(value)
-    except (ValueError, OverflowError):
-        return False
-    return True
-
-
-def _is_finite(value: Any) -> bool:
-    return bool(abs(value) <= sys.float_info.max)
-
-
-def _nearest(name: Any, choices: Any) -> str:
-    near = difflib.get_close_matches(str(name), list(choices), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(choices)}"

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from credalchain.reporting.significance import (
+from credalchain.studies.findings import (
     LEVEL,
     MIN_FOLDS,
     average_ranks,

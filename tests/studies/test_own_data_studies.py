@@ -10,12 +10,11 @@ import pytest
 
 from credalchain import PromisedClassifier
 from credalchain.datasets import load
-from credalchain.experiments.run import run_study
-from credalchain.experiments.store import Store
-from credalchain.experiments.study import StudyError, load_study
-from credalchain.experiments.tasks import expand
-from credalchain.experiments.work import folds_of
-from credalchain.reporting.report import write_report
+from credalchain.studies.results import Store
+from credalchain.studies.running import run_study
+from credalchain.studies.study_file import StudyError, load_study
+from credalchain.studies.study_page import write_report
+from credalchain.studies.tasks import expand, folds_of
 from shell import credalchain
 
 STUDY = """
@@ -88,7 +87,7 @@ def test_a_study_on_a_csv_beside_it(folder, monkeypatch):
 def test_from_the_shell_and_resumed_in_worker_processes(folder):
     write(folder, f'{SONGS}, "embedded:yeast"')
     command = ("run", "here/study.toml", "--out", "r", "--jobs", "2")
-    assert "2 of 2 tasks, 0 failed" in credalchain(*command, cwd=folder.parent).stderr
+    assert "2 of 2 tasks done" in credalchain(*command, cwd=folder.parent).stderr
     results = folder.parent / "r" / "results"
     (lost,) = results.glob("songs-*.parquet")
     kept = {file.name: file.read_bytes() for file in results.iterdir() if file != lost}
@@ -182,7 +181,7 @@ def test_files_that_are_not_there_and_names_given_twice(folder):
         load_study(write(folder, '{ file = "gone.csv", labels = ["rock"] }'))
     with pytest.raises(StudyError, match=r"line 4: \[data\] file must be of type str, got None"):
         load_study(write(folder, '{ labels = ["rock"] }'))
-    with pytest.raises(StudyError, match=r"line 4: data names something twice"):
+    with pytest.raises(StudyError, match=r"line 4: data holds 'songs' twice"):
         load_study(write(folder, f"{SONGS}, {SONGS}"))
     tables = '\n[[data]]\nfile = "songs.csv"\nlabels = ["rock"]\n[[data]]\nfile = "gone.csv"\n'
     path = folder / "study.toml"

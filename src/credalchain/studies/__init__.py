@@ -1,0 +1,22 @@
+"""Studies: a plan in a TOML file, results that survive a kill, and a report of what came out."""
+
+from credalchain.studies.findings import compare_methods
+from credalchain.studies.results import Store
+from credalchain.studies.running import run_study
+from credalchain.studies.study_file import Study, StudyError, load_study
+from credalchain.studies.study_page import findings_in_words, write_report
+from credalchain.studies.summary import at_completeness, folds_at_completeness, summarize
+
+__all__ = [
+    "Store",
+    "Study",
+    "StudyError",
+    "at_completeness",
+    "compare_methods",
+    "findings_in_words",
+    "folds_at_completeness",
+    "load_study",
+    "run_study",
+    "summarize",
+    "write_report",
+]

@@ -1,0 +1,154 @@
+"""Charts of a study as SVG: each is drawn once, for the page and for a file."""
+
+import io
+import re
+from collections.abc import Mapping, Sequence
+from html import escape
+from importlib import resources
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from credalchain._utils.text import visible
+from credalchain.studies.findings import WIDEST_GAP
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure  # slow to import
+
+_MAX_NAME = 60  # characters
+_COLOURS = ("#0072b2", "#c24e00", "#00805a", "#a8508a", "#8a6a00", "#2b8fc4", "#33393f")
+_MARKERS, _LINES = "os^Dv|_", ("-", "--", ":", "-.")
+# what colours.css has other values for in the dark
+_VARIABLES = {colour: f"var(--k{i})" for i, colour in enumerate(_COLOURS)}
+_VARIABLES |= {"#d9d6d0": "var(--line)", "#000000": "var(--quiet)"}
+
+
+class Chart(NamedTuple):
+    """A drawing in the colours of colours.css, with its size."""
+
+    width: float
+    height: float
+    content: str
+
+    def svg(self, label: str = "", attributes: str = "") -> str:
+        """Return an element; ``label`` says what it shows to those who cannot see it."""
+        about = f'class="chart" role="img" aria-label="{escape(visible(label))}"'
+        about = about if label else 'class="key" aria-hidden="true"'
+        size = f'viewBox="0 0 {self.width:g} {self.height:g}"'
+        return f"<svg {about} {size}{attributes}>{self.content}</svg>"
+
+    def file(self, label: str) -> bytes:
+        """Return the content of a file, for light and dark backgrounds."""
+        size = f'width="{self.width:g}" height="{self.height:g}"'
+        svg = self.svg(label, f' xmlns="http://www.w3.org/2000/svg" {size}')
+        return svg.replace(">", f"><style>{asset('colours.css')}</style>", 1).encode()
+
+
+def asset(name: str) -> str:
+    """Return the text of a file of the page."""
+    return resources.files("credalchain.studies").joinpath("assets", name).read_text("utf-8")
+
+
+def method_look(index: int) -> dict[str, str]:
+    """Return how a method is drawn: colours repeat after seven, with other lines and markers."""
+    n = len(_COLOURS)
+    other = index + index // n
+    marker, line = _MARKERS[other % n], _LINES[other % len(_LINES)]
+    return {"color": _COLOURS[index % n], "marker": marker, "linestyle": line}
+
+
+def key_chart(index: int) -> Chart:
+    """Return a piece of a method's curve, for a legend."""
+    figure, ax = _axes((0.5, 0.2), (0, 0, 1, 1))
+    ax.set_axis_off()
+    ax.plot([0, 1, 2], [0, 0, 0], markevery=[1], markersize=5, **method_look(index))
+    return _drawn(figure)
+
+
+def trade_off_chart(part: pd.DataFrame, curves: Sequence[tuple[str, str]]) -> Chart:
+    """Return set-accuracy against completeness of one data set and level, on its own scale.
+
+    Bands are one standard deviation wide on either side. A line has a gap where neighbouring points
+    are too far apart to be compared.
+    """
+    figure, ax = _axes((4.2, 3.1), (0.13, 0.15, 0.85, 0.82))
+    for index, (method, strategy) in enumerate(curves):
+        curve = with_gaps(part[(part["method"] == method) & (part["strategy"] == strategy)])
+        answered, right = 100 * curve["completeness"], 100 * curve["set_accuracy"]
+        spread, look = 100 * curve["set_accuracy_spread"], method_look(index)
+        low, high = (right - spread).clip(lower=0), (right + spread).clip(upper=100)
+        ax.plot(answered, right, markersize=4, **look)
+        ax.fill_between(answered, low, high, color=look["color"], alpha=0.15, linewidth=0)
+    ax.set(xlabel="completeness (%)", ylabel="set-accuracy (%)")
+    ax.grid(color="#d9d6d0")
+    ax.set_axisbelow(True)
+    return _drawn(figure)
+
+
+def with_gaps(curve: pd.DataFrame) -> pd.DataFrame:
+    """Return the points by completeness, and none between two too far apart for a line."""
+    along = curve.sort_values("completeness", kind="stable")
+    holes = along[along["completeness"].diff() > WIDEST_GAP].assign(set_accuracy=np.nan)
+    return pd.concat([holes, along]).sort_values("completeness", kind="stable")
+
+
+def sheet(panels: Mapping[str, Chart], legend: Mapping[str, Chart]) -> Chart:
+    """Return charts by their titles, three in a row, below the keys of a legend."""
+    pieces, top, columns = [], 18 * len(legend) + 8, min(3, len(panels))
+    for row, (name, key) in enumerate(legend.items()):
+        pieces += _placed(8, 18 * row, key, 44, name)
+    width, height, _ = next(iter(panels.values()))
+    for place, (title, chart) in enumerate(panels.items()):
+        x, y = place % columns * (width + 8), top + place // columns * (height + 20)
+        pieces += _placed(x, y, chart, 38, title)
+    n_rows = -(-len(panels) // columns)
+    return Chart(columns * (width + 8), top + n_rows * (height + 20), "".join(pieces))
+
+
+def _placed(x: float, y: float, chart: Chart, indent: float, words: str) -> list[str]:
+    """Return a chart and words beside a key, or above a panel."""
+    shown = visible(words)
+    shown = shown if len(shown) <= _MAX_NAME else f"{shown[: _MAX_NAME - 1]}…"
+    down = y + (18 if chart.height > 18 else 2)
+    return [
+        f'<g transform="translate({x:g},{down:g})">{chart.content}</g>',
+        f'<text x="{x + indent:g}" y="{y + 14:g}" font-size="11">{escape(shown)}</text>',
+    ]
+
+
+def _axes(size: tuple[float, float], place: tuple[float, ...]) -> tuple["Figure", Any]:
+    from matplotlib.figure import Figure
+
+    figure: Any = Figure(figsize=size)
+    return figure, figure.add_axes(place)
+
+
+def _drawn(figure: "Figure") -> Chart:
+    """Return a figure without a background and style of its own; text stays text."""
+    import matplotlib
+
+    for patch in (figure.patch, *(ax.patch for ax in figure.axes)):
+        patch.set_visible(False)
+    buffer = io.BytesIO()
+    with matplotlib.rc_context({"svg.hashsalt": "credalchain", "svg.fonttype": "none"}):
+        figure.savefig(buffer, format="svg", metadata={"Date": None})
+    svg = buffer.getvalue().decode()
+    content = svg[svg.index("<g id=") : svg.rindex("</svg>")]
+    content = re.sub(r"<defs>\s*<clipPath.*?</defs>", "", content, flags=re.DOTALL)
+    content = re.sub(r'(?<=<g) id="[^"]*"| clip-path="[^"]*"', "", content)
+    content = re.sub(r' style="([^"]*)"', _as_attributes, content).replace("xlink:href", "href")
+    width, height = (72 * figure.get_size_inches()).tolist()
+    return Chart(width, height, content)
+
+
+def _as_attributes(style: "re.Match[str]") -> str:
+    """Return attributes for a style, which the page's policy forbids; the font is the page's."""
+    attributes = []
+    for entry in style[1].split("; "):
+        name, _, value = entry.partition(": ")
+        if name in ("font", "font-size"):
+            name, value = "font-size", value[: value.index("px")].rpartition(" ")[2]
+        if name != "font-family":
+            attributes.append(f' {name}="{_VARIABLES.get(value, value)}"')
+    return "".join(attributes)

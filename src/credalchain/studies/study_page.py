@@ -1,0 +1,336 @@
+"""The report of a study: tables and charts as files, and one page that holds everything."""
+
+import base64
+import hashlib
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from html import escape
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from credalchain._utils.files import replacing
+from credalchain._utils.text import plural, to_csv, visible
+from credalchain.studies import summary as summaries
+from credalchain.studies import wording
+from credalchain.studies.charts import Chart, asset, key_chart, sheet, trade_off_chart
+from credalchain.studies.findings import WIDEST_GAP, ShareFindings, compare_methods, curve_name
+from credalchain.studies.results import Store
+from credalchain.studies.study_file import Study
+from credalchain.studies.trials import TARGET
+from credalchain.studies.wording import percent, spread_words, with_spread
+
+_MAX_METHODS = 12  # on the first screen; all are in the tables
+_TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
+_NUMBER = re.compile(r"(< )?-?[\d.]+(e[+-]\d+)?( ± [\d.]+)?( %)?")
+
+
+def findings_in_words(study: Study, store: Store) -> list[str]:
+    """Return the main findings of a study, one a line."""
+    return wording.in_words(compare_methods(study, store.results(study)), _damage(study))
+
+
+def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
+    """Write tables (CSV), charts (SVG) and ``report.html``; return the files, the page last."""
+    report = _Report(study, store)
+    page = report.page().encode()
+    files = {f"{name}.csv": to_csv(table).encode() for name, table in report.tables.items()}
+    if report.charts is not None:
+        files["trade_off.svg"] = report.charts.file("Set-accuracy against completeness")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, content in (files | {"report.html": page}).items():
+        with replacing(folder / name) as file:
+            file.write(content)
+    return [folder / name for name in (*files, "report.html")]
+
+
+def _damage(study: Study) -> str:
+    """Return what was done to training labels; empty if nothing was."""
+    if not any(study.levels):
+        return ""
+    return "removed" if study.corruption in ("uniform", "per-label") else "changed"
+
+
+class _Report:
+    """Everything that files and the page show."""
+
+    def __init__(self, study: Study, store: Store) -> None:
+        self.study, self.damage = study, _damage(study)
+        self.results = results = store.results(study)
+        self.findings = compare_methods(study, results)
+        self.summary = summaries.summarize(results, over=self.findings.spread_over)
+        about = ["method", "caution_parameter", "larger_is_more_cautious"]
+        self.parameters = {  # of each method ("" if none), and whether larger is more cautious
+            method: (name, larger)
+            for method, name, larger in results[about].drop_duplicates("method").to_numpy()
+        }
+        self.problem = ""
+        if n_open := store.n_open(study):
+            self.problem = (
+                f"{plural(n_open, 'task')} of this study without a result, of which "
+                f"{len(store.errors(study))} failed. "
+                "Methods are compared on repetitions that all methods of a data set have."
+            )
+        versions = [name for name in results.columns if name.startswith("version_")]
+        used = [", ".join(map(str, sorted(results[name].unique()))) for name in versions]
+        packages = [name.removeprefix("version_") for name in versions]
+        self.tables = {
+            "summary": self._named(self.summary),
+            "datasets": pd.DataFrame(store.facts()).round(3),
+            "software": pd.DataFrame({"package": packages, "versions": used}),
+            **dict(self._shown_tables()),
+        }
+        self.charts: Chart | None = None
+
+    def _shown_tables(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield tables in percent: what was found, and all measures."""
+        shares, summary = _TABLE_COMPLETENESS, self.summary
+        if self.findings.is_comparable:
+            over = self.findings.spread_over
+            table: Any = summaries.at_completeness(
+                self.results, shares, widest_gap=WIDEST_GAP, over=over
+            )
+            for share in shares:
+                cells = map(with_spread, table.pop(share), table.pop(f"{share}_spread"))
+                table[f"{percent(share)} answered"] = list(cells)
+            yield "set_accuracy_at_equal_completeness", self._named(table)
+        columns = "method set_accuracy spread average_rank first_on datasets friedman_p"
+        yield from self._found("findings", columns, [
+            (at, s.curve, 100 * s.accuracy, 100 * s.spread, s.rank, s.n_first, len(at.datasets),
+             _p(at.friedman))
+            for at in self.findings.shares for s in at.standings
+        ])  # fmt: skip
+        columns = "first second dataset difference p p_holm shown"
+        yield from self._found("tests", columns, [
+            (at, test.first, test.second, test.dataset or f"all {test.n}", 100 * test.difference,
+             _p(test.p), _p(test.corrected), "yes" if test.is_shown else "no")
+            for at in self.findings.shares for test in at.comparisons
+        ])  # fmt: skip
+        measured = {
+            name: list(map(with_spread, summary[name], summary[f"{name}_spread"]))
+            for name in self.study.measures
+        }
+        yield "measures", self._named(summary[summaries.KEYS].assign(**measured))
+
+    def _found(
+        self, name: str, columns: str, rows: list[tuple[Any, ...]]
+    ) -> Iterator[tuple[str, pd.DataFrame]]:
+        if rows:
+            cells = [(at.level, percent(at.share), *others) for at, *others in rows]
+            table = pd.DataFrame(cells, columns=["missing", "answered", *columns.split()])
+            yield name, self._named(table.round(2))
+
+    def _named(self, table: pd.DataFrame) -> pd.DataFrame:
+        """Return a table whose columns ``s`` and ``missing`` are called what they are.
+
+        If all methods have the same caution parameter, the column of its values gets its name; if
+        not, there are two, ``parameter`` and ``value``.
+        """
+        if not self.damage:
+            table = table.drop(columns="missing")
+        table = table.rename(columns={"missing": self.damage})
+        if "s" not in table:
+            return table
+        position = list(table.columns).index("s")
+        names = table["method"].map(lambda method: self.parameters[method][0])
+        values = table.pop("s").where(names != "")
+        different = [name for name in dict.fromkeys(names) if name]
+        if len(different) == 1 and different[0] not in table:
+            table.insert(position, different[0], values)
+        elif different:
+            table.insert(position, "parameter", names)
+            table.insert(position + 1, "value", values)
+        return table
+
+    # -- the page ------------------------------------------------------------------------------
+
+    def page(self) -> str:
+        """Return the page, which needs no network."""
+        style, script = asset("colours.css") + asset("style.css"), asset("script.js")
+        title = _text(f"Study: {self.study.name}")
+        policy = (
+            f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
+            "base-uri 'none'; form-action 'none'"
+        )
+        sections = {
+            "findings": "\n".join(self._overview()),
+            "curves": "\n".join(self._curves()),
+            "tables": "\n".join(self._tables()),
+            "about": "\n".join(self._about()),
+        }
+        sections = {name: content for name, content in sections.items() if content}
+        links = [f'<a href="#{name}">{name.capitalize()}</a>' for name in sections]
+        parts = [
+            "<!doctype html>",
+            f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
+            f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
+            '<meta name="viewport" content="width=device-width, initial-scale=1">',
+            f"<style>{style}</style></head><body><header><h1>{title}</h1>",
+            f'<nav aria-label="Sections">{"".join(links)}</nav></header><main>',
+            *(f'<section id="{name}">{content}</section>' for name, content in sections.items()),
+            f"</main><script>{script}</script></body></html>\n",
+        ]
+        return "\n".join(parts)
+
+    def _link(self, name: str) -> str:
+        """Return a link to a table as CSV: the same bytes as in the file beside the page."""
+        data = base64.b64encode(to_csv(self.tables[name]).encode()).decode()
+        href = f"data:text/csv;charset=utf-8;base64,{data}"
+        return f'<a download="{name}.csv" href="{href}">{name}.csv</a>'
+
+    def _overview(self) -> Iterator[str]:
+        findings = self.findings
+        if self.problem:
+            yield f'<p class="problem">{_text(self.problem)}</p>'
+        first, *others = [*wording.leads(findings, self.damage), *wording.remarks(findings)]
+        yield f'<p class="lead">{_text(first)}</p>'
+        if findings.shares and len(findings.curves) > 1:
+            level = findings.levels[0]
+            yield from self._ranking(findings.at_level(level))
+            words = (
+                f"Rows without a wrong answer in percent ± {spread_words(findings)}, where methods "
+                "answer the same share of labels: on the line between two neighbouring values of "
+                f"caution whose shares are at most {100 * WIDEST_GAP:.0f} points apart. Means and "
+                "ranks are over data sets on which all methods of a column reach the share; the "
+                "best has the lowest average rank. "
+            )
+            if self.damage:
+                words += f"{percent(level)} of the training labels {self.damage}. "
+            if (n_more := len(findings.curves) - _MAX_METHODS) > 0:
+                words += f"{plural(n_more, 'more method')} in the tables. "
+            yield f'<p class="quiet">{_text(words)}{self._link("findings")}</p>'
+        yield from (f"<p>{_text(line)}</p>" for line in others)
+
+    def _ranking(self, shares: list[ShareFindings]) -> Iterator[str]:
+        """Yield a table of methods and shares."""
+        n = len(self.findings.datasets)
+        ranks = pd.DataFrame(
+            [{standing.curve: standing.rank for standing in at.standings} for at in shares],
+            columns=list(self.findings.curves),
+        )  # compared at many shares first, then by mean rank
+        order = sorted(ranks, key=lambda curve: (-ranks[curve].count(), ranks[curve].mean()))
+        heads = [
+            f'<th scope="col" class="number">{percent(at.share)} answered'
+            f"<br><small>{len(at.datasets)} of {plural(n, 'data set')}</small></th>"
+            for at in shares
+        ]
+        yield _scroll("Methods where they answer the same share of labels")
+        yield '<table class="findings sortable"><thead><tr><th scope="col">method</th>'
+        yield f"{''.join(heads)}</tr></thead><tbody>"
+        for curve in map(str, order[:_MAX_METHODS]):
+            cells = "".join(_ranking_cell(at, curve, n) for at in shares)
+            yield f'<tr><th scope="row">{_text(curve)}</th>{cells}</tr>'
+        yield "</tbody></table></div>"
+
+    def _curves(self) -> Iterator[str]:
+        if not self.findings.is_comparable:
+            return
+        damage, summary = self.damage, self.summary
+        curves = list(dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True)))
+        keys = {curve_name(*curve): key_chart(i) for i, curve in enumerate(curves)}
+        panels: dict[str, Chart] = {}
+        for (dataset, level), part in summaries.groups(summary, ["dataset", "missing"]):
+            title = f"{dataset}, {percent(level)} {damage}" if damage else str(dataset)
+            panels[title] = trade_off_chart(part, curves)
+        self.charts = sheet(panels, keys)
+        yield f"<h2>Set-accuracy against completeness</h2><p>{_text(self._about_points())}</p>"
+        items = [f"<li>{key.svg()}<span>{_text(name)}</span></li>" for name, key in keys.items()]
+        yield f'<ul class="legend">{"".join(items)}</ul><div class="panels">'
+        for title, chart in panels.items():
+            svg = chart.svg(f"Set-accuracy against completeness: {title}")
+            yield f"<figure><figcaption>{_text(title)}</figcaption>{svg}</figure>"
+        yield "</div>"
+
+    def _about_points(self) -> str:
+        """Return what moves a point along a curve, for each method by its right name."""
+        methods_of: dict[str, list[str]] = defaultdict(list)
+        for method, (name, larger) in self.parameters.items():
+            way = f" ({'larger' if larger else 'smaller'} is more cautious)" if name else ""
+            methods_of[(name or "none") + way].append(method)
+        parts = [f"{words}, of {wording.quoted(*methods)}" for words, methods in methods_of.items()]
+        parts = parts if len(parts) > 1 else list(methods_of)
+        about = f"Each point is a value of the caution parameter: {'; '.join(parts)}. "
+        if TARGET in {name for name, _ in self.parameters.values()}:
+            about += (
+                f"{TARGET} is the share of labels that is to be answered: the study names no "
+                "values of caution, so in every fold values were chosen on training rows "
+                "(chosen_value in summary.csv is their mean). "
+            )
+        return f"{about}Bands are ± {spread_words(self.findings)}. Scales differ between charts."
+
+    def _tables(self) -> Iterator[str]:
+        spread = _text(spread_words(self.findings))
+        yield f"<h2>Tables</h2><p>In percent, mean over folds and repetitions ± {spread}. "
+        yield f"All numbers: {self._link('summary')}</p>"
+        for name, frame in list(self.tables.items())[3:]:
+            title = f"{name.replace('_', ' ')} ({plural(len(frame), 'row', ',')})"
+            yield f"<details><summary>{title}</summary>"
+            yield f'<div class="bar">{self._link(name)}</div>{_table(frame, title)}</details>'
+
+    def _about(self) -> Iterator[str]:
+        study, damage = self.study, ""
+        if self.damage:
+            levels = wording.join_with_and(map(percent, study.levels))
+            damage = f", training labels {self.damage} ({study.corruption}) at {levels}"
+        words = (
+            f"{plural(len(self.results), 'result', ',')}: {study.repeats} x {study.folds}-fold "
+            f"cross-validation ({study.split}), settings {study.settings!r}{damage}, seed "
+            f"{study.seed}. Random choices are the same for all methods, so comparisons are paired."
+        )
+        yield f"<h2>How it was run</h2><p>{_text(words)}</p>"
+        for name, title in (("datasets", "Data sets"), ("software", "Software")):
+            yield f"<h3>{title}</h3><p>{self._link(name)}</p>{_table(self.tables[name], title)}"
+
+
+def _p(p: float) -> str:
+    """Return a p-value for a cell; empty for NaN."""
+    return "" if np.isnan(p) else "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def _text(words: str) -> str:
+    """Return text for the page, inside quotes as well."""
+    return escape(visible(words))
+
+
+def _digest(words: str) -> str:
+    """Return what a policy allows: this text and no other."""
+    return "sha256-" + base64.b64encode(hashlib.sha256(words.encode()).digest()).decode()
+
+
+def _scroll(label: str) -> str:
+    """Return the start of a box in which a table scrolls by itself, by keyboard too."""
+    return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(label)}">'
+
+
+def _ranking_cell(at: ShareFindings, curve: str, n_datasets: int) -> str:
+    standing = next((one for one in at.standings if one.curve == curve), None)
+    if standing is None:
+        n = at.left_out[curve]
+        note = f"reached on {n} of {n_datasets}" if n else "not reached"
+        return f'<td class="number" data-v="">-<small>{note}</small></td>'
+    small = "".join(f"<small>{line}</small>" for line in wording.notes(at, standing))
+    best = " best" * (curve in (at.best.curve, *at.tied_with_best))
+    value = f'data-v="{standing.accuracy:.6f}"'  # for sorting
+    return f'<td class="number{best}" {value}>{wording.accuracy(standing)}{small}</td>'
+
+
+def _table(frame: pd.DataFrame, label: str) -> str:
+    """Return a table in a box of its own, without columns that are empty."""
+    cells = frame.map(lambda cell: f"{cell:.6g}" if isinstance(cell, float) else str(cell))
+    cells = cells.replace("nan", "")
+    cells = cells.loc[:, (cells != "").any()].map(_text)
+    kinds = [
+        "number" if all(_NUMBER.fullmatch(cell) for cell in cells[name] if cell) else "name"
+        for name in cells
+    ]
+    columns = zip(map(str, cells), kinds, strict=True)
+    heads = [f'<th scope="col" class="{kind}">{_text(name)}</th>' for name, kind in columns]
+    row = "".join(f'<td class="{kind}">%s</td>' for kind in kinds)
+    body = "".join(f"<tr>{row % tuple(one)}</tr>\n" for one in cells.to_numpy())
+    return (
+        f'{_scroll(label)}<table class="sortable"><thead><tr>{"".join(heads)}</tr></thead>\n'
+        f"<tbody>{body}</tbody></table></div>"
+    )

@@ -1,0 +1,132 @@
+"""The work of a study in independent tasks, and the random choices that belong to each.
+
+Seeds come from what they are for, so adding work changes no other result.
+"""
+
+import hashlib
+import json
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from credalchain._utils.array_types import Labels
+from credalchain._utils.text import for_file_name
+from credalchain.datasets.corruption import CORRUPTIONS
+from credalchain.datasets.registry import DataFile, DataSource, name_of
+from credalchain.labels import MISSING
+from credalchain.model_selection import row_groups, rows_of_groups
+from credalchain.studies.study_file import Method, Study
+
+Rows = NDArray[np.int64]
+
+RESULTS_SCHEMA = 1  # part of every identity: a change of meaning starts anew
+_WORK = ("seed", "settings", "corruption", "levels", "folds", "split", "measures")
+
+
+@dataclass(frozen=True)
+class Task:
+    """One repetition of the cross-validation of one method on one data set."""
+
+    study: Study
+    data: DataSource
+    method: Method
+    repetition: int
+
+    @cached_property
+    def dataset(self) -> str:
+        """The name of the data set, from which seeds and file names come."""
+        return name_of(self.data)
+
+    @cached_property
+    def identity(self) -> str:
+        """A name for the task's file: the same for the same work, another for any other."""
+        about = {
+            "schema": RESULTS_SCHEMA,
+            "dataset": self.dataset,
+            "method": asdict(self.method),
+            "repetition": self.repetition,
+            **{key: getattr(self.study, key) for key in _WORK},
+        }
+        if isinstance(self.data, DataFile):
+            about["content"] = [self.data.sha256, *self.data.labels]
+            if self.data.groups:
+                about["groups"] = self.data.groups
+        text = json.dumps(about, sort_keys=True)
+        digest = hashlib.sha256(text.encode()).hexdigest()[:12]
+        name = f"{self.dataset}-{self.method.name}-{self.repetition}"
+        return f"{for_file_name(name)}-{digest}"
+
+
+def expand(study: Study) -> Iterator[Task]:
+    """Yield all tasks of a study; repetitions come first, so that early results cover all."""
+    for repetition in range(study.repeats):
+        for data in study.data:
+            for method in study.methods:
+                yield Task(study, data, method, repetition)
+
+
+def seed_of(*identity: Any) -> np.random.SeedSequence:
+    """Return a seed from what it is for."""
+    text = json.dumps(identity)
+    return np.random.SeedSequence(int.from_bytes(hashlib.sha256(text.encode()).digest()[:16]))
+
+
+def folds_of(study: Study, name: str, Y: Labels, repetition: int, groups: Any = None) -> list[Rows]:
+    """Return the folds of a repetition: the same for every method. Groups are kept together."""
+    rng = np.random.default_rng(seed_of(study.seed, "folds", name, repetition))
+    group_of = np.arange(len(Y)) if groups is None else row_groups(Y, Y, groups)
+    labels = np.full((int(group_of.max()) + 1, Y.shape[1]), MISSING, dtype=np.int8)
+    np.maximum.at(labels, group_of, Y)  # a group has the labels of all its rows
+    if len(labels) < study.folds:
+        raise ValueError(f"{name} has {len(labels)} groups, but folds is {study.folds}.")
+    if study.split == "iterative":
+        folds = iterative_folds(labels, study.folds, rng)
+    else:
+        folds = np.array_split(rng.permutation(len(labels)), study.folds)
+    return [rows_of_groups(group_of, fold) for fold in folds]
+
+
+def damaged_labels(study: Study, name: str, Y: Labels, repetition: int) -> list[Labels]:
+    """Return the labels at every level of damage: nested, the same for every method."""
+    seed = seed_of(study.seed, "corruption", name, repetition)
+    return [CORRUPTIONS[study.corruption](Y, level, seed) for level in study.levels]
+
+
+def order_of(study: Study, name: str, repetition: int, fold: int, m: int) -> Rows:
+    """Return the label order of a fold: the same for every method, level, strategy and s."""
+    seed = seed_of(study.seed, "order", name, repetition, fold)
+    return np.random.default_rng(seed).permutation(m)
+
+
+def iterative_folds(Y: Labels, n_folds: int, rng: np.random.Generator) -> list[Rows]:
+    """Return folds in which every label is about as frequent as in the whole.
+
+    References
+    ----------
+    K. Sechidis, G. Tsoumakas and I. Vlahavas, On the Stratification of Multi-label Data,
+    ECML PKDD 2011.
+    """
+    n, _ = Y.shape
+    positive = Y == 1
+    wanted_rows = np.full(n_folds, n / n_folds)
+    wanted = np.outer(np.full(n_folds, 1 / n_folds), positive.sum(axis=0))
+    fold_of = np.full(n, -1)
+    left = rng.permutation(n)
+    while len(left):
+        counts = positive[left].sum(axis=0)
+        rarest = int(np.where(counts > 0, counts, n + 1).argmin())
+        has_labels = counts.max(initial=0) > 0
+        need = wanted[:, rarest] if has_labels else wanted_rows  # no labels any more: fill up
+        for row in left[positive[left, rarest]] if has_labels else left:
+            best = np.flatnonzero(need == need.max())
+            best = best[wanted_rows[best] == wanted_rows[best].max()]
+            fold = int(rng.choice(best))
+            fold_of[row] = fold
+            wanted_rows[fold] -= 1
+            wanted[fold] -= positive[row]
+        left = left[fold_of[left] == -1]
+    return [np.flatnonzero(fold_of == fold) for fold in range(n_folds)]

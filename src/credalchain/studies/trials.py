@@ -1,0 +1,395 @@
+"""One task: fit and score every fold, level, strategy and value of caution of a repetition."""
+
+import time
+import warnings
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing as take_rows
+from sklearn.utils.validation import has_fit_parameter
+
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.validation import seeded
+from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
+from credalchain.chains.naive.codes import as_codes
+from credalchain.chains.naive.counts import ChainCounts, count
+from credalchain.chains.naive.estimator import NaiveCredal
+from credalchain.chains.naive.model import NaiveChainModel
+from credalchain.datasets import MultilabelDataset, load
+from credalchain.datasets.describe import describe_features
+from credalchain.datasets.registry import DataSource
+from credalchain.exceptions import data_warnings_ignored
+from credalchain.labels import ABSTAIN
+from credalchain.metrics import MEASURES
+from credalchain.model_selection import (
+    PathPrediction,
+    caution_in_use,
+    partial_labels,
+    predict_along,
+    score_path,
+    training_targets,
+)
+from credalchain.preprocessing import Discretizer, ZeroAndBins
+from credalchain.promises.calibration import caution_values
+from credalchain.studies.study_file import SETTINGS, build_estimator
+from credalchain.studies.tasks import Rows, Task, damaged_labels, folds_of, order_of, seed_of
+
+NO_STRATEGY = "none"  # for methods without a chain
+TARGET = "target_completeness"  # what the caution parameter is called where values are chosen
+TARGETS = tuple((np.arange(20, 0, -1) / 20).tolist())  # shares of labels that are to be answered
+
+_MAX_HELD_OUT = 500
+_MAX_CELLS = 2**24  # of a path of predictions
+_EVERY = 9  # of the values that calibration tries: the search is coarse, then fine
+_BOLDEST = 1e6  # where larger is bolder: answers whatever can be answered
+_WIDEST_STEP = 0.05
+_ROUNDS = 3
+
+
+@lru_cache(maxsize=8)
+def load_dataset(source: DataSource) -> MultilabelDataset:
+    """Return a data set of a study; the newest stay in memory.
+
+    Of a user's own file, without names, free text and row numbers, as ``credalchain evaluate``.
+    """
+    data, left_out = _read(source), left_out_columns(source)
+    if not left_out:
+        return data
+    used = [name for name in data.feature_names if name not in left_out]
+    if not used:
+        raise ValueError(f"{data.name}: every column looks like names, free text or row numbers.")
+    return replace(data, X=data.X[used], feature_names=used)
+
+
+def left_out_columns(source: DataSource) -> list[str]:
+    """Return the columns of a user's own file that a study does not learn from."""
+    X = None if isinstance(source, str) else _read(source).X
+    if not hasattr(X, "columns"):
+        return []
+    return [feature.name for feature in describe_features(X) if not feature.is_used]
+
+
+@lru_cache(maxsize=1)
+def _read(source: DataSource) -> MultilabelDataset:
+    with warnings.catch_warnings():  # about a file's dialect, given when the study was read
+        warnings.simplefilter("ignore", UserWarning)
+        return load(source)
+
+
+@dataclass(frozen=True)
+class Trial:
+    """The predictions of one fit, along ``caution_parameter`` ("" if there is none).
+
+    ``strategies`` and ``targets`` have an entry for each value of ``path``. Targets are the shares
+    of labels that values of caution were chosen to answer; None if the study names values.
+    """
+
+    fold: int
+    level: float
+    path: PathPrediction
+    strategies: list[str]
+    targets: tuple[float, ...] | None
+    fit_seconds: float
+    predict_seconds: float
+    caution_parameter: str = "s"
+    larger_is_more_cautious: bool = True
+
+
+def run_task(task: Task) -> pd.DataFrame:
+    """Return one record per fold, level, strategy and value of caution."""
+    data = load_dataset(task.data)
+    method = _EstimatorMethod if task.method.kind == "estimator" else _NaiveMethod
+    with data_warnings_ignored():  # of rows that are held out
+        running = method(task, data)
+        records = [
+            _records(task, trial, data.labels[running.folds[trial.fold]])
+            for trial in running.trials()
+        ]
+    return pd.concat(records, ignore_index=True)
+
+
+def _records(task: Task, trial: Trial, truth: Labels) -> pd.DataFrame:
+    measures, path = task.study.measures, trial.path
+    records = pd.DataFrame(
+        {
+            "dataset": task.dataset,
+            "method": task.method.name,
+            "strategy": trial.strategies,
+            "s": trial.targets or path.values,  # of the caution parameter, whatever its name
+            "missing": trial.level,
+            "repetition": task.repetition,
+            "fold": trial.fold,
+            **dict(zip(measures, score_path(measures, truth, path), strict=True)),
+            "fit_seconds": trial.fit_seconds,
+            "predict_seconds": trial.predict_seconds,
+            "caution_parameter": TARGET if trial.targets else trial.caution_parameter,
+            "larger_is_more_cautious": trial.larger_is_more_cautious and not trial.targets,
+        }
+    )
+    if trial.targets:  # the values differ from fold to fold
+        records = records.assign(chosen_parameter=trial.caution_parameter, chosen_value=path.values)
+    return records
+
+
+class _MethodOfTask:
+    """What all methods of a data set and repetition share: folds, and labels at every level."""
+
+    def __init__(self, task: Task, data: MultilabelDataset) -> None:
+        self.task, self.data = task, data
+        about = task.study, task.dataset, data.labels, task.repetition
+        self.folds = folds_of(*about, data.groups)
+        self.training = [
+            np.sort(np.concatenate([rows for i, rows in enumerate(self.folds) if i != fold]))
+            for fold in range(len(self.folds))
+        ]
+        self.levels = list(zip(task.study.levels, damaged_labels(*about), strict=True))
+        self.needs = {MEASURES[name].needs for name in task.study.measures}
+
+    def seed(self, purpose: str, fold: int) -> np.random.SeedSequence:
+        task = self.task
+        return seed_of(task.study.seed, purpose, task.dataset, task.repetition, fold)
+
+    def choose_values(self, estimator: Any, fold: int, labels: Labels) -> tuple[float, ...]:
+        """Choose values of caution on training rows; every method has the same rows held out."""
+        rows, rng = self.training[fold], np.random.default_rng(self.seed("grid", fold))
+        return chosen_values(
+            estimator, take_rows(self.data.X, rows), training_targets(labels[rows]), rng
+        )
+
+
+class _NaiveMethod(_MethodOfTask):
+    """Naive credal chains, with counts shared by folds where the codes allow."""
+
+    def __init__(self, task: Task, data: MultilabelDataset) -> None:
+        super().__init__(task, data)
+        settings = SETTINGS[task.study.settings]
+        self._base = NaiveCredal(
+            epsilon=settings.epsilon,
+            prior=settings.prior,
+            denominator=settings.denominator,
+            discretizer=None,
+        )
+        self._naive = replace(self._base.settings(), epsilon_at_zero=settings.epsilon_at_zero)
+        bins, codes = _encode_dataset(task.data, task.method.n_bins)
+        self._is_per_fold = settings.bins == "train" and _bins_depend_on_rows(bins, data.X)
+        self._encoded = [(bins.n_categories_, codes)] * len(self.folds)
+        if self._is_per_fold:
+            fitted = [
+                Discretizer(task.method.n_bins).fit(take_rows(data.X, rows))
+                for rows in self.training
+            ]
+            self._encoded = [(bins.n_categories_, bins.encode(data.X)) for bins in fitted]
+        self._classifiers: dict[int, Any] = {}
+
+    def trials(self) -> Iterator[Trial]:
+        """Yield a trial per level and fold."""
+        tested = []
+        for rows, (k, codes) in zip(self.folds, self._encoded, strict=True):
+            X = take_rows(codes, rows)
+            tested.append((X, as_codes(X, k)))  # as a model takes them: the same at every level
+        count_folds = self._count_training if self._is_per_fold else self._count_by_subtraction
+        for level, labels in self.levels:
+            for fold, (counts, seconds) in enumerate(count_folds(labels, tested)):
+                yield self._trial(fold, level, labels, tested[fold], counts, seconds)
+
+    def _count_training(self, labels: Labels, tested: Any) -> Iterator[tuple[ChainCounts, float]]:
+        """Bins are learned on the training rows of each fold: count these."""
+        for rows, (k, codes) in zip(self.training, self._encoded, strict=True):
+            encoded = as_codes(take_rows(codes, rows), k)
+            started = time.perf_counter()
+            counts = count(encoded, labels[rows], k)
+            yield counts, time.perf_counter() - started
+
+    def _count_by_subtraction(
+        self, labels: Labels, tested: Any
+    ) -> Iterator[tuple[ChainCounts, float]]:
+        """Codes are the same in all folds: count each fold, and subtract it from all rows."""
+        started = time.perf_counter()
+        k, _ = self._encoded[0]
+        counts = [
+            count(encoded, labels[rows], k)
+            for rows, (_, encoded) in zip(self.folds, tested, strict=True)
+        ]
+        total = ChainCounts.sum_unchecked(counts)
+        seconds = (time.perf_counter() - started) / len(counts)  # each fold's share
+        for one in counts:
+            yield total.subtract_unchecked(one), seconds
+
+    def _trial(
+        self,
+        fold: int,
+        level: float,
+        labels: Labels,
+        rows: Any,
+        counts: ChainCounts,
+        fitting: float,
+    ) -> Trial:
+        method = self.task.method
+        together: Any = method.strategies if method.kind == "chain" else None
+        grids, targets = [(together, method.s)], None
+        if method.s is None:
+            each = [None] if together is None else [(strategy,) for strategy in together]
+            grids = [(part, self._chosen(fold, labels, part)) for part in each]
+            targets = TARGETS * len(grids)
+        started = time.perf_counter()
+        classifier = self._classifier(fold, counts)
+        paths = [self._predict(classifier, rows, *grid) for grid in grids]
+        precise = classifier.predict(rows[0]) if "precise" in self.needs else None
+        path = PathPrediction(
+            tuple(value for values, _, _ in paths for value in values),
+            np.concatenate([labels for _, labels, _ in paths]),
+            tuple(bound for _, _, bounds in paths for bound in bounds),
+            precise,
+        )
+        predicting = time.perf_counter() - started
+        names = together or (NO_STRATEGY,)
+        strategies = [name for name in names for _ in range(len(path.values) // len(names))]
+        return Trial(fold, level, path, strategies, targets, fitting, predicting)
+
+    def _predict(
+        self, classifier: Any, rows: Any, strategies: Any, values: Any
+    ) -> tuple[Any, Labels, list[Any]]:
+        """Return values, labels and bounds, strategy by strategy; bounds only if needed."""
+        X, encoded = rows
+        request = classifier.request(encoded, s=values, strategy=strategies, wants_bounds=False)
+        labels = classifier.model_.infer(encoded, request).labels
+        n_strategies, bounds = len(labels), []
+        if "bounds" in self.needs:
+            found = [classifier.infer(X, s=s, strategy=strategies) for s in values]
+            by_value = [one if isinstance(one, tuple) else (one,) for one in found]
+            bounds = [bound for along in zip(*by_value, strict=True) for bound in along]
+        return values * n_strategies, labels.reshape(-1, *labels.shape[2:]), bounds
+
+    def _chosen(self, fold: int, labels: Labels, strategies: Any) -> tuple[float, ...]:
+        base = clone(self._base).set_params(discretizer=Discretizer(self.task.method.n_bins))
+        estimator: Any = CredalBinaryRelevanceClassifier(base)
+        if strategies is not None:
+            order = self._order(fold)
+            estimator = CredalChainClassifier(base, strategy=strategies[0], order=order)
+        return self.choose_values(estimator, fold, labels)
+
+    def _classifier(self, fold: int, counts: ChainCounts) -> Any:
+        """Return the classifier of a fold, with a model of these counts."""
+        model = NaiveChainModel(counts, self._naive, None)
+        if fold not in self._classifiers:
+            about: dict[str, Any] = {"n_features": counts.n_features, "base": self._base}
+            cls: Any = CredalBinaryRelevanceClassifier
+            if self.task.method.kind == "chain":
+                cls, about = CredalChainClassifier, {**about, "order": self._order(fold)}
+            self._classifiers[fold] = cls.from_model(model, **about)
+        self._classifiers[fold].model_ = model
+        return self._classifiers[fold]
+
+    def _order(self, fold: int) -> Any:
+        task = self.task
+        if task.method.order != "random":
+            return task.method.order
+        m = self.data.labels.shape[1]
+        return order_of(task.study, task.dataset, task.repetition, fold, m)
+
+
+@lru_cache(maxsize=8)
+def _encode_dataset(source: DataSource, n_bins: int) -> tuple[Discretizer, Any]:
+    """Return bins learned on all rows of a data set, and all its codes, for every repetition."""
+    X = load_dataset(source).X
+    bins = Discretizer(n_bins).fit(X)
+    return bins, bins.encode(X)
+
+
+def _bins_depend_on_rows(discretizer: Discretizer, X: Any) -> bool:
+    """Return whether other rows could give other bins: not if sparse 0/1, or categories."""
+    if sparse.issparse(X):
+        binnings = discretizer.binnings_
+        return not all(isinstance(b, ZeroAndBins) and len(b.cuts) == 0 for b in binnings)
+    dtypes = getattr(X, "dtypes", (None,))
+    return any(getattr(dtype, "categories", None) is None for dtype in dtypes)
+
+
+class _EstimatorMethod(_MethodOfTask):
+    """An estimator with the interface of scikit-learn, fitted as it comes."""
+
+    def trials(self) -> Iterator[Trial]:
+        """Yield a trial per fold and level."""
+        for fold, rows in enumerate(self.folds):
+            training = self.training[fold]
+            X, X_test = (take_rows(self.data.X, part) for part in (training, rows))
+            for level, labels in self.levels:
+                values: Any = self.task.method.s
+                if values is None:
+                    values = self.choose_values(self._estimator(fold), fold, labels)
+                started = time.perf_counter()
+                estimator = self._estimator(fold)
+                about: dict[str, Any] = {}
+                if self.data.groups is not None and has_fit_parameter(estimator, "groups"):
+                    about = {"groups": np.asarray(self.data.groups)[training]}
+                estimator = estimator.fit(X, training_targets(labels[training]), **about)
+                fitted = time.perf_counter()
+                path = self._predict(estimator, X_test, values)
+                seconds = fitted - started, time.perf_counter() - fitted
+                targets = TARGETS if self.task.method.s is None else None
+                caution = "", True
+                if hasattr(estimator, "predict_path"):
+                    larger = bool(getattr(estimator, "larger_is_more_cautious", True))
+                    caution = str(estimator.caution_parameter), larger
+                strategies = [NO_STRATEGY] * len(path.values)
+                yield Trial(fold, level, path, strategies, targets, *seconds, *caution)
+
+    def _predict(self, estimator: Any, X: Any, values: tuple[float, ...]) -> PathPrediction:
+        """Predict along the caution parameter, if any; at its value if the study names none."""
+        if hasattr(estimator, "predict_path"):
+            along = values or (caution_in_use(estimator),)
+            return predict_along(estimator, X, along, self.task.study.measures)
+        precise = estimator.predict(X) if "precise" in self.needs else None
+        labels = np.asarray(partial_labels(estimator, X))[None]
+        return PathPrediction((0.0,), labels, (None,), precise)
+
+    def _estimator(self, fold: int) -> Any:
+        method, study = self.task.method, self.task.study
+        estimator = build_estimator(method.class_path, method.params, study.allow, study.folder)
+        return seeded(estimator, int(self.seed("estimator", fold).generate_state(1)[0]))
+
+
+def chosen_values(estimator: Any, X: Any, Y: Any, rng: np.random.Generator) -> tuple[float, ...]:
+    """Return a value of caution for each of ``TARGETS``, found on a quarter of the rows.
+
+    The estimator is fitted to the other rows. Where two neighbouring values answer shares that are
+    far apart, values between them are tried. Several targets share a value if there is none for
+    each. As in ``choose_caution``, s grows with the number of rows.
+    """
+    n, m = Y.shape
+    parameter, values = estimator.caution_parameter, caution_values(estimator, None)[::_EVERY]
+    is_rising = values[0] < values[-1]
+    values = values if is_rising else np.append(_BOLDEST, values)
+    n_held_out = max(1, min(n // 4, _MAX_HELD_OUT, _MAX_CELLS // (len(values) * m)))
+    rows: Rows = rng.permutation(n)
+    held_out, training = take_rows(X, np.sort(rows[:n_held_out])), np.sort(rows[n_held_out:])
+    estimator.fit(take_rows(X, training), Y[training])
+
+    def answered(some: FloatArray) -> FloatArray:
+        try:
+            path = np.asarray(estimator.predict_path(held_out, some))
+        except Exception as error:
+            raise ValueError(
+                f"no values of {parameter} could be chosen, because predict_path fails between "
+                f"{some.min():g} and {some.max():g} ({error}): name them in the study, as "
+                f"{parameter} = [...]."
+            ) from error
+        return np.asarray((path != ABSTAIN).mean(axis=(1, 2)))
+
+    shares = answered(values)
+    for _ in range(_ROUNDS):
+        wide = np.flatnonzero(np.abs(np.diff(shares)) > _WIDEST_STEP)
+        if not len(wide):
+            break
+        between = np.linspace(values[wide], values[wide + 1], 8)[1:-1].ravel()
+        values, shares = np.append(values, between), np.append(shares, answered(between))
+        order = np.argsort(values if is_rising else -values, kind="stable")  # boldest first
+        values, shares = values[order], shares[order]
+    chosen = values[np.abs(shares[:, None] - TARGETS).argmin(axis=0)]
+    return tuple((chosen * (n / len(training) if parameter == "s" else 1.0)).tolist())
