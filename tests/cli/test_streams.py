@@ -14,7 +14,7 @@ import pytest
 
 from credalchain import CredalChainClassifier, load_model
 from credalchain.chunks.sampling import row_hashes
-from credalchain.cli import stream
+from credalchain.cli import tables
 from credalchain.labels import as_labels
 from credalchain.metrics import DEFAULT_MEASURES
 from credalchain.model_selection import predict_along, score_path
@@ -43,7 +43,7 @@ def songs():
 @pytest.fixture
 def folder(songs, tmp_path, monkeypatch):
     """One file, the same in parts, compressed, and as Parquet."""
-    monkeypatch.setattr(stream, "ROWS_AT_ONCE", 70)
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 70)
     songs.to_csv(tmp_path / "songs.csv", index=False)
     (tmp_path / "parts").mkdir()
     for at in range(0, N, 100):
@@ -102,7 +102,7 @@ def test_a_piece_that_does_not_fit_is_named_and_nothing_is_written(folder, songs
     ],
 )
 def test_what_cannot_be_read_in_chunks(folder, arguments, words, monkeypatch):
-    monkeypatch.setattr(stream, "_LARGE_BYTES", 1000)
+    monkeypatch.setattr(tables, "_LARGE_BYTES", 1000)
     (folder / "empty").mkdir()
     (folder / "broken").mkdir()
     (folder / "broken" / "a.parquet").write_bytes(b"PAR1 nothing PAR1")
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_in_chunks(folder, arguments, words, monkeypatch):
 
 
 def test_large_files_are_read_in_chunks_where_that_is_possible(folder, monkeypatch):
-    monkeypatch.setattr(stream, "_LARGE_BYTES", 1000)
+    monkeypatch.setattr(tables, "_LARGE_BYTES", 1000)
     given = ["songs.csv", "--labels", "last:2", "--method", "chain", "--out", "m"]
     assert "bins learned from" in credalchain("fit", *given, cwd=folder).stderr
     done = credalchain("fit", *given, "--promise", "row-error=0.5", cwd=folder)
@@ -262,7 +262,7 @@ def test_seeds_of_any_size(folder):
 def test_files_are_read_in_the_order_of_their_numbers(tmp_path):
     for number in (2, 10, 1):
         (tmp_path / f"part.{number}.csv").write_text("a\n1\n")
-    names = [file.name for file in stream.table_files(str(tmp_path))]
+    names = [file.name for file in tables.table_files(str(tmp_path))]
     assert names == ["part.1.csv", "part.2.csv", "part.10.csv"]
 
 

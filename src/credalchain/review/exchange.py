@@ -1,4 +1,4 @@
-"""Answers in and out: tables, and the formats of Label Studio and Argilla."""
+"""Answers in and out: tables, and the format of Label Studio."""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -9,12 +9,12 @@ import pandas as pd
 
 from credalchain._utils.array_types import Labels
 from credalchain._utils.text import plural
-from credalchain.labels import ABSTAIN, MISSING
+from credalchain.labels import MISSING
 from credalchain.review.reviewed import ReviewedRows
 from credalchain.review.rows import content_of, from_json, row_keys
 from credalchain.review.store import VERSION, AnswerStore, RowKey, current_answers
 
-_QUESTION = "labels"  # as both formats name the choice of labels
+_QUESTION = "labels"  # as Label Studio names the choice of labels
 _NOTES = "credalchain"
 
 
@@ -193,7 +193,7 @@ def _choices(chosen: list[str]) -> list[dict[str, Any]]:
 
 def read_label_studio(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
     """What annotations of tasks say."""
-    for number, task in enumerate(_parse_records(text, "Label Studio")):
+    for number, task in enumerate(_parse_records(text)):
         content = task.get("data") or {}
         notes = content.get(_NOTES)
         for annotation in task.get("annotations") or []:
@@ -208,44 +208,11 @@ def read_label_studio(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
                 yield row, _annotated_labels(chosen, notes, rows.label_names), str(who)
 
 
-def to_argilla(rows: ReviewedRows) -> str:
-    """Records with the model's answers as suggestions, and people's as responses."""
-    names, records = rows.label_names, []
-    for row, labels in enumerate(rows.labels):
-        content, notes = content_of(rows.table, row), _notes(rows, row)
-        is_open = [name for name, y in zip(names, labels, strict=True) if y == ABSTAIN]
-        suggestion = {"value": _positive_names(labels, names), "agent": rows.model_digest[:12]}
-        response = [{"value": notes["chosen"], "user_id": "credalchain"}]
-        records.append(
-            {
-                "id": str(row),
-                "fields": {key: "" if cell is None else str(cell) for key, cell in content.items()},
-                "metadata": {"left_open": is_open, _NOTES: json.dumps(notes)},
-                "suggestions": {_QUESTION: suggestion},
-                "responses": {_QUESTION: response} if notes["answered"] else {},
-            }
-        )
-    return json.dumps(records, indent=1, ensure_ascii=False)
-
-
-def read_argilla(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
-    """What responses to records say; those that were not submitted say nothing."""
-    for number, record in enumerate(_parse_records(text, "Argilla")):
-        notes = (record.get("metadata") or {}).get(_NOTES)
-        notes = json.loads(notes) if isinstance(notes, str) else notes
-        for response in (record.get("responses") or {}).get(_QUESTION) or []:
-            value = response.get("value")
-            if value is not None and response.get("status", "submitted") == "submitted":
-                who = str(response.get("user_id") or "argilla")
-                row = _row_of(notes, record.get("fields"), rows, number)
-                yield row, _annotated_labels(set(value), notes, rows.label_names), who
-
-
-def _parse_records(text: str, what: str) -> list[Any]:
+def _parse_records(text: str) -> list[Any]:
     try:
         records = json.loads(text)
     except ValueError as error:
-        raise ValueError(f"this is not JSON, as {what} writes it: {error}") from error
+        raise ValueError(f"this is not JSON, as Label Studio writes it: {error}") from error
     if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
-        raise ValueError(f"a file of {what} must be a list of objects.")
+        raise ValueError("a file of Label Studio must be a list of objects.")
     return records
