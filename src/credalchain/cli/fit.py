@@ -51,10 +51,9 @@ def fit(
     sample: Annotated[
         int | None,
         typer.Option(
-            help="Rows from which bins or trees are learned if DATA is read in chunks (a folder, a "
-            "glob, a compressed or a very large file), chosen by a hash of their numbers; "
-            f"{counting.SAMPLE_SIZE} for bins and {trees.SAMPLE_SIZE} for trees, if not given.",
             min=1,
+            help="Rows from which bins or trees are learned if DATA is read in chunks; if not "
+            f"given, {counting.SAMPLE_SIZE} for bins and {trees.SAMPLE_SIZE} for trees.",
         ),
     ] = None,
     answers: Annotated[
@@ -173,9 +172,9 @@ def _with_answers(X: Any, Y: Any, data: str, answers: str) -> tuple[Any, Any]:
     frame, _ = load_table(data)
     cells = frame.drop(columns=[name for name in Y.columns if name in frame.columns])
     with AnswerStore(answers, create=False) as store:
-        added = add_answers(X, Y, row_keys(cells, store.version), store)
+        X, Y, (n_filled, n_replaced, n_added) = add_answers(X, Y, row_keys(cells), store)
     note(
-        f"{answers}: {plural(added.n_filled, 'missing label')} of rows in {data} filled, "
-        f"{plural(added.n_replaced, 'other')} replaced, {plural(added.n_rows, 'row')} added"
+        f"{answers}: {plural(n_filled, 'missing label')} of rows in {data} filled, "
+        f"{plural(n_replaced, 'other')} replaced, {plural(n_added, 'row')} added"
     )
-    return added.X, added.Y
+    return X, Y

@@ -111,7 +111,7 @@ def predict(
 
 
 def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:
-    """What to do if nearly nothing, or everything, is answered."""
+    """Note what to do if nearly nothing, or everything, is answered."""
     share = shares.mean()
     if isinstance(classifier, PromisedClassifier):
         seen = classifier.report_.completeness
@@ -122,44 +122,33 @@ def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:
                 "promise holds for rows like those in calibration; check says whether it does here."
             )
         return
-    bolder = "smaller" if classifier.larger_is_more_cautious else "larger"
-    more_cautious = "larger" if bolder == "smaller" else "smaller"
-    parameter = classifier.caution_parameter
+    words = ("smaller", "larger") if classifier.larger_is_more_cautious else ("larger", "smaller")
+    bolder, more_cautious = (f"{word} --{classifier.caution_parameter}" for word in words)
     if share < NEARLY_NOTHING:
         note(
-            f"note: nearly nothing is answered. Try a {bolder} --{parameter}, or fit with "
-            "--answered 0.8, which finds it; credalchain tune shows what each caution would buy."
+            f"note: nearly nothing is answered. Try a {bolder}, or fit with --answered 0.8, which "
+            "finds it; credalchain tune shows what each caution would buy."
         )
     elif share == 1:
         note(
-            f"note: everything is answered. To leave open what is doubtful, take a {more_cautious} "
-            f"--{parameter}, or fit with --answered 0.8 or --promise."
+            "note: everything is answered. To leave open what is doubtful, take a "
+            f"{more_cautious}, or fit with --answered 0.8 or --promise."
         )
 
 
-def _infer_overrides(
-    classifier: Any,
-    *,
-    s: float | None,
-    strategy: str | None,
-    reward: float | None,
-    threshold: str | None = None,
-) -> dict[str, Any]:
+def _infer_overrides(classifier: Any, **options: Any) -> dict[str, Any]:
     """Return what ``infer`` is to use in place of the model's own, if it has such a thing."""
-    options = {"--s": s, "--strategy": strategy, "--reward": reward, "--threshold": threshold}
-    given = [name for name, value in options.items() if value is not None]
+    known: tuple[str, ...] = ("s", "strategy", "threshold")
+    why = "decides label by label; use --s"
     if isinstance(classifier, PromisedClassifier):
-        if given:
-            raise ValueError(f"{given[0]}: this model keeps a promise, which chose its caution.")
-        return {}
-    if classifier.caution_parameter == "reward":
-        for name in given:
-            if name != "--reward":
-                raise ValueError(f"{name}: this model decides jointly; use --reward.")
-        return {"reward": reward}
-    if reward is not None:
-        raise ValueError("--reward: this model decides label by label; use --s.")
-    return {"s": s, "strategy": strategy}
+        known, why = (), "keeps a promise, which chose its caution"
+    elif classifier.caution_parameter == "reward":
+        known, why = ("reward",), "decides jointly; use --reward"
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in known:
+            raise ValueError(f"--{name}: this model {why}.")
+    return {name: value for name, value in given.items() if name != "threshold"}
 
 
 def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[str]:
@@ -175,18 +164,12 @@ def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[s
 
 
 def _as_table(prediction: CredalPrediction, kept: pd.DataFrame, intervals: bool) -> pd.DataFrame:
-    answers = prediction.to_strings()
-    prediction.to_frame(intervals=intervals)  # refuses labels whose columns would clash
-    columns: dict[str, Any] = {}
-    for j, name in enumerate(prediction.label_names):
-        columns[name] = answers[:, j].astype(object)
-        if intervals:
-            columns[f"{name}_lower"] = np.round(prediction.lower[:, j], 6)
-            columns[f"{name}_upper"] = np.round(prediction.upper[:, j], 6)
-    clash = set(columns) & set(kept.columns)
+    table = prediction.to_frame(intervals=intervals).reset_index(drop=True).round(6)
+    table[list(prediction.label_names)] = prediction.to_strings().astype(object)
+    clash = set(table.columns) & set(kept.columns)
     if clash:
         raise ValueError(f"--keep: {sorted(clash)[0]!r} is a column of the answers.")
-    return pd.concat([kept.reset_index(drop=True), pd.DataFrame(columns)], axis=1)
+    return pd.concat([kept.reset_index(drop=True), table], axis=1)
 
 
 @o.with_options
@@ -282,7 +265,11 @@ def _print_explanation(explanation: Explanation, top: int, *, is_chosen: bool) -
     for remark in explanation.remarks():
         console.print(remark)
     if explanation.similar and top:
-        console.print(_similar_rows(explanation, top))
+        table = Table("training row", "weight", "its labels", "in common")
+        for similar in explanation.similar[:top]:
+            shared = "\n".join(map(visible, similar.in_common[:3]))
+            table.add_row(str(similar.row), f"{similar.weight:.3f}", similar.labels_as_text, shared)
+        console.print(table)
     questions = explanation.questions_in_words()
     for question in questions[:_MAX_QUESTIONS]:
         console.print(question)
@@ -290,16 +277,6 @@ def _print_explanation(explanation: Explanation, top: int, *, is_chosen: bool) -
         console.print(
             f"{and_more(_MAX_QUESTIONS, len(questions), 'answer')} that would settle others"
         )
-
-
-def _similar_rows(explanation: Explanation, top: int) -> Table:
-    table = Table("training row", "weight", "its labels", "in common")
-    for similar in explanation.similar[:top]:
-        shared = [visible(condition) for condition in similar.in_common[:3]]
-        table.add_row(
-            str(similar.row), f"{similar.weight:.3f}", similar.labels_as_text, "\n".join(shared)
-        )
-    return table
 
 
 def _bar(step: Step) -> str:

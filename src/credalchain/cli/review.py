@@ -28,7 +28,7 @@ from credalchain.review.exchange import (
     to_label_studio,
     training_rows,
 )
-from credalchain.review.reviewed import ReviewedRows
+from credalchain.review.rows import ReviewedRows
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
 

@@ -298,35 +298,29 @@ def split_tags(column: pd.Series, separator: str, known: Sequence[str] = ()) -> 
 
 
 def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Label columns from ``--labels``: names, ``first:N`` or ``last:N``."""
+    """Return label columns from ``--labels``: names, ``first:N`` or ``last:N``."""
     is_xml = len(wanted) == 1 and wanted[0].lower().endswith(".xml")
     if known and (not wanted or list(wanted) in _ARFF_LABELS or is_xml):
         return list(known)
     if not any(wanted):
         raise ValueError("say which columns are labels: --labels a,b,c or --labels last:6.")
-    names: list[str] = []
+    columns, names = list(frame.columns), []
     for spec in wanted:
-        names += _spec_to_names(frame, spec)
-    if len(set(names)) < len(names):
-        raise ValueError(f"--labels names a column twice: {shorten_names(names)}.")
-    if len(names) == len(frame.columns):
-        raise ValueError("--labels takes all columns, so there is nothing to predict from.")
-    return names
-
-
-def _spec_to_names(frame: pd.DataFrame, spec: str) -> list[str]:
-    columns = list(frame.columns)
-    if spec in columns:
-        return [spec]
-    side, _, number = spec.partition(":")
-    if side in ("first", "last") and number:
+        side, _, number = spec.partition(":")
+        if spec in columns or side not in ("first", "last") or not number:
+            names += pick_columns(frame, spec, "--labels")
+            continue
         if not number.isdigit() or not 0 < int(number) <= len(columns):
             raise ValueError(
                 f"--labels {spec}: the number must be between 1 and {len(columns)}, the columns "
                 "there are."
             )
-        return columns[: int(number)] if side == "first" else columns[-int(number) :]
-    return pick_columns(frame, spec, "--labels")
+        names += columns[: int(number)] if side == "first" else columns[-int(number) :]
+    if len(set(names)) < len(names):
+        raise ValueError(f"--labels names a column twice: {shorten_names(names)}.")
+    if len(names) == len(columns):
+        raise ValueError("--labels takes all columns, so there is nothing to predict from.")
+    return names
 
 
 def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
@@ -483,9 +477,10 @@ def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
 
 def text_columns(classifier: Any) -> list[str]:
     """Columns that held words in fit: read as text, even if this file has only numbers there."""
-    names = getattr(classifier, "feature_names_in_", None)
-    columns = list(inner_classifiers(classifier)[0].model_.text_categories())
-    return [] if names is None else names[columns].tolist()
+    if not hasattr(classifier, "feature_names_in_"):
+        return []
+    columns = inner_classifiers(classifier)[0].model_.text_categories()
+    return [str(classifier.feature_names_in_[i]) for i in columns]
 
 
 class UnseenValues:
@@ -555,12 +550,12 @@ def table_writer(out: str) -> Iterator[Any]:
     ending = path.suffix.lower()
     if ending not in (".csv", ".tsv", *PARQUET):
         raise ValueError(f"--out {out}: the name must end in .csv, .tsv or .parquet, or be -.")
-    with replacing(path) as file:
-        if ending in PARQUET:
-            with _ParquetAppender(file) as append:
-                yield append
-        else:
-            yield _CsvAppender(file, "\t" if ending == ".tsv" else ",")
+    with replacing(path) as file, contextlib.ExitStack() as stack:
+        yield (
+            _ParquetAppender(file, stack)
+            if ending in PARQUET
+            else _CsvAppender(file, "\t" if ending == ".tsv" else ",")
+        )
 
 
 class _CsvAppender:
@@ -576,25 +571,24 @@ class _CsvAppender:
         self.has_header = True
 
 
-class _ParquetAppender(contextlib.ExitStack):
-    def __init__(self, file: Any) -> None:
-        super().__init__()
-        self.file = file
-        self.writer: Any = None
+class _ParquetAppender:
+    writer: Any = None
+
+    def __init__(self, file: Any, stack: contextlib.ExitStack) -> None:
+        self.file, self.stack = file, stack
 
     def __call__(self, frame: pd.DataFrame) -> None:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        schema = None if self.writer is None else self.writer.schema
         try:
-            if self.writer is None:
-                table = pa.Table.from_pandas(frame, preserve_index=False)
-                self.writer = self.enter_context(pq.ParquetWriter(self.file, table.schema))
-            else:
-                table = pa.Table.from_pandas(frame, schema=self.writer.schema, preserve_index=False)
+            table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
         except ValueError as error:  # a column of numbers that holds texts in this chunk
             raise ValueError(
                 "its --keep columns do not fit to those of the chunks before in Parquet "
                 f"({error}); write a .csv."
             ) from error
+        if self.writer is None:
+            self.writer = self.stack.enter_context(pq.ParquetWriter(self.file, table.schema))
         self.writer.write_table(table)

@@ -2,17 +2,16 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from credalchain._utils.array_types import Labels
 from credalchain._utils.text import plural
 from credalchain.labels import MISSING
-from credalchain.review.reviewed import ReviewedRows
-from credalchain.review.rows import content_of, from_json, row_keys
-from credalchain.review.store import VERSION, AnswerStore, RowKey, current_answers
+from credalchain.review.rows import ReviewedRows, content_of, from_json
+from credalchain.review.store import AnswerStore, RowKey, current_answers
 
 _QUESTION = "labels"  # as Label Studio names the choice of labels
 _NOTES = "credalchain"
@@ -52,25 +51,13 @@ def training_rows(store: AnswerStore, label_names: Sequence[str]) -> pd.DataFram
     return table.set_axis(pd.Index(list(labels), dtype=object), axis=0)
 
 
-class AugmentedData(NamedTuple):
-    """Training data with people's answers, and how many of what.
-
-    Labels that were missing in rows of the data, labels that said otherwise, rows added.
-    """
-
-    X: pd.DataFrame
-    Y: pd.DataFrame
-    n_filled: int
-    n_replaced: int
-    n_rows: int
-
-
 def add_answers(
     X: pd.DataFrame, Y: pd.DataFrame, keys: Sequence[RowKey], store: AnswerStore
-) -> AugmentedData:
-    """Training data with people's answers: filled in where the very row is there, else added.
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[int, int, int]]:
+    """Return training data with people's answers, and how many of what.
 
-    ``keys`` are those of the rows of the data, with all its columns but the labels.
+    Labels that were missing in rows of the data, labels that said otherwise, rows added. ``keys``
+    are those of the rows of the data, with all its columns but the labels.
     """
     names = list(Y.columns)
     answered = training_rows(store, names)
@@ -92,7 +79,7 @@ def add_answers(
         types = _dtypes(X, new_rows)
         X = pd.concat([X, new_rows[list(X.columns)].astype(types)], ignore_index=True)
         Y = pd.concat([Y, new_rows[names].astype("Float64")], ignore_index=True)
-    return AugmentedData(X, Y, n_filled, n_replaced, len(new_rows))
+    return X, Y, (n_filled, n_replaced, len(new_rows))
 
 
 def _dtypes(X: pd.DataFrame, new_rows: pd.DataFrame) -> dict[str, Any]:
@@ -113,9 +100,9 @@ Annotation = tuple[int, dict[str, int], str]
 
 def _notes(rows: ReviewedRows, row: int) -> dict[str, Any]:
     """Notes in an exported task, read on import: the row, and what people had answered."""
-    key, person = rows.keys[row], rows.human_labels[row]
+    person = rows.human_labels[row]
     return {
-        "row": f"{key.hash}-{key.occurrence}",
+        "row": _key_text(rows.keys[row]),
         "answered": [
             name for name, y in zip(rows.label_names, person, strict=True) if y != MISSING
         ],
@@ -123,37 +110,34 @@ def _notes(rows: ReviewedRows, row: int) -> dict[str, Any]:
     }
 
 
+def _key_text(key: RowKey) -> str:
+    return f"{key.hash}-{key.occurrence}"
+
+
 def _positive_names(labels: Labels, names: Sequence[str]) -> list[str]:
     """The labels that are yes."""
     return [name for name, y in zip(names, labels, strict=True) if y == 1]
 
 
-@lru_cache(maxsize=1)
-def _rows_by_key(rows: ReviewedRows) -> dict[RowKey, int]:
-    """Number the rows by their keys of any version: tasks may come from another file."""
-    versions = [row_keys(rows.table, version) for version in (1, VERSION)]
-    return {key: row for keys in versions for row, key in enumerate(keys)}
-
-
-def _row_of(notes: Any, content: Any, rows: ReviewedRows, task: int) -> int:
-    """The row that a task is about: by the exported notes in it, or by its content."""
-    row = None
+def _row_of(notes: Any, content: dict[str, Any], rows: ReviewedRows, task: int) -> int:
+    """Return the row that a task is about: by the exported notes in it, or by its content."""
     if isinstance(notes, dict) and "row" in notes:
-        digest, _, nth = str(notes["row"]).rpartition("-")
-        row = _rows_by_key(rows).get(RowKey(digest, int(nth) if nth.isdigit() else -1))
-    elif isinstance(content, dict) and content:
-        columns = [name for name in rows.table.columns if name in content]
-        cells = pd.DataFrame([{name: content[name] for name in columns}])
-        asked = row_keys(cells, 1)  # other tools make text of numbers
-        keys = row_keys(rows.table[columns], 1)
-        same = [i for i, key in enumerate(keys) if key.hash == asked[0].hash]
-        row = same[0] if len(same) == 1 else None
-    if row is None:
+        same = [i for i, key in enumerate(rows.keys) if _key_text(key) == notes["row"]]
+    else:  # other tools make text of numbers
+        cells = {
+            name: "" if value is None else str(value)
+            for name, value in content.items()
+            if name in rows.table.columns
+        }
+        table = rows.table[list(cells)]
+        texts = table.astype(str).where(table.notna(), "")
+        same = np.flatnonzero((texts == pd.Series(cells)).all(axis=1) & bool(cells)).tolist()
+    if len(same) != 1:
         raise ValueError(
             f"task {task} is none, or not a single one, of the rows of the data: tasks must be "
             "those that review export has written, or have the same cells."
         )
-    return row
+    return int(same[0])
 
 
 def _annotated_labels(chosen: set[str], notes: Any, names: Sequence[str]) -> dict[str, int]:

@@ -14,8 +14,7 @@ from credalchain.labels import MISSING
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.statistics import interval_of_share
 from credalchain.review.queue import ORDERS, ReviewQueue
-from credalchain.review.reviewed import ReviewedRows
-from credalchain.review.rows import shown_cells
+from credalchain.review.rows import ReviewedRows, shown_cells
 from credalchain.review.store import ChangedRowError, ReviewError, StoredReviewEvent, standing
 
 _PACE_WINDOW_SECONDS = 3600.0  # over which the pace is measured
