@@ -822,6 +822,15 @@ def test_tune_shows_what_every_level_buys(many_songs):
     assert "rows with a wrong answer, on average" in done.stdout
 
 
+def test_tune_does_not_learn_from_the_groups(many_songs):
+    frame = pd.read_csv(many_songs / "songs.csv")
+    frame.insert(0, "singer", [f"singer {i // 2}" for i in range(len(frame))])
+    frame.to_csv(many_songs / "sung.csv", index=False)
+    given = ["sung.csv", "--labels", "last:2", "--method", "chain", "--levels", "0.4"]
+    done = credalchain("tune", *given, "--groups", "singer", cwd=many_songs)
+    assert "'singer'" not in done.stderr
+
+
 def test_promises_for_labels_at_the_command_line(many_songs):
     done = credalchain(
         *["fit", "songs.csv", "--labels", "last:2", "--out", "by-label", "--confidence", "0.9"],

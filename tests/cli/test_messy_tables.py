@@ -246,6 +246,10 @@ def test_dates_of_parquet_are_those_of_csv(songs, tmp_path):
     ]
     assert shown[0] == shown[1]
     assert "leaves it out" in shown[0]
+    (tmp_path / "chunks").mkdir()
+    dated.to_parquet(tmp_path / "chunks" / "0.parquet")
+    given = ["--labels", "rock", "--method", "chain", "--use", "day", "--out", "m"]
+    assert "'day'" not in credalchain("fit", "chunks", *given, cwd=tmp_path).stderr
 
 
 def test_labels_that_were_forgotten_and_columns_that_number_rows(songs, tmp_path):

@@ -15,8 +15,9 @@ import re
 import warnings
 import zlib
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
+from importlib import import_module
 from pathlib import Path
 from typing import Any, BinaryIO, NamedTuple
 from xml.etree import ElementTree
@@ -58,14 +59,11 @@ def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
     """
     content = _parse(Path(arff))
     names = {name for name, _ in content["attributes"]}
-    labels = [_matching(label, names) for label in read_label_names(xml)]
+    labels = []
+    for label in read_label_names(xml):  # literally, or with escapes resolved
+        spellings = (label, _unescape_bare(label), _unescape(label))
+        labels.append(next((name for name in spellings if name in names), spellings[-1]))
     return _as_dataset(Path(arff), content, labels)
-
-
-def _matching(label: str, names: Collection[str]) -> str:
-    """A label of the XML file as the ARFF file spells it: literally, or with escapes resolved."""
-    spellings = (label, _unescape_bare(label), _unescape(label))
-    return next((spelling for spelling in spellings if spelling in names), spellings[-1])
 
 
 def read_meka(arff: PathLike) -> MultilabelDataset:
@@ -129,9 +127,7 @@ def read_file(path: PathLike, labels: str | Sequence[str]) -> MultilabelDataset:
 
 def read_label_names(xml: PathLike) -> list[str]:
     """The names of the labels in an XML file of MULAN."""
-    path = Path(xml)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}.")
+    path = _existing(xml)
     try:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
@@ -180,9 +176,7 @@ def iter_frames(
     pd = _pandas()
     is_path = isinstance(source, (str, os.PathLike))
     shown = str(source) if is_path else "stdin"
-    if is_path and not Path(shown).is_file():
-        raise FileNotFoundError(f"there is no file {shown}.")
-    ending = table_ending(Path(shown)) if is_path else ".csv"
+    ending = table_ending(_existing(shown)) if is_path else ".csv"
     if ending not in (*TEXT, ".txt", *PARQUET):
         raise ValueError(f"{shown}: the name must end in .csv, .tsv, .parquet or .arff.")
     try:
@@ -366,12 +360,22 @@ def read_label_words(labels: Any) -> Any:
     return result
 
 
-def _pandas() -> Any:
+def import_extra(module: str, what: str) -> Any:
+    """Import a package of the extra ``data``; ``what`` says what needs it."""
     try:
-        import pandas as pd
+        return import_module(module)
     except ImportError as error:
-        raise ImportError('Reading tables needs pandas: pip install "credalchain[data]"') from error
-    return pd
+        raise ImportError(f'{what}: pip install "credalchain[data]"') from error
+
+
+def _pandas() -> Any:
+    return import_extra("pandas", "Reading tables needs pandas")
+
+
+def _existing(file: PathLike) -> Path:
+    if not Path(file).is_file():
+        raise FileNotFoundError(f"there is no file {file}.")
+    return Path(file)
 
 
 # -- ARFF ----------------------------------------------------------------------------------
@@ -379,16 +383,9 @@ def _pandas() -> Any:
 
 def _parse(path: Path) -> dict[str, Any]:
     """Relation, attributes and data; sparse data as one dict per row."""
+    arff = import_extra("arff", "Reading ARFF needs liac-arff")
     try:
-        import arff
-    except ImportError as error:
-        raise ImportError(
-            'Reading ARFF needs liac-arff: pip install "credalchain[data]"'
-        ) from error
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}.")
-    try:
-        text, names = _take_names(_decode(path.read_bytes()))
+        text, names = _take_names(_decode(_existing(path).read_bytes()))
         kind = arff.LOD if _is_sparse(text) else arff.DENSE
         content: dict[str, Any] = arff.loads(text, return_type=kind)
     except (arff.ArffException, ValueError) as error:

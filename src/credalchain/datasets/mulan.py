@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from credalchain.datasets.dataset import MultilabelDataset
-from credalchain.datasets.files import read_mulan
+from credalchain.datasets.files import import_extra, read_mulan
 
 COMMIT = "43f6389095ad71984264db4387a8074b22bc7d4a"
 SOURCE = f"https://raw.githubusercontent.com/tsoumakas/mulan/{COMMIT}/data/multi-label/"
@@ -125,8 +125,4 @@ def _known_name(name: str) -> str:
 
 
 def _pooch() -> Any:
-    try:
-        import pooch
-    except ImportError as error:
-        raise ImportError('Fetching data needs pooch: pip install "credalchain[data]"') from error
-    return pooch
+    return import_extra("pooch", "Fetching data needs pooch")

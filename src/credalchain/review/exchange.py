@@ -100,9 +100,9 @@ Annotation = tuple[int, dict[str, int], str]
 
 def _notes(rows: ReviewedRows, row: int) -> dict[str, Any]:
     """Notes in an exported task, read on import: the row, and what people had answered."""
-    person = rows.human_labels[row]
+    key, person = rows.keys[row], rows.human_labels[row]
     return {
-        "row": _key_text(rows.keys[row]),
+        "row": f"{key.hash}-{key.occurrence}",
         "answered": [
             name for name, y in zip(rows.label_names, person, strict=True) if y != MISSING
         ],
@@ -110,34 +110,25 @@ def _notes(rows: ReviewedRows, row: int) -> dict[str, Any]:
     }
 
 
-def _key_text(key: RowKey) -> str:
-    return f"{key.hash}-{key.occurrence}"
-
-
 def _positive_names(labels: Labels, names: Sequence[str]) -> list[str]:
     """The labels that are yes."""
     return [name for name, y in zip(names, labels, strict=True) if y == 1]
 
 
-def _row_of(notes: Any, content: dict[str, Any], rows: ReviewedRows, task: int) -> int:
-    """Return the row that a task is about: by the exported notes in it, or by its content."""
+def _rows_of(notes: Any, content: dict[str, Any], rows: ReviewedRows) -> list[int]:
+    """Return the rows that a task may be about: by the exported notes in it, or by its content."""
     if isinstance(notes, dict) and "row" in notes:
-        same = [i for i, key in enumerate(rows.keys) if _key_text(key) == notes["row"]]
-    else:  # other tools make text of numbers
-        cells = {
-            name: "" if value is None else str(value)
-            for name, value in content.items()
-            if name in rows.table.columns
-        }
-        table = rows.table[list(cells)]
-        texts = table.astype(str).where(table.notna(), "")
-        same = np.flatnonzero((texts == pd.Series(cells)).all(axis=1) & bool(cells)).tolist()
-    if len(same) != 1:
-        raise ValueError(
-            f"task {task} is none, or not a single one, of the rows of the data: tasks must be "
-            "those that review export has written, or have the same cells."
-        )
-    return int(same[0])
+        digest, _, nth = str(notes["row"]).rpartition("-")
+        place = rows.place(RowKey(digest, int(nth) if nth.isdigit() else -1), rows.label_names[0])
+        return [] if place is None else [place[0]]
+    cells = {  # other tools make text of numbers
+        name: "" if value is None else str(value)
+        for name, value in content.items()
+        if name in rows.table.columns
+    }
+    table = rows.table[list(cells)]
+    texts = table.astype(str).where(table.notna(), "")
+    return np.flatnonzero((texts == pd.Series(cells)).all(axis=1) & bool(cells)).tolist()
 
 
 def _annotated_labels(chosen: set[str], notes: Any, names: Sequence[str]) -> dict[str, int]:
@@ -176,8 +167,14 @@ def _choices(chosen: list[str]) -> list[dict[str, Any]]:
 
 
 def read_label_studio(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
-    """What annotations of tasks say."""
-    for number, task in enumerate(_parse_records(text)):
+    """Yield what annotations of tasks say."""
+    try:
+        tasks = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"this is not JSON, as Label Studio writes it: {error}") from error
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise ValueError("a file of Label Studio must be a list of objects.")
+    for number, task in enumerate(tasks):
         content = task.get("data") or {}
         notes = content.get(_NOTES)
         for annotation in task.get("annotations") or []:
@@ -188,15 +185,11 @@ def read_label_studio(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
                 who = annotation.get("completed_by") or "label studio"
                 who = who.get("email", "label studio") if isinstance(who, dict) else who
                 chosen = {name for names in choices for name in names}
-                row = _row_of(notes, content, rows, number)
-                yield row, _annotated_labels(chosen, notes, rows.label_names), str(who)
-
-
-def _parse_records(text: str) -> list[Any]:
-    try:
-        records = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"this is not JSON, as Label Studio writes it: {error}") from error
-    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
-        raise ValueError("a file of Label Studio must be a list of objects.")
-    return records
+                same = _rows_of(notes, content, rows)
+                if len(same) != 1:
+                    raise ValueError(
+                        f"task {number} is none, or not a single one, of the rows of the data: "
+                        "tasks must be those that review export has written, or have the same "
+                        "cells."
+                    )
+                yield same[0], _annotated_labels(chosen, notes, rows.label_names), str(who)
