@@ -161,7 +161,7 @@ import sys
 from unittest import mock
 from credalchain.__main__ import main
 from credalchain.cli import tables
-tables.ROWS_AT_ONCE = 15_000
+tables.ROWS_AT_ONCE = 8000
 with mock.patch.object(sys, "argv", ["credalchain", *sys.argv[1:]]):
     try:
         main()
@@ -180,21 +180,21 @@ def test_a_file_ten_times_as_large_as_the_memory_it_may_take(tmp_path, monkeypat
 
     Allocators that reserve as much as they can are told not to.
     """
-    rng, n = np.random.default_rng(0), 15_000
+    rng, n = np.random.default_rng(0), 8000
     columns = [f"f{i}" for i in range(20)]
     block = pd.DataFrame(rng.normal(size=(n, 20)), columns=columns)
     block["a"], block["b"] = (rng.random((2, n)) < 0.5).astype(int)
     header, _, body = block.to_csv(index=False).partition("\n")
     start = gzip.compress(f"{header}\n".encode())
     again = gzip.compress(body.encode(), compresslevel=1)
-    blocks = 30  # 6 MB of text each
+    blocks = 30  # 3 MB of text each
     (tmp_path / "small.csv.gz").write_bytes(start + again)  # one chunk
     (tmp_path / "large.csv.gz").write_bytes(start + blocks * again)  # members of one file
     monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
 
     def fit(source, **limits):
-        given = ["fit", source, "--labels", "a,b", "--sample", "6000", *CHAIN, "--out", "m"]
+        given = ["fit", source, "--labels", "a,b", "--sample", "4000", *CHAIN, "--out", "m"]
         command = [sys.executable, "-c", MEMORY_IN_USE, *given]
         return subprocess.run(
             command, cwd=tmp_path, check=True, capture_output=True, text=True, **limits

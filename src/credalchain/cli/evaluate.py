@@ -22,7 +22,6 @@ from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
 from credalchain.cli.console import note, stdout
 from credalchain.cli.tables import LabelledChunks, reads_chunked, usable_features
-from credalchain.joint.decision import default_reward
 from credalchain.labels import as_labels, both_answers_seen
 from credalchain.metrics import (
     DEFAULT_MEASURES,
@@ -107,8 +106,7 @@ def _values_from(
 ) -> list[float]:
     """Return values of caution that answer certain shares of the labels of rows held out."""
     if len(X) < MIN_ROWS:
-        value = classifier.get_params()[classifier.caution_parameter]
-        return [default_reward(Y.shape[1]) if value is None else float(value)]
+        return [o.default_caution(classifier, Y.shape[1])]
     chosen = choose_caution(
         classifier,
         X,

@@ -15,7 +15,6 @@ from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import read_promise
 from credalchain.cli.tables import load_table, reads_chunked, refuse_to_replace, usable_features
-from credalchain.joint.decision import default_reward
 from credalchain.model_files import save_model, untrusted_types
 from credalchain.promises.caution import MIN_ROWS, choose_caution
 from credalchain.promises.classifier import PromisedClassifier
@@ -147,10 +146,9 @@ def _choose_caution(
     Return what was chosen, in words.
     """
     if len(X) < MIN_ROWS and answered is None:
-        parameter = classifier.caution_parameter
-        value = classifier.get_params()[parameter]
-        value = default_reward(Y.shape[1]) if value is None else value
-        return f"note: too few rows to choose caution by: {parameter} = {value:.4g}"
+        value = o.default_caution(classifier, Y.shape[1])
+        name = classifier.caution_parameter
+        return f"note: too few rows to choose caution by: {name} = {value:.4g}"
     with warnings.catch_warnings():  # they come again when all rows are fitted
         warnings.simplefilter("ignore", UserWarning)
         chosen = choose_caution(

@@ -19,7 +19,7 @@ from credalchain.chains.strategies import STRATEGIES, branching, tree_marginaliz
 from credalchain.chains.wrapper import CredalWrapper
 from credalchain.cli.tables import LabelledChunks, pick_columns, read_labelled
 from credalchain.datasets.files import DialectOptions, reading_as
-from credalchain.joint.decision import JointDecision
+from credalchain.joint.decision import JointDecision, default_reward
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.growing import default_forest_regressor
 from credalchain.preprocessing import Discretizer
@@ -75,10 +75,9 @@ class ClassifierOptions:
 
     method: str = _option(
         "",
-        "recommended: one forest for all labels, which decides about those of a row together, the "
-        "strongest; chain: the paper's, made of counts; relevance: labels do not speak to each "
-        "other; ensemble: several chains, averaged; joint: an ensemble that decides about all "
-        "labels of a row together. If not given: recommended, or chain if an option of chains is.",
+        "recommended: one forest for all labels, the strongest; chain: the paper's; relevance: a "
+        "model for each label; ensemble: chains, averaged; joint: an ensemble that decides about "
+        "labels together. If not given: recommended, or chain if an option of chains is.",
     )
     base: str = _option(
         "naive",
@@ -92,7 +91,7 @@ class ClassifierOptions:
     )
     trees: int | None = _option(
         None,
-        "Trees of each forest; if not given, 100, and 300 for the recommended method.",
+        "Trees of each forest; if not given, 100, or 300 for --method recommended.",
         {"base": ("forest",), "method": ("recommended",)},
         min=1,
     )
@@ -173,9 +172,9 @@ class LabelOptions:
 
     labels: list[str] | None = _option(  # noqa: RUF009
         None,
-        "The label columns: names with commas between, first:N or last:N; for ARFF also xml "
-        "(MULAN's file beside it), the name of such a file, or meka (-C in its header). Cells are "
-        "0, 1, yes, no, true, false, and empty or ? for missing. May be repeated.",
+        "The label columns: names with commas between, first:N or last:N; for ARFF also xml, the "
+        "name of such a file, or meka. Cells are 0, 1, yes, no, true, false, and empty or ? for "
+        "missing. May be repeated.",
     )
     ignore: str = _option("", "Columns to leave out, such as row numbers.")
     tag_separator: str = _option(
@@ -199,9 +198,8 @@ class LearningOptions(LabelOptions):
     )
     groups: str = _option(
         "",
-        "The column that says which rows belong together (a patient, a song, a document): they "
-        "are learned from or tested, never both. It is no feature. If not given, equal rows with "
-        "the same labels belong together; none: no rows do.",
+        "The column that says which rows belong together, such as a patient; it is no feature. If "
+        "not given, equal rows with the same labels do; none: no rows do.",
     )
 
     @property
@@ -303,6 +301,12 @@ def parse_numbers(text: str, option: str) -> Any:
     except ValueError:
         raise ValueError(f"{option} must be numbers with commas between, got {text!r}.") from None
     return values if "," in text else values[0]
+
+
+def default_caution(classifier: Any, n_labels: int) -> float:
+    """Return the value of the caution parameter, where there are too few rows to choose one."""
+    value = classifier.get_params()[classifier.caution_parameter]
+    return default_reward(n_labels) if value is None else float(value)
 
 
 def check_calibration(share: float) -> float:

@@ -93,6 +93,8 @@ def open_page(
             f"characters, got {len(token)}."
         )
     try:
+        import uvicorn
+
         from credalchain.review.server import make_app  # needs fastapi
     except ImportError as error:
         raise ImportError(
@@ -117,8 +119,10 @@ def open_page(
     print(f"{address}  (Ctrl-C ends)", flush=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends, and hands it on
+    settings = uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
     with session.rows.store:  # when it is closed, the one file has everything
-        _serve(app, listening)
+        uvicorn.Server(settings).run(sockets=[listening])
 
 
 def read_session(
@@ -162,14 +166,6 @@ def _listen(host: str, port: int) -> socket.socket:
             listening.close()
             problem = error
     raise ValueError(f"--port {port}: {problem.strerror}; give another.")
-
-
-def _serve(app: Any, listening: socket.socket) -> None:
-    import uvicorn
-
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends, and hands it on
-    settings = uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
-    uvicorn.Server(settings).run(sockets=[listening])
 
 
 @review.command("export", no_args_is_help=True)
