@@ -21,16 +21,23 @@ ENVIRONMENT = {"COLUMNS": "100", "NO_COLOR": "1"}
 NO_BYTECODE = {"PYTHONDONTWRITEBYTECODE": "1"}  # a limit on files would cut what others read
 
 
-def credalchain(*arguments, cwd, status=0):
+def credalchain(*arguments, cwd, status=0, stdin="", merged=False):
     """Run the command in this process, with the error handling of a real one.
+
+    ``stdin`` is a text, or None where it is closed; if ``merged``, stderr goes to stdout.
 
     Not for studies with several ``--jobs``: joblib keeps worker processes for the next run, and
     they stay in the folder in which they were started.
     """
     command = ["credalchain", *map(str, arguments)]
     stdout, stderr = _stream(), _stream()
+    streams = {
+        "stdin": None if stdin is None else _stream(stdin),
+        "stdout": stdout,
+        "stderr": stdout if merged else stderr,
+    }
     with (
-        mock.patch.multiple(sys, argv=command, stdin=_stream(), stdout=stdout, stderr=stderr),
+        mock.patch.multiple(sys, argv=command, **streams),
         mock.patch.dict(os.environ, ENVIRONMENT),
         contextlib.chdir(cwd),
         warnings.catch_warnings(),
@@ -95,13 +102,15 @@ def _run_here(arguments, cwd, stdout):
 
 
 def _checked(done, status):
-    assert done.returncode == status, done.stderr
+    assert status in (None, done.returncode), done.stderr
     assert "Traceback" not in done.stderr
     return done
 
 
-def _stream():
-    return io.TextIOWrapper(io.BytesIO(), encoding="utf-8", newline="\n", write_through=True)
+def _stream(text=""):
+    return io.TextIOWrapper(
+        io.BytesIO(text.encode()), encoding="utf-8", newline="\n", write_through=True
+    )
 
 
 def _text(stream):

@@ -2,7 +2,6 @@
 
 import subprocess
 import sys
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -22,36 +21,23 @@ def test_the_embedded_data_is_the_papers_yeast():
 
 
 @pytest.mark.slow
-def test_the_demo_shows_both_models_a_promise_and_six_figures(tmp_path):
+def test_the_demo_shows_both_models_a_promise_and_four_pictures(tmp_path):
     folder = tmp_path / "with a space"
     command = [sys.executable, "-m", "credalchain", "demo", "--out", str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert "set-accuracy" in done.stdout
-    assert done.stdout.count("branching") == len(demo.S_VALUES)
     assert done.stdout.index("JointDecision()") < done.stdout.index("CredalChainClassifier()")
     assert "at most one row in five has a wrong answer" in done.stdout
     assert "new rows" in done.stdout
     files = {file.name for file in folder.iterdir()}
     pictures = {
         f"{name}.{suffix}"
-        for name in ("recommended_and_chain", "set_accuracy_completeness", "predictions")
+        for name in ("recommended_and_chain", "predictions")
         for suffix in ("png", "svg")
     }
     assert files == {*pictures, "yeast.model", "yeast-new.csv"}
     assert "-m credalchain review" in done.stdout
     for name in files:
         assert name in done.stdout.replace("\n", "")
-
-
-def test_cross_validation_is_out_of_fold_and_paired():
-    data = load_embedded_yeast()
-    result = demo.cross_validate(data)
-    assert sorted(np.concatenate(result.folds).tolist()) == list(range(2417))
-    table = demo.measures(result, data.Y)
-    assert len(table) == 14
-    by_s = [row for row in table if row[0] == "branching"]
-    assert all(a[2] <= b[2] for a, b in pairwise(by_s))  # law 8
-    assert all(a[3] >= b[3] for a, b in pairwise(by_s))
 
 
 def test_without_river_the_demo_says_how_to_get_it(monkeypatch, tmp_path):
@@ -63,6 +49,6 @@ def test_without_river_the_demo_says_how_to_get_it(monkeypatch, tmp_path):
 def test_a_folder_that_cannot_be_made_is_found_before_the_work(monkeypatch, tmp_path):
     file = tmp_path / "file"
     file.touch()
-    monkeypatch.setattr(demo, "cross_validate", lambda data: pytest.skip("not reached"))
+    monkeypatch.setattr(demo, "compare", lambda *_: pytest.skip("not reached"))
     with pytest.raises(OSError, match="file"):
         demo.demo(file)

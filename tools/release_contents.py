@@ -16,6 +16,7 @@ PACKAGE = "credalchain"
 NEEDED_IN_WHEEL = (
     f"{PACKAGE}/__init__.py",
     f"{PACKAGE}/py.typed",
+    f"{PACKAGE}/datasets/mulan.json",
     f"{PACKAGE}/review/page/index.html",
     f"{PACKAGE}/review/page/page.css",
     f"{PACKAGE}/review/page/page.js",

@@ -1,17 +1,23 @@
 """How far a row of data travels: functions, modules, switches between modules and depth.
 
 Counts the package's own Python functions (compiled kernels are one step for their caller) while
-a small chain is fitted and asked. Run it with ``python tools/trace.py``.
+a small chain is fitted and asked, and while commands and the review page do their work. Run it with
+``python tools/trace.py``.
 """
 
 import sys
+import tempfile
 from collections.abc import Callable
+from itertools import count
 from types import FrameType
 from typing import Any
 
 import numpy as np
+import pandas as pd
 
 from credalchain import CredalChainClassifier
+from credalchain.cli.app import app
+from credalchain.cli.review import read_session
 
 # what newer Pythons inline, and what dataclasses generate
 _INLINE = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
@@ -55,6 +61,24 @@ def travelled(step: Callable[[], Any]) -> Journey:
     return journey
 
 
+def steps_of_commands(X: Any, Y: Any, folder: str) -> dict[str, Callable[[], Any]]:
+    """``fit`` and ``predict`` as commands, and an answer on the review page."""
+    model, data = f"{folder}/songs.model", f"{folder}/songs.csv"
+    table = pd.DataFrame(X).add_prefix("x").join(pd.DataFrame(Y).add_prefix("y"))
+    table.assign(key=np.where(X[:, 0] > 0, "C", "D")).to_csv(data, index=False)
+    fit = ["-q", "fit", data, "--labels", "y0,y1,y2", "--out", model]
+    predict = ["-q", "predict", model, data, "--out", f"{folder}/answers.csv"]
+    app(fit, standalone_mode=False)  # imports, compiles
+    app(predict, standalone_mode=False)
+    session, request = read_session(model, data, f"{folder}/answers.sqlite"), count()
+    session.next_row("me", "in order")
+    return {
+        "credalchain fit": lambda: app(fit, standalone_mode=False),
+        "credalchain predict": lambda: app(predict, standalone_mode=False),
+        "answer on the page": lambda: session.answer(0, 0, 1, "me", f"request {next(request)}"),
+    }
+
+
 def main() -> None:
     """Print the table."""
     rng = np.random.default_rng(0)
@@ -67,6 +91,7 @@ def main() -> None:
         "infer, new s": lambda: chain.infer(X[:1], s=1.0),
         "infer, kept tables": lambda: chain.infer(X[:1], s=1.0),
         "predict_path": lambda: chain.predict_path(X[:1], [0.5, 1.0, 2.0]),
+        **steps_of_commands(X, Y, tempfile.mkdtemp()),
     }
     print("| one row's way | functions | modules | switches between modules | depth |")
     print("|---|---:|---:|---:|---:|")

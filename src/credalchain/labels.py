@@ -35,6 +35,11 @@ def is_missing(cell: Any) -> bool:
     return isinstance(cell, (float, np.floating)) and bool(np.isnan(cell))
 
 
+def missing_cells(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return which cells of a column are missing; texts are not."""
+    return np.array([not isinstance(cell, str) and is_missing(cell) for cell in values], bool)
+
+
 def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> NDArray[np.int8]:
     """Read a label matrix of any kind into int8 with -1 for a missing label.
 

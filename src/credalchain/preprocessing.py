@@ -14,7 +14,7 @@ from credalchain._utils.array_types import FloatArray, IntArray
 from credalchain._utils.text import visible
 from credalchain._utils.validation import check_array, check_instance, check_int
 from credalchain.exceptions import warn_of_data
-from credalchain.labels import is_missing
+from credalchain.labels import missing_cells
 from credalchain.typing import LabelsLike, MatrixLike
 
 MISSING_CODE = -1
@@ -451,7 +451,7 @@ def values_and_missing(values: NDArray[Any], name: str) -> tuple[NDArray[Any], N
         raise ValueError(
             f"column {name!r} of X has dtype {values.dtype}; convert it to numbers or strings."
         )
-    missing = np.array([is_missing(value) for value in values], dtype=bool)
+    missing = missing_cells(values)
     present = values[~missing]
     if all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in present):
         keys = np.full(len(values), np.nan)

@@ -14,11 +14,11 @@ import pytest
 
 from credalchain import CredalChainClassifier, load_model
 from credalchain.chunks.sampling import row_hashes
-from credalchain.cli import stream
+from credalchain.cli import tables
 from credalchain.labels import as_labels
 from credalchain.metrics import DEFAULT_MEASURES
 from credalchain.model_selection import predict_along, score_path
-from shell import credalchain, credalchain_process
+from shell import credalchain
 
 CHAIN = ("--s", "2")
 N = 400
@@ -43,7 +43,7 @@ def songs():
 @pytest.fixture
 def folder(songs, tmp_path, monkeypatch):
     """One file, the same in parts, compressed, and as Parquet."""
-    monkeypatch.setattr(stream, "ROWS_AT_ONCE", 70)
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 70)
     songs.to_csv(tmp_path / "songs.csv", index=False)
     (tmp_path / "parts").mkdir()
     for at in range(0, N, 100):
@@ -102,7 +102,7 @@ def test_a_piece_that_does_not_fit_is_named_and_nothing_is_written(folder, songs
     ],
 )
 def test_what_cannot_be_read_in_chunks(folder, arguments, words, monkeypatch):
-    monkeypatch.setattr(stream, "_LARGE_BYTES", 1000)
+    monkeypatch.setattr(tables, "_LARGE_BYTES", 1000)
     (folder / "empty").mkdir()
     (folder / "broken").mkdir()
     (folder / "broken" / "a.parquet").write_bytes(b"PAR1 nothing PAR1")
@@ -114,7 +114,7 @@ def test_what_cannot_be_read_in_chunks(folder, arguments, words, monkeypatch):
 
 
 def test_large_files_are_read_in_chunks_where_that_is_possible(folder, monkeypatch):
-    monkeypatch.setattr(stream, "_LARGE_BYTES", 1000)
+    monkeypatch.setattr(tables, "_LARGE_BYTES", 1000)
     given = ["songs.csv", "--labels", "last:2", "--method", "chain", "--out", "m"]
     assert "bins learned from" in credalchain("fit", *given, cwd=folder).stderr
     done = credalchain("fit", *given, "--promise", "row-error=0.5", cwd=folder)
@@ -160,6 +160,8 @@ MEMORY_IN_USE = """
 import sys
 from unittest import mock
 from credalchain.__main__ import main
+from credalchain.cli import tables
+tables.ROWS_AT_ONCE = 8000
 with mock.patch.object(sys, "argv", ["credalchain", *sys.argv[1:]]):
     try:
         main()
@@ -178,32 +180,30 @@ def test_a_file_ten_times_as_large_as_the_memory_it_may_take(tmp_path, monkeypat
 
     Allocators that reserve as much as they can are told not to.
     """
-    rng = np.random.default_rng(0)
+    rng, n = np.random.default_rng(0), 8000
     columns = [f"f{i}" for i in range(20)]
-    block = pd.DataFrame(rng.normal(size=(50_000, 20)), columns=columns)
-    block["a"], block["b"] = (rng.random((2, 50_000)) < 0.5).astype(int)
+    block = pd.DataFrame(rng.normal(size=(n, 20)), columns=columns)
+    block["a"], block["b"] = (rng.random((2, n)) < 0.5).astype(int)
     header, _, body = block.to_csv(index=False).partition("\n")
-    start, again = (
-        gzip.compress(f"{header}\n".encode()),
-        gzip.compress(body.encode(), compresslevel=1),
-    )
-    blocks = 30  # 20 MB of text each
+    start = gzip.compress(f"{header}\n".encode())
+    again = gzip.compress(body.encode(), compresslevel=1)
+    blocks = 30  # 3 MB of text each
     (tmp_path / "small.csv.gz").write_bytes(start + again)  # one chunk
     (tmp_path / "large.csv.gz").write_bytes(start + blocks * again)  # members of one file
-    given = ["--labels", "a,b", "--sample", "20000", *CHAIN, "--out", "m"]
     monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
     monkeypatch.setenv("ARROW_DEFAULT_MEMORY_POOL", "system")
-    command = [sys.executable, "-c", MEMORY_IN_USE, "-q", "fit", "small.csv.gz", *given]
-    small = subprocess.run(command, cwd=tmp_path, check=True, capture_output=True, text=True)
-    limit = 1024 * int(small.stdout.split()[-1]) + blocks * len(body) // 10
 
-    def little_memory():
-        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+    def fit(source, **limits):
+        given = ["fit", source, "--labels", "a,b", "--sample", "4000", *CHAIN, "--out", "m"]
+        command = [sys.executable, "-c", MEMORY_IN_USE, *given]
+        return subprocess.run(
+            command, cwd=tmp_path, check=True, capture_output=True, text=True, **limits
+        )
 
-    done = credalchain_process(
-        "fit", "large.csv.gz", *given, cwd=tmp_path, preexec_fn=little_memory
-    )
-    assert f"{blocks * 50_000} rows, 20 features, 2 labels" in done.stderr
+    limit = 1024 * int(fit("small.csv.gz").stdout.split()[-1]) + blocks * len(body) // 10
+    limits = {"preexec_fn": lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit))}
+    done = fit("large.csv.gz", **limits)
+    assert f"{blocks * n} rows, 20 features, 2 labels" in done.stderr
 
 
 @pytest.mark.slow
@@ -262,7 +262,7 @@ def test_seeds_of_any_size(folder):
 def test_files_are_read_in_the_order_of_their_numbers(tmp_path):
     for number in (2, 10, 1):
         (tmp_path / f"part.{number}.csv").write_text("a\n1\n")
-    names = [file.name for file in stream.table_files(str(tmp_path))]
+    names = [file.name for file in tables.table_files(str(tmp_path))]
     assert names == ["part.1.csv", "part.2.csv", "part.10.csv"]
 
 
@@ -272,7 +272,7 @@ def test_nothing_but_one_sentence_when_parquet_cannot_be_written(folder, songs):
     songs[:50].assign(id=1).to_csv(folder / "mixed" / "0.csv", index=False)
     songs[50:99].assign(id="A").to_csv(folder / "mixed" / "1.csv", index=False)
     given = ("whole", "mixed", "--keep", "id")
-    done = credalchain_process("predict", *given, "--out", "x.parquet", cwd=folder, status=1)
+    done = credalchain("predict", *given, "--out", "x.parquet", cwd=folder, status=1)
     assert "1.csv" in done.stderr
     assert "--keep" in done.stderr
     assert len(done.stderr.splitlines()) == 1

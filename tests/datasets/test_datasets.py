@@ -141,7 +141,7 @@ def test_bad_arff_files(tmp_path):
         read_arff(write(tmp_path, "m.arff", "hello"), ["a"])
     numeric = "@relation x\n@attribute a numeric\n@attribute y numeric\n@data\n1,0\n1,2\n"
     two = write(tmp_path, "two.arff", numeric)
-    with pytest.raises(ValueError, match="'y' must be 0 or 1, got 2.0 in row 1"):
+    with pytest.raises(ValueError, match="'y': cells must be 0 or 1.* got 2.0 in row 1"):
         read_arff(two, ["y"])
     with pytest.raises(ValueError, match="each named once"):
         read_arff(write(tmp_path, "m.arff", SPARSE.format(relation="x")), ["a", "b", "y", "z"])

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from credalchain import CredalChainClassifier, load_model, save_model
-from credalchain.review.reviewed import ReviewedRows
+from credalchain.review.rows import ReviewedRows
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
 from shell import start_process

@@ -1,6 +1,6 @@
 """CredalForest: a forest for every label, with the imprecise Dirichlet model in its leaves."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import Any
@@ -66,9 +66,7 @@ class PackedForest:
     def of(cls, forest: Any, n_features: int, earlier: NDArray[np.int64]) -> "PackedForest":
         """From scikit-learn's forest over the features and then the labels ``earlier``."""
         trees = [tree.tree_ for tree in forest.estimators_]
-        column, threshold, left, right, missing_left, roots = packed_nodes(
-            [nodes_of(tree) for tree in trees]
-        )
+        column, threshold, left, right, missing_left, roots = packed_nodes(nodes_of(trees))
         label = np.append(earlier, 0)[np.clip(column - n_features, 0, len(earlier))]
         feature = np.where((column < n_features) | (column == LEAF), column, -1 - label)
         counts = _counts(trees, forest.classes_)
@@ -186,9 +184,9 @@ class PackedForest:
         yield node, weight
 
 
-def nodes_of(tree: Any) -> NDArray[Any]:
-    """The nodes of scikit-learn's tree, one record each."""
-    return np.array(tree.__getstate__()["nodes"])
+def nodes_of(trees: Iterable[Any]) -> list[NDArray[Any]]:
+    """Return the nodes of each of scikit-learn's trees, one record each."""
+    return [np.array(tree.__getstate__()["nodes"]) for tree in trees]
 
 
 def packed_nodes(trees: list[NDArray[Any]]) -> tuple[Any, Any, Any, Any, Any, Any]:

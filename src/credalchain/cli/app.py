@@ -3,6 +3,7 @@
 import os
 import sys
 import warnings
+from functools import partial
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -16,43 +17,22 @@ from credalchain.cli import console
 from credalchain.exceptions import DataWarning
 
 _COMMANDS = {
-    "describe": (
-        "describe",
-        "Show what is understood of each column of a table, before anything is learned from it.",
-    ),
+    "describe": ("describe", "Show what is understood of each column of a table."),
     "fit": ("fit", "Learn from a table with labels and write a model file."),
     "predict": ("predict", "Answer the labels of new rows: 1, 0, or * for what is left open."),
     "review": ("review", "Open a page where people answer what was left open."),
-    "evaluate": (
-        "evaluate",
-        "Cross-validate on a table: measures at degrees of caution, and a report per label.",
-    ),
-    "tune": (
-        "promise",
-        "Show what every promise would buy: how many labels are answered at each level of risk.",
-    ),
-    "check": (
-        "promise",
-        "Say whether a model's promise still holds, on rows labelled since, the oldest first.",
-    ),
-    "explain": (
-        "explain",
-        "Show why one row got its answers, and which question would settle what is open.",
-    ),
-    "info": ("info", "Say what a model file holds."),
+    "evaluate": ("evaluate", "Cross-validate on a table: measures at degrees of caution."),
+    "tune": ("promise", "Show how many labels are answered at each level of a promised risk."),
+    "check": ("promise", "Say whether a model's promise still holds, on rows labelled since."),
+    "explain": ("predict", "Show why one row got its answers, and which question helps most."),
+    "info": ("describe", "Say what a model file holds."),
     "run": ("study", "Run a study, or go on with one that was interrupted."),
     "report": (
         "study",
         "What a study found: the main findings here; tables, figures and one page in a folder.",
     ),
-    "data": (
-        "data",
-        "The data sets of the paper, from CREDALCHAIN_DATA, the cache or the network.",
-    ),
-    "demo": (
-        "demo",
-        "Try both models on the embedded yeast data: tables, a promise, figures, a page.",
-    ),
+    "data": ("describe", "The data sets of the paper, from a folder, the cache or the network."),
+    "demo": ("demo", "Try both models on the embedded yeast data: a table, a promise, figures."),
 }
 """Each with its module, and what the list of commands says of it."""
 
@@ -137,7 +117,7 @@ def common(
 
 def run() -> None:
     """Run the application; errors of the user's making become one sentence, not a traceback."""
-    warnings.showwarning = _as_note
+    warnings.showwarning = partial(_as_note, set())
     for pattern in ("labels that are the same", "column .* never seen"):  # by commands, in notes
         warnings.filterwarnings("ignore", pattern, DataWarning)
     try:
@@ -161,9 +141,12 @@ def _reader_has_left() -> None:
     sys.exit(0)
 
 
-def _as_note(message: Warning | str, *_: object, **__: object) -> None:
-    """A warning of the library as one line, without the place in the source."""
-    console.note(f"note: {_one_line(message)}")
+def _as_note(shown: set[str], message: Warning | str, *_: object, **__: object) -> None:
+    """Print a warning of the library once, in one line without the place in the source."""
+    words = _one_line(message)
+    if words not in shown:
+        console.note(f"note: {words}")
+    shown.add(words)
 
 
 def _one_line(message: object) -> str:

@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 
+from credalchain._utils.files import check_folder, replacing
 from credalchain._utils.text import visible
 
 _state: dict[str, Any] = {"quiet": False, "trusted": ()}
@@ -31,6 +33,23 @@ def read_model(path: str) -> Any:
 def is_quiet() -> bool:
     """Whether --quiet was given."""
     return bool(_state["quiet"])
+
+
+def check_picture(picture: str) -> Path:
+    """Return where a picture goes; raise an error before the work if it cannot be drawn there."""
+    path = Path(picture)
+    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
+        raise ValueError(f"--picture {picture}: the name must end in .png, .svg or .pdf.")
+    check_folder(path)
+    return path
+
+
+def save_picture(figure: Any, picture: str) -> None:
+    """Write a figure, whole or not at all."""
+    path = check_picture(picture)
+    with replacing(path) as file:
+        figure.savefig(file, format=path.suffix[1:].lower(), dpi=130)
+    note(f"picture -> {picture}")
 
 
 def stdout() -> Console:

@@ -1,54 +1,51 @@
-"""``credalchain describe``: what was understood of a table."""
+"""``credalchain describe``, ``info`` and ``data``: what a table, a model and a data set hold."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.table import Table
 
-from credalchain._utils.text import table_size, visible
+from credalchain._utils.text import plural, table_size, visible
 from credalchain.cli import options as o
-from credalchain.cli.console import stdout
-from credalchain.cli.tables import load_table, pick_columns, read_labelled
+from credalchain.cli.console import note, read_model, stdout
+from credalchain.cli.tables import inner_classifiers, load_table, pick_columns
+from credalchain.datasets import MULAN, load_mulan
 from credalchain.datasets.describe import describe_features, describe_labels
+from credalchain.datasets.mulan import DataUnavailableError, mulan_files
+from credalchain.experiments.store import dataset_facts
+from credalchain.joint.forest import CredalJointForest
+from credalchain.model_files import read_about
+from credalchain.promises.classifier import PromisedClassifier
+
+_HIDDEN = {"n_jobs", "random_state", "verbose", "estimator", "promise", "values"}
 
 
-@o.with_table_options
-def describe(
-    data: o.Data,
-    labels: o.LabelsOption = None,
-    ignore: o.Ignore = "",
-    tag_separator: o.TagSeparator = "",
-    case_sensitive: o.CaseSensitive = False,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of tables.")] = False,
-) -> None:
-    """Show what is understood of each column of a table, before anything is learned from it.
+@o.with_options
+def describe(data: o.Data, as_json: o.AsJson = False, *, table: o.LabelOptions) -> None:
+    """Show what is understood of each column of a table.
 
     Example: `credalchain describe songs.csv --labels rock,pop,folk`
     """
-    if labels:
-        X, Y = read_labelled(data, labels, ignore, tag_separator, case_sensitive=case_sensitive)
-        targets = describe_labels(Y)
+    if table.labels:
+        X, Y = table.read(data)
     else:
         X, known = load_table(data)
-        X = X.drop(columns=pick_columns(X, ignore, "--ignore") if ignore else [])
-        targets = describe_labels(X[known]) if known else []
-        X = X.drop(columns=known)
+        X = X.drop(columns=pick_columns(X, table.ignore, "--ignore"))
+        X, Y = X.drop(columns=known), X[known]
     features = describe_features(X)
+    labels = describe_labels(Y) if Y.shape[1] else []
     if as_json:
-        description = {
-            "rows": len(X),
-            "features": [asdict(feature) for feature in features],
-            "labels": [asdict(label) for label in targets],
-        }
-        print(json.dumps(description, indent=2, ensure_ascii=False))
+        columns = {"features": list(map(asdict, features)), "labels": list(map(asdict, labels))}
+        print(json.dumps({"rows": len(X), **columns}, indent=2, ensure_ascii=False))
         return
     console = stdout()
-    console.print(table_size(len(X), len(features), len(targets)))
-    table = Table("column", "kind", "missing", "distinct", "what fit does", "note")
+    console.print(table_size(len(X), len(features), len(labels)))
+    shown = Table("column", "kind", "missing", "distinct", "what fit does", "note")
     for feature in features:
-        table.add_row(
+        shown.add_row(
             visible(feature.name),
             feature.kind,
             f"{feature.missing:.0%}",
@@ -56,11 +53,140 @@ def describe(
             "learns from it" if feature.is_used else "leaves it out",
             feature.note,
         )
-    console.print(table)
-    if not targets:
+    console.print(shown)
+    shown = Table("label", "yes", "no", "missing", "note")
+    for label in labels:
+        counts = map(str, (label.n_yes, label.n_no, label.n_missing))
+        shown.add_row(visible(label.name), *counts, label.note)
+    if labels:
+        console.print(shown)
+
+
+def info(
+    model: o.ModelFile,
+    as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
+) -> None:
+    """Say what a model file holds.
+
+    Example: `credalchain info songs.model`
+    """
+    classifier = read_model(model)
+    report = getattr(classifier, "report_", None)
+    about = _describe_model(classifier, hidden={*_HIDDEN, getattr(report, "parameter", "")})
+    about["written by"] = f"credalchain {read_about(model)['version']}"
+    if as_json:
+        print(json.dumps({**about, "promise": report and str(report)}, indent=2, default=str))
         return
-    table = Table("label", "yes", "no", "missing", "note")
-    for label in targets:
-        counts = (str(number) for number in (label.n_yes, label.n_no, label.n_missing))
-        table.add_row(visible(label.name), *counts, label.note)
-    console.print(table)
+    _print_pairs({**about, **{key: _few(about[key]) for key in ("features", "labels")}})
+    for line in str(report or "").splitlines():
+        stdout().print(visible(line), soft_wrap=True)
+
+
+def _describe_model(classifier: Any, hidden: set[str]) -> dict[str, Any]:
+    """Collect what people ask of a model, by name; not the parameters that a promise has chosen."""
+    inner, layers = inner_classifiers(classifier), [classifier]
+    while not hasattr(layers[-1], "model_"):
+        below = layers[-1].estimator_
+        layers.append(getattr(below, "estimators", [below])[0])  # of several the first
+    names = getattr(classifier, "feature_names_in_", range(classifier.n_features_in_))
+    about = {
+        "classifier": " over ".join(type(layer).__name__ for layer in layers),
+        "features": list(names),
+        "labels": classifier.label_names_.tolist(),
+    }
+    for layer in layers:
+        if not isinstance(layer, PromisedClassifier):
+            parameters = layer.get_params(deep=False)
+            about |= {name: value for name, value in parameters.items() if name not in hidden}
+    about |= _learned(inner[0])
+    return about | ({"models that must agree": len(inner)} if len(inner) > 1 else {})
+
+
+def _learned(classifier: Any) -> dict[str, Any]:
+    model = classifier.model_
+    if isinstance(classifier, CredalJointForest):
+        return {
+            "training rows kept": model.n_training_rows,
+            "trees": len(model.trees.roots),
+            **{f"share: {name}": f"{share:.3f}" for name, share in classifier.shares_.items()},
+        }
+    about: dict[str, Any] = {"base": " ".join(repr(classifier.unfitted_base()).split())}
+    counts = getattr(getattr(model, "models", [model])[0], "counts", None)
+    if counts is not None:
+        about["training rows"] = counts.n_rows
+    if hasattr(classifier, "orders_"):
+        return about | {"label order": plural(len(classifier.orders_), "random order")}
+    order, names = classifier.order_, classifier.label_names_
+    return about | {"label order": "dynamic" if order is None else " > ".join(names[order])}
+
+
+def _few(names: list[Any], most: int = 8) -> str:
+    if names and not isinstance(names[0], str):
+        return f"{len(names)}"
+    return f"{len(names)}: {', '.join(names[:most])}" + (", ..." if len(names) > most else "")
+
+
+def _print_pairs(pairs: Mapping[str, Any]) -> None:
+    width = max(map(len, pairs))
+    for name, value in pairs.items():
+        stdout().print(visible(f"{name:>{width}}  {value}"), soft_wrap=True)
+
+
+data = typer.Typer(
+    no_args_is_help=True,
+    help="The data sets of the paper, from a folder, the cache or the network.",
+)
+Name = Annotated[str, typer.Argument(metavar="NAME", help=", ".join(MULAN))]
+
+
+@data.command("list")
+def list_all() -> None:
+    """List all data sets with the numbers of the paper's Table 2, computed from the files.
+
+    Example: `credalchain data list`
+    """
+    table = Table("data set", "domain", "features", "labels", "rows", "cardinality", "density")
+    for column in table.columns[2:]:
+        column.justify = "right"
+    unavailable: list[str] = []
+    for name, about in MULAN.items():
+        numbers = ["?"] * 5
+        try:
+            facts = dataset_facts(load_mulan(name))
+            numbers = [str(facts[key]) for key in ("features", "labels", "rows")]
+            numbers += [f"{facts[key]:.2f}" for key in ("cardinality", "density")]
+        except DataUnavailableError as error:
+            if not unavailable:  # the messages of the others would be the same
+                note(str(error))
+            unavailable.append(name)
+        table.add_row(name, about.domain, *numbers)
+    if len(unavailable) > 1:
+        note(f"not available either: {', '.join(unavailable[1:])}")
+    stdout().print(table)
+
+
+@data.command()
+def get(name: Name) -> None:
+    """Fetch a data set, if it is not here yet, and say where its files are.
+
+    Example: `credalchain data get emotions`
+    """
+    for file in mulan_files(name):
+        print(file)
+
+
+@data.command("describe")
+def describe_dataset(name: Name) -> None:
+    """Say what is in a data set and whom to cite.
+
+    Example: `credalchain data describe emotions`
+    """
+    dataset = load_mulan(name)
+    facts = dataset_facts(dataset)
+    pairs = {key: getattr(dataset, key) for key in ("name", "description")}
+    pairs |= {key: facts[key] for key in ("rows", "features", "labels")}
+    pairs |= {key: f"{getattr(dataset, key):.3f}" for key in ("cardinality", "density")}
+    _print_pairs(pairs | {key: getattr(dataset, key) for key in ("source", "citation")})
+    counts = (dataset.labels == 1).sum(axis=0)
+    for label, n in zip(dataset.label_names, counts.tolist(), strict=True):
+        stdout().print(visible(f"{n:>12}  {label}"), soft_wrap=True)

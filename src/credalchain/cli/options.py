@@ -3,10 +3,11 @@
 import codecs
 import inspect
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
 from typing import Annotated, Any
 
+import numpy as np
 import typer
 
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
@@ -16,53 +17,34 @@ from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
 from credalchain.chains.strategies import STRATEGIES, branching, tree_marginalization
 from credalchain.chains.wrapper import CredalWrapper
-from credalchain.datasets.dialect import DialectOptions, reading_as
-from credalchain.joint.decision import JointDecision
+from credalchain.cli.tables import LabelledChunks, pick_columns, read_labelled
+from credalchain.datasets.files import DialectOptions, reading_as
+from credalchain.joint.decision import JointDecision, default_reward
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.growing import default_forest_regressor
 from credalchain.preprocessing import Discretizer
 
 _BASES = "naive, forest or wrapper"
+_METHODS = "chain, relevance, ensemble, joint or recommended"
 _DATA_HELP = (
     "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; mulan:NAME. "
     "fit, predict and evaluate read a folder, a glob, a compressed or very large file in chunks."
 )
 Data = Annotated[str, typer.Argument(help=_DATA_HELP)]
 ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]
-LabelsOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        help="The label columns: names with commas between, first:N or last:N; for ARFF also xml "
-        "(MULAN's file beside it), the name of such a file, or meka (-C in its header). Cells are "
-        "0, 1, yes, no, true, false, and empty or ? for missing. May be repeated."
-    ),
+AsJson = Annotated[bool, typer.Option("--json", help="JSON in place of tables.")]
+Picture = Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")]
+Confidence = Annotated[
+    float | None,
+    typer.Option(help="That the promise is kept; without, it is kept on average."),
 ]
-TagSeparator = Annotated[
-    str,
-    typer.Option(
-        help="--labels is one column of tags with this between them, such as ';': a label for each."
-    ),
+Calibration = Annotated[
+    float, typer.Option(help="Share of the rows that is kept apart for the promise.")
 ]
-CaseSensitive = Annotated[
-    bool,
-    typer.Option("--case-sensitive", help="Keep tags apart that differ in capitals only."),
-]
-Ignore = Annotated[str, typer.Option(help="Columns to leave out, such as row numbers.")]
-Use = Annotated[
-    str,
-    typer.Option(
-        help="Columns to learn from though they look like names, free text or row numbers, which "
-        "are left out; all for all of them."
-    ),
-]
-Groups = Annotated[
-    str,
-    typer.Option(
-        help="The column that says which rows belong together (a patient, a song, a document): "
-        "they are learned from or tested, never both. It is no feature. If not given, equal "
-        "rows with the same labels belong together; none: no rows do."
-    ),
-]
+CALIBRATION = 0.3
+ModelS = Annotated[float | None, typer.Option("--s", help="In place of the model's s.")]
+ModelReward = Annotated[float | None, typer.Option(help="In place of a joint model's.")]
+ModelStrategy = Annotated[str | None, typer.Option(help="In place of the model's.")]
 _JOBS_HELP = "Threads; -1 for all cores."
 Jobs = Annotated[int, typer.Option(help=_JOBS_HELP)]
 
@@ -73,7 +55,7 @@ def _option(
     used_with: Mapping[str, tuple[str, ...]] | None = None,
     **settings: Any,
 ) -> Any:
-    """A field that is an option: its help, and with which values of others it has an effect.
+    """Declare a field that is an option, and with which values of others it has an effect.
 
     As an option it is None unless it is given, so that it can be told whether it is.
     """
@@ -93,10 +75,9 @@ class ClassifierOptions:
 
     method: str = _option(
         "",
-        "recommended: one forest for all labels, which decides about those of a row together, the "
-        "strongest; chain: the paper's, made of counts; relevance: labels do not speak to each "
-        "other; ensemble: several chains, averaged; joint: an ensemble that decides about all "
-        "labels of a row together. If not given: recommended, or chain if an option of chains is.",
+        "recommended: one forest for all labels, the strongest; chain: the paper's; relevance: a "
+        "model for each label; ensemble: chains, averaged; joint: an ensemble that decides about "
+        "labels together. If not given: recommended, or chain if an option of chains is.",
     )
     base: str = _option(
         "naive",
@@ -110,7 +91,7 @@ class ClassifierOptions:
     )
     trees: int | None = _option(
         None,
-        "Trees of each forest; if not given, 100, and 300 for the recommended method.",
+        "Trees of each forest; if not given, 100, or 300 for --method recommended.",
         {"base": ("forest",), "method": ("recommended",)},
         min=1,
     )
@@ -185,74 +166,132 @@ class ClassifierOptions:
         return {name: value for name, value in values.items() if value is not None}
 
 
-def with_classifier_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command with an option for each field of its argument ``options: ClassifierOptions``.
+@dataclass(frozen=True)
+class LabelOptions:
+    """The options that say which columns of a table are labels."""
 
-    An option that the command declares itself is left out, and keeps its default in ``options``.
+    labels: list[str] | None = _option(  # noqa: RUF009
+        None,
+        "The label columns: names with commas between, first:N or last:N; for ARFF also xml, the "
+        "name of such a file, or meka. Cells are 0, 1, yes, no, true, false, and empty or ? for "
+        "missing. May be repeated.",
+    )
+    ignore: str = _option("", "Columns to leave out, such as row numbers.")
+    tag_separator: str = _option(
+        "",
+        "--labels is one column of tags with this between them, such as ';': a label for each.",
+    )
+
+    def read(self, data: str) -> tuple[Any, Any]:
+        """Read the columns and the labels of a table."""
+        return read_labelled(data, self.labels or [], self.ignore, self.tag_separator)
+
+
+@dataclass(frozen=True)
+class LearningOptions(LabelOptions):
+    """The same, and which columns are learned from."""
+
+    use: str = _option(
+        "",
+        "Columns to learn from though they look like names, free text or row numbers, which are "
+        "left out; all for all of them.",
+    )
+    groups: str = _option(
+        "",
+        "The column that says which rows belong together, such as a patient; it is no feature. If "
+        "not given, equal rows with the same labels do; none: no rows do.",
+    )
+
+    @property
+    def whole(self) -> str:
+        """The option that needs all rows in memory, "" if there is none."""
+        return "--tag-separator" if self.tag_separator else "--groups" if self.groups else ""
+
+    def chunks(self, data: str) -> LabelledChunks:
+        """Return the features and labels of a table in chunks."""
+        return LabelledChunks(data, self.labels or [], self.ignore)
+
+    def take_groups(self, X: Any) -> tuple[Any, Any]:
+        """Return the other columns, and the one that ``--groups`` names; None if none is."""
+        if not self.groups:
+            return X, None
+        if self.groups == "none" and "none" not in X.columns:
+            return X, np.arange(len(X))
+        names = pick_columns(X, self.groups, "--groups")
+        if len(names) != 1:
+            raise ValueError(f"--groups must name one column, got {self.groups!r}.")
+        return X.drop(columns=names), X[names[0]]
+
+
+@dataclass(frozen=True)
+class _TextOptions:
+    """The options that say how text files are read."""
+
+    sep: str = _option("", "What separates cells of a text file; tab for a tab.")
+    decimal: str = _option("", "The decimal mark of a text file, . or a comma.")
+    encoding: str = _option("", "Of a text file, such as latin-1.")
+
+    def dialect(self) -> DialectOptions:
+        """Return what they say."""
+        separator = {"tab": "\t", "\\t": "\t"}.get(self.sep, self.sep)
+        if len(separator) > 1 or separator in ("\n", "\r", '"'):
+            raise ValueError(f"--sep must be one character, or tab, got {self.sep!r}.")
+        if self.decimal not in ("", ".", ","):
+            raise ValueError(f"--decimal must be . or a comma, got {self.decimal!r}.")
+        if self.decimal and self.decimal == separator:
+            raise ValueError(f"--sep and --decimal must differ, got {separator!r} for both.")
+        try:
+            name = codecs.lookup(self.encoding).name if self.encoding else ""
+        except LookupError:
+            raise ValueError(f"--encoding: there is no encoding {self.encoding!r}.") from None
+        return DialectOptions(separator, self.decimal, "utf-8-sig" if name == "utf-8" else name)
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command that reads tables an option for each field of its groups of options.
+
+    These are its parameters whose type is one of the classes above. An option that the command
+    declares itself is left out, and keeps its default in the group.
     """
     declared = dict(inspect.signature(command).parameters)
-    del declared["options"]
-    added = [option for option in fields(ClassifierOptions) if option.name not in declared]
-
-    @wraps(command)
-    def run(**arguments: Any) -> None:
-        options = {option.name: arguments.pop(option.name) for option in added}
-        options = {name: value for name, value in options.items() if value is not None}
-        given = {*options, *(name for name, value in arguments.items() if value)}
-        command(**arguments, options=ClassifierOptions(**options).resolved(given))
-
-    parameters = [
-        inspect.Parameter(
-            option.name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=option.metadata["option"],
-            annotation=option.type | None,  # type: ignore[operator]
-        )
-        for option in added
-    ]
-    signature = inspect.Signature([*declared.values(), *parameters])
-    run.__signature__ = signature  # type: ignore[attr-defined]
-    return run
-
-
-def with_table_options(command: Callable[..., None]) -> Callable[..., None]:
-    """A command that reads tables, with options for how text files are to be read."""
-    signature = inspect.signature(command)
+    groups: dict[str, Any] = {
+        name: declared.pop(name).annotation
+        for name in list(declared)
+        if is_dataclass(declared[name].annotation)
+    }
     added = {
-        "sep": typer.Option("", help="What separates cells of a text file; tab for a tab."),
-        "decimal": typer.Option("", help="The decimal mark of a text file, . or a comma."),
-        "encoding": typer.Option("", help="Of a text file, such as latin-1."),
+        option.name: option
+        for group in (*groups.values(), _TextOptions)
+        for option in fields(group)
+        if option.name not in declared
     }
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        dialect = _given_dialect(**{name: arguments.pop(name) for name in added})
-        with reading_as(dialect):
-            command(**arguments)
+        given = {name: value for name, value in arguments.items() if value not in (None, "")}
+
+        def build(group: Any) -> Any:
+            names = [option.name for option in fields(group) if option.name in {*given} & {*added}]
+            return group(**{name: given[name] for name in names})
+
+        built = {name: build(group) for name, group in groups.items()}
+        if "options" in built:
+            built["options"] = built["options"].resolved(given)
+        with reading_as(build(_TextOptions).dialect()):
+            command(**{name: arguments[name] for name in declared}, **built)
 
     parameters = [
-        inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=option, annotation=str)
+        inspect.Parameter(
+            name,
+            inspect.Parameter.KEYWORD_ONLY,
+            default=option.metadata["option"],
+            annotation=option.type | None,  # type: ignore[operator]
+        )
         for name, option in added.items()
     ]
-    run.__signature__ = signature.replace(  # type: ignore[attr-defined]
-        parameters=[*signature.parameters.values(), *parameters]
-    )
+    signature = inspect.Signature([*declared.values(), *parameters])
+    run.__signature__ = signature  # type: ignore[attr-defined]
     return run
-
-
-def _given_dialect(sep: str, decimal: str, encoding: str) -> DialectOptions:
-    separator = {"tab": "\t", "\\t": "\t"}.get(sep, sep)
-    if len(separator) > 1 or separator in ("\n", "\r", '"'):
-        raise ValueError(f"--sep must be one character, or tab, got {sep!r}.")
-    if decimal not in ("", ".", ","):
-        raise ValueError(f"--decimal must be . or a comma, got {decimal!r}.")
-    if decimal and decimal == separator:
-        raise ValueError(f"--sep and --decimal must differ, got {decimal!r} for both.")
-    try:
-        name = codecs.lookup(encoding).name if encoding else ""
-    except LookupError:
-        raise ValueError(f"--encoding: there is no encoding {encoding!r}.") from None
-    return DialectOptions(separator, decimal, "utf-8-sig" if name == "utf-8" else name)
 
 
 def parse_numbers(text: str, option: str) -> Any:
@@ -264,40 +303,41 @@ def parse_numbers(text: str, option: str) -> Any:
     return values if "," in text else values[0]
 
 
+def default_caution(classifier: Any, n_labels: int) -> float:
+    """Return the value of the caution parameter, where there are too few rows to choose one."""
+    value = classifier.get_params()[classifier.caution_parameter]
+    return default_reward(n_labels) if value is None else float(value)
+
+
+def check_calibration(share: float) -> float:
+    """Return the share of the rows that is kept apart for a promise, if it is one."""
+    if not 0 < share < 1:
+        raise ValueError(f"--calibration must be a share between 0 and 1, got {share:g}.")
+    return share
+
+
 def build_classifier(options: ClassifierOptions) -> Any:
-    """The classifier that the options describe, unfitted."""
+    """Build the classifier that the options describe, unfitted."""
+    common: dict[str, Any] = {"n_jobs": options.jobs, "random_state": options.seed}
     if options.method == "recommended":
-        return _build_recommended(options)
+        forest = None if options.trees is None else default_forest_regressor(options.trees)
+        estimator = CredalJointForest(forest, **common)
+        return JointDecision(estimator, **options.caution, random_state=options.seed)
+    if options.method not in (*_CHAINS, *_JOINT):
+        raise ValueError(f"--method must be {_METHODS}, got {options.method!r}.")
     base = _build_base(options)
-    common: dict[str, Any] = {
-        "threshold": parse_numbers(options.threshold, "--threshold"),
-        "n_jobs": options.jobs,
-        "random_state": options.seed,
-    }
+    common["threshold"] = parse_numbers(options.threshold, "--threshold")
     if not options.is_joint:
         common |= options.caution
     if options.method == "relevance":
         return CredalBinaryRelevanceClassifier(base, **common)
-    if options.method in ("ensemble", "joint"):
-        ensemble = CredalChainEnsemble(
-            base, n_chains=options.chains, strategy=options.strategy, **common
-        )
-        return JointDecision(ensemble, **options.caution) if options.is_joint else ensemble
-    if options.method != "chain":
-        raise ValueError(
-            "--method must be chain, relevance, ensemble, joint or recommended, "
-            f"got {options.method!r}."
-        )
-    order: Any = options.order
-    if "," in order:
-        order = [name.strip() for name in order.split(",")]
-    return CredalChainClassifier(base, strategy=options.strategy, order=order, **common)
-
-
-def _build_recommended(options: ClassifierOptions) -> Any:
-    forest = None if options.trees is None else default_forest_regressor(options.trees)
-    estimator = CredalJointForest(forest, n_jobs=options.jobs, random_state=options.seed)
-    return JointDecision(estimator, **options.caution, random_state=options.seed)
+    common["strategy"] = options.strategy
+    if options.method == "chain":
+        names = [name.strip() for name in options.order.split(",")]
+        order: Any = options.order if len(names) == 1 else names
+        return CredalChainClassifier(base, order=order, **common)
+    ensemble = CredalChainEnsemble(base, n_chains=options.chains, **common)
+    return JointDecision(ensemble, **options.caution) if options.is_joint else ensemble
 
 
 def _build_base(options: ClassifierOptions) -> Any:
@@ -312,19 +352,15 @@ def _build_base(options: ClassifierOptions) -> Any:
     if options.base == "forest":
         trees = options.trees
         return CredalForest(None if trees is None else default_forest_classifier(trees))
-    if options.base == "wrapper":
-        return CredalWrapper(wrapped_estimator(options.estimator))
-    raise ValueError(f"--base must be {_BASES}, got {options.base!r}.")
-
-
-def wrapped_estimator(path: str) -> Any:
-    """A classifier by the name of its class; None for the default."""
-    if not path:
-        return None
+    if options.base != "wrapper":
+        raise ValueError(f"--base must be {_BASES}, got {options.base!r}.")
+    if not options.estimator:
+        return CredalWrapper(None)
     from credalchain.studies.study_file import estimator_class
 
+    path = options.estimator
     try:
-        return estimator_class(path, [path.rpartition(".")[0]])()
+        return CredalWrapper(estimator_class(path, [path.rpartition(".")[0]])())
     except ValueError:
         raise ValueError(
             f"--estimator: there is no class {path!r} of scikit-learn's kind."

@@ -1,40 +1,49 @@
-"""``credalchain predict``."""
+"""``credalchain predict`` and ``credalchain explain``: answers for new rows."""
 
+import json
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import typer
+from rich.table import Table
+from rich.text import Text
 
 from credalchain._utils.array_types import FloatArray
-from credalchain._utils.text import plural
+from credalchain._utils.text import plural, visible
 from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli import options as o
-from credalchain.cli.console import note, read_model
-from credalchain.cli.stream import (
-    is_chunked,
-    is_large,
-    read_chunks,
-    table_writer,
-    with_row_progress,
-)
+from credalchain.cli.console import check_picture, note, read_model, save_picture, stdout
 from credalchain.cli.tables import (
-    load_table,
+    UnseenValues,
+    features_for,
+    inner_classifiers,
     pick_columns,
-    pick_features,
-    read_known,
+    read_for_model,
+    read_rows,
     refuse_to_replace,
     shorten_names,
-    write_table,
+    split_names,
+    table_writer,
+    text_columns,
 )
+from credalchain.datasets.files import read_label_words
+from credalchain.explanation.explainer import explain as explain_row
+from credalchain.explanation.result import Explanation, Step
+from credalchain.labels import ABSTAIN, and_more
 from credalchain.prediction import NEARLY_NOTHING, CredalPrediction
 from credalchain.promises.classifier import PromisedClassifier
 
 _PRECISE_WIDTH = 1e-9  # width of an interval that is due to rounding
 _ENOUGH_ROWS, _CLEARLY_OTHER = 50, 0.15  # to notice that rows are of another kind
+_MAX_LABELS = 20  # that are explained, if --labels does not say which
+_MAX_QUESTIONS = 10
+_BAR = 21  # characters from probability 0 to 1
+_COLOURS = {1: "bold blue", 0: "bold dark_orange3", -1: "bold"}
 
 
-@o.with_table_options
+@o.with_options
 def predict(
     model: o.ModelFile,
     data: o.Data,
@@ -44,9 +53,9 @@ def predict(
         str, typer.Option(help="Label columns of DATA that are answered already, or all.")
     ] = "",
     keep: Annotated[str, typer.Option(help="Columns of DATA to copy, such as row names.")] = "",
-    s: Annotated[float | None, typer.Option("--s", help="In place of the model's s.")] = None,
-    reward: Annotated[float | None, typer.Option(help="In place of a joint model's.")] = None,
-    strategy: Annotated[str | None, typer.Option(help="In place of the model's.")] = None,
+    s: o.ModelS = None,
+    reward: o.ModelReward = None,
+    strategy: o.ModelStrategy = None,
     threshold: Annotated[str | None, typer.Option(help="In place of the model's.")] = None,
     jobs: o.Jobs = 1,
 ) -> None:
@@ -56,47 +65,40 @@ def predict(
     """
     refuse_to_replace(out, model, data)
     classifier = read_model(model)
+    chosen = _infer_overrides(
+        classifier, s=s, strategy=strategy, reward=reward, threshold=threshold
+    )
     for inner in inner_classifiers(classifier):
         inner.set_params(n_jobs=jobs)
-    chosen = infer_overrides(classifier, s=s, strategy=strategy, reward=reward, threshold=threshold)
-    if threshold is not None:
-        inner_classifier(classifier).set_params(threshold=o.parse_numbers(threshold, "--threshold"))
-    text_names = text_columns(classifier)
+        if threshold is not None:
+            inner.set_params(threshold=o.parse_numbers(threshold, "--threshold"))
     labels = classifier.label_names_.tolist()
     n_rows, n_yes, all_precise = 0, 0, True
     answered = np.zeros(len(labels), dtype=np.int64)  # rows, for each label
     unseen = UnseenValues(classifier)
-
-    def answer(frame: pd.DataFrame, source: str) -> pd.DataFrame:
-        nonlocal n_rows, answered, n_yes, all_precise
-        features = features_for(classifier, frame, source)
-        known_columns = _known_columns(frame, known, labels)
-        kept = pick_columns(frame, keep, "--keep")
-        extra = [c for c in frame.columns if c not in {*features.columns, *labels, *kept}]
-        if extra and n_rows == 0:
-            few_of_them = ", ".join(map(repr, extra[:8]))
-            note(f"note: columns that the model does not know are ignored: {few_of_them}")
-        unseen.count(features)
-        known_labels = read_known(frame, known_columns) if known_columns else None
-        prediction = classifier.infer(features, known=known_labels, **chosen)
-        n_rows += len(frame)
-        answered = answered + (~prediction.abstained).sum(axis=0)
-        n_yes += int((prediction.labels == 1).sum())
-        all_precise &= bool(np.ptp(prediction.interval, axis=-1).max(initial=0.0) < _PRECISE_WIDTH)
-        return _as_table(prediction, frame[kept], intervals)
-
-    if is_chunked(data) or is_large(data):
-        with table_writer(out) as append:
-            for source, chunk in with_row_progress(read_chunks(data, text_names)):
-                if len(chunk):
-                    with errors_name_chunk(source):
-                        _append_chunk(append, answer(chunk, source))
-            if n_rows == 0:
-                raise ValueError(f"{data} has no rows.")
-    else:
-        frame, _ = load_table(data, text_columns=text_names)
-        write_table(answer(frame, data), out)
-    shares, n_answered = answered / max(n_rows, 1), int(answered.sum())
+    with table_writer(out) as append:
+        for name, frame in read_rows(data, text_columns(classifier)):
+            if len(frame) == 0:
+                continue
+            with errors_name_chunk(name):
+                features = features_for(classifier, frame, name or data)
+                known_columns = _known_columns(frame, known, labels)
+                kept = pick_columns(frame, keep, "--keep")
+                extra = [c for c in frame.columns if c not in {*features.columns, *labels, *kept}]
+                if extra and n_rows == 0:
+                    some = ", ".join(map(repr, extra[:8]))
+                    note(f"note: columns that the model does not know are ignored: {some}")
+                unseen.count(features)
+                cells = frame[known_columns]
+                known_labels = read_label_words(cells.mask(cells == "*")) if known_columns else None
+                prediction = classifier.infer(features, known=known_labels, **chosen)
+                append(_as_table(prediction, frame[kept], intervals))
+            n_rows += len(frame)
+            answered += (~prediction.abstained).sum(axis=0)
+            n_yes += int((prediction.labels == 1).sum())
+            widths = np.ptp(prediction.interval, axis=-1)
+            all_precise &= bool(widths.max(initial=0.0) < _PRECISE_WIDTH)
+    shares, n_answered = answered / n_rows, int(answered.sum())
     unseen.report()
     _advise(shares, n_rows, classifier)
     if intervals and all_precise:
@@ -109,7 +111,7 @@ def predict(
 
 
 def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:
-    """What to do if nearly nothing, or everything, is answered."""
+    """Note what to do if nearly nothing, or everything, is answered."""
     share = shares.mean()
     if isinstance(classifier, PromisedClassifier):
         seen = classifier.report_.completeness
@@ -120,110 +122,33 @@ def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:
                 "promise holds for rows like those in calibration; check says whether it does here."
             )
         return
-    bolder = "smaller" if classifier.larger_is_more_cautious else "larger"
-    more_cautious = "larger" if bolder == "smaller" else "smaller"
-    parameter = classifier.caution_parameter
+    words = ("smaller", "larger") if classifier.larger_is_more_cautious else ("larger", "smaller")
+    bolder, more_cautious = (f"{word} --{classifier.caution_parameter}" for word in words)
     if share < NEARLY_NOTHING:
         note(
-            f"note: nearly nothing is answered. Try a {bolder} --{parameter}, or fit with "
-            "--answered 0.8, which finds it; credalchain tune shows what each caution would buy."
+            f"note: nearly nothing is answered. Try a {bolder}, or fit with --answered 0.8, which "
+            "finds it; credalchain tune shows what each caution would buy."
         )
     elif share == 1:
         note(
-            f"note: everything is answered. To leave open what is doubtful, take a {more_cautious} "
-            f"--{parameter}, or fit with --answered 0.8 or --promise."
+            "note: everything is answered. To leave open what is doubtful, take a "
+            f"{more_cautious}, or fit with --answered 0.8 or --promise."
         )
 
 
-def _append_chunk(append: Any, table: pd.DataFrame) -> None:
-    try:
-        append(table)
-    except ValueError as error:  # a column of numbers that holds texts in this chunk
-        raise ValueError(
-            f"its --keep columns do not fit to those of the chunks before in Parquet ({error}); "
-            "write a .csv."
-        ) from error
-
-
-def inner_classifiers(classifier: Any) -> list[Any]:
-    """The classifiers that were fitted, below promises and joint decisions."""
-    if hasattr(classifier, "model_"):
-        return [classifier]
-    estimators = getattr(classifier, "estimators", None)
-    below = [classifier.estimator_] if estimators is None else estimators
-    return [inner for estimator in below for inner in inner_classifiers(estimator)]
-
-
-def inner_classifier(classifier: Any) -> Any:
-    """One of them: they read the same columns."""
-    return inner_classifiers(classifier)[0]
-
-
-def infer_overrides(
-    classifier: Any,
-    *,
-    s: float | None,
-    strategy: str | None,
-    reward: float | None,
-    threshold: str | None = None,
-) -> dict[str, Any]:
-    """What ``infer`` is to use in place of the model's own; refuses what it does not have."""
-    options = {"--s": s, "--strategy": strategy, "--reward": reward, "--threshold": threshold}
-    given = [name for name, value in options.items() if value is not None]
+def _infer_overrides(classifier: Any, **options: Any) -> dict[str, Any]:
+    """Return what ``infer`` is to use in place of the model's own, if it has such a thing."""
+    known: tuple[str, ...] = ("s", "strategy", "threshold")
+    why = "decides label by label; use --s"
     if isinstance(classifier, PromisedClassifier):
-        if given:
-            raise ValueError(f"{given[0]}: this model keeps a promise, which chose its caution.")
-        return {}
-    if classifier.caution_parameter == "reward":
-        for name in given:
-            if name != "--reward":
-                raise ValueError(f"{name}: this model decides jointly; use --reward.")
-        return {"reward": reward}
-    if reward is not None:
-        raise ValueError("--reward: this model decides label by label; use --s.")
-    return {"s": s, "strategy": strategy}
-
-
-def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
-    """The columns the model was fitted on; by position if it knows no names."""
-    names = getattr(classifier, "feature_names_in_", None)
-    if names is not None:
-        return pick_features(frame, names.tolist(), source)
-    return frame.set_axis(range(frame.shape[1]), axis=1)
-
-
-def text_columns(classifier: Any) -> list[str]:
-    """Columns that held words in fit: read as text, even if this file has only numbers there."""
-    names = getattr(classifier, "feature_names_in_", None)
-    columns = list(inner_classifier(classifier).model_.text_categories())
-    return [] if names is None else names[columns].tolist()
-
-
-class UnseenValues:
-    """Texts that were not there in fit, told once for each column in the end."""
-
-    def __init__(self, classifier: Any) -> None:
-        self.categories = inner_classifier(classifier).model_.text_categories()
-        self.found: dict[str, tuple[int, str]] = {}
-
-    def count(self, features: pd.DataFrame) -> None:
-        """Count the rows of some more of the table."""
-        for i, categories in self.categories.items():
-            column = features.iloc[:, i].dropna().astype(str)
-            unseen = column[~column.isin(categories.keys)]
-            if len(unseen):
-                name = str(features.columns[i])
-                before, example = self.found.get(name, (0, unseen.iloc[0]))
-                self.found[name] = before + len(unseen), example
-
-    def report(self) -> None:
-        """One note a column."""
-        for name, (n, example) in self.found.items():
-            rows = "1 row holds a value" if n == 1 else f"{n} rows hold values"
-            note(
-                f"note: column {name!r}: {rows} never seen in fit, such as {example!r}; about them "
-                "the model knows nothing, and may leave more open."
-            )
+        known, why = (), "keeps a promise, which chose its caution"
+    elif classifier.caution_parameter == "reward":
+        known, why = ("reward",), "decides jointly; use --reward"
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in known:
+            raise ValueError(f"--{name}: this model {why}.")
+    return {name: value for name, value in given.items() if name != "threshold"}
 
 
 def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[str]:
@@ -239,15 +164,130 @@ def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[s
 
 
 def _as_table(prediction: CredalPrediction, kept: pd.DataFrame, intervals: bool) -> pd.DataFrame:
-    answers = prediction.to_strings()
-    prediction.to_frame(intervals=intervals)  # refuses labels whose columns would clash
-    columns: dict[str, Any] = {}
-    for j, name in enumerate(prediction.label_names):
-        columns[name] = answers[:, j].astype(object)
-        if intervals:
-            columns[f"{name}_lower"] = np.round(prediction.lower[:, j], 6)
-            columns[f"{name}_upper"] = np.round(prediction.upper[:, j], 6)
-    clash = set(columns) & set(kept.columns)
+    table = prediction.to_frame(intervals=intervals).reset_index(drop=True).round(6)
+    table[list(prediction.label_names)] = prediction.to_strings().astype(object)
+    clash = set(table.columns) & set(kept.columns)
     if clash:
         raise ValueError(f"--keep: {sorted(clash)[0]!r} is a column of the answers.")
-    return pd.concat([kept.reset_index(drop=True), pd.DataFrame(columns)], axis=1)
+    return pd.concat([kept.reset_index(drop=True), table], axis=1)
+
+
+@o.with_options
+def explain(
+    model: o.ModelFile,
+    data: o.Data,
+    row: Annotated[int, typer.Option(help="Which row of DATA, counted from 0.")] = 0,
+    top: Annotated[int, typer.Option(min=0, help="Reasons, or training rows, shown.")] = 3,
+    labels: Annotated[
+        str,
+        typer.Option(
+            help="Which labels: names with commas between, or all. By default what is open and the "
+            f"most certain of the others, {_MAX_LABELS} in all."
+        ),
+    ] = "",
+    picture: o.Picture = "",
+    as_json: o.AsJson = False,
+    s: o.ModelS = None,
+    reward: o.ModelReward = None,
+    strategy: o.ModelStrategy = None,
+) -> None:
+    """Show why one row got its answers, and which question helps most.
+
+    Example: `credalchain explain songs.model new.csv --row 3 --picture why.png`
+    """
+    if picture:
+        check_picture(picture)
+    classifier = read_model(model)
+    frame, features = read_for_model(classifier, data)
+    if not 0 <= row < len(frame):
+        raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")
+    features = features.iloc[[row]]
+    unseen = UnseenValues(classifier)
+    unseen.count(features)
+    unseen.report()
+    chosen = _infer_overrides(classifier, s=s, strategy=strategy, reward=reward)
+    selection = _label_selection(labels, classifier.label_names_.tolist())
+    explanation = explain_row(classifier, features, **chosen, **selection)
+    if as_json:
+        print(json.dumps(explanation.to_dict(), indent=2))
+    else:
+        _print_explanation(explanation, top, is_chosen=bool(labels))
+    if picture:
+        from credalchain.plotting import plot_explanation
+
+        save_picture(plot_explanation(explanation, top=top), picture)
+
+
+def _label_selection(spec: str, names: list[str]) -> dict[str, Any]:
+    """What ``explain`` takes for ``--labels``."""
+    if not spec:
+        return {"max_labels": _MAX_LABELS}
+    if spec == "all":
+        return {"max_labels": None}
+    wanted = [spec] if spec in names else split_names(spec, "--labels")
+    missing = [name for name in wanted if name not in names]
+    if missing:
+        raise ValueError(
+            f"--labels: there is no label {missing[0]!r}; the labels are {shorten_names(names)}."
+        )
+    return {"labels": wanted}
+
+
+def _print_explanation(explanation: Explanation, top: int, *, is_chosen: bool) -> None:
+    console = stdout()
+    table = Table("label", "answer", "lower", "upper")
+    table.add_column(f"0{'½'.center(_BAR - 2)}1", no_wrap=True, min_width=_BAR)
+    has_reasons = any(step.reasons for step in explanation.steps)
+    if has_reasons:
+        table.add_column("reasons")
+    steps: Iterable[Step] = explanation.steps
+    is_cut = explanation.n_left_out > 0 and not is_chosen
+    if is_cut:  # of many labels the open ones first, else the chain's order
+        steps = sorted(steps, key=lambda step: step.answer != ABSTAIN)
+    for step in steps:
+        reasons = "\n".join(
+            visible(f"{reason.lower:+.2f} to {reason.upper:+.2f}  {reason.name} {reason.value}")
+            for reason in step.reasons[:top]
+        )
+        known = " (known)" if step.known else ""
+        table.add_row(
+            visible(step.label),
+            Text.assemble((step.word, _COLOURS[step.answer]), known),
+            f"{step.lower:.3f}",
+            f"{step.upper:.3f}",
+            _bar(step),
+            *([reasons] if has_reasons else []),
+        )
+    console.print(f"{explanation.setting}; {explanation.about_reasons}")
+    console.print(table)
+    if is_cut:
+        console.print(f"and {explanation.n_left_out} more: --labels all")
+    for remark in explanation.remarks():
+        console.print(remark)
+    if explanation.similar and top:
+        table = Table("training row", "weight", "its labels", "in common")
+        for similar in explanation.similar[:top]:
+            shared = "\n".join(map(visible, similar.in_common[:3]))
+            table.add_row(str(similar.row), f"{similar.weight:.3f}", similar.labels_as_text, shared)
+        console.print(table)
+    questions = explanation.questions_in_words()
+    for question in questions[:_MAX_QUESTIONS]:
+        console.print(question)
+    if len(questions) > _MAX_QUESTIONS:
+        console.print(
+            f"{and_more(_MAX_QUESTIONS, len(questions), 'answer')} that would settle others"
+        )
+
+
+def _bar(step: Step) -> str:
+    first, last = (round(p * (_BAR - 1)) for p in (step.lower, step.upper))
+    middle = round(step.threshold * (_BAR - 1))
+    if step.lower > step.threshold:  # what is settled does not touch the threshold
+        first = max(first, middle + 1)
+        last = max(last, first)
+    if step.upper < step.threshold:
+        last = min(last, middle - 1)
+        first = min(first, last)
+    cells = ["━" if first <= i <= last else "·" for i in range(_BAR)]
+    cells[middle] = "╋" if first <= middle <= last else "┃"
+    return "".join(cells)

@@ -1,7 +1,6 @@
 """``credalchain tune`` and ``credalchain check``: promises about errors."""
 
 import json
-from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
@@ -9,22 +8,20 @@ import pandas as pd
 import typer
 from rich.table import Table
 
-from credalchain._utils.files import check_folder, replacing
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice
 from credalchain.cli import options as o
-from credalchain.cli.console import note, read_model, stdout
-from credalchain.cli.predict import features_for, text_columns
+from credalchain.cli.console import check_picture, note, read_model, save_picture, stdout
 from credalchain.cli.tables import (
+    features_for,
     load_table,
     pick_columns,
-    read_labelled,
     shorten_names,
     split_tags,
-    take_groups,
+    text_columns,
     usable_features,
 )
-from credalchain.datasets.label_words import read_label_words
+from credalchain.datasets.files import read_label_words
 from credalchain.labels import as_labels
 from credalchain.metrics import completeness, selective_error, set_accuracy
 from credalchain.promises.classifier import PromisedClassifier
@@ -37,7 +34,7 @@ _LEVELS = ",".join(map(str, LEVELS))
 
 
 def read_promise(texts: list[str]) -> dict[str, Any]:
-    """``row-error=0.1``, or ``row-error:toxic=0.01`` for one label, as a dict."""
+    """Read ``row-error=0.1``, or ``row-error:toxic=0.01`` for one label, as a dict."""
     promise: dict[str, Any] = {}
     for text in texts:
         about, equals, level = text.rpartition("=")
@@ -48,56 +45,36 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
                 f"--promise must be RISK=LEVEL or RISK:LABEL=LEVEL, with a risk out of {_RISKS}, "
                 f"such as row-error=0.1, got {text!r}."
             )
-        percent = level.strip().endswith("%")
         try:
-            value = float(level.strip().rstrip("%")) / (100 if percent else 1)
+            value = float(level.strip().rstrip("%")) / (100 if level.strip().endswith("%") else 1)
         except ValueError:
             raise ValueError(f"--promise: the level must be a number, got {text!r}.") from None
-        if not colon:
-            if name in promise:
-                raise ValueError(f"--promise: {risk} is promised twice.")
-            promise[name] = value
-            continue
-        if not isinstance(promise.setdefault(name, {}), dict):
+        levels = promise.setdefault(name, {}) if colon else promise
+        if not isinstance(levels, dict):
             raise ValueError(f"--promise: {risk} is promised for rows and for {label!r}.")
-        if label in promise[name]:
-            raise ValueError(f"--promise: {risk}:{label} is promised twice.")
-        promise[name][label] = value
+        key = label if colon else name
+        if key in levels:
+            raise ValueError(f"--promise: {about} is promised twice.")
+        levels[key] = value
     return promise
 
 
-def check_calibration(share: float) -> None:
-    """The share of the rows that is kept apart."""
-    if not 0 < share < 1:
-        raise ValueError(f"--calibration must be a share between 0 and 1, got {share:g}.")
-
-
-@o.with_table_options
-@o.with_classifier_options
+@o.with_options
 def tune(
     data: o.Data,
-    labels: o.LabelsOption = None,
-    ignore: o.Ignore = "",
-    use: o.Use = "",
-    tag_separator: o.TagSeparator = "",
-    groups: o.Groups = "",
-    case_sensitive: o.CaseSensitive = False,
     risk: Annotated[str, typer.Option(help=f"What is promised: {_RISKS}.")] = "row-error",
     levels: Annotated[
         str, typer.Option(help="What it may be at most, with commas between.")
     ] = _LEVELS,
-    confidence: Annotated[
-        float | None, typer.Option(help="That it is kept; without, it is kept on average.")
-    ] = None,
-    calibration: Annotated[
-        float, typer.Option(help="Share of the rows that is kept apart to see errors.")
-    ] = 0.3,
-    picture: Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")] = "",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of a table.")] = False,
+    confidence: o.Confidence = None,
+    calibration: o.Calibration = o.CALIBRATION,
+    picture: o.Picture = "",
+    as_json: o.AsJson = False,
     *,
+    table: o.LearningOptions,
     options: o.ClassifierOptions,
 ) -> None:
-    """Show what every promise would buy: how many labels are answered at each level of risk.
+    """Show how many labels are answered at each level of a promised risk.
 
     Example: `credalchain tune songs.csv --labels last:6 --picture tune.png`
     """
@@ -105,12 +82,11 @@ def tune(
     wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
     if picture:
         check_picture(picture)
-    check_calibration(calibration)
+    o.check_calibration(calibration)
     classifier = o.build_classifier(options)
-    X, Y = read_labelled(data, labels or [], ignore, tag_separator)
-    X, group_of = take_groups(X, groups)
-    X, Y = read_labelled(data, labels or [], ignore, tag_separator, case_sensitive=case_sensitive)
-    X = usable_features(X, Y, use)
+    X, Y = table.read(data)
+    X, group_of = table.take_groups(X)
+    X = usable_features(X, Y, table.use)
     note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
     curve = promise_curve(
         classifier,
@@ -157,24 +133,7 @@ def _print_levels(curve: PromiseCurve) -> None:
     console.print("to keep one of them: credalchain fit ... --promise RISK=LEVEL")
 
 
-def check_picture(picture: str) -> Path:
-    """Where a picture goes; refuses what cannot be drawn before the work is done."""
-    path = Path(picture)
-    if path.suffix.lower() not in (".png", ".svg", ".pdf"):
-        raise ValueError(f"--picture {picture}: the name must end in .png, .svg or .pdf.")
-    check_folder(path)
-    return path
-
-
-def save_picture(figure: Any, picture: str) -> None:
-    """Write a figure, whole or not at all."""
-    path = check_picture(picture)
-    with replacing(path) as file:
-        figure.savefig(file, format=path.suffix[1:].lower(), dpi=130)
-    note(f"picture -> {picture}")
-
-
-@o.with_table_options
+@o.with_options
 def check(
     model: o.ModelFile,
     data: o.Data,
@@ -185,11 +144,12 @@ def check(
         str, typer.Option(help="The column of tags, if labels stand in one; see --tag-separator.")
     ] = "",
     tag_separator: Annotated[str, typer.Option(help="What stands between tags.")] = ";",
-    as_json: Annotated[bool, typer.Option("--json", help="JSON in place of words.")] = False,
+    as_json: o.AsJson = False,
 ) -> None:
-    """Say whether a model's promise still holds, on rows labelled since, the oldest first.
+    """Say whether a model's promise still holds, on rows labelled since.
 
-    It may be asked again whenever rows are added to the file: pass all of them every time. Of a
+    The oldest row comes first. It may be asked again whenever rows are added to the file: pass all
+    of them every time. Of a
     model without a promise, how much it answers and how much of that is right. Exit status 0: no
     promise is broken; 3: one is.
 
@@ -201,7 +161,7 @@ def check(
     if tags:
         column = frame[pick_columns(frame, tags, "--tags")[0]]
         found_tags = split_tags(column, tag_separator, names)
-        _tell_of_other_tags(found_tags, names, tag_separator)
+        _note_other_tags(found_tags, names, tag_separator)
         frame = frame.drop(columns=tags).join(found_tags.reindex(columns=names, fill_value=0))
     absent = [name for name in names if name not in frame.columns]
     if absent:
@@ -210,21 +170,30 @@ def check(
             "they stand in a column of tags: --tags COLUMN)."
         )
     X = features_for(classifier, frame.drop(columns=names), data)
-    Y = read_label_words(frame[names])
-    if not isinstance(classifier, PromisedClassifier):
-        _print_scores(as_labels(Y, require_zero=False), classifier.infer(X), as_json=as_json)
-        return
-    result = classifier.check(X, Y, confidence=confidence)
-    if as_json:
-        print(json.dumps(_as_dict(result), indent=2))
+    Y = as_labels(read_label_words(frame[names]), require_zero=False)
+    if isinstance(classifier, PromisedClassifier):
+        result = classifier.check(X, Y, confidence=confidence)
+        words, facts, is_broken = str(result), _as_dict(result), result.verdict == "broken"
     else:
-        stdout().print(str(result), soft_wrap=True)
-    if result.verdict == "broken":
+        prediction, is_broken = classifier.infer(X), False
+        measures = (completeness, set_accuracy, selective_error)
+        scores = {measure.__name__: float(measure(Y, prediction)) for measure in measures}
+        facts = {**scores, "rows": len(Y)}
+        words = (
+            f"{scores['completeness']:.1%} of the labels answered in {plural(len(Y), 'row')}, "
+            f"{scores['selective_error']:.1%} of the answers wrong, {scores['set_accuracy']:.1%} "
+            "of the rows without a wrong one; nothing was promised (fit --promise)"
+        )
+    if as_json:
+        print(json.dumps(facts, indent=2))
+    else:
+        stdout().print(words, soft_wrap=True)
+    if is_broken:
         raise typer.Exit(3)
 
 
-def _tell_of_other_tags(tags: pd.DataFrame, names: list[str], separator: str) -> None:
-    """Tags that the model does not know count as nothing; if most are such, something is wrong."""
+def _note_other_tags(tags: pd.DataFrame, names: list[str], separator: str) -> None:
+    """Note tags that the model does not know; raise a ValueError if most are such."""
     unknown = [tag for tag in tags.columns if tag not in names]
     if not unknown:
         return
@@ -237,21 +206,6 @@ def _tell_of_other_tags(tags: pd.DataFrame, names: list[str], separator: str) ->
             "(--tag-separator)?"
         )
     note(f"note: {message}, which count as nothing: {shorten_names(unknown)}")
-
-
-def _print_scores(truth: Any, prediction: Any, *, as_json: bool) -> None:
-    """How much is answered, and how much of that is right."""
-    measures = (completeness, set_accuracy, selective_error)
-    scores = {measure.__name__: float(measure(truth, prediction)) for measure in measures}
-    if as_json:
-        print(json.dumps({**scores, "rows": len(truth)}, indent=2))
-        return
-    stdout().print(
-        f"{scores['completeness']:.1%} of the labels answered in {plural(len(truth), 'row')}, "
-        f"{scores['selective_error']:.1%} of the answers wrong, {scores['set_accuracy']:.1%} of "
-        "the rows without a wrong one; nothing was promised (fit --promise)",
-        soft_wrap=True,
-    )
 
 
 def _as_dict(result: PromiseCheck) -> dict[str, Any]:

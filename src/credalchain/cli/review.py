@@ -21,17 +21,14 @@ from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice
 from credalchain.cli import options as o
 from credalchain.cli.console import note, read_model
-from credalchain.cli.predict import features_for, inner_classifiers, text_columns
-from credalchain.cli.tables import load_table, pick_columns, write_table
+from credalchain.cli.tables import inner_classifiers, pick_columns, read_for_model, write_table
 from credalchain.review.exchange import (
     people_answers,
-    read_argilla,
     read_label_studio,
-    to_argilla,
     to_label_studio,
     training_rows,
 )
-from credalchain.review.reviewed import ReviewedRows
+from credalchain.review.rows import ReviewedRows
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
 
@@ -40,10 +37,6 @@ _SHOWN = 8  # columns, if none are named
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 _MIN_TOKEN = 16  # characters, where others can reach the server
-_TOOLS = {
-    "label-studio": (to_label_studio, read_label_studio),
-    "argilla": (to_argilla, read_argilla),
-}
 Out = Annotated[str, typer.Option(help="Where answers go, and are taken up again.")]
 Answers = Annotated[str, typer.Argument(help="A file that the page wrote.")]
 
@@ -67,7 +60,7 @@ review = typer.Typer(
 
 
 @review.command("open", no_args_is_help=True)
-@o.with_table_options
+@o.with_options
 def open_page(
     model: o.ModelFile,
     data: o.Data,
@@ -100,6 +93,8 @@ def open_page(
             f"characters, got {len(token)}."
         )
     try:
+        import uvicorn
+
         from credalchain.review.server import make_app  # needs fastapi
     except ImportError as error:
         raise ImportError(
@@ -124,8 +119,10 @@ def open_page(
     print(f"{address}  (Ctrl-C ends)", flush=True)
     if browser:
         threading.Timer(0.5, webbrowser.open, [address]).start()
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends, and hands it on
+    settings = uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
     with session.rows.store:  # when it is closed, the one file has everything
-        _serve(app, listening)
+        uvicorn.Server(settings).run(sockets=[listening])
 
 
 def read_session(
@@ -135,13 +132,10 @@ def read_session(
     classifier = read_model(model)
     for inner in inner_classifiers(classifier):
         inner.set_params(n_jobs=jobs)
-    frame, _ = load_table(data, text_columns=text_columns(classifier))
-    features = features_for(classifier, frame, data)
+    frame, features = read_for_model(classifier, data)
     labels = set(classifier.label_names_.tolist())
     table = frame.drop(columns=[name for name in frame.columns if name in labels])
     shown = pick_columns(table, show, "--show") if show else list(table.columns[:_SHOWN])
-    if len(frame) == 0:
-        raise ValueError(f"{data} has no rows.")
     digest = hashlib.sha256(Path(model).read_bytes()).hexdigest()
     with Progress("rows") as progress:
         rows = ReviewedRows(
@@ -174,26 +168,18 @@ def _listen(host: str, port: int) -> socket.socket:
     raise ValueError(f"--port {port}: {problem.strerror}; give another.")
 
 
-def _serve(app: Any, listening: socket.socket) -> None:
-    import uvicorn
-
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # uvicorn ends, and hands it on
-    settings = uvicorn.Config(app, log_level="warning", lifespan="off", server_header=False)
-    uvicorn.Server(settings).run(sockets=[listening])
-
-
 @review.command("export", no_args_is_help=True)
-@o.with_table_options
+@o.with_options
 def export(
     answers: Answers,
-    out: Annotated[str, typer.Option(help=".csv, .tsv, .parquet; .json for other tools.")],
+    out: Annotated[str, typer.Option(help=".csv, .tsv, .parquet; .json for Label Studio.")],
     model: Annotated[str, typer.Option(help="The model file, for final labels.")] = "",
     data: Annotated[str, typer.Option(help="The data, for final labels.")] = "",
     what: Annotated[
         str,
         typer.Option(
             help="people: every answer; final: the model's answers and people's; training: rows "
-            "that people answered, with their labels; label-studio or argilla: for these tools."
+            "that people answered, with their labels; label-studio: for that tool."
         ),
     ] = "people",
 ) -> None:
@@ -202,26 +188,27 @@ def export(
     Example: `credalchain review export answers.sqlite --what final --model songs.model --data
     new.csv --out final.csv`
     """
-    check_choice("--what", what, ("people", "final", "training", *_TOOLS))
-    needed = {"people": "", "training": "--model"}.get(what, "--model and --data")
-    if (needed and not model) or ("--data" in needed and not data):
-        raise ValueError(f"--what {what} needs {needed}.")
-    if what in ("people", "training"):
+    needs = {"people": 0, "training": 1, "final": 2, "label-studio": 2}
+    check_choice("--what", what, tuple(needs))
+    if not all((model, data)[: needs[what]]):
+        raise ValueError(
+            f"--what {what} needs {' and '.join(['--model', '--data'][: needs[what]])}."
+        )
+    AnswerStore(answers, create=False).close()
+    if what == "label-studio" and Path(out).suffix.lower() != ".json":
+        raise ValueError(f"--out {out}: the name must end in .json.")
+    if needs[what] < 2:
         names = read_model(model).label_names_.tolist() if what == "training" else []
-        with AnswerStore(answers, create=False) as store:
+        with AnswerStore(answers) as store:
             table = people_answers(store) if what == "people" else training_rows(store, names)
         write_table(table, out)
         note(f"{plural(len(table), 'answer' if what == 'people' else 'row')} -> {out}")
         return
-    if what in _TOOLS and Path(out).suffix.lower() != ".json":
-        raise ValueError(f"--out {out}: the name must end in .json.")
-    AnswerStore(answers, create=False).close()
     rows = read_session(model, data, answers).rows
     with rows.store:
-        if what in _TOOLS:
-            text = _TOOLS[what][0](rows)
+        if what == "label-studio":
             with replacing(Path(out)) as file:
-                file.write(text.encode())
+                file.write(to_label_studio(rows).encode())
         else:
             texts = np.array(["0", "1", "*"], dtype=object)[rows.labels]  # as predict writes them
             final = pd.DataFrame(texts, columns=rows.label_names)
@@ -239,23 +226,21 @@ def _report_orphans(rows: ReviewedRows, answers: str, data: str) -> None:
 
 
 @review.command("import", no_args_is_help=True)
-@o.with_table_options
+@o.with_options
 def import_answers(
-    file: Annotated[str, typer.Argument(help="A .json file of Label Studio or Argilla.")],
+    file: Annotated[str, typer.Argument(help="A .json file of Label Studio.")],
     model: Annotated[str, typer.Option(help="The model file.")],
     data: Annotated[str, typer.Option(help="The data that was exported.")],
     out: Out = "answers.sqlite",
-    what: Annotated[str, typer.Option(help="label-studio or argilla.")] = "label-studio",
 ) -> None:
-    """Take answers that people gave in Label Studio or Argilla.
+    """Take answers that people gave in Label Studio.
 
     Tasks belong to rows of DATA by what `review export` wrote into them, or by their content.
     """
-    check_choice("--what", what, tuple(_TOOLS))
     text = Path(file).read_text(encoding="utf-8")
     rows = read_session(model, data, out).rows
     with rows.store:
-        annotations = list(_TOOLS[what][1](text, rows))
+        annotations = list(read_label_studio(text, rows))
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         n_new = 0
         for i, (row, values, who) in enumerate(annotations):

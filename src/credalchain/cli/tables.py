@@ -1,11 +1,12 @@
-"""Tables in files: CSV and Parquet, in and out."""
+"""Tables that commands read and write: whole, or in chunks where they are large."""
 
+import contextlib
 import difflib
-import io
+import re
 import sys
 from collections import Counter
-from collections.abc import Sequence
-from glob import glob
+from collections.abc import Iterator, Sequence
+from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ import numpy as np
 import pandas as pd
 
 from credalchain._utils.files import replacing
+from credalchain._utils.progress import Progress
 from credalchain._utils.text import (
     for_spreadsheet,
     from_spreadsheet,
@@ -21,23 +23,40 @@ from credalchain._utils.text import (
     to_csv,
     visible,
 )
+from credalchain.chunks.columns import ColumnConflictError
+from credalchain.chunks.sampling import row_hashes
+from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli.console import note
 from credalchain.datasets import load, read_file, read_mulan
 from credalchain.datasets.describe import RARE, describe_features, describe_labels
-from credalchain.datasets.files import attribute_names, check_frame, read_csv, read_frame
-from credalchain.datasets.label_words import read_label_words
+from credalchain.datasets.files import (
+    COMPRESSED,
+    PARQUET,
+    TEXT,
+    attribute_names,
+    check_frame,
+    iter_frames,
+    read_label_words,
+    table_ending,
+)
 from credalchain.datasets.registry import is_dataset_name
 
-_PARQUET = (".parquet", ".pq")
+ROWS_AT_ONCE = 50_000
+_SAMPLE_SIZE = 8000  # rows, to choose columns and caution by
+_LARGE_BYTES = 512 * 2**20  # of a source that is read in chunks without being asked
+_MAX_UNPACKED_FACTOR = 8  # how many times as large a compressed file may become
 _MAX_NOTES = 5
 _MANY_TAGS = 20
 _ARFF_LABELS = (["xml"], ["meka"])  # labels that the file, or the file beside it, names
 
 
+# -- reading -----------------------------------------------------------------------------------
+
+
 def load_table(
     source: str, labels: Sequence[str] = (), text_columns: Sequence[str] = ()
 ) -> tuple[pd.DataFrame, list[str]]:
-    """A table from a file, stdin (``-``), embedded:yeast or mulan:NAME.
+    """Read a table from a file, a folder, a glob, stdin (``-``), embedded:yeast or mulan:NAME.
 
     Also the names of its labels where the source knows them: the data sets do, and so does an
     ARFF file with ``--labels xml``.
@@ -45,35 +64,117 @@ def load_table(
     if is_dataset_name(source):
         data = load(source)
         return data.to_frame(), data.label_names
-    from credalchain.cli.stream import is_chunked, read_whole
-
-    if is_chunked(source):
-        return read_whole(source, text_columns), []
     if source.lower().endswith(".arff"):
         return _read_arff(Path(source), labels)
-    if Path(source).suffix.lower() in _PARQUET:
-        return dates_as_text(read_frame(source)), []
+    if is_chunked(source) and is_large(source):
+        raise ValueError(
+            f"{source} is large: fit, predict and evaluate read it in chunks; this needs all rows."
+        )
+    frames = [frame for _, frame in read_chunks(source, text_columns, rows=None)]
+    table = pd.concat(frames, ignore_index=True) if len(frames) > 1 else frames[0]
+    mixed = [name for name in table.columns if len(frames) > 1 and _is_mixed(table[name])]
+    if mixed and not set(mixed) <= set(text_columns):
+        return load_table(source, text_columns=[*text_columns, *mixed])
+    return check_frame(table, "stdin" if source == "-" else source), []
+
+
+def read_chunks(
+    source: str, text_columns: Sequence[str], rows: int | None
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield tables of at most ``rows`` rows, each with a name for messages."""
     as_written = [*text_columns, *map(for_spreadsheet, text_columns)]
-    frame = _read_stdin(as_written) if source == "-" else read_frame(source, as_written)
-    plain = in_table(frame, from_spreadsheet)
-    return check_frame(plain, "stdin" if source == "-" else source), []
+    if source == "-" and sys.stdin is None:
+        raise ValueError("stdin is closed.")
+    for path in [sys.stdin.buffer] if source == "-" else table_files(source):
+        first = 0
+        for frame in iter_frames(path, as_written, rows):
+            is_text = not isinstance(path, Path) or table_ending(path) not in PARQUET
+            plain = in_table(frame, from_spreadsheet) if is_text else _dates_as_text(frame)
+            yield f"{path}, rows {first} to {first + len(frame) - 1}", plain
+            first += len(frame)
 
 
-def refuse_to_replace(out: str, *read: str) -> None:
-    """Nothing that a command reads is replaced by what it writes, nor read the next time."""
-    path = Path(out)
-    for source in read:
-        folder = Path(source)
-        if folder.is_dir() and path.resolve().parent == folder.resolve():
-            raise ValueError(f"--out {out} is in the folder that is read: give another place.")
-        if path.exists() and any(
-            path.samefile(file)
-            for file in ([folder] if folder.exists() else map(Path, glob(source)))
-        ):
-            raise ValueError(f"--out {out} is a file that is read: give another name.")
+def read_rows(source: str, text_columns: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Yield the rows of a source, as one table or in chunks that have names."""
+    if not (is_chunked(source) or is_large(source)):
+        yield "", load_table(source, text_columns=text_columns)[0]
+        return
+    n_rows = 0
+    with Progress("rows read") as progress:
+        for name, frame in read_chunks(source, text_columns, ROWS_AT_ONCE):
+            yield name, frame
+            n_rows += len(frame)
+            progress(n_rows)
+    if n_rows == 0:
+        raise ValueError(f"{source} has no rows.")
 
 
-def dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
+def is_chunked(source: str) -> bool:
+    """Whether a source is several files or a compressed one: a folder, a glob, .csv.gz."""
+    path = Path(source)
+    if path.is_dir() or (not path.exists() and has_magic(source)):
+        return True
+    return path.is_file() and path.suffix.lower() in COMPRESSED and table_ending(path) in TEXT
+
+
+def is_large(source: str) -> bool:
+    """Whether a table had better be read in chunks."""
+    path = Path(source)
+    if not is_chunked(source) and not (path.is_file() and table_ending(path) in (*TEXT, *PARQUET)):
+        return False
+    files = table_files(source)
+    is_packed = any(file.suffix.lower() in COMPRESSED for file in files)
+    n_bytes = sum(file.stat().st_size for file in files)
+    return n_bytes * (_MAX_UNPACKED_FACTOR if is_packed else 1) > _LARGE_BYTES
+
+
+def reads_chunked(source: str, classifier: Any, whole: str) -> bool:
+    """Whether a classifier is to learn from a source in chunks: if it must, or had better.
+
+    ``whole`` is the option that needs all rows, "" if there is none.
+    """
+    must, large = is_chunked(source), is_large(source)
+    if must and large and whole:
+        raise ValueError(f"{whole} is for data that is read whole, and {source} is large.")
+    can = getattr(classifier, "can_fit_chunks", False) and not whole
+    return (must and (large or can)) or (large and can)
+
+
+def table_files(source: str) -> list[Path]:
+    """Return the files of a folder or glob in the order of their names, or the file itself."""
+    path = Path(source)
+    if path.is_file():
+        return [path]
+    if not path.is_dir():
+        files = sorted(map(Path, glob(source)), key=_natural)
+        if not files:
+            raise FileNotFoundError(f"there is no file {source}.")
+        return files
+    files = sorted((file for file in path.rglob("*") if _is_table(file, path)), key=_natural)
+    inside = sorted({file.parent for file in files} - {path})
+    if inside:
+        raise ValueError(
+            f"{source} has tables in folders inside it ({inside[0].name}): say which, as in "
+            f"'{path}/*{files[-1].suffix}' or '{path}/*/*{files[-1].suffix}'."
+        )
+    if not files:
+        raise ValueError(f"{source} has no .csv, .tsv or .parquet files.")
+    return files
+
+
+def _is_table(file: Path, folder: Path) -> bool:
+    """Whether a file is a table that is not hidden, nor in a hidden folder."""
+    is_hidden = any(name.startswith(".") for name in file.relative_to(folder).parts)
+    return table_ending(file) in (*TEXT, *PARQUET) and file.is_file() and not is_hidden
+
+
+def _natural(path: Path) -> list[tuple[int, int, str]]:
+    """part.2 before part.10, as Dask has its files."""
+    parts = re.split(r"(\d+)", str(path))
+    return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]
+
+
+def _dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     """Columns of dates as CSV has them: the same whatever the file."""
     dates = [name for name in frame.columns if frame[name].dtype.kind in "mM"]
     return frame.assign(
@@ -81,18 +182,35 @@ def dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
     )
 
 
-def read_labelled(
-    source: str,
-    labels: Sequence[str],
-    ignore: str = "",
-    tag_separator: str = "",
-    *,
-    case_sensitive: bool = False,
-) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """The columns and the labels of a table, from ``--labels`` and ``--ignore``.
+def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """Without ``--labels`` (new rows to predict) no attribute is taken for a label."""
+    columns = attribute_names(path)
+    wanted: str | Sequence[str] = labels
+    if list(labels) in _ARFF_LABELS:
+        wanted = labels[0]
+    elif len(labels) == 1 and labels[0].lower().endswith(".xml"):
+        data = read_mulan(path, _beside(path, labels[0]))
+        return data.to_frame()[columns], data.label_names
+    elif labels:
+        wanted = pick_labels(pd.DataFrame(columns=pd.Index(columns)), labels, [])
+    data = read_file(path, wanted)
+    return data.to_frame()[columns], data.label_names  # columns where the file has them
 
-    With a ``tag_separator``, the one column of labels holds the names of those that are yes;
-    spellings that differ in capitals only are one label unless ``case_sensitive``.
+
+def _beside(path: Path, name: str) -> Path:
+    """A file by its name as it is, or beside another."""
+    return Path(name) if Path(name).is_file() else path.with_name(Path(name).name)
+
+
+# -- labels and features ----------------------------------------------------------------------
+
+
+def read_labelled(
+    source: str, labels: Sequence[str], ignore: str, tag_separator: str
+) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Read the columns and the labels of a table, from ``--labels`` and ``--ignore``.
+
+    With a ``tag_separator``, the one column of labels holds the names of those that are yes.
     """
     frame, known = load_table(source, labels)
     names = pick_labels(frame, labels, known)
@@ -103,31 +221,13 @@ def read_labelled(
             raise ValueError(
                 f"--tag-separator is for one column of tags, got {shorten_names(names)}."
             )
-        return X, split_tags(frame[names[0]], tag_separator, case_sensitive=case_sensitive)
-    if case_sensitive:
-        raise ValueError("--case-sensitive is for --tag-separator.")
+        return X, split_tags(frame[names[0]], tag_separator)
     try:
         return X, read_label_words(frame[names])
     except ValueError as error:
-        if len(names) == 1 and _look_like_tags(frame[names[0]]):
+        if len(names) == 1 and frame[names[0]].astype(str).str.contains("[;|,]").any():
             raise ValueError(f"{error} For a column of tags: --tag-separator.") from None
         raise
-
-
-def take_groups(X: pd.DataFrame, column: str) -> tuple[pd.DataFrame, Any]:
-    """Return the other columns, and the one that ``--groups`` names; None if it is not given."""
-    if not column:
-        return X, None
-    if column == "none" and column not in X.columns:
-        return X, np.arange(len(X))
-    names = pick_columns(X, column, "--groups")
-    if len(names) != 1:
-        raise ValueError(f"--groups must name one column, got {column!r}.")
-    return X.drop(columns=names), X[names[0]]
-
-
-def _look_like_tags(column: pd.Series) -> bool:
-    return bool(column.dropna().astype(str).str.contains(r"[;|,]").any())
 
 
 def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
@@ -165,112 +265,62 @@ def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
     return X.drop(columns=left_out)
 
 
-def split_tags(
-    column: pd.Series, separator: str, known: Sequence[str] = (), *, case_sensitive: bool = False
-) -> pd.DataFrame:
-    """A column of 0 and 1 for each tag in a column of tags.
+def split_tags(column: pd.Series, separator: str, known: Sequence[str] = ()) -> pd.DataFrame:
+    """Return a column of 0 and 1 for each tag in a column of tags.
 
     An empty cell has none of them; of a cell that is ``?`` nobody knows. Spellings that differ in
     capitals only are one label, called as in ``known`` or else as most rows have it.
     """
     cells = column.fillna("").astype(str).str.strip()
-    unknown = (cells == "?").to_numpy()
-    cells = cells.mask(unknown, "")
-    tags = [list(filter(None, map(str.strip, cell.split(separator)))) for cell in cells]
-    counts = Counter(tag for row_tags in tags for tag in row_tags)
-    if not counts:
+    unknown = cells == "?"
+    tags = cells.mask(unknown, "").str.split(separator, regex=False).explode().str.strip()
+    tags = tags[tags != ""]
+    if tags.empty:
         raise ValueError(f"--tag-separator: column {column.name!r} has no tags.")
-    label_of = {tag: tag for tag in counts} if case_sensitive else _merge_spellings(counts, known)
+    counts = Counter(tags)
+    spelled = {name.casefold(): name for name in known}
+    label_of = {
+        tag: tag if tag in known else spelled.setdefault(tag.casefold(), tag)
+        for tag in sorted(counts, key=lambda tag: (-counts[tag], tag))
+    }
     merged = [f"{tag} as {label}" for tag, label in label_of.items() if tag != label]
     if merged:
-        hint = "" if known else " (--case-sensitive keeps them apart)"
+        note(f"note: tags that differ in capitals only are one label: {shorten_names(merged)}")
+    labels = pd.get_dummies(tags.map(label_of), dtype=np.int8).groupby(level=0).max()
+    if labels.shape[1] > _MANY_TAGS and labels.sum().median() <= 1:
         note(
-            f"note: tags that differ in capitals only are one label: {shorten_names(merged)}{hint}"
+            f"note: most of {labels.shape[1]} tags occur once: does {separator!r} stand between "
+            "tags?"
         )
-    names = sorted(set(label_of.values()))
-    label_index = {name: j for j, name in enumerate(names)}
-    indicators = np.zeros((len(cells), len(names)), dtype=np.int8)
-    for row, row_tags in enumerate(tags):
-        indicators[row, [label_index[label_of[tag]] for tag in row_tags]] = 1
-    if len(names) > _MANY_TAGS and np.median(indicators.sum(axis=0)) <= 1:
-        note(f"note: most of {len(names)} tags occur once: does {separator!r} stand between tags?")
-    labels = pd.DataFrame(indicators, columns=names, index=column.index)
-    nobody_knows = np.broadcast_to(unknown[:, None], labels.shape)
-    return labels.astype("Int8").mask(nobody_knows) if unknown.any() else labels
-
-
-def _merge_spellings(counts: Counter[str], known: Sequence[str]) -> dict[str, str]:
-    """The label of each tag, whatever its capitals: a known one, or else the most frequent."""
-    spelled = {name.casefold(): name for name in known}
-    by_frequency = sorted(counts, key=lambda tag: (-counts[tag], tag))
-    return {
-        tag: tag if tag in known else spelled.setdefault(tag.casefold(), tag)
-        for tag in by_frequency
-    }
-
-
-def _read_stdin(text_columns: Sequence[str]) -> pd.DataFrame:
-    if sys.stdin is None:
-        raise ValueError("stdin is closed.")
-    try:
-        frame: pd.DataFrame = read_csv(sys.stdin.buffer.read(), ",", text_columns, source="stdin")
-    except pd.errors.EmptyDataError:
-        raise ValueError("stdin is empty.") from None
-    except (UnicodeDecodeError, pd.errors.ParserError, ValueError) as error:
-        raise ValueError(f"stdin cannot be read as a table: {error}") from error
-    return pd.DataFrame(check_frame(frame, "stdin"))
-
-
-def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
-    """Without ``--labels`` (new rows to predict) no attribute is taken for a label."""
-    columns = attribute_names(path)
-    wanted: str | Sequence[str] = labels
-    if list(labels) in _ARFF_LABELS:
-        wanted = labels[0]
-    elif len(labels) == 1 and labels[0].lower().endswith(".xml"):
-        data = read_mulan(path, _beside(path, labels[0]))
-        return data.to_frame()[columns], data.label_names
-    elif labels:
-        wanted = pick_labels(pd.DataFrame(columns=pd.Index(columns)), labels, [])
-    data = read_file(path, wanted)
-    return data.to_frame()[columns], data.label_names  # columns where the file has them
-
-
-def _beside(path: Path, name: str) -> Path:
-    """A file by its name as it is, or beside another."""
-    return Path(name) if Path(name).is_file() else path.with_name(Path(name).name)
+    labels = labels.reindex(column.index, fill_value=0).astype("Int8")
+    labels.loc[unknown] = pd.NA
+    return labels
 
 
 def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]) -> list[str]:
-    """Label columns from ``--labels``: names, ``first:N`` or ``last:N``."""
+    """Return label columns from ``--labels``: names, ``first:N`` or ``last:N``."""
     is_xml = len(wanted) == 1 and wanted[0].lower().endswith(".xml")
     if known and (not wanted or list(wanted) in _ARFF_LABELS or is_xml):
         return list(known)
     if not any(wanted):
         raise ValueError("say which columns are labels: --labels a,b,c or --labels last:6.")
-    names: list[str] = []
+    columns, names = list(frame.columns), []
     for spec in wanted:
-        names += _spec_to_names(frame, spec)
-    if len(set(names)) < len(names):
-        raise ValueError(f"--labels names a column twice: {shorten_names(names)}.")
-    if len(names) == len(frame.columns):
-        raise ValueError("--labels takes all columns, so there is nothing to predict from.")
-    return names
-
-
-def _spec_to_names(frame: pd.DataFrame, spec: str) -> list[str]:
-    columns = list(frame.columns)
-    if spec in columns:
-        return [spec]
-    side, _, number = spec.partition(":")
-    if side in ("first", "last") and number:
+        side, _, number = spec.partition(":")
+        if spec in columns or side not in ("first", "last") or not number:
+            names += pick_columns(frame, spec, "--labels")
+            continue
         if not number.isdigit() or not 0 < int(number) <= len(columns):
             raise ValueError(
                 f"--labels {spec}: the number must be between 1 and {len(columns)}, the columns "
                 "there are."
             )
-        return columns[: int(number)] if side == "first" else columns[-int(number) :]
-    return pick_columns(frame, spec, "--labels")
+        names += columns[: int(number)] if side == "first" else columns[-int(number) :]
+    if len(set(names)) < len(names):
+        raise ValueError(f"--labels names a column twice: {shorten_names(names)}.")
+    if len(names) == len(columns):
+        raise ValueError("--labels takes all columns, so there is nothing to predict from.")
+    return names
 
 
 def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
@@ -308,44 +358,237 @@ def shorten_names(names: Sequence[str], most: int = 12) -> str:
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
-def pick_features(frame: pd.DataFrame, names: Sequence[str], source: str) -> pd.DataFrame:
-    """The columns a model was fitted on, in its order."""
+class LabelledChunks:
+    """Features and labels of a source, in chunks; it can be gone through several times.
+
+    Columns that hold numbers in one chunk and texts in another are texts (``text_columns``).
+    """
+
+    def __init__(self, source: str, labels: Sequence[str], ignore: str) -> None:
+        self.source, self.labels, self.ignore = source, labels, ignore
+        self.text_columns: list[str] = []
+        self.left_out: list[str] = []
+        self.n_rows = 0
+        self.in_parquet = any(table_ending(file) in PARQUET for file in table_files(source))
+
+    def sample(self, use: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+        """Return some rows, chosen by a hash of their numbers; all are counted, as ``n_rows``.
+
+        Columns that these rows show to be unusable are left out from now on.
+        """
+        X, Y = self._sample()
+        mixed = [name for name in X.columns if not self.in_parquet and _is_mixed(X[name])]
+        if mixed:  # texts that look like numbers in some chunks
+            note(
+                f"note: {shorten_names(mixed)}: numbers in some chunks and text in others, so text"
+            )
+            self.text_columns += mixed
+            X, Y = self._sample()
+        usable = usable_features(X, Y, use)
+        self.left_out = [name for name in X.columns if name not in usable.columns]
+        return usable, Y
+
+    def _sample(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+        first: Any = None
+        for columns, labels, name in self():
+            hashes = row_hashes(self.n_rows - len(labels), len(labels))
+            if first is None:
+                first, X, Y, kept = columns, columns, labels, hashes
+            else:
+                self._check_columns(columns, first, name)
+                X, Y = pd.concat([X, columns]), pd.concat([Y, labels])
+                kept = np.concatenate([kept, hashes])
+            rows = np.sort(np.argsort(kept)[:_SAMPLE_SIZE])
+            X, Y, kept = X.iloc[rows], Y.iloc[rows], kept[rows]
+        return X, Y
+
+    def _check_columns(self, columns: pd.DataFrame, first: pd.DataFrame, name: str) -> None:
+        """Raise a ValueError if a chunk has other columns than the first, or of other types."""
+        if list(columns.columns) != list(first.columns):
+            seen, before = (shorten_names(list(frame.columns)) for frame in (columns, first))
+            raise ValueError(f"{name}: it has the columns {seen}, and those before have {before}.")
+        for column in columns.columns if self.in_parquet else ():
+            pair = columns[column], first[column]
+            numeric = [values.dtype.kind in "iufb" for values in pair if values.notna().any()]
+            if len(set(numeric)) > 1:
+                raise ValueError(f"{name}: column {column!r} has another type than before.")
+
+    def fit(self, classifier: Any, chunks: Any = None, sample_size: int | None = None) -> Any:
+        """``fit_chunks`` on all rows, or on ``chunks`` made of these chunks."""
+        while True:
+            try:
+                return classifier.fit_chunks(chunks or self, sample_size=sample_size)
+            except ColumnConflictError as conflict:  # texts that look like numbers in some chunks
+                if self.in_parquet or conflict.column in self.text_columns:
+                    raise
+                note(f"note: {conflict} It is taken as text, and read again.")
+                self.text_columns.append(conflict.column)
+
+    def __call__(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
+        self.n_rows = 0
+        for name, frame in read_rows(self.source, self.text_columns):
+            with errors_name_chunk(name):
+                names = pick_labels(frame, self.labels, [])
+                ignored = pick_columns(frame, self.ignore, "--ignore")
+                labels = read_label_words(frame[names])
+                for column in frame.columns:
+                    if frame[column].dtype.kind == "f" and np.isinf(frame[column]).any():
+                        raise ValueError(f"Input X contains infinity in column {column!r}.")
+            self.n_rows += len(frame)
+            yield frame.drop(columns=[*names, *ignored, *self.left_out]), labels, name
+
+
+def _is_mixed(column: pd.Series) -> bool:
+    """Whether it holds texts and something else besides."""
+    kinds = {isinstance(value, str) for value in column.dropna()} if column.dtype == object else ()
+    return len(kinds) > 1
+
+
+# -- new rows for a model ----------------------------------------------------------------------
+
+
+def inner_classifiers(classifier: Any) -> list[Any]:
+    """Return the classifiers that were fitted, below promises and joint decisions."""
+    if hasattr(classifier, "model_"):
+        return [classifier]
+    below = getattr(classifier, "estimators", None) or [classifier.estimator_]
+    return [inner for estimator in below for inner in inner_classifiers(estimator)]
+
+
+def read_for_model(classifier: Any, source: str) -> tuple[pd.DataFrame, Any]:
+    """Read a table, and choose what a model reads of it."""
+    frame, _ = load_table(source, text_columns=text_columns(classifier))
+    return frame, features_for(classifier, frame, source)
+
+
+def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
+    """Return the columns that a model was fitted on; by position if it knows no names."""
+    if not hasattr(classifier, "feature_names_in_"):
+        return frame.set_axis(range(frame.shape[1]), axis=1)
+    names = classifier.feature_names_in_.tolist()
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(
             f"{source} lacks {len(missing)} of the model's {plural(len(names), 'column')}: "
             f"{shorten_names(missing)}{_did_you_mean(missing[0], list(frame.columns))}."
         )
-    return frame[list(names)]
+    return frame[names]
 
 
-def read_known(frame: pd.DataFrame, labels: Sequence[str]) -> pd.DataFrame:
-    """Label columns that were answered already; empty cells and ``*`` are open."""
-    cells = frame[list(labels)]
-    return pd.DataFrame(read_label_words(cells.mask(cells == "*")))
+def text_columns(classifier: Any) -> list[str]:
+    """Columns that held words in fit: read as text, even if this file has only numbers there."""
+    if not hasattr(classifier, "feature_names_in_"):
+        return []
+    columns = inner_classifiers(classifier)[0].model_.text_categories()
+    return [str(classifier.feature_names_in_[i]) for i in columns]
+
+
+class UnseenValues:
+    """Texts that were not there in fit, noted once for each column in the end."""
+
+    def __init__(self, classifier: Any) -> None:
+        self.categories = inner_classifiers(classifier)[0].model_.text_categories()
+        self.found: dict[str, tuple[int, str]] = {}
+
+    def count(self, features: pd.DataFrame) -> None:
+        """Count the rows of some more of the table."""
+        for i, categories in self.categories.items():
+            column = features.iloc[:, i].dropna().astype(str)
+            unseen = column[~column.isin(categories.keys)]
+            if len(unseen):
+                name = str(features.columns[i])
+                before, example = self.found.get(name, (0, unseen.iloc[0]))
+                self.found[name] = before + len(unseen), example
+
+    def report(self) -> None:
+        """Print a note for each column."""
+        for name, (n, example) in self.found.items():
+            rows = "1 row holds a value" if n == 1 else f"{n} rows hold values"
+            note(
+                f"note: column {name!r}: {rows} never seen in fit, such as {example!r}; about them "
+                "the model knows nothing, and may leave more open."
+            )
+
+
+# -- writing -----------------------------------------------------------------------------------
+
+
+def refuse_to_replace(out: str, *read: str) -> None:
+    """Nothing that a command reads is replaced by what it writes, nor read the next time."""
+    path = Path(out)
+    for source in read:
+        folder = Path(source)
+        if folder.is_dir() and path.resolve().parent == folder.resolve():
+            raise ValueError(f"--out {out} is in the folder that is read: give another place.")
+        if path.exists() and any(
+            path.samefile(file)
+            for file in ([folder] if folder.exists() else map(Path, glob(source)))
+        ):
+            raise ValueError(f"--out {out} is a file that is read: give another name.")
 
 
 def write_table(frame: pd.DataFrame, out: str) -> None:
-    """To a file, whole or not at all, or to stdout (``-``) as CSV.
+    """Write to a file, whole or not at all, or to stdout (``-``) as CSV.
 
     In CSV and TSV an apostrophe stands before text that a spreadsheet would run as a formula;
     ``load_table`` takes it away.
     """
+    with table_writer(out) as append:
+        append(frame)
+
+
+@contextlib.contextmanager
+def table_writer(out: str) -> Iterator[Any]:
+    """A function that appends data frames to what ``write_table`` writes."""
     if out == "-":
         if sys.stdout is None:
             raise ValueError("stdout is closed.")
-        shown = in_table(frame, visible) if sys.stdout.isatty() else frame
-        sys.stdout.write(to_csv(shown))
+        yield _CsvAppender(sys.stdout, ",")
         sys.stdout.flush()
         return
     path = Path(out)
-    buffer = io.BytesIO()
-    if path.suffix.lower() in _PARQUET:
-        frame.to_parquet(buffer, index=False)
-    elif path.suffix.lower() in (".csv", ".tsv"):
-        separator = "\t" if path.suffix.lower() == ".tsv" else ","
-        buffer.write(to_csv(frame, separator).encode())
-    else:
+    ending = path.suffix.lower()
+    if ending not in (".csv", ".tsv", *PARQUET):
         raise ValueError(f"--out {out}: the name must end in .csv, .tsv or .parquet, or be -.")
-    with replacing(path) as file:
-        file.write(buffer.getvalue())
+    with replacing(path) as file, contextlib.ExitStack() as stack:
+        yield (
+            _ParquetAppender(file, stack)
+            if ending in PARQUET
+            else _CsvAppender(file, "\t" if ending == ".tsv" else ",")
+        )
+
+
+class _CsvAppender:
+    def __init__(self, file: Any, separator: str) -> None:
+        self.file, self.separator, self.has_header = file, separator, False
+
+    def __call__(self, frame: pd.DataFrame) -> None:
+        is_terminal = self.file is sys.stdout and self.file.isatty()
+        text = to_csv(in_table(frame, visible) if is_terminal else frame, self.separator)
+        if self.has_header:
+            text = text[len(to_csv(frame[:0], self.separator)) :]
+        self.file.write(text if self.file is sys.stdout else text.encode())
+        self.has_header = True
+
+
+class _ParquetAppender:
+    writer: Any = None
+
+    def __init__(self, file: Any, stack: contextlib.ExitStack) -> None:
+        self.file, self.stack = file, stack
+
+    def __call__(self, frame: pd.DataFrame) -> None:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        schema = None if self.writer is None else self.writer.schema
+        try:
+            table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
+        except ValueError as error:  # a column of numbers that holds texts in this chunk
+            raise ValueError(
+                "its --keep columns do not fit to those of the chunks before in Parquet "
+                f"({error}); write a .csv."
+            ) from error
+        if self.writer is None:
+            self.writer = self.stack.enter_context(pq.ParquetWriter(self.file, table.schema))
+        self.writer.write_table(table)

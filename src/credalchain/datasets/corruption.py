@@ -74,9 +74,8 @@ def _flipped(labels: Labels, chosen: NDArray[np.bool_]) -> Labels:
 
 
 def _checked(fraction: Any) -> float:
-    if isinstance(fraction, bool) or not isinstance(fraction, (int, float, np.number)):
-        raise ValueError(f"fraction must be a number between 0 and 1, got {fraction!r}.")
-    if not 0 <= fraction <= 1:
+    is_number = isinstance(fraction, (int, float, np.number)) and not isinstance(fraction, bool)
+    if not is_number or not 0 <= fraction <= 1:
         raise ValueError(f"fraction must be a number between 0 and 1, got {fraction!r}.")
     return float(fraction)
 

@@ -1,30 +1,41 @@
-"""Readers: ARFF in the ways of MULAN and MEKA, CSV and Parquet.
+"""Readers: ARFF in the ways of MULAN and MEKA, CSV as people have it, and Parquet.
 
 ARFF is parsed by liac-arff, XML by the standard library (which reads no external entities).
 Both come with the extra ``data``.
 """
 
+import bz2
+import contextlib
+import csv
+import gzip
 import io
+import lzma
 import os
 import re
 import warnings
+import zlib
 from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
+from contextvars import ContextVar
+from importlib import import_module
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, NamedTuple
 from xml.etree import ElementTree
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy import sparse
 
 from credalchain.datasets.dataset import MultilabelDataset
-from credalchain.datasets.dialect import decode, find_dialect
-from credalchain.datasets.label_words import read_label_words
-from credalchain.labels import LABEL_WORDS, MISSING, as_labels
+from credalchain.labels import LABEL_WORDS, as_labels
 
 PathLike = str | os.PathLike[str]
-
+TEXT, PARQUET = (".csv", ".tsv"), (".parquet", ".pq")
+COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
+_HEAD_BYTES = 2**18  # that tell the dialect of a text that is read in chunks
+_SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+_LINES = 50  # that tell the dialect
+_MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_DECIMAL = re.compile(r"[-+]?\d+([.,])\d+")
 
 _DATA = re.compile(r" *@data", re.IGNORECASE)  # as liac-arff recognizes it
 _ATTRIBUTE = re.compile(r"\s*@attribute", re.IGNORECASE)
@@ -48,14 +59,11 @@ def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
     """
     content = _parse(Path(arff))
     names = {name for name, _ in content["attributes"]}
-    labels = [_matching(label, names) for label in read_label_names(xml)]
+    labels = []
+    for label in read_label_names(xml):  # literally, or with escapes resolved
+        spellings = (label, _unescape_bare(label), _unescape(label))
+        labels.append(next((name for name in spellings if name in names), spellings[-1]))
     return _as_dataset(Path(arff), content, labels)
-
-
-def _matching(label: str, names: Collection[str]) -> str:
-    """A label of the XML file as the ARFF file spells it: literally, or with escapes resolved."""
-    spellings = (label, _unescape_bare(label), _unescape(label))
-    return next((spelling for spelling in spellings if spelling in names), spellings[-1])
 
 
 def read_meka(arff: PathLike) -> MultilabelDataset:
@@ -119,9 +127,7 @@ def read_file(path: PathLike, labels: str | Sequence[str]) -> MultilabelDataset:
 
 def read_label_names(xml: PathLike) -> list[str]:
     """The names of the labels in an XML file of MULAN."""
-    path = Path(xml)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}.")
+    path = _existing(xml)
     try:
         root = ElementTree.parse(path).getroot()
     except ElementTree.ParseError as error:
@@ -137,69 +143,239 @@ def attribute_names(arff: PathLike) -> list[str]:
     return [name for name, _ in _parse(Path(arff))["attributes"]]
 
 
-def read_frame(path: PathLike, text_columns: Sequence[str] = ()) -> Any:
-    """A CSV, TSV or Parquet file as a data frame with different column names."""
-    pd = _pandas()
-    path = Path(path)
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}.")
-    suffix = path.suffix.lower()
-    if suffix not in (".csv", ".tsv", ".txt", ".parquet", ".pq"):
-        raise ValueError(f"{path}: the name must end in .csv, .tsv, .parquet or .arff.")
-    try:
-        if suffix in (".parquet", ".pq"):
-            frame = pd.read_parquet(path)
-        else:
-            separator = "\t" if suffix == ".tsv" else ","
-            frame = read_csv(path.read_bytes(), separator, text_columns, source=str(path))
-    except pd.errors.EmptyDataError:
-        raise ValueError(f"{path} is empty.") from None
-    except ImportError:
-        raise
-    except (UnicodeDecodeError, pd.errors.ParserError, OSError, ValueError) as error:
-        first = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise ValueError(f"{path} cannot be read as a table: {first}") from error
-    return check_frame(frame, path)
+# -- text and Parquet ----------------------------------------------------------------------
 
 
-def read_csv(
-    content: bytes, separator: str, text_columns: Sequence[str] = (), source: str = "the table"
-) -> Any:
-    """CSV as people have it, see :mod:`dialect`; no column becomes row names."""
-    pd = _pandas()
-    text = decode(content, source)
-    dialect = find_dialect(text, separator, source)
-    with warnings.catch_warnings():
-        warnings.simplefilter("error", pd.errors.ParserWarning)
-        try:
-            return pd.read_csv(
-                io.StringIO(text),
-                sep=dialect.separator,
-                decimal=dialect.decimal,
-                index_col=False,
-                low_memory=False,  # one type per column, not one per chunk
-                dtype=dict.fromkeys(text_columns, str),
-            )
-        except pd.errors.ParserWarning:
-            raise ValueError("its rows have more cells than its header") from None
+def read_frame(path: PathLike) -> Any:
+    """Read a CSV, TSV or Parquet file as a data frame with different column names."""
+    return check_frame(next(iter_frames(path)), path)
 
 
 def check_frame(frame: Any, source: Any) -> Any:
-    """Refuse a table without rows or with two columns of a name; make names text."""
+    """Raise a ValueError if a table has no rows, or two columns of a name."""
     if frame.columns.duplicated().any():
         twice = frame.columns[frame.columns.duplicated()][0]
         raise ValueError(f"{source} has two columns called {twice!r}; rename one.")
     if len(frame) == 0 or len(frame.columns) == 0:
         raise ValueError(f"{source} has no rows.")
-    return frame.set_axis([str(name) for name in frame.columns], axis=1)
+    return frame
+
+
+def iter_frames(
+    source: PathLike | BinaryIO, text_columns: Sequence[str] = (), rows: int | None = None
+) -> Iterator[Any]:
+    """Yield the rows of a file, at most ``rows`` of them at a time; all at once if it is None.
+
+    Parameters
+    ----------
+    source : path of a CSV, TSV or Parquet file (text may be compressed), or a stream of CSV
+    text_columns : sequence of str
+        Columns of a text file that hold texts, even if they look like numbers.
+    rows : int, default=None
+    """
+    pd = _pandas()
+    is_path = isinstance(source, (str, os.PathLike))
+    shown = str(source) if is_path else "stdin"
+    ending = table_ending(_existing(shown)) if is_path else ".csv"
+    if ending not in (*TEXT, ".txt", *PARQUET):
+        raise ValueError(f"{shown}: the name must end in .csv, .tsv, .parquet or .arff.")
+    try:
+        if ending in PARQUET:
+            frames = _parquet_frames(shown, rows)
+        else:
+            usual = "\t" if ending == ".tsv" else ","
+            frames = _text_frames(source, shown, usual, text_columns, rows)
+        for frame in frames:
+            yield frame.set_axis([str(name) for name in frame.columns], axis=1)
+    except pd.errors.EmptyDataError:
+        raise ValueError(f"{shown} is empty.") from None
+    except ImportError:
+        raise
+    except (
+        ValueError,
+        NotImplementedError,
+        EOFError,
+        OSError,
+        lzma.LZMAError,
+        zlib.error,
+    ) as error:
+        first_line = (str(error).splitlines() or [type(error).__name__])[0]
+        raise ValueError(f"{shown} cannot be read as a table: {first_line}") from error
+
+
+def table_ending(path: Path) -> str:
+    """Return the ending of a name, without that of a compression."""
+    plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
+    return plain.suffix.lower()
+
+
+def _parquet_frames(path: str, rows: int | None) -> Iterator[Any]:
+    if rows is None:
+        yield _pandas().read_parquet(path)
+        return
+    import pyarrow.parquet as pq
+
+    for batch in pq.ParquetFile(path).iter_batches(batch_size=rows):
+        yield batch.to_pandas()
+
+
+def _text_frames(
+    source: Any, shown: str, usual: str, text_columns: Sequence[str], rows: int | None
+) -> Iterator[Any]:
+    """Yield data frames in which no column has become row names."""
+    pd = _pandas()
+    with _open(source) as file:
+        head = file.read(-1 if rows is None else _HEAD_BYTES)
+    is_all = rows is None or len(head) < _HEAD_BYTES
+    lines = head if is_all else head[: head.rfind(b"\n") + 1] or head
+    encoding = _encoding_of(lines, shown)
+    text = lines.decode(encoding, errors="ignore")
+    separator, decimal = _find_dialect(text, usual, shown)
+    with warnings.catch_warnings(), io.BytesIO(head) if rows is None else _open(source) as file:
+        warnings.simplefilter("error", pd.errors.ParserWarning)
+        try:
+            yield from pd.read_csv(
+                file,
+                sep=separator,
+                decimal=decimal,
+                encoding=encoding,
+                index_col=False,
+                low_memory=False,  # one type per column
+                dtype=dict.fromkeys(text_columns, str),
+                chunksize=rows,
+                iterator=True,
+            )
+        except pd.errors.ParserWarning:
+            raise ValueError("its rows have more cells than its header") from None
+
+
+def _open(source: Any) -> Any:
+    """Open a file, which may be compressed; a stream is one already."""
+    if not isinstance(source, (str, os.PathLike)):
+        return contextlib.nullcontext(source)
+    suffix = Path(source).suffix.lower()
+    if suffix == ".zst":
+        import pyarrow as pa
+
+        return io.BufferedReader(pa.input_stream(str(source), compression="zstd"))
+    opener: Any = {".gz": gzip.open, ".bz2": bz2.open, ".xz": lzma.open}.get(suffix, open)
+    return opener(source, "rb")
+
+
+class DialectOptions(NamedTuple):
+    """What the user said about a text file, "" where it is to be found out."""
+
+    separator: str = ""
+    decimal: str = ""
+    encoding: str = ""
+
+
+_AS_FOUND = DialectOptions()
+_dialect_options: ContextVar[DialectOptions] = ContextVar("dialect_options", default=_AS_FOUND)
+
+
+@contextlib.contextmanager
+def reading_as(options: DialectOptions) -> Iterator[None]:
+    """Read text files inside as the user says."""
+    token = _dialect_options.set(options)
+    try:
+        yield
+    finally:
+        _dialect_options.reset(token)
+
+
+def _encoding_of(content: bytes, source: str) -> str:
+    """Return the encoding: given, by the first bytes, UTF-8, or else Windows' western code."""
+    if _dialect_options.get().encoding:
+        return _dialect_options.get().encoding
+    for mark, name in _MARKS:
+        if content.startswith(mark):
+            return name
+    try:
+        content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        if b"\0" in content:
+            raise
+        content.decode("cp1252")
+        warnings.warn(f"{source} is not UTF-8; it is read as cp1252.", UserWarning, stacklevel=2)
+        return "cp1252"
+    return "utf-8-sig"
+
+
+def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
+    """Return the separator and the decimal mark of a text.
+
+    As given; else the usual separator, unless only another one makes a table of the first lines.
+    """
+    if "\0" in text:
+        raise ValueError("it is not text")
+    options = _dialect_options.get()
+    head = "\n".join(text.splitlines()[:_LINES])
+    marks = [options.separator] if options.separator else [usual, *_SEPARATORS]
+    rows = {
+        mark: list(filter(None, csv.reader(io.StringIO(head), delimiter=mark))) for mark in marks
+    }
+    widths = {mark: {len(row) for row in rows[mark]} for mark in marks}
+    whole = [mark for mark in marks if len(widths[mark]) == 1 and widths[mark] != {1}]
+    separator = marks[0]
+    if whole and separator not in whole:
+        separator = max(whole, key=lambda mark: len(rows[mark][0]))
+    decimal = options.decimal or "."
+    if not options.decimal and separator != ",":
+        numbers = [_DECIMAL.fullmatch(cell.strip()) for row in rows[separator] for cell in row]
+        found = {match[1] for match in numbers if match is not None}
+        decimal = "," if found == {","} else "."
+    if separator != marks[0] or decimal != (options.decimal or "."):
+        also = ", and numbers have a decimal comma" if decimal == "," else ""
+        name = _SEPARATORS.get(separator, repr(separator))
+        warnings.warn(f"{source}: cells are separated by {name}{also}.", UserWarning, stacklevel=2)
+    header = next(csv.reader(io.StringIO(text), delimiter=separator), [])
+    twice = [name for name in header if header.count(name) > 1]
+    if twice:
+        raise ValueError(f"there are two columns called {twice[0]!r}; rename one")
+    return separator, decimal
+
+
+def read_label_words(labels: Any) -> Any:
+    """Return columns of a data frame that hold yes, no and the like as 1 and 0.
+
+    ``?``, -1 and empty cells are missing. Columns of numbers must hold 0, 1 and missing cells.
+    """
+    result = labels.copy()
+    for name in labels.columns:
+        column = labels[name]
+        if column.dtype.kind in "biuf":
+            invalid = np.flatnonzero(column.notna() & ~column.isin([0, 1, -1]))
+        else:
+            words = column.map(lambda cell: str(cell).strip().lower(), na_action="ignore")
+            invalid = np.flatnonzero(words.notna() & ~words.isin(LABEL_WORDS))
+            result[name] = words.map(LABEL_WORDS).astype("Float64")
+        if len(invalid):
+            cell = column.iloc[invalid[0]]
+            shown = repr(cell) if isinstance(cell, str) else str(cell)
+            raise ValueError(
+                f"label column {name!r}: cells must be 0 or 1 (or yes, no, true, false), and empty "
+                f"or ? where they are missing; got {shown} in row {invalid[0]}, counted from 0."
+            )
+    return result
+
+
+def import_extra(module: str, what: str) -> Any:
+    """Import a package of the extra ``data``; ``what`` says what needs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(f'{what}: pip install "credalchain[data]"') from error
 
 
 def _pandas() -> Any:
-    try:
-        import pandas as pd
-    except ImportError as error:
-        raise ImportError('Reading tables needs pandas: pip install "credalchain[data]"') from error
-    return pd
+    return import_extra("pandas", "Reading tables needs pandas")
+
+
+def _existing(file: PathLike) -> Path:
+    if not Path(file).is_file():
+        raise FileNotFoundError(f"there is no file {file}.")
+    return Path(file)
 
 
 # -- ARFF ----------------------------------------------------------------------------------
@@ -207,16 +383,9 @@ def _pandas() -> Any:
 
 def _parse(path: Path) -> dict[str, Any]:
     """Relation, attributes and data; sparse data as one dict per row."""
+    arff = import_extra("arff", "Reading ARFF needs liac-arff")
     try:
-        import arff
-    except ImportError as error:
-        raise ImportError(
-            'Reading ARFF needs liac-arff: pip install "credalchain[data]"'
-        ) from error
-    if not path.is_file():
-        raise FileNotFoundError(f"there is no file {path}.")
-    try:
-        text, names = _take_names(_decode(path.read_bytes()))
+        text, names = _take_names(_decode(_existing(path).read_bytes()))
         kind = arff.LOD if _is_sparse(text) else arff.DENSE
         content: dict[str, Any] = arff.loads(text, return_type=kind)
     except (arff.ArffException, ValueError) as error:
@@ -285,26 +454,26 @@ def _check_labels(labels: Sequence[str], names: list[str], path: Any) -> None:
 
 
 def _as_dataset(path: Path, content: dict[str, Any], labels: Sequence[str]) -> MultilabelDataset:
-    names = [name for name, _ in content["attributes"]]
+    pd = _pandas()
+    names, kinds = zip(*content["attributes"], strict=True)
     twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
         raise ValueError(f"{path} has two attributes called {twice[0]!r}.")
-    _check_labels(labels, names, path)
-    wanted = set(labels)
-    columns = _columns_of(content)
-    features = [i for i, name in enumerate(names) if name not in wanted]
-    targets = [i for i, name in enumerate(names) if name in wanted]
-    kinds = [kind for _, kind in content["attributes"]]
-    Y = np.empty((len(content["data"]), len(targets)), dtype=np.int8)
-    for j, i in enumerate(targets):
-        Y[:, j] = _as_label(columns[i], names[i], path)
-    if content["sparse"] and all(_is_number_like(kinds[i]) for i in features):
-        X = _as_csr(content["data"], features, len(names))
+    _check_labels(labels, list(names), path)
+    features = [i for i, name in enumerate(names) if name not in labels]
+    targets = [i for i, name in enumerate(names) if name in labels]
+    is_sparse = content["sparse"]
+    if is_sparse and all(_is_number_like(kinds[i]) for i in features):
+        X = _as_csr(content["data"], features)
     else:
-        is_sparse = content["sparse"]
-        X = _pandas().DataFrame(
-            {names[i]: _as_column(columns[i], kinds[i], is_sparse) for i in features}
-        )
+        columns = _columns_of(content, features)
+        X = pd.DataFrame({names[i]: _as_column(columns[i], kinds[i], is_sparse) for i in features})
+    label_columns = _columns_of(content, targets)
+    words = pd.DataFrame({names[i]: label_columns[i] for i in targets})
+    try:
+        Y = as_labels(read_label_words(words), require_zero=False)
+    except ValueError as error:
+        raise ValueError(f"{path}: {error}") from None
     return MultilabelDataset(
         path.stem,
         X,
@@ -316,35 +485,30 @@ def _as_dataset(path: Path, content: dict[str, Any], labels: Sequence[str]) -> M
     )
 
 
-def _columns_of(content: dict[str, Any]) -> list[list[Any]]:
+def _columns_of(content: dict[str, Any], indices: Sequence[int]) -> dict[int, list[Any]]:
     """Values by attribute. What sparse data leaves out is 0, or the first nominal value."""
     if not content["sparse"]:
-        return [list(column) for column in zip(*content["data"], strict=True)]
-    defaults = [kind[0] if isinstance(kind, list) else 0.0 for _, kind in content["attributes"]]
-    columns = [[default] * len(content["data"]) for default in defaults]
-    for row, cells in enumerate(content["data"]):
-        for i, value in cells.items():
-            columns[i][row] = value
-    return columns
+        return {i: [row[i] for row in content["data"]] for i in indices}
+    kinds = [kind for _, kind in content["attributes"]]
+    default = {i: kinds[i][0] if isinstance(kinds[i], list) else 0.0 for i in indices}
+    return {i: [row.get(i, default[i]) for row in content["data"]] for i in indices}
 
 
 def _is_number_like(kind: Any) -> bool:
-    if isinstance(kind, list):
-        return kind == ["0", "1"]
-    return str(kind).upper() in ("NUMERIC", "REAL", "INTEGER")
+    return kind == ["0", "1"] or str(kind).upper() in ("NUMERIC", "REAL", "INTEGER")
 
 
-def _as_csr(rows: list[dict[int, Any]], features: list[int], n: int) -> Any:
-    feature_index = np.full(n, -1, dtype=np.int32)  # liblinear and others take no wider indices
-    feature_index[features] = np.arange(len(features))
-    is_label = (feature_index < 0).tolist()
-    stored = [(i, cell) for row in rows for i, cell in row.items() if not is_label[i]]
-    numbers = {cell: np.nan if cell is None else float(cell) for _, cell in stored}
-    value = np.array([numbers[cell] for _, cell in stored], dtype=np.float64)
-    column = feature_index[np.array([i for i, _ in stored], dtype=np.int64)]
-    per_row = [sum(not is_label[i] for i in row) for row in rows]
-    row = np.repeat(np.arange(len(rows), dtype=np.int32), per_row)
-    matrix = sparse.csr_array((value, (row, column)), shape=(len(rows), len(features)))
+def _as_csr(rows: list[dict[int, Any]], features: list[int]) -> Any:
+    column_of = {i: column for column, i in enumerate(features)}
+    stored = [
+        (np.nan if cell is None else float(cell), row, column_of[i])
+        for row, cells in enumerate(rows)
+        for i, cell in cells.items()
+        if i in column_of
+    ]
+    values, row, column = np.array(stored, dtype=np.float64).reshape(-1, 3).T
+    places = row.astype(np.int32), column.astype(np.int32)  # liblinear takes no wider indices
+    matrix = sparse.csr_array((values, places), shape=(len(rows), len(features)))
     matrix.eliminate_zeros()
     return matrix
 
@@ -354,24 +518,4 @@ def _as_column(values: list[Any], kind: Any, is_sparse: bool) -> Any:
         return np.array([None if value is None else value == "1" for value in values])
     if isinstance(kind, list):
         return _pandas().Categorical(values, categories=kind)
-    if str(kind).upper() == "STRING":
-        return np.array(values, dtype=object)
-    return np.array([np.nan if value is None else float(value) for value in values])
-
-
-def _as_label(values: list[Any], name: str, path: Path) -> NDArray[np.int8]:
-    meaning = {value: _meaning(value) for value in set(values)}
-    invalid = [value for value, label in meaning.items() if label is None]
-    if invalid:
-        row, value = next((row, value) for row, value in enumerate(values) if value in invalid)
-        raise ValueError(f"{path}: the label {name!r} must be 0 or 1, got {value!r} in row {row}.")
-    return np.array([meaning[value] for value in values], dtype=np.int8)
-
-
-def _meaning(value: Any) -> int | None:
-    """0, 1, missing, or None for what cannot be a label."""
-    word = "" if value is None else str(value).strip().lower()
-    if word not in LABEL_WORDS:
-        return None
-    label = LABEL_WORDS[word]
-    return MISSING if label is None else label
+    return np.array(values, dtype=object if str(kind).upper() == "STRING" else np.float64)

@@ -79,7 +79,7 @@ def grow(
             part.fit(X, _outputs(targets, sums))
             for tree, drawn in enumerate(part.estimators_samples_, start=grown):
                 times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
-            tree_nodes += [nodes_of(tree.tree_) for tree in part.estimators_]
+            tree_nodes += nodes_of(tree.tree_ for tree in part.estimators_)
             progress(grown + part.n_estimators)
     trees = Trees(*packed_nodes(tree_nodes))
     nodes = find_leaves(X, trees, n_jobs)

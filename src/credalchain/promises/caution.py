@@ -10,7 +10,7 @@ from sklearn.utils import _safe_indexing as take_rows
 
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN, Targets, as_indexable_labels, both_answers_seen
-from credalchain.metrics import completeness_curve, selective_error
+from credalchain.metrics import selective_error, set_accuracy
 from credalchain.model_selection import row_groups, rows_of_groups, unwrap
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import answers_along, caution_values, check_estimator
@@ -144,7 +144,6 @@ def choose_caution(
         final, _ = unwrap(fitted)
         truth, values = final.read_labels(take_rows(labels, test)), caution_values(fitted, None)
         path = answers_along(fitted, take_rows(table, test), values)
-    _, right = completeness_curve(truth, path)
     learned = both_answers_seen(final.read_labels(take_rows(labels, train)))
     answered = (path[:, :, learned] != ABSTAIN).mean(axis=(1, 2))
     scale = (n_rows or n) / len(train) if final.caution_parameter == "s" else 1.0
@@ -156,7 +155,7 @@ def choose_caution(
             final.caution_parameter,
             float(values[value_index]) * scale,
             float(answered[value_index]),
-            float(right[value_index]),
+            set_accuracy(truth, path[value_index]),
             selective_error(truth, path[value_index]),
             len(test),
         )

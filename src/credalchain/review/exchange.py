@@ -1,20 +1,19 @@
-"""Answers in and out: tables, and the formats of Label Studio and Argilla."""
+"""Answers in and out: tables, and the format of Label Studio."""
 
 import json
 from collections.abc import Iterator, Sequence
-from functools import lru_cache
-from typing import Any, NamedTuple
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from credalchain._utils.array_types import Labels
 from credalchain._utils.text import plural
-from credalchain.labels import ABSTAIN, MISSING
-from credalchain.review.reviewed import ReviewedRows
-from credalchain.review.rows import content_of, from_json, row_keys
-from credalchain.review.store import VERSION, AnswerStore, RowKey, current_answers
+from credalchain.labels import MISSING
+from credalchain.review.rows import ReviewedRows, content_of, from_json
+from credalchain.review.store import AnswerStore, RowKey, current_answers
 
-_QUESTION = "labels"  # as both formats name the choice of labels
+_QUESTION = "labels"  # as Label Studio names the choice of labels
 _NOTES = "credalchain"
 
 
@@ -52,25 +51,13 @@ def training_rows(store: AnswerStore, label_names: Sequence[str]) -> pd.DataFram
     return table.set_axis(pd.Index(list(labels), dtype=object), axis=0)
 
 
-class AugmentedData(NamedTuple):
-    """Training data with people's answers, and how many of what.
-
-    Labels that were missing in rows of the data, labels that said otherwise, rows added.
-    """
-
-    X: pd.DataFrame
-    Y: pd.DataFrame
-    n_filled: int
-    n_replaced: int
-    n_rows: int
-
-
 def add_answers(
     X: pd.DataFrame, Y: pd.DataFrame, keys: Sequence[RowKey], store: AnswerStore
-) -> AugmentedData:
-    """Training data with people's answers: filled in where the very row is there, else added.
+) -> tuple[pd.DataFrame, pd.DataFrame, tuple[int, int, int]]:
+    """Return training data with people's answers, and how many of what.
 
-    ``keys`` are those of the rows of the data, with all its columns but the labels.
+    Labels that were missing in rows of the data, labels that said otherwise, rows added. ``keys``
+    are those of the rows of the data, with all its columns but the labels.
     """
     names = list(Y.columns)
     answered = training_rows(store, names)
@@ -92,7 +79,7 @@ def add_answers(
         types = _dtypes(X, new_rows)
         X = pd.concat([X, new_rows[list(X.columns)].astype(types)], ignore_index=True)
         Y = pd.concat([Y, new_rows[names].astype("Float64")], ignore_index=True)
-    return AugmentedData(X, Y, n_filled, n_replaced, len(new_rows))
+    return X, Y, (n_filled, n_replaced, len(new_rows))
 
 
 def _dtypes(X: pd.DataFrame, new_rows: pd.DataFrame) -> dict[str, Any]:
@@ -128,32 +115,20 @@ def _positive_names(labels: Labels, names: Sequence[str]) -> list[str]:
     return [name for name, y in zip(names, labels, strict=True) if y == 1]
 
 
-@lru_cache(maxsize=1)
-def _rows_by_key(rows: ReviewedRows) -> dict[RowKey, int]:
-    """Number the rows by their keys of any version: tasks may come from another file."""
-    versions = [row_keys(rows.table, version) for version in (1, VERSION)]
-    return {key: row for keys in versions for row, key in enumerate(keys)}
-
-
-def _row_of(notes: Any, content: Any, rows: ReviewedRows, task: int) -> int:
-    """The row that a task is about: by the exported notes in it, or by its content."""
-    row = None
+def _rows_of(notes: Any, content: dict[str, Any], rows: ReviewedRows) -> list[int]:
+    """Return the rows that a task may be about: by the exported notes in it, or by its content."""
     if isinstance(notes, dict) and "row" in notes:
         digest, _, nth = str(notes["row"]).rpartition("-")
-        row = _rows_by_key(rows).get(RowKey(digest, int(nth) if nth.isdigit() else -1))
-    elif isinstance(content, dict) and content:
-        columns = [name for name in rows.table.columns if name in content]
-        cells = pd.DataFrame([{name: content[name] for name in columns}])
-        asked = row_keys(cells, 1)  # other tools make text of numbers
-        keys = row_keys(rows.table[columns], 1)
-        same = [i for i, key in enumerate(keys) if key.hash == asked[0].hash]
-        row = same[0] if len(same) == 1 else None
-    if row is None:
-        raise ValueError(
-            f"task {task} is none, or not a single one, of the rows of the data: tasks must be "
-            "those that review export has written, or have the same cells."
-        )
-    return row
+        place = rows.place(RowKey(digest, int(nth) if nth.isdigit() else -1), rows.label_names[0])
+        return [] if place is None else [place[0]]
+    cells = {  # other tools make text of numbers
+        name: "" if value is None else str(value)
+        for name, value in content.items()
+        if name in rows.table.columns
+    }
+    table = rows.table[list(cells)]
+    texts = table.astype(str).where(table.notna(), "")
+    return np.flatnonzero((texts == pd.Series(cells)).all(axis=1) & bool(cells)).tolist()
 
 
 def _annotated_labels(chosen: set[str], notes: Any, names: Sequence[str]) -> dict[str, int]:
@@ -192,8 +167,14 @@ def _choices(chosen: list[str]) -> list[dict[str, Any]]:
 
 
 def read_label_studio(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
-    """What annotations of tasks say."""
-    for number, task in enumerate(_parse_records(text, "Label Studio")):
+    """Yield what annotations of tasks say."""
+    try:
+        tasks = json.loads(text)
+    except ValueError as error:
+        raise ValueError(f"this is not JSON, as Label Studio writes it: {error}") from error
+    if not isinstance(tasks, list) or not all(isinstance(task, dict) for task in tasks):
+        raise ValueError("a file of Label Studio must be a list of objects.")
+    for number, task in enumerate(tasks):
         content = task.get("data") or {}
         notes = content.get(_NOTES)
         for annotation in task.get("annotations") or []:
@@ -204,48 +185,11 @@ def read_label_studio(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
                 who = annotation.get("completed_by") or "label studio"
                 who = who.get("email", "label studio") if isinstance(who, dict) else who
                 chosen = {name for names in choices for name in names}
-                row = _row_of(notes, content, rows, number)
-                yield row, _annotated_labels(chosen, notes, rows.label_names), str(who)
-
-
-def to_argilla(rows: ReviewedRows) -> str:
-    """Records with the model's answers as suggestions, and people's as responses."""
-    names, records = rows.label_names, []
-    for row, labels in enumerate(rows.labels):
-        content, notes = content_of(rows.table, row), _notes(rows, row)
-        is_open = [name for name, y in zip(names, labels, strict=True) if y == ABSTAIN]
-        suggestion = {"value": _positive_names(labels, names), "agent": rows.model_digest[:12]}
-        response = [{"value": notes["chosen"], "user_id": "credalchain"}]
-        records.append(
-            {
-                "id": str(row),
-                "fields": {key: "" if cell is None else str(cell) for key, cell in content.items()},
-                "metadata": {"left_open": is_open, _NOTES: json.dumps(notes)},
-                "suggestions": {_QUESTION: suggestion},
-                "responses": {_QUESTION: response} if notes["answered"] else {},
-            }
-        )
-    return json.dumps(records, indent=1, ensure_ascii=False)
-
-
-def read_argilla(text: str, rows: ReviewedRows) -> Iterator[Annotation]:
-    """What responses to records say; those that were not submitted say nothing."""
-    for number, record in enumerate(_parse_records(text, "Argilla")):
-        notes = (record.get("metadata") or {}).get(_NOTES)
-        notes = json.loads(notes) if isinstance(notes, str) else notes
-        for response in (record.get("responses") or {}).get(_QUESTION) or []:
-            value = response.get("value")
-            if value is not None and response.get("status", "submitted") == "submitted":
-                who = str(response.get("user_id") or "argilla")
-                row = _row_of(notes, record.get("fields"), rows, number)
-                yield row, _annotated_labels(set(value), notes, rows.label_names), who
-
-
-def _parse_records(text: str, what: str) -> list[Any]:
-    try:
-        records = json.loads(text)
-    except ValueError as error:
-        raise ValueError(f"this is not JSON, as {what} writes it: {error}") from error
-    if not isinstance(records, list) or not all(isinstance(record, dict) for record in records):
-        raise ValueError(f"a file of {what} must be a list of objects.")
-    return records
+                same = _rows_of(notes, content, rows)
+                if len(same) != 1:
+                    raise ValueError(
+                        f"task {number} is none, or not a single one, of the rows of the data: "
+                        "tasks must be those that review export has written, or have the same "
+                        "cells."
+                    )
+                yield same[0], _annotated_labels(chosen, notes, rows.label_names), str(who)

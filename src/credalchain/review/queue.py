@@ -9,7 +9,7 @@ import numpy as np
 from credalchain._utils.array_types import FloatArray, IntArray
 from credalchain.explanation.questions import rank_questions
 from credalchain.labels import ABSTAIN
-from credalchain.review.reviewed import ReviewedRows
+from credalchain.review.rows import ReviewedRows
 from credalchain.review.store import ReviewError, standing
 
 ORDERS = ("settles most", "least sure", "in order")

@@ -1,9 +1,12 @@
-"""Rows of a table as reviewers see them, and as files of answers know them."""
+"""Rows of a table as reviewers see them, with what the model and people say about them."""
 
 import hashlib
 import json
 import math
-from collections import Counter
+import sqlite3
+import threading
+from collections import Counter, defaultdict
+from collections.abc import Callable
 from numbers import Number
 from pathlib import Path
 from typing import Any
@@ -11,28 +14,37 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from credalchain.labels import is_missing
-from credalchain.review.store import VERSION, RowKey
+from credalchain._utils.array_types import BoolArray, IntArray, Labels
+from credalchain.explanation.questions import distance_from_half
+from credalchain.labels import ABSTAIN, MISSING, is_missing
+from credalchain.promises.classifier import PromisedClassifier
+from credalchain.review.store import (
+    AnswerStore,
+    ReviewError,
+    ReviewEvent,
+    RowKey,
+    StoredReviewEvent,
+    current_answers,
+    standing,
+)
 
 IMAGES = {f".{kind}": f"image/{kind}" for kind in ("png", "jpeg", "gif", "webp", "avif", "bmp")}
 IMAGES[".jpg"] = "image/jpeg"
+_ROWS_AT_ONCE = 2000  # that are inferred before progress is reported
 
 
-def row_keys(frame: pd.DataFrame, version: int = VERSION) -> list[RowKey]:
+def row_keys(frame: pd.DataFrame) -> list[RowKey]:
     """Compute a key for every row, by its content.
 
     It stays the same if rows or columns are moved, rows added, or integers become floats.
-    ``version`` is that of the file of answers; in version 1, the text "2.0" was the number 2.
     """
     names = sorted(map(str, frame.columns))
     named = {str(name): frame[name].tolist() for name in frame.columns}
-    head, separator, as_text = "".join(map(_typed, names)), "", _typed
-    if version == 1:
-        head, separator, as_text = "\x1e".join(names), "\x1f", _untyped
+    head = "".join(map(_typed, names))
     seen: Counter[str] = Counter()
     keys = []
-    for cells in zip(*(named[name] for name in names), strict=True) if names else ():
-        content = head + separator.join(map(as_text, cells))
+    for cells in zip(*(named[name] for name in names), strict=True):
+        content = head + "".join(map(_typed, cells))
         digest = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16)
         text = digest.hexdigest()
         keys.append(RowKey(text, seen[text]))
@@ -51,21 +63,6 @@ def _typed(value: Any) -> str:
         number: Any = value
         kind, text = "number", str(int(number)) if number % 1 == 0 else repr(float(number))
     return f"{kind}{len(text)}:{text}"
-
-
-def _untyped(value: Any) -> str:
-    """Write a cell so that 2, 2.0 and "2.0" read the same."""
-    if is_missing(value):
-        return ""
-    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
-        return str(value)
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        return str(value)
-    if not math.isfinite(number) or isinstance(value, bool):
-        return str(value)
-    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
 def content_of(frame: pd.DataFrame, row: int) -> dict[str, Any]:
@@ -140,3 +137,229 @@ def image_file(value: Any, folder: Path | None) -> Path | None:
     except (OSError, ValueError):
         return None
     return file if inside and _is_image(file.name) else None
+
+
+class ReviewedRows:
+    """Rows with the model's labels and people's answers.
+
+    Whoever reads several attributes, or writes, holds ``lock``.
+
+    Parameters
+    ----------
+    classifier : fitted classifier of this package
+    features : data frame of shape (n, p)
+        What the classifier reads.
+    table : data frame of shape (n, any number of columns)
+        What people see, by the same rows.
+    store : AnswerStore
+        Others may write to it meanwhile.
+    model : tuple of (str, str)
+        The digest and the name of the model's file.
+    blind : float
+        Share of the answered labels that are asked without a suggestion.
+    on_progress : callable, optional
+        Called with rows done and all rows while the model answers.
+
+    Attributes
+    ----------
+    labels, human_labels, first_labels : arrays of shape (n, m)
+        What stands; what people have answered last; what the model said before anybody was asked.
+    interval : array of shape (n, m, 2)
+    blind : bool array of shape (n, m)
+        Answered labels that are asked without a suggestion.
+    n_open, n_unsettled, n_answered : arrays of shape (n,)
+        Labels that people are asked for, that are open, and that people have answered.
+    history, answers : dict
+        The events of every row and label, and each person's last answer, by person.
+    least_distance : array of shape (n,)
+        Of the middles of intervals of labels that people are asked for, from one half.
+    """
+
+    def __init__(
+        self,
+        classifier: Any,
+        features: pd.DataFrame,
+        table: pd.DataFrame,
+        store: AnswerStore,
+        *,
+        model: tuple[str, str],
+        blind: float = 0.0,
+        on_progress: Callable[[int, int], None] = lambda done, total: None,
+    ) -> None:
+        self.classifier, self.features, self.store = classifier, features, store
+        self.table = whole_numbers(table)
+        self.label_names: list[str] = classifier.label_names_.tolist()
+        self._label_of = {name: j for j, name in enumerate(self.label_names)}
+        self.model_digest, self.model_file = model
+        self._model = store.add_model(*model)
+        self.keys = row_keys(table)
+        self._row_of = {key: i for i, key in enumerate(self.keys)}
+        self.lock = threading.RLock()
+        self.history: defaultdict[tuple[RowKey, str], list[StoredReviewEvent]] = defaultdict(list)
+        self.answers: dict[tuple[RowKey, str], dict[str, StoredReviewEvent]] = {}
+        self.last_event = 0
+        n, m = len(features), len(self.label_names)
+        self.labels = np.empty((n, m), np.int8)
+        self.interval = np.empty((n, m, 2), np.float32)
+        self.human_labels = np.full((n, m), MISSING, np.int8)
+        self.blind = np.zeros((n, m), bool)
+        self.n_open, self.n_unsettled, self.n_answered = np.zeros((3, n), np.int64)
+        self.least_distance = np.empty(n)
+        for first in range(0, n, _ROWS_AT_ONCE):
+            rows = np.arange(first, min(first + _ROWS_AT_ONCE, n))
+            self._infer(rows)
+            on_progress(int(rows[-1]) + 1, n)
+        self.first_labels = self.labels.copy()
+        self.completeness_before = float((self.labels != ABSTAIN).mean())
+        self.blind_share = blind
+        self._choose_blind()
+        self._count(np.arange(n))
+        self.sync()
+
+    def _infer(self, rows: IntArray) -> None:
+        """What the model says about rows, given what people have answered."""
+        known = self.human_labels[rows]
+        prediction = self.classifier.infer(self.features.iloc[rows], known=known)
+        self.labels[rows] = np.where(known != MISSING, known, prediction.labels)
+        self.interval[rows] = prediction.interval
+
+    def _count(self, rows: IntArray) -> None:
+        is_open = self.open_cells(rows)
+        self.n_open[rows] = is_open.sum(axis=1)
+        self.n_unsettled[rows] = (self.labels[rows] == ABSTAIN).sum(axis=1)
+        self.n_answered[rows] = (self.human_labels[rows] != MISSING).sum(axis=1)
+        distance = distance_from_half(self.interval[rows].astype(float))
+        self.least_distance[rows] = np.where(is_open, distance, np.inf).min(axis=1)
+
+    def _choose_blind(self) -> None:
+        """Answered labels to be asked without a suggestion, chosen by the rows' hashes.
+
+        Whole rows where the model has promised something about rows, else labels one by one.
+        """
+        if self.blind_share > 0:
+            by_row = isinstance(self.classifier, PromisedClassifier)
+            names = [""] * len(self.label_names) if by_row else self.label_names
+            for i, key in enumerate(self.keys):
+                self.blind[i] = [_uniform(key, name) < self.blind_share for name in names]
+        self.sampled_rows = self.blind.all(axis=1)
+        self.blind &= self.labels != ABSTAIN
+
+    def open_cells(self, rows: IntArray) -> BoolArray:
+        """Labels that a person is asked for: left open, or blind; not answered by anybody."""
+        unanswered = self.human_labels[rows] == MISSING
+        return np.asarray(unanswered & ((self.labels[rows] == ABSTAIN) | self.blind[rows]))
+
+    def place(self, key: RowKey, name: str) -> tuple[int, int] | None:
+        """Row and label by number; None if they are not in this review."""
+        row, label = self._row_of.get(key), self._label_of.get(name)
+        return None if row is None or label is None else (row, label)
+
+    @property
+    def n_orphans(self) -> int:
+        """Answers that belong to rows or labels which are not in this review."""
+        with self.lock:
+            return sum(bool(self.answers[cell]) and not self.place(*cell) for cell in self.answers)
+
+    def check(self, row: int, label: int = 0) -> None:
+        """Raise a ReviewError unless there is such a row, with such a label."""
+        if not 0 <= row < len(self.keys):
+            raise ReviewError(f"row must be between 0 and {len(self.keys) - 1}, got {row}.")
+        if not 0 <= label < len(self.label_names):
+            raise ReviewError(f"there is no label {label}.")
+
+    def sync(self) -> None:
+        """Take up what was answered before, and what others have written to the file."""
+        cells, rows = set(), set()
+        for event in self.store.events(self.last_event):
+            self.last_event = event.id
+            self.history[event.row, event.label].append(event)
+            cells.add((event.row, event.label))
+        for cell in cells:
+            people = current_answers(self.history[cell]).get(cell, {})
+            self.answers[cell] = people
+            place = self.place(*cell)
+            if place is not None:
+                values = [event.value for event in people.values() if event.value is not None]
+                self.human_labels[place] = values[-1] if values else MISSING
+                rows.add(place[0])
+        if rows:
+            changed = np.array(sorted(rows))
+            self._infer(changed)
+            self._count(changed)
+
+    def answer(
+        self, row: int, label: int, value: int | None, who: str, request: str
+    ) -> tuple[bool, Labels]:
+        """Take an answer (0 or 1) or a skip (None), and infer the row again.
+
+        Return whether it is new, and the labels of the row before.
+        """
+        with self.lock:
+            self.check(row, label)
+            self.sync()
+            before = self.labels[row].copy()
+            return self._append(self._event(row, label, value, who, request), row), before
+
+    def _event(
+        self, row: int, label: int, value: int | None, who: str, request: str
+    ) -> ReviewEvent:
+        """With what the model says of the label if nobody has answered it."""
+        key, name = self.keys[row], self.label_names[label]
+        suggested, (lower, upper) = int(self.labels[row, label]), self.interval[row, label].tolist()
+        is_answered = self.human_labels[row, label] != MISSING
+        if is_answered:
+            known = self.human_labels[[row]]
+            known[0, label] = MISSING
+            prediction = self.classifier.infer(self.features.iloc[[row]], known=known)
+            suggested = int(prediction.labels[0, label])
+            lower, upper = prediction.interval[0, label].tolist()
+        has_seen = any(event.who == who for event in self.history.get((key, name), ()))
+        is_blind = bool(self.blind[row, label]) and not is_answered and not has_seen
+        if is_blind:  # what people have said meanwhile is left out
+            suggested = int(self.first_labels[row, label])
+        return ReviewEvent(
+            request, who, "skip" if value is None else "answer", key, name, value,
+            None if suggested == ABSTAIN else suggested, lower, upper,
+            blind=is_blind and value is not None,
+        )  # fmt: skip
+
+    def _append(self, event: ReviewEvent, row: int) -> bool:
+        """Whether it is new."""
+        content = json.dumps(content_of(self.table, row), ensure_ascii=False)
+        try:
+            is_new = self.store.append(event, model=self._model, row_number=row, content=content)
+        except sqlite3.IntegrityError as error:
+            raise ReviewError("this was taken back already.") from error
+        self.sync()
+        return is_new
+
+    def undo(self, who: str, request: str) -> tuple[int, int, Labels]:
+        """Take back what a person did last; as often as one likes.
+
+        Return the row, the label, and the labels of the row before.
+        """
+        with self.lock:
+            self.sync()
+            own = [
+                event
+                for cell, events in self.history.items()
+                if self.place(*cell) is not None
+                for event in events
+                if event.who == who
+            ]
+            again = [event for event in own if (event.kind, event.request) == ("undo", request)]
+            last = max(again or standing(own), key=lambda event: event.id, default=None)
+            if last is None:
+                raise ReviewError("there is nothing to take back.")
+            row, label = self._row_of[last.row], self._label_of[last.label]
+            before = self.labels[row].copy()
+            if not again:
+                undo = ReviewEvent(request, who, "undo", last.row, last.label, undoes=last.id)
+                self._append(undo, row)
+            return row, label, before
+
+
+def _uniform(key: RowKey, name: str) -> float:
+    """A number from 0 to 1 that belongs to a row and a label."""
+    text = f"{key.hash}\x1f{key.occurrence}\x1f{name}".encode()
+    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest()) / 2**56

@@ -88,18 +88,16 @@ def make_app(
         return response
 
     @app.exception_handler(ReviewError)
-    async def tell(request: Request, error: ReviewError) -> Response:
-        return _refused(error.status, str(error))
-
     @app.exception_handler(AnswersFileError)
-    async def tell_to_try_again(request: Request, error: AnswersFileError) -> Response:
+    @app.exception_handler(RequestValidationError)
+    async def explain_error(request: Request, error: Exception) -> Response:
+        if isinstance(error, RequestValidationError):
+            fields = [".".join(map(str, item["loc"][1:])) for item in error.errors()]
+            return _refused(422, f"the request was not understood: {', '.join(fields[:3])}.")
+        if isinstance(error, ReviewError):
+            return _refused(error.status, str(error))
         _log.error("%s", error)
         return _refused(503, f"{error} Nothing is stored yet; the page tries again.")
-
-    @app.exception_handler(RequestValidationError)
-    async def tell_what_is_wrong(request: Request, error: RequestValidationError) -> Response:
-        fields = [".".join(map(str, item["loc"][1:])) for item in error.errors()]
-        return _refused(422, f"the request was not understood: {', '.join(fields[:3])}.")
 
     @app.get("/")
     @app.get("/page.css")

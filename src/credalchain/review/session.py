@@ -14,11 +14,11 @@ from credalchain.labels import MISSING
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.statistics import interval_of_share
 from credalchain.review.queue import ORDERS, ReviewQueue
-from credalchain.review.reviewed import ReviewedRows
-from credalchain.review.rows import shown_cells
+from credalchain.review.rows import ReviewedRows, shown_cells
 from credalchain.review.store import ChangedRowError, ReviewError, StoredReviewEvent, standing
 
 _PACE_WINDOW_SECONDS = 3600.0  # over which the pace is measured
+_FINITE = (-1e9, 1e9)  # JSON has no infinity
 _MIN_PACE_SECONDS = 180.0  # before it is shown
 
 
@@ -131,17 +131,14 @@ class ReviewSession:
             features = rows.features.iloc[[row]]
             explanation = explain(rows.classifier, features, known=known, labels=[label])
         secret = {rows.label_names[j] for j in np.flatnonzero(hidden)}
-        (step,) = [s for s in explanation.steps if s.label == name]
-        reasons = [
-            reason
-            for reason in step.reasons
-            if reason.source != "label" or reason.name not in secret
-        ]
+        (step,) = [step for step in explanation.steps if step.label == name]
+        reasons = [r for r in step.reasons if r.source != "label" or r.name not in secret]
         return {
             "setting": explanation.setting,
             "reasons": [
                 {"name": " ".join(filter(None, (reason.name, reason.value))),
-                 "lower": _finite(reason.lower), "upper": _finite(reason.upper)}
+                 "lower": float(np.clip(reason.lower, *_FINITE)),
+                 "upper": float(np.clip(reason.upper, *_FINITE))}
                 for reason in reasons[:6]
             ],
             "similar": [
@@ -233,8 +230,3 @@ class ReviewSession:
             {"row": row, "open": names[is_open].tolist()}
             for row, is_open in zip(rows, cells, strict=True)
         ]
-
-
-def _finite(value: float) -> float:
-    """JSON has no infinity."""
-    return float(np.clip(value, -1e9, 1e9))

@@ -7,12 +7,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 Kind = Literal["answer", "skip", "undo"]
 
-VERSION = 2
-"""Of new files; those of version 1 keep their other keys of rows."""
+VERSION = 2  # of the file
 
 _SCHEMA = """
     CREATE TABLE models (
@@ -154,7 +153,7 @@ class AnswerStore:
             self._connection.row_factory = sqlite3.Row
             with self._use():
                 self._connection.execute("PRAGMA foreign_keys = ON")
-                self.version = self._read_version()
+                self._check_version()
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.DatabaseError as error:
@@ -173,24 +172,23 @@ class AnswerStore:
                         Path(f"{self.path}{ending}").unlink(missing_ok=True)
                 raise AnswersFileError(f"{self.path} cannot be used now: {error}.") from error
 
-    def _read_version(self) -> int:
-        """Return the version of the file; a new one gets its tables."""
+    def _check_version(self) -> None:
+        """Raise an error if the file is not ours; a new one gets its tables."""
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         (owner,) = self._connection.execute("PRAGMA application_id").fetchone()
         tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
         if tables and owner != _APPLICATION:
             raise AnswersFileError(f"{self.path} is a database of something else.")
-        if version > VERSION:
+        if version not in (0, VERSION):
             raise AnswersFileError(
-                f"{self.path} was written by a newer credalchain (version {version} of the file, "
-                f"this one knows {VERSION})."
+                f"{self.path} was written by {'a newer' if version > VERSION else 'an older'} "
+                f"credalchain (version {version} of the file, this one knows {VERSION})."
             )
         if version == 0:
             self._connection.executescript(
                 f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; "
                 f"PRAGMA application_id = {_APPLICATION}; COMMIT;"
             )
-        return int(version) or VERSION
 
     def close(self) -> None:
         """Put everything into the one file, so that it can be copied."""
@@ -252,28 +250,23 @@ class AnswerStore:
             "WHERE events.id > ? ORDER BY events.id"
         )
         with self._use():
-            records = self._connection.execute(query, (after,)).fetchall()
-        return [_event(dict(record)) for record in records]
+            records = list(map(dict, self._connection.execute(query, (after,))))
+        for record in records:
+            record["row"] = RowKey(record.pop("row_hash"), record.pop("occurrence"))
+            record |= {"model": record.pop("digest"), "blind": bool(record["blind"])}
+        return [StoredReviewEvent(**record) for record in records]
 
     def rows(self) -> dict[RowKey, str]:
         """The content of every row that has events."""
         with self._use():
             records = self._connection.execute("SELECT * FROM rows").fetchall()
-        return {RowKey(digest, nth): content for digest, nth, content in records}
+        return {RowKey(*key): content for *key, content in records}
 
     def __enter__(self) -> "AnswerStore":
         return self
 
     def __exit__(self, *_: object) -> None:
         self.close()
-
-
-def _event(values: dict[str, Any]) -> StoredReviewEvent:
-    row = RowKey(values.pop("row_hash"), values.pop("occurrence"))
-    model = values.pop("digest")
-    return StoredReviewEvent(
-        **values | {"row": row, "model": model, "blind": bool(values["blind"])}
-    )
 
 
 def _now() -> str:
