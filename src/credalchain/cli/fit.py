@@ -170,7 +170,9 @@ def _with_answers(X: Any, Y: Any, data: str, answers: str) -> tuple[Any, Any]:
     frame, _ = load_table(data)
     cells = frame.drop(columns=[name for name in Y.columns if name in frame.columns])
     with AnswerStore(answers, create=False) as store:
-        X, Y, (n_filled, n_replaced, n_added) = add_answers(X, Y, row_keys(cells), store)
+        X, Y, (n_filled, n_replaced, n_added) = add_answers(
+            X, Y, row_keys(cells, store.version), store
+        )
     note(
         f"{answers}: {plural(n_filled, 'missing label')} of rows in {data} filled, "
         f"{plural(n_replaced, 'other')} replaced, {plural(n_added, 'row')} added"

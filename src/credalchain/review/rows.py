@@ -19,6 +19,7 @@ from credalchain.explanation.questions import distance_from_half
 from credalchain.labels import ABSTAIN, MISSING, is_missing
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.store import (
+    VERSION,
     AnswerStore,
     ReviewError,
     ReviewEvent,
@@ -33,18 +34,21 @@ IMAGES[".jpg"] = "image/jpeg"
 _ROWS_AT_ONCE = 2000  # that are inferred before progress is reported
 
 
-def row_keys(frame: pd.DataFrame) -> list[RowKey]:
+def row_keys(frame: pd.DataFrame, version: int = VERSION) -> list[RowKey]:
     """Compute a key for every row, by its content.
 
     It stays the same if rows or columns are moved, rows added, or integers become floats.
+    ``version`` is that of the file of answers; in version 1, the text "2.0" was the number 2.
     """
     names = sorted(map(str, frame.columns))
     named = {str(name): frame[name].tolist() for name in frame.columns}
-    head = "".join(map(_typed, names))
+    head, separator, as_text = "".join(map(_typed, names)), "", _typed
+    if version == 1:
+        head, separator, as_text = "\x1e".join(names), "\x1f", _untyped
     seen: Counter[str] = Counter()
     keys = []
     for cells in zip(*(named[name] for name in names), strict=True):
-        content = head + "".join(map(_typed, cells))
+        content = head + separator.join(map(as_text, cells))
         digest = hashlib.blake2b(content.encode("utf-8", "surrogatepass"), digest_size=16)
         text = digest.hexdigest()
         keys.append(RowKey(text, seen[text]))
@@ -63,6 +67,21 @@ def _typed(value: Any) -> str:
         number: Any = value
         kind, text = "number", str(int(number)) if number % 1 == 0 else repr(float(number))
     return f"{kind}{len(text)}:{text}"
+
+
+def _untyped(value: Any) -> str:
+    """Write a cell so that 2, 2.0 and "2.0" read the same."""
+    if is_missing(value):
+        return ""
+    if isinstance(value, (int, np.integer)) and not isinstance(value, bool):
+        return str(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        return str(value)
+    if not math.isfinite(number) or isinstance(value, bool):
+        return str(value)
+    return str(int(number)) if number.is_integer() and abs(number) < 2**53 else repr(number)
 
 
 def content_of(frame: pd.DataFrame, row: int) -> dict[str, Any]:
@@ -192,7 +211,7 @@ class ReviewedRows:
         self._label_of = {name: j for j, name in enumerate(self.label_names)}
         self.model_digest, self.model_file = model
         self._model = store.add_model(*model)
-        self.keys = row_keys(table)
+        self.keys = row_keys(table, store.version)
         self._row_of = {key: i for i, key in enumerate(self.keys)}
         self.lock = threading.RLock()
         self.history: defaultdict[tuple[RowKey, str], list[StoredReviewEvent]] = defaultdict(list)

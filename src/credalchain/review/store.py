@@ -11,7 +11,8 @@ from typing import Literal
 
 Kind = Literal["answer", "skip", "undo"]
 
-VERSION = 2  # of the file
+VERSION = 2
+"""Of new files; those of version 1 keep their other keys of rows."""
 
 _SCHEMA = """
     CREATE TABLE models (
@@ -153,7 +154,7 @@ class AnswerStore:
             self._connection.row_factory = sqlite3.Row
             with self._use():
                 self._connection.execute("PRAGMA foreign_keys = ON")
-                self._check_version()
+                self.version = self._read_version()
                 self._connection.execute("PRAGMA journal_mode = WAL")
                 self._connection.execute("PRAGMA synchronous = FULL")
         except sqlite3.DatabaseError as error:
@@ -172,23 +173,24 @@ class AnswerStore:
                         Path(f"{self.path}{ending}").unlink(missing_ok=True)
                 raise AnswersFileError(f"{self.path} cannot be used now: {error}.") from error
 
-    def _check_version(self) -> None:
-        """Raise an error if the file is not ours; a new one gets its tables."""
+    def _read_version(self) -> int:
+        """Return the version of the file; a new one gets its tables."""
         (version,) = self._connection.execute("PRAGMA user_version").fetchone()
         (owner,) = self._connection.execute("PRAGMA application_id").fetchone()
         tables = self._connection.execute("SELECT name FROM sqlite_master").fetchall()
         if tables and owner != _APPLICATION:
             raise AnswersFileError(f"{self.path} is a database of something else.")
-        if version not in (0, VERSION):
+        if version > VERSION:
             raise AnswersFileError(
-                f"{self.path} was written by {'a newer' if version > VERSION else 'an older'} "
-                f"credalchain (version {version} of the file, this one knows {VERSION})."
+                f"{self.path} was written by a newer credalchain (version {version} of the file, "
+                f"this one knows {VERSION})."
             )
         if version == 0:
             self._connection.executescript(
                 f"BEGIN IMMEDIATE; {_SCHEMA} PRAGMA user_version = {VERSION}; "
                 f"PRAGMA application_id = {_APPLICATION}; COMMIT;"
             )
+        return int(version) or VERSION
 
     def close(self) -> None:
         """Put everything into the one file, so that it can be copied."""
