@@ -23,7 +23,7 @@ from credalchain.chains.naive import counts as counts_module
 from credalchain.chains.naive import model as model_module
 from credalchain.chains.naive.codes import as_codes
 from credalchain.chains.naive.counts import count
-from credalchain.chains.naive.engine import tables, walk
+from credalchain.chains.naive import tables, walk
 from credalchain.chains.protocol import ChainModel
 from credalchain.chains.strategies import Strategy
 from profiles import examples

@@ -7,8 +7,8 @@ import numpy as np
 
 from credalchain._utils.array_types import IntArray, Labels
 from credalchain.chains.naive.codes import DenseCodes
-from credalchain.chains.naive.engine.fixed_point import FixedPoint, FixedTable, resolve_zero_factors
-from credalchain.chains.naive.engine.tables import LANES, ChainTables
+from credalchain.chains.naive.fixed_point import FixedPoint, FixedTable, resolve_zero_factors
+from credalchain.chains.naive.tables import LANES, ChainTables
 from credalchain.chains.protocol import Contribution
 from credalchain.labels import ABSTAIN, UNDECIDED
 

@@ -7,9 +7,9 @@ from numpy.typing import NDArray
 
 from credalchain._utils.array_types import Labels
 from credalchain.chains.naive.codes import Codes
-from credalchain.chains.naive.engine.fixed_point import resolve_zero_factors
-from credalchain.chains.naive.engine.tables import ChainTables
-from credalchain.chains.naive.engine.walk import LabelSums
+from credalchain.chains.naive.fixed_point import resolve_zero_factors
+from credalchain.chains.naive.tables import ChainTables
+from credalchain.chains.naive.walk import LabelSums
 from credalchain.chains.protocol import ExactBounds
 from credalchain.chains.tree import Bounds, Ends
 from credalchain.labels import MISSING, UNDECIDED

@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from credalchain._utils.compiler import kernel, kernel_helper, lane_kernel
 from credalchain._utils.lanes import load, plus, store
-from credalchain.chains.naive.engine.fixed_point import INFINITE, NUMERATOR_MASK
-from credalchain.chains.naive.engine.tables import NEVER_SEEN, NO_DATA, SAYS_NOTHING
+from credalchain.chains.naive.fixed_point import INFINITE, NUMERATOR_MASK
+from credalchain.chains.naive.tables import NEVER_SEEN, NO_DATA, SAYS_NOTHING
 from credalchain.labels import ABSTAIN, UNDECIDED
 
 _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # large odd numbers

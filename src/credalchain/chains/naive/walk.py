@@ -15,14 +15,14 @@ from scipy.special import logit
 from credalchain._utils.array_types import FloatArray, IntArray, Labels
 from credalchain._utils.parallel import for_each_range
 from credalchain.chains.naive.codes import Codes, DenseCodes
-from credalchain.chains.naive.engine.fixed_point import (
+from credalchain.chains.naive.fixed_point import (
     INFINITE,
     FixedPoint,
     FixedTable,
     combined,
     resolve_zero_factors,
 )
-from credalchain.chains.naive.engine.tables import LANES, ChainTables
+from credalchain.chains.naive.tables import LANES, ChainTables
 from credalchain.chains.naive.exact import ExactComparator
 from credalchain.chains.protocol import Request, Rows, Signs, Walk, labels_from_signs
 from credalchain.chains.strategies import Strategy
@@ -35,7 +35,7 @@ _N_PROBES, _ROWS_WORTH_PROBES = 64, 512  # rows that say what the others usually
 
 def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> FixedTable:
     """``tables.start`` plus features of some rows: (blocks, rows, 16)."""
-    from credalchain.chains.naive.engine import kernels  # imports numba
+    from credalchain.chains.naive import kernels  # imports numba
 
     def add(parts: tuple[IntArray, IntArray]) -> IntArray:
         sums = np.empty((len(parts[0]), stop - first, LANES), dtype=np.int64)
@@ -117,7 +117,7 @@ class FixedOrderWalk:
 
         ``output`` are the number of s, the first row, labels and log-odds.
         """
-        from credalchain.chains.naive.engine import kernels  # imports numba
+        from credalchain.chains.naive import kernels  # imports numba
 
         v, first, labels, log_odds = output
         n_rows, m, none = sums.values.shape[1], len(tables.order), sums.values[:, :0]

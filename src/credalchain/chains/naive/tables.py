@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from credalchain._utils.array_types import FloatArray, IntArray, Labels
 from credalchain.chains.naive.codes import aligned, table_rows
 from credalchain.chains.naive.counts import ChainCounts
-from credalchain.chains.naive.engine.fixed_point import (
+from credalchain.chains.naive.fixed_point import (
     LARGEST_TERM,
     ZERO_IN_DENOMINATOR,
     ZERO_IN_NUMERATOR,
@@ -154,7 +154,7 @@ class TableSource:
         return map(self._tables, values, epsilons, self._priors(values))
 
     def _tables(self, s: float, epsilon: float, prior: FixedTable) -> ChainTables:
-        from credalchain.chains.naive.engine import kernels  # imports numba
+        from credalchain.chains.naive import kernels  # imports numba
 
         evidence, n_blocks, tables = self.evidence, len(prior.values), []
         n_pairs = 2 * len(self._order) if self._spec.chained else 0
@@ -201,7 +201,7 @@ class TableSource:
     @cached_property
     def evidence(self) -> Evidence:
         """What does not depend on s."""
-        from credalchain.chains.naive.engine import kernels  # imports numba
+        from credalchain.chains.naive import kernels  # imports numba
 
         observed = [self._feature_observations()]
         if self._spec.chained:
@@ -265,7 +265,7 @@ class TableSource:
 
     def _forward_pairs(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
         """``start`` with all labels as 0, and what other answers add to that."""
-        from credalchain.chains.naive.engine import kernels  # imports numba
+        from credalchain.chains.naive import kernels  # imports numba
 
         m = len(self._order)
         if table.zeros is None and not self._merges_in_numpy:
