@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from credalchain import CredalJointForest, JointDecision, KernelPowerset
-from credalchain.chains.forest import LEAF
-from credalchain.joint.arrays import Leaves, Trees
+from credalchain.chains.forest import LEAF, Trees
+from credalchain.joint.arrays import Leaves
 from credalchain.joint.exact import exact_lower
 from credalchain.joint.growing import (
     default_forest_regressor,

@@ -53,9 +53,6 @@ class CredalMetaClassifier(CredalClassifier):
         -------
         self
         """
-        reason = getattr(self.base, "no_sample_weight", "")
-        if sample_weight is not None and reason:
-            raise ValueError(f"sample_weight must be None with this base: {reason}")
         return self._fit(X, Y, sample_weight)
 
     @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]

@@ -164,7 +164,6 @@ class CredalBase(Protocol):
       rows into codes, ``from_counts(counts, discretizer)`` a model.
     - ``can_count_rows = True``: for data in chunks, models are fitted to a sample and have
       ``count_rows(X, Y)`` and ``with_counts(counts)`` for the other rows.
-    - ``no_sample_weight``: why rows cannot be weighted, "" or absent if they can.
     """
 
     def fit_chain(

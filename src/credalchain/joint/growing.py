@@ -10,8 +10,8 @@ from sklearn.base import clone
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.parallel import for_each_range
 from credalchain._utils.progress import Progress, track
-from credalchain.chains.forest import nodes_of, packed_nodes
-from credalchain.joint.arrays import Leaves, MemberWeights, Trees
+from credalchain.chains.forest import Trees, nodes_of
+from credalchain.joint.arrays import Leaves, MemberWeights
 from credalchain.labels import MISSING
 
 _TREES_AT_ONCE = 20  # per fit, after which progress is reported
@@ -81,7 +81,7 @@ def grow(
                 times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
             tree_nodes += [nodes_of(tree.tree_) for tree in part.estimators_]
             progress(grown + part.n_estimators)
-    trees = Trees(*packed_nodes(tree_nodes))
+    trees = Trees.of(tree_nodes)
     nodes = find_leaves(X, trees, n_jobs)
     leaves = _leaves_from_nodes(nodes, times, len(trees.feature), *label_vectors(labels, targets))
     return GrownForest(trees, leaves, np.where(times > 0, np.int32(-1), nodes))

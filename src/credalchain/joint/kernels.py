@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.compiler import kernel, kernel_helper
-from credalchain.chains.forest import LEAF
-from credalchain.joint.arrays import Leaves, MemberWeights, Trees
+from credalchain.chains.forest import LEAF, Trees
+from credalchain.joint.arrays import Leaves, MemberWeights
 
 _ROUNDING = 2.0**-40  # probabilities closer to 1 than this are set to 1
 _MAX_NODES = 2**12  # prefixes of answers that are extended in a search for the likeliest vector

@@ -12,9 +12,9 @@ from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.odds import log_odds
 from credalchain._utils.parallel import for_each_range
 from credalchain._utils.validation import check_array, check_instance, check_int
-from credalchain.chains.forest import LEAF, check_nodes
+from credalchain.chains.forest import LEAF, Trees
 from credalchain.chains.protocol import Request, labels_from_signs
-from credalchain.joint.arrays import Leaves, MemberWeights, Trees
+from credalchain.joint.arrays import Leaves, MemberWeights
 from credalchain.joint.exact import exact_lower
 from credalchain.joint.growing import (
     distinct_vectors,
@@ -92,7 +92,7 @@ class JointModel:
         check_instance("leaves", self.leaves, Leaves)
         self.encoder.check_state(one_hot=False)
         check_int("n_columns", self.encoder.n_columns, n_features, n_features)
-        check_nodes(self.trees, n_features)
+        self.trees.check_state(n_features)
         _check_leaves(self.trees, self.leaves)
         n_columns = self.encoder.indicators(np.zeros((1, n_features), np.float32)).shape[1]
         check_instance("members", self.members, list)

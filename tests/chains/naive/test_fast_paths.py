@@ -21,9 +21,9 @@ from credalchain import ChainCounts, CredalChainClassifier, NaiveCredal
 from credalchain._utils.parallel import for_each_range
 from credalchain.chains.naive import counts as counts_module
 from credalchain.chains.naive import model as model_module
+from credalchain.chains.naive import tables, walk
 from credalchain.chains.naive.codes import as_codes
 from credalchain.chains.naive.counts import count
-from credalchain.chains.naive import tables, walk
 from credalchain.chains.protocol import ChainModel
 from credalchain.chains.strategies import Strategy
 from profiles import examples

@@ -22,12 +22,12 @@ from credalchain.chains.naive.codes import (
 )
 from credalchain.chains.naive.contributions import naive_contributions
 from credalchain.chains.naive.counts import ChainCounts, as_counts, count
-from credalchain.chains.naive.fixed_point import FixedPoint
-from credalchain.chains.naive.tables import ChainTables, TableSource, TableSpec
-from credalchain.chains.naive.walk import FixedOrderWalk, NaiveWalk
 from credalchain.chains.naive.exact import ExactComparator
+from credalchain.chains.naive.fixed_point import FixedPoint
 from credalchain.chains.naive.formulas import NaiveSettings
 from credalchain.chains.naive.local import NaiveLocal
+from credalchain.chains.naive.tables import ChainTables, TableSource, TableSpec
+from credalchain.chains.naive.walk import FixedOrderWalk, NaiveWalk
 from credalchain.chains.protocol import (
     ChainModel,
     Contribution,

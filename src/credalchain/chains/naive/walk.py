@@ -15,6 +15,7 @@ from scipy.special import logit
 from credalchain._utils.array_types import FloatArray, IntArray, Labels
 from credalchain._utils.parallel import for_each_range
 from credalchain.chains.naive.codes import Codes, DenseCodes
+from credalchain.chains.naive.exact import ExactComparator
 from credalchain.chains.naive.fixed_point import (
     INFINITE,
     FixedPoint,
@@ -23,7 +24,6 @@ from credalchain.chains.naive.fixed_point import (
     resolve_zero_factors,
 )
 from credalchain.chains.naive.tables import LANES, ChainTables
-from credalchain.chains.naive.exact import ExactComparator
 from credalchain.chains.protocol import Request, Rows, Signs, Walk, labels_from_signs
 from credalchain.chains.strategies import Strategy
 from credalchain.labels import ABSTAIN, UNDECIDED
