@@ -207,10 +207,10 @@ class _NaiveMethod:
         for level, labels in zip(self._study.levels, self._levels, strict=True):
             started = time.perf_counter()
             counts = [count(c, labels[rows], k) for c, rows in zip(codes, self._folds, strict=True)]
-            total = ChainCounts.sum_unchecked(counts)
+            total = sum(counts[1:], start=counts[0])
             seconds = (time.perf_counter() - started) / len(parts)  # each fold's share
             for fold, part in enumerate(parts):
-                training = total.subtract_unchecked(counts[fold])
+                training = total - counts[fold]
                 yield self._trial(fold, level, part, codes[fold], training, seconds)
 
     def _trials_fold_by_fold(self) -> Iterator[Trial]:

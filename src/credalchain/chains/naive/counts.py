@@ -1,11 +1,12 @@
 """The counts that are the whole model, and their arithmetic."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from credalchain._utils.array_types import IntArray
 from credalchain._utils.text import plural
@@ -19,10 +20,13 @@ from credalchain.chains.naive.codes import (
     table_rows,
     validate_codes,
 )
-from credalchain.labels import MISSING, as_labels
-from credalchain.preprocessing import Discretizer
-from credalchain.typing import MatrixLike
+from credalchain.chunks.columns import Summary, learn_bins, summarize
+from credalchain.chunks.sources import label_names
+from credalchain.labels import MISSING, as_labels, holds_minus_one, minus_one_message
+from credalchain.preprocessing import Discretizer, as_indexable
+from credalchain.typing import Chunks, MatrixLike
 
+SAMPLE_SIZE = 100_000  # rows that bins are learned from, in data in chunks
 _LIMIT = 2**53  # beyond this a count is not exact as a float
 _ROWS_AT_ONCE = 2**14
 _MANY_PAIRS = 2**26  # of labels, over all rows
@@ -102,17 +106,10 @@ class ChainCounts:
         return count(as_codes(codes, n_categories), labels, n_categories)
 
     @classmethod
-    def unchecked(
-        cls, n_rows: int, *arrays: NDArray[Any], totals: NDArray[Any] | None = None
-    ) -> "ChainCounts":
-        """Counts from trusted arrays, without validation; ``arrays`` in the order above.
-
-        ``totals`` is ``feature_totals``, if it is known already.
-        """
+    def unchecked(cls, n_rows: int, *arrays: NDArray[Any]) -> "ChainCounts":
+        """Counts from trusted arrays, without validation; ``arrays`` in the order above."""
         self = object.__new__(cls)
         vars(self).update({"n_rows": n_rows, **dict(zip(_ARRAYS, arrays, strict=True))})
-        if totals is not None:
-            vars(self)["feature_totals"] = totals
         return self
 
     @property
@@ -130,36 +127,9 @@ class ChainCounts:
     @cached_property
     def feature_totals(self) -> NDArray[Any]:
         """D: (p, m, 2), the sum of the counts over the categories of each feature."""
-        from credalchain.chains.naive import counting_kernels as kernels  # imports numba
-
-        lanes = 2 * self.n_labels
-        totals = np.zeros((self.n_features, lanes), dtype=self.feature.dtype)
-        kernels.sum_categories(self.n_categories, self.feature.reshape(-1, lanes), totals)
-        return totals.reshape(-1, self.n_labels, 2)
-
-    @staticmethod
-    def sum_unchecked(parts: "list[ChainCounts]") -> "ChainCounts":
-        """The sum of counts of the same categories and labels, without validation."""
-        n_rows = sum(part.n_rows for part in parts)
-        label, feature, pair = (
-            _total([getattr(part, name) for part in parts], dtype)
-            for name, dtype in zip(
-                _ARRAYS[1:], (np.int64, _count_dtype(n_rows), _count_dtype(n_rows)), strict=True
-            )
-        )
-        totals = _total([part.feature_totals for part in parts], _count_dtype(n_rows))
-        return ChainCounts.unchecked(
-            n_rows, parts[0].n_categories, label, feature, pair, totals=totals
-        )
-
-    def subtract_unchecked(self, part: "ChainCounts") -> "ChainCounts":
-        """These counts minus those of a subset of their rows, without validation."""
-        return ChainCounts.unchecked(
-            self.n_rows - part.n_rows,
-            self.n_categories,
-            *(getattr(self, name) - getattr(part, name) for name in _ARRAYS[1:]),
-            totals=self.feature_totals - part.feature_totals,
-        )
+        if not self.n_features:
+            return self.feature
+        return np.add.reduceat(self.feature, self.offsets(), axis=0, dtype=self.feature.dtype)
 
     def widened(self, n_categories: IntArray) -> "ChainCounts":
         """The same counts with at least ``n_categories`` categories per feature."""
@@ -176,7 +146,7 @@ class ChainCounts:
         _check_same_shape(self, other, "added to")
         n_rows = self.n_rows + other.n_rows
         large = _count_dtype(n_rows)
-        return ChainCounts(
+        return ChainCounts.unchecked(
             n_rows,
             self.n_categories,
             self.label + other.label,
@@ -192,13 +162,8 @@ class ChainCounts:
         if not isinstance(other, ChainCounts):
             return NotImplemented
         _check_same_shape(self, other, "subtracted from")
-        return ChainCounts(
-            self.n_rows - other.n_rows,
-            self.n_categories,
-            self.label - other.label,
-            self.feature - other.feature,
-            self.pair - other.pair,
-        )
+        differences = [getattr(self, name) - getattr(other, name) for name in _ARRAYS[1:]]
+        return ChainCounts(self.n_rows - other.n_rows, self.n_categories, *differences)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ChainCounts):
@@ -213,14 +178,6 @@ class ChainCounts:
 _ARRAYS = ("n_categories", "label", "feature", "pair")
 
 
-def _total(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    """The sum of arrays, without stacking copies."""
-    total = arrays[0].astype(dtype)
-    for array in arrays[1:]:
-        total += array
-    return total
-
-
 def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCounts:
     """Count table codes with labels ``Y`` (-1 = missing)."""
     n_rows, n_labels = Y.shape
@@ -229,22 +186,17 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
     n_table_rows, offsets = table_rows(n_categories, codes.has_unseen)
     feature = np.zeros((int(n_table_rows.sum()), n_lanes), dtype=_count_dtype(n_rows))
     _count_features(codes, Y, offsets, feature)
-    if isinstance(codes, SparseCodes):
-        from credalchain.chains.naive import counting_kernels as kernels  # imports numba
-
-        kernels.count_zeros(offsets, n_table_rows, label.astype(feature.dtype).ravel(), feature)
+    if isinstance(codes, SparseCodes):  # code 0: all rows less those counted for another code
+        others = np.add.reduceat(feature, offsets, axis=0, dtype=feature.dtype)
+        feature[offsets] += label.ravel().astype(feature.dtype) - others
     if codes.has_unseen:  # rows of codes that are in no category
         feature = feature[_category_rows(n_categories, offsets)]
-    totals = None
-    if not codes.has_unseen:  # every row is in some category of every feature
-        totals = np.repeat(label[None].astype(feature.dtype), len(n_categories), axis=0)
     return ChainCounts.unchecked(
         n_rows,
         n_categories,
         label,
         feature.reshape(-1, n_labels, 2),
         _count_pairs(Y, label, feature.dtype),
-        totals=totals,
     )
 
 
@@ -255,7 +207,7 @@ def _count_features(
 
     16-bit counters for sparse codes or few lanes, else 8-bit.
     """
-    from credalchain.chains.naive import counting_kernels as kernels  # imports numba
+    from credalchain.chains.naive import kernels  # imports numba
 
     few_lanes = feature.shape[1] <= 16
     counter: Any = np.uint16 if isinstance(codes, SparseCodes) or few_lanes else np.uint8
@@ -412,3 +364,90 @@ def as_counts(counts: Any) -> ChainCounts:
         raise TypeError(f"counts must be ChainCounts, got {type(counts).__name__}.")
     _check(counts)
     return counts
+
+
+# -- rows in chunks: bins first, then a sum -------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChunkCounts:
+    """Counts of some chunks, and the names of their labels.
+
+    ``holds_minus_one``: whether missing labels are written as -1.
+    """
+
+    names: tuple[str, ...] | None
+    counts: ChainCounts
+    chunk: str
+    holds_minus_one: bool = False
+
+    def __add__(self, other: "ChunkCounts") -> "ChunkCounts":
+        if self.names != other.names or self.counts.n_labels != other.counts.n_labels:
+            raise ValueError(
+                "all chunks of Y must have the same labels in the same order: "
+                f"{self.names or self.counts.n_labels} in {self.chunk} and "
+                f"{other.names or other.counts.n_labels} in {other.chunk}."
+            )
+        wide = np.maximum(self.counts.n_categories, other.counts.n_categories)
+        total = self.counts.widened(wide) + other.counts.widened(wide)
+        return ChunkCounts(
+            self.names, total, self.chunk, self.holds_minus_one or other.holds_minus_one
+        )
+
+
+def count_chunks(
+    chunks: Chunks, discretizer: Any, sample_size: int = SAMPLE_SIZE
+) -> tuple[ChunkCounts, Any, str]:
+    """Learn bins where that is asked for, then count all rows.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    discretizer : Discretizer, any fitted discretizer, or None
+        An unfitted Discretizer is learned from a sample of rows; None: X holds codes.
+    sample_size : int
+        Rows from which the bins of numeric columns are learned: those with the smallest hashes
+        of their numbers, all if there are not more. Categories are those of all rows.
+
+    Returns
+    -------
+    counts : ChunkCounts of all chunks
+    discretizer : the fitted one, or None
+    source : str
+        Where bins come from, in words.
+    """
+    source = "X holds codes" if discretizer is None else "bins were given"
+    if isinstance(discretizer, Discretizer) and not hasattr(discretizer, "binnings_"):
+        limit = chunks.hash_limit(sample_size)
+        summary: Summary = chunks.reduce(
+            _summary, limit, trim=partial(Summary.trimmed, size=sample_size)
+        )
+        discretizer = learn_bins(summary, discretizer.n_bins)
+        n_rows, n_sampled = summary.n_rows, len(summary.hashes)
+        used = "all" if n_sampled == n_rows else f"{n_sampled} of"
+        source = f"bins learned from {used} {plural(n_rows, 'row')}"
+    elif discretizer is not None:
+        check_is_fitted(discretizer)
+    total: ChunkCounts = chunks.reduce(_counts, discretizer, numbered=False)
+    if total.counts.n_rows == 0:
+        raise ValueError("X must have at least one row, got none in all chunks.")
+    any_no, any_yes = (bool(column.any()) for column in total.counts.label.T)
+    if total.holds_minus_one and any_yes and not any_no:
+        raise ValueError(minus_one_message())
+    return total, discretizer, source
+
+
+def _summary(chunk: str, X: Any, Y: Any, first: int, limit: Any) -> Summary:
+    return summarize(chunk, as_indexable(X), first, limit)
+
+
+def _counts(chunk: str, X: Any, Y: Any, first: int, discretizer: Any) -> ChunkCounts:
+    """Counts of one chunk; a chunk without rows has nothing but a shape."""
+    X, labels = as_indexable(X), as_labels(Y, require_zero=False)
+    if X.shape[0] > 0:
+        counts = ChainCounts.from_rows(X, labels, discretizer)
+        return ChunkCounts(label_names(Y), counts, chunk, holds_minus_one(Y))
+    m = labels.shape[1]
+    k = np.ones(X.shape[1], np.int64) if discretizer is None else discretizer.n_categories_
+    empty = [np.zeros(shape, np.int64) for shape in ((m, 2), (int(k.sum()), m, 2), (m, 2, m, 2))]
+    return ChunkCounts(label_names(Y), ChainCounts(0, k, *empty), chunk)

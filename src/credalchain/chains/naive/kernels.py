@@ -1,4 +1,4 @@
-"""Kernels: from counts to tables, from tables to sums over features, from sums to labels.
+"""Kernels: from codes to counts, to tables, to sums over features, to labels.
 
 Memory layout: a lane is one 64-bit integer, (label, bound); labels stand in chain order, and eight
 of them are a block of 16 lanes that starts at a cache line. A table is (blocks, rows, 16): what an
@@ -24,6 +24,87 @@ from credalchain.labels import ABSTAIN, UNDECIDED
 
 _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # large odd numbers
 _ONE, _HIGH = np.uint64(1), np.uint64(40)
+
+
+# -- from codes and labels to counts ------------------------------------------------------
+#
+# Several counters share a 64-bit word, eight of 8 bits or four of 16, so one addition counts for
+# many labels and classes. ``words`` (rows, blocks, 4) holds the 0/1 lanes (label, class) of each
+# training row, ``packed`` (blocks, categories, 4) their sums. Before a counter could overflow into
+# its neighbour, after ``limit`` rows, all are flushed into ``counts``; ``lanes`` is the memory of
+# ``packed``, seen as single counters.
+
+
+@kernel_helper
+def _add_words(row: Any, a: Any, b: Any, c: Any, d: Any) -> None:
+    a, b, c, d = row[0] + a, row[1] + b, row[2] + c, row[3] + d
+    row[0], row[1], row[2], row[3] = a, b, c, d
+
+
+@kernel_helper
+def _flush(lanes: NDArray[np.unsignedinteger], counts: NDArray[np.signedinteger]) -> None:
+    """Add counters (blocks, categories, lanes of a block) to ``counts`` and reset them."""
+    n_blocks, n_rows, width = lanes.shape
+    for row in range(n_rows):
+        for block in range(n_blocks):
+            first = block * width
+            for lane in range(width):
+                if first + lane < counts.shape[1]:
+                    counts[row, first + lane] += lanes[block, row, lane]
+                lanes[block, row, lane] = 0
+
+
+@lane_kernel
+def count_codes(
+    codes: NDArray[np.integer],
+    first: int,
+    offsets: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    limit: int,
+    packed: NDArray[np.uint64],
+    lanes: NDArray[np.unsignedinteger],
+    counts: NDArray[np.signedinteger],
+) -> None:
+    """Count rows first.. of dense codes into ``counts`` (categories, lanes)."""
+    n_rows = words.shape[0]
+    for begin in range(0, n_rows, limit):
+        for block in range(words.shape[1]):
+            counters = packed[block]
+            for row in range(begin, min(begin + limit, n_rows)):
+                added = words[row, block]
+                a, b, c, d = added[0], added[1], added[2], added[3]
+                for feature in range(codes.shape[1]):
+                    table_row = np.uint64(offsets[feature] + codes[first + row, feature])
+                    _add_words(counters[table_row], a, b, c, d)
+        _flush(lanes, counts)
+
+
+@lane_kernel
+def count_sparse_codes(
+    indptr: NDArray[np.integer],
+    entries: NDArray[np.integer],
+    first: int,
+    words: NDArray[np.uint64],
+    limit: int,
+    packed: NDArray[np.uint64],
+    lanes: NDArray[np.unsignedinteger],
+    counts: NDArray[np.signedinteger],
+) -> None:
+    """The same for CSR; ``entries`` are rows of ``counts``. What is not stored is not counted."""
+    n_rows = words.shape[0]
+    for begin in range(0, n_rows, limit):
+        for block in range(words.shape[1]):
+            counters = packed[block]
+            for row in range(begin, min(begin + limit, n_rows)):
+                added = words[row, block]
+                a, b, c, d = added[0], added[1], added[2], added[3]
+                stored = entries[indptr[first + row] : indptr[first + row + 1]]
+                for entry in range(stored.shape[0]):
+                    _add_words(counters[np.uint64(stored[entry])], a, b, c, d)
+        _flush(lanes, counts)
+
+
+# -- from counts to tables ----------------------------------------------------------------
 
 
 @kernel
@@ -82,55 +163,6 @@ def number_triples(
                     triples[number, 0], triples[number, 1], triples[number, 2] = n, denominator, k
                 numbers[t, first + r, a] = number
     return n_triples
-
-
-@kernel
-def count_numbers(
-    numbers: NDArray[np.int32],
-    n_rows: int,
-    hits: NDArray[np.int64],
-    found: NDArray[np.int64],
-    ends: NDArray[np.int64],
-) -> int:
-    """Count the numbers of the first ``n_rows`` observations, for each label and class.
-
-    ``found`` (capacity, 2) gets numbers and how often each occurs, ``ends`` (m, 2) where those of a
-    label and class end; return where the last ones do. ``hits`` (triples,) is 0 on entry.
-    """
-    n_found = 0
-    for t in range(numbers.shape[0]):
-        for a in range(2):
-            for r in range(n_rows):
-                hits[numbers[t, r, a]] += 1
-            for r in range(n_rows):
-                number = numbers[t, r, a]
-                if hits[number] > 0:
-                    found[n_found, 0], found[n_found, 1] = number, hits[number]
-                    hits[number] = 0
-                    n_found += 1
-            ends[t, a] = n_found
-    return n_found
-
-
-@kernel
-def add_numbers(
-    found: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    logs: NDArray[np.int64],
-    zero_logs: NDArray[np.int64],
-    start: NDArray[np.int64],
-) -> None:
-    """Add to ``start`` (lanes,) what ``count_numbers`` found; logarithms as in ``fill_table``."""
-    i = 0
-    for t in range(ends.shape[0]):
-        while i < ends[t, 0]:
-            start[2 * t] -= found[i, 1] * zero_logs[found[i, 0], 1]
-            start[2 * t + 1] -= found[i, 1] * zero_logs[found[i, 0], 0]
-            i += 1
-        while i < ends[t, 1]:
-            start[2 * t] += found[i, 1] * logs[found[i, 0], 0]
-            start[2 * t + 1] += found[i, 1] * logs[found[i, 0], 1]
-            i += 1
 
 
 @lane_kernel

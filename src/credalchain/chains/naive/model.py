@@ -20,14 +20,12 @@ from credalchain.chains.naive.codes import (
     encode_input,
     infer_n_categories,
 )
-from credalchain.chains.naive.contributions import naive_contributions
 from credalchain.chains.naive.counts import ChainCounts, as_counts, count
 from credalchain.chains.naive.exact import ExactComparator
-from credalchain.chains.naive.fixed_point import FixedPoint
+from credalchain.chains.naive.fixed_point import FixedPoint, FixedTable, resolve_zero_factors
 from credalchain.chains.naive.formulas import NaiveSettings
-from credalchain.chains.naive.local import NaiveLocal
-from credalchain.chains.naive.tables import ChainTables, TableSource, TableSpec
-from credalchain.chains.naive.walk import FixedOrderWalk, NaiveWalk
+from credalchain.chains.naive.tables import LANES, ChainTables, TableSource, TableSpec
+from credalchain.chains.naive.walk import FixedOrderWalk, NaiveLocal, NaiveWalk
 from credalchain.chains.protocol import (
     ChainModel,
     Contribution,
@@ -37,6 +35,7 @@ from credalchain.chains.protocol import (
     combine_answers,
 )
 from credalchain.chains.strategies import Strategy, branching
+from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.prediction import RANKS, Answer, Exactness
 from credalchain.preprocessing import Categories, Discretizer
 
@@ -161,9 +160,42 @@ class NaiveChainModel(ChainModel):
             return None
         codes = encoded.single_row_dense(self.counts.n_categories)
         tables = self._cached_tables(self._spec(codes, (strategy,)), None, s)
-        return naive_contributions(
-            codes, tables, places, self.counts.n_categories, self.discretizer
-        )
+        row = codes.row(0).tolist()
+        observed = [self._describe_code(i, code) for i, code in enumerate(row)]
+
+        def bounds(table: FixedTable, *index: Any) -> list[Any]:
+            zeros = None if table.zeros is None else table.zeros[index]
+            log_odds = table.values[index] / tables.scale.unit
+            return list(resolve_zero_factors(log_odds, zeros, -np.inf, np.inf).tolist())
+
+        parts = []
+        for j, history in places:
+            block, lane = divmod(2 * j, LANES)
+            lanes = slice(lane, lane + 2)
+            earlier = np.flatnonzero(history != UNDECIDED)
+            y = np.where(history[earlier] == ABSTAIN, 2, history[earlier])
+            of_features = bounds(tables.features, block, codes.offsets + row, lanes)
+            of_pairs = bounds(tables.pairs, earlier, y, j)
+            of_labels = zip(earlier.tolist(), y.tolist(), of_pairs, strict=True)
+            parts.append(
+                [
+                    Contribution("prior", -1, "", *bounds(tables.start, block, lanes)),
+                    *(
+                        Contribution("feature", i, observed[i], *b)
+                        for i, b in enumerate(of_features)
+                    ),
+                    *(Contribution("label", k, ("no", "yes", "*")[v], *b) for k, v, b in of_labels),
+                ]
+            )
+        return parts
+
+    def _describe_code(self, i: int, code: int) -> str:
+        n_categories = int(self.counts.n_categories[i])
+        if code >= n_categories:
+            return "missing" if code > n_categories else "never seen"
+        fitted = getattr(self.discretizer, "estimator", self.discretizer)  # in a FrozenEstimator
+        binnings = getattr(fitted, "binnings_", None)
+        return f"code {code}" if binnings is None else str(binnings[i].describe(code))
 
     def infer(self, encoded: Codes, request: Request) -> Answer:
         """Compiled where the order is fixed and open labels can be merged; else label by label."""

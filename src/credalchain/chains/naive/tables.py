@@ -112,15 +112,13 @@ class Evidence(NamedTuple):
     """All observations, numbered: code 0 of sparse features, then what has a row in the table.
 
     ``numbers`` (m, observations, 2) are of ``triples`` (3, triples); ``starts`` and ``bases`` are
-    as in ``fill_table``, ``zero_codes`` and ``ends`` as in ``add_numbers``.
+    as in ``fill_table``.
     """
 
     numbers: NDArray[np.int32]
     starts: IntArray
     bases: IntArray
     triples: FloatArray
-    zero_codes: IntArray
-    ends: IntArray
 
 
 class TableSource:
@@ -164,8 +162,9 @@ class TableSource:
             if starts[at] is None:
                 starts[at] = np.zeros_like(starts[0])
             begin, table = starts[at].reshape(-1), aligned(shape, zeros=False)
-            if self._n_zero_codes:
-                kernels.add_numbers(evidence.zero_codes, evidence.ends, *logs, begin)
+            zero, one = evidence.numbers[:, : self._n_zero_codes].transpose(2, 0, 1)
+            begin[: 2 * len(one) : 2] += (logs[0][one, 0] - logs[1][zero, 1]).sum(axis=1)
+            begin[1 : 2 * len(one) : 2] += (logs[0][one, 1] - logs[1][zero, 0]).sum(axis=1)
             if epsilon == 0 or self._merges_in_numpy:
                 table[:, shape[1] - n_pairs :] = 0  # all of it will be read
             kernels.fill_table(evidence.numbers, evidence.starts, evidence.bases, *logs, table)
@@ -217,15 +216,11 @@ class TableSource:
             arguments = *part, self._order, first, cache, n_triples, triples, numbers
             n_triples, first = kernels.number_triples(*arguments), first + len(part[-1])
         bases = np.full(len(starts), -1)
-        ends, n_found = np.zeros((m, 2), dtype=np.int64), 0
-        found = np.empty((n_zero_codes * ends.size, 2), dtype=np.int64)
         if n_zero_codes:
             variables = observed[0][4][n_zero_codes:]
             bases[n_zero_codes : n_zero_codes + len(variables)] = variables
-            hits = np.zeros(n_triples, dtype=np.int64)
-            n_found = kernels.count_numbers(numbers, n_zero_codes, hits, found, ends)
         columns = triples[:n_triples].T.astype(np.float64, order="C")
-        return Evidence(numbers, starts, bases, columns, found[:n_found].copy(), ends)
+        return Evidence(numbers, starts, bases, columns)
 
     def _feature_observations(self) -> Observations:
         """Every category of every feature, and unseen and missing codes where they occur."""
