@@ -276,14 +276,15 @@ class _NaiveMethod:
         request = classifier.request(encoded, s=values, strategy=strategies, wants_bounds=False)
         paths = classifier.model_.infer(encoded, request).labels
         precise = classifier.predict(codes) if "precise" in needs else None
-        bounds: list[Any] = []
+        names = strategies or (None,)
+        bounds: list[Any] = [()] * len(names)
         if "bounds" in needs:
-            bounds = [classifier.infer(codes, s=s, strategy=strategies) for s in values]
-        if strategies is None:
-            return [(NO_STRATEGY, PathPrediction(values, paths[0], tuple(bounds), precise))]
+            bounds = [
+                tuple(classifier.infer(codes, s=s, strategy=name) for s in values) for name in names
+            ]
         return [
-            (name, PathPrediction(values, path, tuple(bound[i] for bound in bounds), precise))
-            for i, (name, path) in enumerate(zip(strategies, paths, strict=True))
+            (name or NO_STRATEGY, PathPrediction(values, path, bound, precise))
+            for name, path, bound in zip(names, paths, bounds, strict=True)
         ]
 
     def _classifier(self, fold: int, counts: ChainCounts) -> Any:

@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain._utils.array_types import IntArray
 from credalchain._utils.text import plural
+from credalchain._utils.validation import check_int
 from credalchain.chains.naive.codes import (
     Codes,
     DenseCodes,
@@ -22,14 +23,13 @@ from credalchain.chains.naive.codes import (
 )
 from credalchain.chunks.columns import Summary, learn_bins, summarize
 from credalchain.chunks.sources import label_names
-from credalchain.labels import MISSING, as_labels, holds_minus_one, minus_one_message
+from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import Discretizer, as_indexable
 from credalchain.typing import Chunks, MatrixLike
 
 SAMPLE_SIZE = 100_000  # rows that bins are learned from, in data in chunks
 _LIMIT = 2**53  # beyond this a count is not exact as a float
 _ROWS_AT_ONCE = 2**14
-_MANY_PAIRS = 2**26  # of labels, over all rows
 
 
 def _count_dtype(n_rows: int) -> Any:
@@ -196,7 +196,7 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
         n_categories,
         label,
         feature.reshape(-1, n_labels, 2),
-        _count_pairs(Y, label, feature.dtype),
+        _count_pairs(Y, feature.dtype),
     )
 
 
@@ -240,45 +240,15 @@ def _category_rows(n_categories: IntArray, offsets: IntArray) -> IntArray:
     return np.repeat(offsets - starts, n_categories) + np.arange(int(n_categories.sum()))
 
 
-def _count_pairs(Y: NDArray[np.int8], label: IntArray, dtype: Any) -> NDArray[Any]:
-    """(m, 2, m, 2): as if labels were features, unless there is much to count."""
-    n_rows, m = Y.shape
-    if n_rows * m * m >= _MANY_PAIRS:
-        return _multiply_pairs(Y, label).astype(dtype)
-    values = np.where(Y == MISSING, 2, Y).astype(np.uint8)  # a third category for missing labels
-    offsets = 3 * np.arange(m)
-    pair = np.zeros((3 * m, 2 * m), dtype=dtype)
-    _count_features(DenseCodes(values, offsets, has_unseen=True), Y, offsets, pair)
-    return np.ascontiguousarray(pair.reshape(m, 3, m, 2)[:, :2])
-
-
-def _multiply_pairs(Y: NDArray[np.int8], label: IntArray) -> IntArray:
-    """The same from products of 0/1 matrices, which are exact in single precision below 2**24.
-
-    Faster for many labels; for few, the overhead of BLAS threads outweighs the gain.
-    """
+def _count_pairs(Y: NDArray[np.int8], dtype: Any) -> NDArray[Any]:
+    """(m, 2, m, 2), from products of 0/1 matrices: exact in single precision below 2**24."""
     m = Y.shape[1]
-    pair = np.zeros((m, 2, m, 2), dtype=np.int64)
-    ones = _products(Y == 1, Y == 1)
-    pair[:, 1, :, 1] = ones
-    if label.sum() == Y.size:  # nothing missing: the other counts follow
-        pair[:, 1, :, 0] = label[:, 1, None] - ones
-        pair[:, 0, :, 1] = label[:, 1] - ones
-        pair[:, 0, :, 0] = label[:, 0] - pair[:, 1, :, 0]
-        return pair
-    zeros_with_ones = _products(Y == 0, Y == 1)
-    pair[:, 0, :, 1] = zeros_with_ones
-    pair[:, 1, :, 0] = zeros_with_ones.T
-    pair[:, 0, :, 0] = _products(Y == 0, Y == 0)
-    return pair
-
-
-def _products(left: NDArray[np.bool_], right: NDArray[np.bool_]) -> IntArray:
-    total = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
-    for start in range(0, len(left), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        total += (left[rows].T.astype(np.float32) @ right[rows].astype(np.float32)).astype(np.int64)
-    return total
+    pair = np.zeros((2 * m, 2 * m), dtype=dtype)
+    for start in range(0, len(Y), _ROWS_AT_ONCE):
+        is_class = Y[start : start + _ROWS_AT_ONCE, :, None] == np.array([0, 1], np.int8)
+        lanes = is_class.reshape(-1, 2 * m).astype(np.float32)
+        pair += (lanes.T @ lanes).astype(dtype)
+    return pair.reshape(m, 2, m, 2)
 
 
 def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:
@@ -295,7 +265,7 @@ def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:
 
 
 def _check(counts: ChainCounts) -> None:
-    """Refuse arrays that cannot be the counts of any data set, before a kernel sees them."""
+    """Raise for arrays that cannot be the counts of any data set, before a kernel sees them."""
     vars(counts).pop("feature_totals", None)  # of arrays that may have been changed since
     for name in _ARRAYS:
         array = getattr(counts, name)
@@ -303,34 +273,18 @@ def _check(counts: ChainCounts) -> None:
             got = getattr(array, "dtype", type(array).__name__)
             raise ValueError(f"counts.{name} must be an integer array, got {got}.")
         object.__setattr__(counts, name, np.ascontiguousarray(array, dtype=np.int64))
-    if isinstance(counts.n_rows, bool) or not isinstance(counts.n_rows, (int, np.integer)):
-        raise ValueError(f"counts.n_rows must be a whole number, got {counts.n_rows!r}.")
+    check_int("counts.n_rows", counts.n_rows, 0, _LIMIT)
     object.__setattr__(counts, "n_rows", int(counts.n_rows))
-    _check_shapes(counts)
-    _check_ranges(counts)
-    _check_sums(counts)
-    for name in ("feature", "pair"):
-        object.__setattr__(counts, name, getattr(counts, name).astype(_count_dtype(counts.n_rows)))
-
-
-def _check_shapes(counts: ChainCounts) -> None:
     if counts.n_categories.ndim != 1 or (counts.n_categories < 1).any():
         raise ValueError("counts.n_categories must be one number, at least 1, per feature.")
     if counts.label.ndim != 2 or counts.label.shape[1] != 2 or len(counts.label) == 0:
         raise ValueError(f"counts.label must have shape (m, 2), got {counts.label.shape}.")
-    m = len(counts.label)
-    expected = {"feature": (int(counts.n_categories.sum()), m, 2), "pair": (m, 2, m, 2)}
-    for name, shape in expected.items():
-        got = getattr(counts, name).shape
-        if got != shape:
-            raise ValueError(f"counts.{name} must have shape {shape}, got {got}.")
-
-
-def _check_ranges(counts: ChainCounts) -> None:
-    if not 0 <= counts.n_rows < _LIMIT:
-        raise ValueError(f"counts.n_rows must be between 0 and 2**53, got {counts.n_rows}.")
-    for name in ("label", "feature", "pair"):
+    m = counts.n_labels
+    shapes = ((m, 2), (int(counts.n_categories.sum()), m, 2), (m, 2, m, 2))
+    for name, shape in zip(_ARRAYS[1:], shapes, strict=True):
         array = getattr(counts, name)
+        if array.shape != shape:
+            raise ValueError(f"counts.{name} must have shape {shape}, got {array.shape}.")
         if array.size and array.min() < 0:
             raise ValueError(f"counts.{name} holds the negative count {array.min()}.")
         if array.size and array.max() > counts.n_rows:
@@ -338,24 +292,31 @@ def _check_ranges(counts: ChainCounts) -> None:
                 f"counts.{name} holds {array.max()}, more than the "
                 f"{plural(counts.n_rows, 'row')} counted."
             )
+    _check_sums(counts)
+    for name in ("feature", "pair"):
+        object.__setattr__(counts, name, getattr(counts, name).astype(_count_dtype(counts.n_rows)))
 
 
 def _check_sums(counts: ChainCounts) -> None:
-    m = counts.n_labels
-    most = max(int(a.max()) for a in (counts.feature, counts.pair, counts.label) if a.size)
+    most = max(int(getattr(counts, name).max(initial=0)) for name in _ARRAYS[1:])
     if most * max(2, int(counts.n_categories.max(initial=0))) >= 2**62:  # sums would wrap around
         raise ValueError("counts are too large for so many categories.")
-    if (counts.label.sum(axis=1) > counts.n_rows).any():
-        raise ValueError("counts.label has a label with more values than rows counted.")
-    if (counts.feature_totals > counts.label).any():
-        raise ValueError("counts.feature has a feature with more values than its label has rows.")
-    if not np.array_equal(counts.pair, counts.pair.transpose(2, 3, 0, 1)):
-        raise ValueError("counts.pair must be symmetric: pair[k, b, j, a] == pair[j, a, k, b].")
-    if (counts.pair.sum(axis=1) > counts.label).any():
-        raise ValueError("counts.pair has a pair with more values than its label has rows.")
-    diagonal = counts.pair[np.arange(m), :, np.arange(m), :]
-    if not np.array_equal(diagonal, counts.label[:, :, None] * np.eye(2, dtype=np.int64)):
-        raise ValueError("counts.pair[j, :, j, :] must hold counts.label[j] on its diagonal.")
+    diagonal = counts.pair[np.arange(counts.n_labels), :, np.arange(counts.n_labels), :]
+    expected = counts.label[:, :, None] * np.eye(2, dtype=np.int64)
+    contradictions = {
+        "label has a label with more values than rows counted": counts.label.sum(axis=1)
+        > counts.n_rows,
+        "feature has a feature with more values than its label has rows": counts.feature_totals
+        > counts.label,
+        "pair must be symmetric: pair[k, b, j, a] == pair[j, a, k, b]": counts.pair
+        != counts.pair.transpose(2, 3, 0, 1),
+        "pair has a pair with more values than its label has rows": counts.pair.sum(axis=1)
+        > counts.label,
+        "pair[j, :, j, :] must hold counts.label[j] on its diagonal": diagonal != expected,
+    }
+    for message, found in contradictions.items():
+        if found.any():
+            raise ValueError(f"counts.{message}.")
 
 
 def as_counts(counts: Any) -> ChainCounts:
