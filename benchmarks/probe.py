@@ -12,8 +12,7 @@ from splits import Split
 from timing import fastest
 
 from credalchain import CredalChainClassifier, NaiveCredal
-from credalchain._utils.compiler import lane_kernel
-from credalchain._utils.lanes import load, plus, store
+from credalchain._utils.compiler import lane_kernel, load, plus, store
 from credalchain.chains.naive import kernels
 from credalchain.chains.naive.codes import aligned
 from credalchain.chains.strategies import branching

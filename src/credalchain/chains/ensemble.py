@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from credalchain._utils.array_types import FloatArray, Labels
-from credalchain._utils.odds import log_odds, probabilities
 from credalchain._utils.progress import track
 from credalchain._utils.validation import check_array, check_instance, check_int
 from credalchain.chains.classifier import CredalMetaClassifier
@@ -26,7 +25,7 @@ from credalchain.chains.protocol import (
 )
 from credalchain.chains.strategies import Strategy
 from credalchain.labels import UNDECIDED
-from credalchain.prediction import RANKS, Answer, Exactness, Order
+from credalchain.prediction import RANKS, Answer, Exactness, Order, log_odds, probabilities
 from credalchain.preprocessing import Categories
 from credalchain.typing import RandomStateLike, VectorLike
 

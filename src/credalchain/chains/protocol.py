@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import Labels
-from credalchain._utils.odds import log_odds
 from credalchain._utils.parallel import for_each_range
 from credalchain.chains.strategies import Strategy
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
-from credalchain.prediction import Answer, LogOdds, Order, Ranks
+from credalchain.prediction import Answer, LogOdds, Order, Ranks, log_odds
 from credalchain.preprocessing import Categories
 
 Rows = NDArray[np.intp]

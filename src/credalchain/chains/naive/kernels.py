@@ -16,8 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._utils.compiler import kernel, kernel_helper, lane_kernel
-from credalchain._utils.lanes import load, plus, store
+from credalchain._utils.compiler import kernel, kernel_helper, lane_kernel, load, plus, store
 from credalchain.chains.naive.fixed_point import INFINITE, NUMERATOR_MASK
 from credalchain.chains.naive.tables import NEVER_SEEN, NO_DATA, SAYS_NOTHING
 from credalchain.labels import ABSTAIN, UNDECIDED
