@@ -22,7 +22,7 @@ from credalchain.chains.naive.codes import (
     validate_codes,
 )
 from credalchain.chunks.columns import Summary, learn_bins, summarize
-from credalchain.chunks.sources import label_names
+from credalchain.chunks.sources import check_same_labels, label_names
 from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import Discretizer, as_indexable
 from credalchain.typing import Chunks, MatrixLike
@@ -342,13 +342,12 @@ class ChunkCounts:
     chunk: str
     holds_minus_one: bool = False
 
+    @property
+    def n_labels(self) -> int:
+        return self.counts.n_labels
+
     def __add__(self, other: "ChunkCounts") -> "ChunkCounts":
-        if self.names != other.names or self.counts.n_labels != other.counts.n_labels:
-            raise ValueError(
-                "all chunks of Y must have the same labels in the same order: "
-                f"{self.names or self.counts.n_labels} in {self.chunk} and "
-                f"{other.names or other.counts.n_labels} in {other.chunk}."
-            )
+        check_same_labels(self, other)
         wide = np.maximum(self.counts.n_categories, other.counts.n_categories)
         total = self.counts.widened(wide) + other.counts.widened(wide)
         return ChunkCounts(
