@@ -212,8 +212,8 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             if isinstance(columns, np.ndarray) and isinstance(binning, NumericBins):
                 codes[:, i] = binning.encode(column)
             else:
-                named = (str(i), column) if isinstance(columns, np.ndarray) else column
-                codes[:, i] = _encode_column(*named, binning)
+                name, values = (str(i), column) if isinstance(columns, np.ndarray) else column
+                codes[:, i] = _encode_column(name, values, binning)
         return codes
 
     def __getstate__(self) -> dict[str, Any]:

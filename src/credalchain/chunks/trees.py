@@ -44,14 +44,16 @@ class SampledRows:
 
     @property
     def n_labels(self) -> int:
-        return self.labels.shape[1]
+        return int(self.labels.shape[1])
 
     def __add__(self, other: "SampledRows") -> "SampledRows":
         check_same_labels(self, other)
-        arrays = {
+        arrays: dict[str, Any] = {
             name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS
         }
-        flags = {name: getattr(self, name) or getattr(other, name) for name in _FLAGS}
+        flags: dict[str, Any] = {
+            name: getattr(self, name) or getattr(other, name) for name in _FLAGS
+        }
         return replace(self, n_rows=self.n_rows + other.n_rows, **arrays, **flags)
 
     def trimmed(self, size: int) -> "SampledRows":
