@@ -142,11 +142,6 @@ def test_an_event_and_its_contrary(seed):
         np.testing.assert_allclose(a, model.infer([[0.0]]).interval[0, j], atol=1e-12)
         lower, upper = model.event_interval([[0.0]], one, s=0.0)[0]
         assert lower == pytest.approx(upper, abs=1e-12)
-    some = rng.integers(0, 2, size=case.m)
-    is_true = lambda vectors: (vectors == some).all(axis=1)  # noqa: E731
-    yes = model.event_interval([[0.0]], is_true)[0]
-    no = model.event_interval([[0.0]], lambda vectors: ~is_true(vectors))[0]
-    np.testing.assert_allclose(yes, 1 - no[::-1], atol=1e-12)
 
 
 def test_what_is_known_may_be_absent_from_all_leaves():

@@ -176,18 +176,13 @@ class EnsembleModel(ChainModel):
         self, encoded: EnsembleRows, request: Request, strategy_index: int, v: int
     ) -> list[ExactBounds] | None:
         """Of every chain; None if one of them computes in floating point."""
-        all_bounds = []
-        for model, rows, _ in self.chains(encoded):
-            bounds = model.exact_bounds(
-                rows,
-                s=request.s_values[v],
-                strategy=request.strategies[strategy_index],
-                precise=request.precise,
-            )
-            if bounds is None:
-                return None
-            all_bounds.append(bounds)
-        return all_bounds
+        s, strategy = request.s_values[v], request.strategies[strategy_index]
+        bounds = [
+            model.exact_bounds(rows, s=s, strategy=strategy, precise=request.precise)
+            for model, rows, _ in self.chains(encoded)
+        ]
+        exact = [each for each in bounds if each is not None]
+        return exact if len(exact) == len(bounds) else None
 
 
 def _mean_interval(answers: list[Answer]) -> FloatArray:

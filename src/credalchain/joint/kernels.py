@@ -838,15 +838,7 @@ def decide_rows(
             certainty[j] = 2.0 if is_known else max(lower[i, j, 0], lower[i, j, 1])
         _sort_by(certainty, order, workspace.merged)
         certain[i] = _choose_answers(
-            known[i],
-            lower[i],
-            order,
-            first,
-            stop,
-            gathered,
-            leaves,
-            workspace,
-            answers[i],
+            known[i], lower[i], order, first, stop, gathered, leaves, workspace, answers[i]
         )
         for j in range(n_labels):
             certainty[j] = 2.0 if known[i, j] >= 0 else lower[i, j, answers[i, j]]

@@ -147,8 +147,6 @@ def test_sizes_do_not_show(thin, epsilon):
         mock.patch.object(tables, "_MAX_SLOTS", 1),
         mock.patch.object(model_module, "_MAX_KEPT", 0),
         mock.patch.object(walk, "_SUMS_PER_CHUNK", 1),
-        mock.patch.object(walk, "_N_PROBES", 3),
-        mock.patch.object(walk, "_ROWS_WORTH_PROBES", 16),
     ):
         path, one = (
             paths_of_all(chain, X, values, strategy=BOTH),
@@ -166,8 +164,7 @@ def test_pairs_by_products():
     np.testing.assert_array_equal(counts.pair, counted_literally(np.zeros((200, 1)), Y, [1])[1])
 
 
-def test_guesses_do_not_show():
-    """Rows of a large batch, for which common answers are guessed, against rows one by one."""
+def test_rows_of_a_large_batch_are_answered_as_on_their_own():
     X, Y = data(600, 15, 40)
     chain = CredalChainClassifier(NaiveCredal(discretizer=None), s=0.5, random_state=0).fit(X, Y)
     for whole, strategy in zip(infer_all(chain, X, strategy=BOTH), BOTH, strict=True):
@@ -201,8 +198,6 @@ def test_surprises_against_the_plain_walk(seed, m, n, s, epsilon, threshold, sha
     given_labels = known.astype(np.int8) if share_known else None
     with (
         mock.patch.object(walk, "_SUMS_PER_CHUNK", 1),  # chunks of 16 rows
-        mock.patch.object(walk, "_N_PROBES", 5),
-        mock.patch.object(walk, "_ROWS_WORTH_PROBES", 16),
     ):
         both = infer_all(chain, rows, s=s, strategy=BOTH, known=given_labels)
     encoded = chain.encode(rows)

@@ -16,6 +16,8 @@ from credalchain._utils.array_types import IntArray
 from credalchain.labels import is_missing
 from credalchain.preprocessing import MISSING_CODE, Discretizer
 
+NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted
+NO_DATA = -1  # in place of a count of 0, where the counts of all categories are 0
 _CACHE_LINE = 64  # bytes
 
 

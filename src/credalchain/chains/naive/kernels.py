@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.compiler import kernel, kernel_helper, lane_kernel, load, plus, store
+from credalchain.chains.naive.codes import NEVER_SEEN, NO_DATA, SAYS_NOTHING
 from credalchain.chains.naive.fixed_point import INFINITE, NUMERATOR_MASK
-from credalchain.chains.naive.tables import NEVER_SEEN, NO_DATA, SAYS_NOTHING
 from credalchain.labels import ABSTAIN, UNDECIDED
 
 _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # large odd numbers
@@ -287,9 +287,9 @@ def _as_float(value: int, grain: float, may_be_infinite: bool) -> float:
 
 
 @kernel_helper
-def _begin(base: Any, sums: Any, pairs: Any, told: Any, out: Any) -> None:
-    """Sums of a block and row before its first label: usual answers, features, other answers."""
-    lanes = plus(load(base), sums)
+def _begin(sums: Any, pairs: Any, told: Any, out: Any) -> None:
+    """Sums of a block and row before its first label: features, and answers other than 0."""
+    lanes = load(sums)
     for i in range(told[0]):
         lanes = plus(lanes, pairs[np.uint64(told[np.uint64(1 + i)])])
     store(lanes, out)
@@ -306,8 +306,6 @@ def walk_chain(
     zeros: NDArray[np.int64],
     pairs: NDArray[np.int64],
     pair_zeros: NDArray[np.int64],
-    base: NDArray[np.int64],
-    base_zeros: NDArray[np.int64],
     told_rows: NDArray[np.int64],
     bands: NDArray[np.int64],
     ties: NDArray[np.int8],
@@ -325,11 +323,10 @@ def walk_chain(
 ) -> bool:
     """Walk rows of a batch, from row ``first`` on, for every strategy; whether any got stuck.
 
-    ``sums`` (blocks, rows, 16) are prior and features; ``base`` (strategies, blocks, 16) is what
-    labels add if all have their usual answers, and row ``told_rows[strategy, answer, t]`` of
-    ``pairs`` (blocks, rows, 16) what another answer adds to that: 0, 1, or 2 for left open; nothing
-    if it is negative. ``zeros``, ``pair_zeros`` and ``base_zeros`` are their zero factors, of no
-    rows if there are none.
+    ``sums`` (blocks, rows, 16) are prior, features, and all labels as 0; row
+    ``told_rows[strategy, answer, t]`` of ``pairs`` (blocks, rows, 16) is what another answer adds
+    to that: 0, 1, or 2 for left open; nothing if it is negative. ``zeros`` and ``pair_zeros`` are
+    their zero factors, of no rows if there are none.
 
     ``cuts`` (m,) are thresholds, ``bands`` (strategies,) the doubt about sums; a label within it is
     answered by ``ties`` (strategies,). If that is UNDECIDED, the row stops there and ``stuck``
@@ -337,8 +334,8 @@ def walk_chain(
     ``forced`` (1 or rows, m) and walk the row again. ``labels`` is (strategies, values of s, n, m),
     of which number ``v`` is filled; ``log_odds``, (..., 2) or of no rows, are sums times ``grain``.
 
-    Workspace: ``scratch`` (2, 16); ``told`` (rows, m + 1) has how many labels of a row have unusual
-    answers, then what these add: rows of ``pairs``.
+    Workspace: ``scratch`` (2, 16); ``told`` (rows, m + 1) has how many labels of a row have answers
+    other than 0, then what these add: rows of ``pairs``.
     """
     n_labels, n_rows = order.shape[0], sums.shape[1]
     has_zeros, wants_log_odds = zeros.shape[1] > 0, log_odds.shape[2] > 0
@@ -356,17 +353,9 @@ def walk_chain(
                     if stuck[strategy, row] < n_labels:
                         continue
                     forced_row = row if forced.shape[0] > 1 else np.uint64(0)
-                    _begin(
-                        base[strategy, block], sums[block, row], pairs[block], told[row], block_sums
-                    )
+                    _begin(sums[block, row], pairs[block], told[row], block_sums)
                     if has_zeros:
-                        _begin(
-                            base_zeros[strategy, block],
-                            zeros[block, row],
-                            pair_zeros[block],
-                            told[row],
-                            block_zeros,
-                        )
+                        _begin(zeros[block, row], pair_zeros[block], told[row], block_zeros)
                     for position in positions:
                         t = np.uint64(position)
                         j, lane = np.uint64(order[t]), np.uint64(2 * (position - 8 * block))

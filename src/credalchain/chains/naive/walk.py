@@ -38,7 +38,6 @@ from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.prediction import Exactness, LogOdds, Ranks, uniform_exactness
 
 _SUMS_PER_CHUNK = 2**17  # 64-bit sums of one chunk of rows: a megabyte
-_N_PROBES, _ROWS_WORTH_PROBES = 64, 512  # rows that say what the others usually answer
 
 
 def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> FixedTable:
@@ -90,21 +89,12 @@ class FixedOrderWalk:
         request = self._request
         for v, tables in enumerate(self._tables):
             size = max(16, _SUMS_PER_CHUNK // tables.start.values.size)
-            n_rows, n_done = self._codes.shape[0], 0
-            if n_rows >= _ROWS_WORTH_PROBES and request.chained:
-                n_done = _N_PROBES
-                self._walk_chunk(v, tables, 0, 0, n_done)
-                probes = self.labels[:, v, :n_done][..., tables.order]
-                votes = [(probes == y).sum(axis=1) for y in (0, 1, ABSTAIN)]
-                tables = tables.with_usual_answers(np.array([0, 1, ABSTAIN])[np.argmax(votes, 0)])
-            walk = partial(self._walk_chunk, v, tables, n_done)
-            for_each_range(n_rows - n_done, size, request.n_jobs, walk)
+            walk = partial(self._walk_chunk, v, tables)
+            for_each_range(self._codes.shape[0], size, request.n_jobs, walk)
         if request.wants_bounds and request.never_observed.any():
             request.make_vacuous(self.log_odds)
 
-    def _walk_chunk(self, v: int, tables: ChainTables, offset: int, first: int, stop: int) -> None:
-        """Walk rows from ``offset + first`` on."""
-        first, stop = offset + first, offset + stop
+    def _walk_chunk(self, v: int, tables: ChainTables, first: int, stop: int) -> None:
         sums = feature_sums(self._codes, tables, first, stop)
         forced = self._request.forced_labels(slice(first, stop))[:, tables.order]
         output = v, first, self.labels, self.log_odds
@@ -131,7 +121,6 @@ class FixedOrderWalk:
         n_rows, m, none = sums.values.shape[1], len(tables.order), sums.values[:, :0]
         stuck = np.full((len(labels), n_rows), m, dtype=np.int32)
         arguments: list[Any] = [none if part is None else part for part in (*sums, *tables.pairs)]
-        arguments += [none if part is None else part[strategies] for part in tables.base]
         arguments += [part[strategies] for part in (tables.told_rows, self._bands, self._ties)]
         grain = 1.0 / tables.scale.unit  # a power of two, so exact
         arguments += [tables.order, self._cuts, forced, v, first, grain]
