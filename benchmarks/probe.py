@@ -49,8 +49,8 @@ def feature_kernel(split: Split) -> float:
     model = chain.model_
     codes = model.encode(split.batch)
     spec = model._spec(codes, (branching,), chain.order_)
-    codes, table_rows = codes.compacted(model.counts.n_categories, all_rows=True)
-    tables = model._cached_tables(spec, table_rows, 1.0)
+    codes = codes.without_zeros()
+    tables = model._tables(spec, codes.is_sparse, 1.0)
     start, table = tables.start.values, tables.features.values
     out = aligned((len(table), codes.shape[0], 16))
     if split.is_text:
