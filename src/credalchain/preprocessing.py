@@ -553,8 +553,12 @@ class TableEncoder:
             for i, (kind, keys) in enumerate(kinds)
             if kind in ("texts", "categories") and len(keys) and keys.dtype.kind != "f"
         }
-        empty = tuple(i for i, (kind, _) in enumerate(kinds) if kind in ("nothing", "objects"))
-        return cls(n_columns, words, one_hot, empty)
+        empty = [
+            i
+            for i, (kind, keys) in enumerate(kinds)
+            if kind in ("nothing", "objects") or (kind == "categories" and not len(keys))
+        ]
+        return cls(n_columns, words, one_hot, tuple(empty))
 
     def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """Checked rows as a dense array."""
