@@ -85,29 +85,6 @@ def test_bounds_of_conjunctions_are_those_of_the_extreme_points(seed):
         np.testing.assert_allclose(found, np.array(expected, float), atol=1e-12)
 
 
-@examples(150)
-@given(SEEDS)
-def test_bounds_of_callables_are_those_of_the_extreme_points(seed):
-    """Of the leaves' own vectors, whatever the share of the products."""
-    rng = np.random.default_rng(seed)
-    case = random_case(rng, missing=False)
-    known = random_known(rng, case)
-    possible = [v for v in case.vectors() if matches(known)(v)]
-    if len(possible) < 2:
-        return
-    size = int(rng.integers(1, len(possible)))
-    chosen = [possible[i] for i in rng.choice(len(possible), size=size, replace=False)]
-    model = case.forest()
-    found = model.event_interval(
-        [[0.0]],
-        lambda vectors: np.array([tuple(v) in chosen for v in vectors.tolist()], dtype=bool),
-        known=known[None] if (known != -1).any() else None,
-    )[0]
-    whole = replace(case, joint=case.joint + case.product, product=0.0)
-    expected = whole.bounds(lambda v: v in chosen, matches(known))
-    np.testing.assert_allclose(found, np.array(expected, float), atol=1e-12)
-
-
 @examples(60)
 @given(SEEDS)
 def test_a_larger_s_only_widens_bounds(seed):
