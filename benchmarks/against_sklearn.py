@@ -18,8 +18,8 @@ from splits import Split
 from timing import Comparison, fastest
 
 from credalchain import CredalChainClassifier, NaiveCredal
-from credalchain._utils.odds import probabilities
 from credalchain.chains.protocol import Request
+from credalchain.prediction import probabilities
 
 BOTH = ("branching", "marginalization")
 PATH = tuple(i / 2 for i in range(12))

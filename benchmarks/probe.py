@@ -12,10 +12,9 @@ from splits import Split
 from timing import fastest
 
 from credalchain import CredalChainClassifier, NaiveCredal
-from credalchain._utils.compiler import lane_kernel
-from credalchain._utils.lanes import load, plus, store
+from credalchain._utils.compiler import lane_kernel, load, plus, store
+from credalchain.chains.naive import kernels
 from credalchain.chains.naive.codes import aligned
-from credalchain.chains.naive.engine import kernels
 from credalchain.chains.strategies import branching
 
 
@@ -50,8 +49,8 @@ def feature_kernel(split: Split) -> float:
     model = chain.model_
     codes = model.encode(split.batch)
     spec = model._spec(codes, (branching,), chain.order_)
-    codes, table_rows = codes.compacted(model.counts.n_categories, all_rows=True)
-    tables = model._cached_tables(spec, table_rows, 1.0)
+    codes = codes.without_zeros()
+    tables = model._tables(spec, codes.is_sparse, 1.0)
     start, table = tables.start.values, tables.features.values
     out = aligned((len(table), codes.shape[0], 16))
     if split.is_text:

@@ -13,8 +13,8 @@ import numpy as np
 from scipy import sparse
 
 from credalchain import CredalJointForest
-from credalchain.chains.forest import LEAF
-from credalchain.joint.arrays import Leaves, Trees
+from credalchain.chains.forest import LEAF, Trees
+from credalchain.joint.arrays import Leaves
 from credalchain.joint.growing import label_vectors, with_vacuous_missing
 from credalchain.joint.model import JointModel
 from credalchain.preprocessing import TableEncoder

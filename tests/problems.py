@@ -12,6 +12,7 @@ from credalchain.chains.naive.codes import as_codes
 from credalchain.chains.naive.counts import count
 from credalchain.chains.naive.formulas import DENOMINATORS, PRIORS
 from credalchain.chunks.sampling import row_hashes
+from credalchain.prediction import CredalPrediction
 
 ALMOST_ONE = float(np.nextafter(1.0, 2.0))  # a tie at s = 1 is a near-tie here
 S_VALUES = (0.0, 0.1, 0.5, 1.0, 1.0, ALMOST_ONE, 2.0, 1 / 3, 5.5, 1e-9, 40.0)
@@ -125,3 +126,20 @@ def cases(**options):
 def sampled_rows(first, n, limit):
     """Which of the rows first, ..., first + n - 1 are in a sample, counted from ``first``."""
     return np.flatnonzero(row_hashes(first, n) <= limit)
+
+
+def infer_all(classifier, X, *, strategy, **options):
+    """A prediction by each of several strategies, from one pass over the features."""
+    encoded = classifier.encode(X)
+    answer = classifier.model_.infer(
+        encoded, classifier.request(encoded, strategy=strategy, **options)
+    )
+    names = classifier.label_names_.tolist()
+    return [CredalPrediction.from_answer(answer, i, names, X) for i in range(len(strategy))]
+
+
+def paths_of_all(classifier, X, values, *, strategy):
+    """Partial predictions (strategies, values, n, m), from one pass over the features."""
+    encoded = classifier.encode(X)
+    request = classifier.request(encoded, s=tuple(values), strategy=strategy, wants_bounds=False)
+    return classifier.model_.infer(encoded, request).labels

@@ -109,8 +109,8 @@ def test_bad_input_to_infer():
         chain.infer(X, known=Y[:, :2])
     with pytest.raises(ValueError, match=r"known must hold .*got 7"):
         chain.infer(X, known=np.full((4, 3), 7))
-    with pytest.raises(ValueError, match=r"strategy must name at least one"):
-        chain.infer(X, strategy=())
+    with pytest.raises(ValueError, match=r"strategy must be .* got \('branching',\)"):
+        chain.infer(X, strategy=("branching",))
     with pytest.raises(ValueError, match=r"s must be"):
         chain.predict_path(X, [1, -2])
     with pytest.raises(ValueError, match=r"expecting 2 features"):

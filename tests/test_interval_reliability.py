@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalchain import CredalChainClassifier, CredalPrediction, Exactness
-from credalchain._utils.odds import log_odds
 from credalchain.metrics import (
     interval_calibration_error,
     interval_reliability,
@@ -14,6 +13,7 @@ from credalchain.metrics import (
     sure_error,
 )
 from credalchain.metrics.reliability import wilson_interval
+from credalchain.prediction import log_odds
 
 
 def predicted(lower, upper):

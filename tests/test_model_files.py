@@ -166,14 +166,6 @@ def test_round_trip_of_pipelines_and_searches(tmp_path):
         assert again.predict(NUMBERS).tolist() == estimator.predict(NUMBERS).tolist()
 
 
-@pytest.mark.slow
-def test_venn_abers_is_trusted_by_name(tmp_path):
-    chain = CredalChainClassifier(CredalWrapper(source="venn-abers"), random_state=0)
-    save_model(chain.fit(NUMBERS, LABELS), tmp_path / "m")
-    names = untrusted_types(tmp_path / "m")
-    assert answers(load_model(tmp_path / "m", trusted=names), NUMBERS) == answers(chain, NUMBERS)
-
-
 def test_types_that_nobody_trusts_are_named(tmp_path):
     chain = CredalChainClassifier(CredalWrapper(DecisionTreeClassifier(), "contamination"))
     save_model(chain.fit(NUMBERS, LABELS), tmp_path / "m")

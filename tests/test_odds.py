@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from credalchain._utils.odds import log_odds, probabilities
+from credalchain.prediction import log_odds, probabilities
 
 
 @pytest.mark.parametrize("layout", [np.ascontiguousarray, np.asfortranarray, np.flip])

@@ -7,7 +7,6 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from credalchain import CredalChainClassifier, CredalPrediction, Exactness, JointDecision, explain
-from credalchain._utils.odds import log_odds
 from credalchain.metrics import completeness, interval_calibration_error, set_accuracy
 from credalchain.plotting import (
     CompletenessCurveDisplay,
@@ -15,6 +14,7 @@ from credalchain.plotting import (
     plot_explanation,
     plot_predictions,
 )
+from credalchain.prediction import log_odds
 
 
 @pytest.fixture

@@ -191,7 +191,8 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
     minus_one = values == MISSING
     is_valid = (values == 0) | (values == 1) | minus_one | missing
     if not is_valid.all():
-        _refuse(values, is_valid, name, column_names(Y))
+        position = np.argwhere(~is_valid)[0]
+        raise ValueError(_invalid(values[tuple(position)], position, name, column_names(Y)))
     labels = np.where(missing, MISSING, values).astype(np.int8)
     return bool(minus_one.any()), labels
 
@@ -206,9 +207,8 @@ def _object_to_float(
     if invalid:
         # in a column of text even "0" is text: name the cell that made it so
         causes = [i for i in invalid if cells[i] not in ("0", "1", "")] or invalid
-        position = tuple(int(index) for index in np.unravel_index(causes[0], values.shape))
-        where = _describe_position(position, columns)
-        raise ValueError(f"{name} must hold {_EXPECTED}; got {cells[causes[0]]!r} in {where}.")
+        position = np.array(np.unravel_index(causes[0], values.shape))
+        raise ValueError(_invalid(repr(cells[causes[0]]), position, name, columns))
     floats = [np.nan if is_missing(cell) else float(cell) for cell in cells]
     return np.array(floats, dtype=np.float64).reshape(values.shape)
 
@@ -228,19 +228,11 @@ def _is_cell(cell: Any) -> bool:
     )
 
 
-def _describe_position(position: tuple[int, ...], columns: list[str] | None) -> str:
-    where = f"row {position[0]}" if position else "a single value"
+def _invalid(value: Any, position: NDArray[Any], name: str, columns: list[str] | None) -> str:
+    where = f"row {position[0]}" if len(position) else "a single value"
     if len(position) > 1:
         where += f", column {columns[position[1]] if columns else position[1]}"
-    return where
-
-
-def _refuse(
-    values: NDArray[Any], is_valid: NDArray[np.bool_], name: str, columns: list[str] | None
-) -> None:
-    position = tuple(int(index) for index in np.argwhere(~is_valid)[0])
-    where = _describe_position(position, columns)
-    raise ValueError(f"{name} must hold {_EXPECTED}; got {values[position]} in {where}.")
+    return f"{name} must hold {_EXPECTED}; got {value} in {where}."
 
 
 def select_labels(labels: Any, interval: Any, at_most: int | None) -> NDArray[np.int64]:
@@ -365,25 +357,31 @@ class Targets:
         """Labels that were answered already; a data frame may hold some of them, in any order."""
         if known is None:
             return None
-        columns = column_names(known)
-        if columns is not None:
-            return self._encode_known_columns(known, columns, n_rows)
         labels = as_labels(known, name="known", require_zero=False)
-        if labels.shape != (n_rows, self.n_labels):
+        columns = column_names(known)
+        if columns is None:
+            if labels.shape != (n_rows, self.n_labels):
+                raise ValueError(
+                    f"known must have shape {(n_rows, self.n_labels)}, one row per row of X and "
+                    f"one column per label, got {labels.shape}."
+                )
+            return labels
+        index_of = {name: j for j, name in enumerate(self.names.tolist())}
+        if len(known) != n_rows or not set(columns) <= set(index_of):
             raise ValueError(
-                f"known must have shape {(n_rows, self.n_labels)}, one row per row of X and one "
-                f"column per label, got {labels.shape}."
+                f"known must have one row per row of X ({n_rows}) and labels as columns "
+                f"({', '.join(index_of)}), got {plural(len(known), 'row')} and columns {columns}."
             )
-        return labels
+        all_labels = np.full((n_rows, self.n_labels), MISSING, dtype=np.int8)
+        all_labels[:, [index_of[name] for name in columns]] = labels
+        return all_labels
 
     def decode(self, labels: Labels) -> NDArray[Any]:
         """Labels 0 and 1 (n, m) as the user gave them."""
         integers = labels.astype(np.int64)
         if not self.is_vector:
             return integers
-        return np.take(
-            self.classes, integers[:, 0], mode="clip"
-        )  # a single class is always predicted
+        return np.take(self.classes, integers[:, 0], mode="clip")  # a single one is predicted
 
     def decode_proba(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
         """P(Y_j = 1) (n, m), or (n, n_classes) for a vector, as scikit-learn has it."""
@@ -401,20 +399,6 @@ class Targets:
             )
         is_one = (values == self.classes[-1]) & (len(self.classes) > 1)
         return np.asarray(is_one[:, None], dtype=np.int8)
-
-    def _encode_known_columns(self, known: Any, columns: list[str], n_rows: int) -> Labels:
-        label_index = {name: j for j, name in enumerate(self.names.tolist())}
-        unknown = [name for name in columns if name not in label_index]
-        if unknown or len(known) != n_rows:
-            raise ValueError(
-                f"known must have one row per row of X ({n_rows}) and labels as columns "
-                f"({', '.join(label_index)}), got {plural(len(known), 'row')} and "
-                f"columns {columns}."
-            )
-        labels = np.full((n_rows, self.n_labels), MISSING, dtype=np.int8)
-        known_labels = as_labels(known, name="known", require_zero=False)
-        labels[:, [label_index[name] for name in columns]] = known_labels
-        return labels
 
 
 def _is_vector(Y: Any) -> bool:
@@ -438,16 +422,11 @@ def _is_label_vector(y: Any) -> bool:
     return True
 
 
-def _has_missing(y: Any) -> bool:
-    """Whether a vector has missing values; checked before numpy converts it to text."""
-    cells = list(y) if isinstance(y, (list, tuple)) else np.asarray(y, dtype=object).tolist()
-    return any(is_missing(cell) for cell in cells)
-
-
 def _two_classes(y: Any) -> NDArray[Any]:
     """The values of a vector, sorted; at most two."""
-    values = np.asarray(y)
-    if np.ma.is_masked(y) or _has_missing(y):
+    values = np.asarray(y)  # may turn missing values into text
+    cells = list(y) if isinstance(y, (list, tuple)) else np.asarray(y, dtype=object).tolist()
+    if np.ma.is_masked(y) or any(map(is_missing, cells)):
         raise ValueError(
             "a vector Y with missing values must hold 0 and 1 beside them; "
             f"got values like {values[0]!r}."

@@ -19,9 +19,8 @@ from credalchain._utils.files import replacing
 from credalchain._version import __version__
 from credalchain.chains.base import CredalClassifier
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
-from credalchain.chains.credal_sets import Bagged, Constant, Contaminated, VennAbersCalibrated
 from credalchain.chains.ensemble import CredalChainEnsemble, EnsembleModel
-from credalchain.chains.forest import CredalForest, ForestChainModel, PackedForest
+from credalchain.chains.forest import CredalForest, ForestChainModel, PackedForest, Trees
 from credalchain.chains.naive.counts import ChainCounts
 from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.naive.formulas import (
@@ -33,8 +32,14 @@ from credalchain.chains.naive.formulas import (
 )
 from credalchain.chains.naive.model import NaiveChainModel
 from credalchain.chains.strategies import STRATEGIES, Strategy
-from credalchain.chains.wrapper import CredalWrapper, WrappedChainModel
-from credalchain.joint.arrays import Leaves, Trees
+from credalchain.chains.wrapper import (
+    Bagged,
+    Constant,
+    Contaminated,
+    CredalWrapper,
+    WrappedChainModel,
+)
+from credalchain.joint.arrays import Leaves
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.members import FittedKernel, KernelPowerset, Standardizer
@@ -69,7 +74,7 @@ _TYPES: set[Any] = {
     *(NaiveCredal, NaiveChainModel, NaiveSettings, ChainCounts, Prior, Denominator, Strategy),
     *(Discretizer, Categories, NumericBins, ZeroAndBins, TableEncoder, EnsembleModel),
     *(CredalForest, ForestChainModel, PackedForest, CredalWrapper, WrappedChainModel),
-    *(Bagged, Constant, Contaminated, VennAbersCalibrated),
+    *(Bagged, Constant, Contaminated),
 }
 _FUNCTIONS = {
     *(prior.odds for prior in PRIORS.values()),

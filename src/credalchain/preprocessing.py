@@ -1,6 +1,6 @@
 """From columns of any kind to category codes."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
@@ -49,11 +49,8 @@ class NumericBins:
         return codes
 
 
-@dataclass(frozen=True)
-class ZeroAndBins:
+class ZeroAndBins(NumericBins):
     """Code 0 for zero, then intervals for everything else: the columns of sparse input."""
-
-    cuts: FloatArray
 
     @property
     def n_categories(self) -> int:
@@ -63,12 +60,11 @@ class ZeroAndBins:
         """Zero, or the interval of a code in the column's own units."""
         if code == 0:
             return "0"
-        interval = NumericBins(self.cuts).describe(code - 1)
-        return "not 0" if interval == "any value" else interval
+        return super().describe(code - 1) if len(self.cuts) else "not 0"
 
     def encode(self, values: FloatArray) -> IntArray:
         """Codes of numbers."""
-        codes = NumericBins(self.cuts).encode(values)
+        codes = super().encode(values)
         return np.where(codes == MISSING_CODE, codes, np.where(values == 0, 0, codes + 1))
 
 
@@ -196,11 +192,15 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     def _learn(self, columns: Any) -> None:
         n_bins = check_int("n_bins", self.n_bins, at_least=2)
         if sparse.issparse(columns):
-            self.binnings_ = _learn_sparse(columns, n_bins)
+            self.set_binnings(bin_sparse(columns, n_bins))
         elif isinstance(columns, np.ndarray):
-            self.binnings_ = [NumericBins(cut_points(column, n_bins)) for column in columns]
+            self.set_binnings([NumericBins(cut_points(column, n_bins)) for column in columns])
         else:
-            self.binnings_ = [_learn_column(name, column, n_bins) for name, column in columns]
+            self.set_binnings([_learn_column(name, column, n_bins) for name, column in columns])
+
+    def set_binnings(self, binnings: Sequence[Binning]) -> None:
+        """Set what was learned of each column."""
+        self.binnings_ = list(binnings)
         self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
 
     def _encode(self, columns: Any, shape: tuple[int, ...]) -> Any:
@@ -209,13 +209,11 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return _encode_sparse(columns, self.binnings_, dtype)
         codes = np.empty(shape, dtype=dtype)
         for i, (column, binning) in enumerate(zip(columns, self.binnings_, strict=True)):
-            if not isinstance(columns, np.ndarray):
-                name, values = column
-                codes[:, i] = _encode_column(name, values, binning)
-            elif isinstance(binning, NumericBins):
+            if isinstance(columns, np.ndarray) and isinstance(binning, NumericBins):
                 codes[:, i] = binning.encode(column)
             else:
-                codes[:, i] = _encode_column(str(i), column, binning)
+                name, values = (str(i), column) if isinstance(columns, np.ndarray) else column
+                codes[:, i] = _encode_column(name, values, binning)
         return codes
 
     def __getstate__(self) -> dict[str, Any]:
@@ -253,7 +251,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             return
         check_int("n_features_in_", self.n_features_in_, len(self.binnings_), len(self.binnings_))
         for binning in self.binnings_:
-            check_instance("bins", binning, _BINNINGS)
+            check_instance("bins", binning, (NumericBins, Categories))
             if isinstance(binning, Categories):
                 binning.check_state()
                 continue
@@ -370,21 +368,46 @@ def cut_points(values: FloatArray, n_bins: int) -> FloatArray:
     return np.unique(values[ranks[ranks > 0] - 1])
 
 
-def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
+def column_kind(name: str, column: Any) -> tuple[str, NDArray[Any]]:
+    """What a column holds, and its categories: sorted, or in the order that it declares.
+
+    "numbers", "booleans", "texts", "categories"; "nothing" if all values are missing, "objects" if
+    these are Python objects, so that the type of other values is unknown.
+    """
     declared = declared_categories(column, name)
     if declared is not None:
-        return Categories(declared)
-    values = np.asarray(column)
+        return "categories", declared
+    values, none = np.asarray(column), np.empty(0)
     if values.dtype == bool:
-        return Categories(np.array([0.0, 1.0]))
+        return "booleans", none
     keys, missing = values_and_missing(values, name)
-    if values.dtype == object and missing.all():  # the type of its values is unknown
-        return Categories(np.empty(0))
-    if keys.dtype.kind == "f":
-        if _all_bool(values[~missing]):
-            return Categories(np.array([0.0, 1.0]))
-        return NumericBins(cut_points(np.where(missing, np.nan, keys), n_bins))
-    return learn_categories(keys[~missing], name)
+    if missing.all():
+        return "objects" if values.dtype == object else "nothing", none
+    if keys.dtype.kind != "f":
+        return "texts", np.unique(keys[~missing])
+    if values.dtype == object and all(isinstance(v, (bool, np.bool_)) for v in values[~missing]):
+        return "booleans", none
+    return "numbers", none
+
+
+def binning_of(kind: str, keys: NDArray[Any], values: FloatArray, n_bins: int) -> Binning:
+    """The codes of a column of this kind; ``values`` are its numbers."""
+    if kind in ("texts", "categories", "objects"):
+        return Categories(keys)
+    if kind == "booleans":
+        return Categories(np.array([0.0, 1.0]))
+    return NumericBins(cut_points(values, n_bins))
+
+
+def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
+    kind, keys = column_kind(name, column)
+    if kind == "texts":
+        _warn_of_identifiers(name, column, len(keys))
+    values = np.empty(0)
+    if kind == "numbers":
+        numbers, missing = values_and_missing(np.asarray(column), name)
+        values = np.where(missing, np.nan, numbers)
+    return binning_of(kind, keys, values, n_bins)
 
 
 def declared_categories(column: Any, name: str) -> NDArray[Any] | None:
@@ -393,15 +416,13 @@ def declared_categories(column: Any, name: str) -> NDArray[Any] | None:
     return values_and_missing(declared, name)[0] if declared.ndim == 1 else None
 
 
-def learn_categories(texts: NDArray[Any], name: str) -> Categories:
-    """The categories that occur, with a warning if they look like names."""
-    keys = np.unique(texts)
-    if looks_like_identifiers(len(keys), len(texts)):
+def _warn_of_identifiers(name: str, column: Any, n_distinct: int) -> None:
+    n = len(column) - int(values_and_missing(np.asarray(column), name)[1].sum())
+    if looks_like_identifiers(n_distinct, n):
         warn_of_data(
             f"column {name!r} of X: more than half as many different texts as rows, like names or "
             "dates, from which nothing can be learned. Leave it out."
         )
-    return Categories(keys)
 
 
 def looks_like_identifiers(n_distinct: int, n: int) -> bool:
@@ -472,15 +493,8 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, (str, bytes)) or type(value).__name__ == "Interval"
 
 
-def _all_bool(values: NDArray[Any]) -> bool:
-    return (
-        values.dtype.kind == "O"
-        and len(values) > 0
-        and all(isinstance(value, (bool, np.bool_)) for value in values)
-    )
-
-
-def _learn_sparse(columns: Any, n_bins: int) -> list[Binning]:
+def bin_sparse(columns: Any, n_bins: int) -> list[Binning]:
+    """Learn from columns in CSC form, without stored zeros."""
     return [
         ZeroAndBins(cut_points(columns.data[start:stop], n_bins))
         for start, stop in zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
@@ -499,8 +513,6 @@ def _encode_sparse(columns: Any, binnings: list[Binning], dtype: Any) -> Any:
 
 
 _MAX_INDICATORS = 100
-
-
 _MAX_COLUMNS = 2**26  # so that a single row stays small
 
 
@@ -523,15 +535,30 @@ class TableEncoder:
         """From checked training rows."""
         if isinstance(X, EncodedRows):
             return X.encoder
-        words, empty = {}, set()
+        kinds = []
         if not _is_plain(X):
-            for i, (name, column) in enumerate(named_columns(X)):
-                categories = _learn_text_categories(name, column)
-                if categories is not None:
-                    words[i] = categories
-                elif values_and_missing(np.asarray(column), name)[1].all():
-                    empty.add(i)
-        return cls(int(X.shape[1]), words, one_hot, tuple(sorted(empty)))
+            for name, column in named_columns(X):
+                kinds.append(column_kind(name, column))
+                if kinds[-1][0] == "texts":
+                    _warn_of_identifiers(name, column, len(kinds[-1][1]))
+        return cls.of_kinds(int(X.shape[1]), kinds, one_hot=one_hot)
+
+    @classmethod
+    def of_kinds(
+        cls, n_columns: int, kinds: Sequence[tuple[str, NDArray[Any]]], *, one_hot: bool
+    ) -> "TableEncoder":
+        """From what each column holds; nothing, if all are numbers."""
+        words = {
+            i: Categories(keys)
+            for i, (kind, keys) in enumerate(kinds)
+            if kind in ("texts", "categories") and len(keys) and keys.dtype.kind != "f"
+        }
+        empty = [
+            i
+            for i, (kind, keys) in enumerate(kinds)
+            if kind in ("nothing", "objects") or (kind == "categories" and not len(keys))
+        ]
+        return cls(n_columns, words, one_hot, tuple(empty))
 
     def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
         """Checked rows as a dense array."""
@@ -624,15 +651,3 @@ class EncodedRows:
 
 def _is_plain(X: Any) -> bool:
     return sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")
-
-
-def _learn_text_categories(name: str, column: Any) -> Categories | None:
-    """The categories of a column of text; None for a numeric one."""
-    declared = declared_categories(column, name)
-    if declared is not None:
-        is_text = len(declared) > 0 and declared.dtype.kind != "f"
-        return Categories(declared) if is_text else None
-    keys, missing = values_and_missing(np.asarray(column), name)
-    if keys.dtype.kind == "f" or missing.all():
-        return None
-    return learn_categories(keys[~missing], name)

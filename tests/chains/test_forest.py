@@ -25,6 +25,7 @@ from credalchain import (
 from credalchain.chains.local import LocalWalk
 from credalchain.chains.strategies import STRATEGIES
 from credalchain.prediction import RANKS
+from problems import infer_all
 
 FORESTS = [
     ExtraTreesClassifier(n_estimators=15, min_samples_leaf=2),
@@ -110,7 +111,7 @@ def test_branching_contains_every_completion(fitted, s):
 
 def test_exactness_is_reported(fitted):
     model, X, _ = fitted
-    outer, approximate = model.infer(X, s=3.0, strategy=("branching", "marginalization"))
+    outer, approximate = infer_all(model, X, s=3.0, strategy=("branching", "marginalization"))
     assert outer.exactness[0] == approximate.exactness[0] == Exactness.EXACT
     assert outer.exactness[-1] == Exactness.OUTER
     assert approximate.exactness[-1] == Exactness.APPROXIMATE

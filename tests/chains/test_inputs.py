@@ -89,3 +89,11 @@ def test_every_base_takes_words(base):
     chain = CredalChainClassifier(base, s=0.1, random_state=0).fit(X, Y)
     assert (chain.predict(X) == Y).mean() > 0.9
     assert chain.predict_partial(X.assign(town="Lima")).shape == Y.shape  # never seen
+
+
+def test_a_column_that_declares_no_categories_stays_missing():
+    nothing = pd.DataFrame({"a": [1.0, 2.0], "b": pd.Categorical([None, None])})
+    encoder = TableEncoder.learn(nothing, one_hot=False)
+    np.testing.assert_array_equal(
+        encoder.encode(nothing.assign(b=["x", "y"])), [[1, np.nan], [2, np.nan]]
+    )

@@ -21,7 +21,7 @@ from credalchain import (
 )
 from credalchain.chains.local import LocalWalk
 from credalchain.chains.tree import OpenTree, branching_bounds, tree_marginal_bounds
-from problems import cases
+from problems import cases, infer_all
 from profiles import examples
 
 F = Fraction
@@ -95,7 +95,7 @@ def example_3(x, j, history):
 
 
 def test_example_3_branching_and_tree_marginalization():
-    ib, mar = chain_over(example_3, 2).infer([[0]], strategy=("branching", TREE))
+    ib, mar = infer_all(chain_over(example_3, 2), [[0]], strategy=("branching", TREE))
     assert ib.labels.tolist() == [[-1, -1]]
     assert mar.labels.tolist() == [[-1, 0]]
     assert exact_bounds(example_3, 2, [None], 1, branching) == (F("0.1"), F("0.6"))
@@ -228,7 +228,7 @@ def test_the_naive_tree_agrees_with_the_naive_chain_on_branching(case):
     """Branching by enumeration over the naive model's own intervals is its linear-time form."""
     by_tree = type(branching)("by tree", nested=True, from_tree=branching.from_tree)
     chain = case.estimator(strategy="branching")
-    fast, slow = chain.infer(case.rows, known=case.known, strategy=(branching, by_tree))
+    fast, slow = infer_all(chain, case.rows, known=case.known, strategy=(branching, by_tree))
     if case.order is not None:
         np.testing.assert_array_equal(fast.labels, slow.labels)
         np.testing.assert_allclose(fast.interval, slow.interval, atol=1e-9)
@@ -348,7 +348,7 @@ def test_naive_marginalization_is_not_tree_marginalization():
     X = rng.integers(0, 2, size=(60, 2))
     Y = (rng.random((60, 3)) < 0.3 + 0.3 * X[:, :1]).astype(int)
     chain = CredalChainClassifier(NaiveCredal(discretizer=None), s=4.0, order="given").fit(X, Y)
-    naive, tree = chain.infer(X, strategy=("marginalization", TREE))
+    naive, tree = infer_all(chain, X, strategy=("marginalization", TREE))
     assert (naive.labels[:, 0] == -1).any()
     assert np.abs(naive.interval - tree.interval).max() > 0.01
     np.testing.assert_allclose(naive.interval[:, 0], tree.interval[:, 0])
@@ -443,7 +443,7 @@ def test_log_odds_of_hundreds_do_not_saturate():
     chain = CredalChainClassifier(NaiveCredal(discretizer=None), s=1.0, order="given").fit(X, Y)
     for known in (None, [[0, -1, -1]], [[1, 0, -1]]):
         for x in (np.ones((1, 60), int), np.zeros((1, 60), int)):
-            ib, tree = chain.infer(x, known=known, strategy=("branching", TREE))
+            ib, tree = infer_all(chain, x, known=known, strategy=("branching", TREE))
             assert (ib.labels != -1).all()
             np.testing.assert_array_equal(ib.labels, tree.labels)
             np.testing.assert_allclose(ib.log_odds, tree.log_odds, rtol=1e-9)

@@ -6,7 +6,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
-from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -97,8 +96,5 @@ def test_other_weights_are_refused(weights, words):
 
 def test_where_weights_cannot_be_used_it_is_said():
     X, Y, weights = weighted(5)
-    chain = CredalChainClassifier(CredalWrapper(LogisticRegression(), "venn-abers"))
-    with pytest.raises(ValueError, match="sample_weight must be None with this base.*kept apart"):
-        chain.fit(X, Y, sample_weight=weights)
     with pytest.raises(TypeError, match="sample_weight"):
         JointDecision().fit(X, Y, sample_weight=weights)

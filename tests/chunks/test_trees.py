@@ -76,9 +76,8 @@ def arrays_of(classifier):
     if hasattr(model, "leaves"):
         return [*model.trees, *model.leaves[:5], np.array(model.shares), model.missing_features]
     models = getattr(model, "models", [model])
-    return [
-        array for one in models for forest in one.forests for array in vars(forest or 0).values()
-    ]
+    forests = [forest for one in models for forest in one.forests if forest is not None]
+    return [array for forest in forests for array in (*forest.trees, forest.counts)]
 
 
 def same(one, other, X):
@@ -196,14 +195,16 @@ def test_nodes_of_a_chain_hold_the_rows_that_come_through(kind):
     for j, (before, after) in enumerate(
         zip(alone.model_.forests, found.model_.forests, strict=True)
     ):
-        np.testing.assert_array_equal(before.threshold, after.threshold)
+        np.testing.assert_array_equal(before.trees.threshold, after.trees.threshold)
         expected = before.counts.copy()
         for row in others.tolist():
             if np.isnan(labels[row, j]):
                 continue
-            for root in after.roots:
+            for root in after.trees.roots:
                 for node in path(
-                    after, root, lambda i, r=row: features[r, i] if i >= 0 else labels[r, -1 - i]
+                    after.trees,
+                    root,
+                    lambda i, r=row: features[r, i] if i >= 0 else labels[r, -1 - i],
                 ):
                     expected[node, int(labels[row, j])] += 1
         np.testing.assert_array_equal(after.counts, expected)

@@ -473,11 +473,9 @@ def test_wrong_parameters_are_named(params, error, message):
 def test_wrong_events_and_strategies_are_named(fitted):
     model, X, _ = fitted
     for event, message in [
-        ([1, 0], r"event must be a function, or have shape \(3,\) or \(30, 3\)"),
+        ([1, 0], r"event must have shape \(3,\) or \(30, 3\)"),
         (np.zeros((2, 3)), r"event must .* got \(2, 3\)"),
         ([1, 2, 0], "event"),
-        (lambda vectors: vectors[:, 0], "event must give True or False for each of"),
-        (lambda vectors: True, "event must give True or False for each of"),
     ]:
         with pytest.raises(ValueError, match=message):
             model.event_interval(X, event)
@@ -485,9 +483,6 @@ def test_wrong_events_and_strategies_are_named(fitted):
         model.infer(X, strategy="branching")
     with pytest.raises(ValueError, match="known must have shape"):
         model.event_interval(X, [1, 0, -1], known=[[1, 0, 0]])
-    gaps = joint_forest().fit(*data(missing=0.2))
-    with pytest.raises(ValueError, match="needs training rows without missing labels"):
-        gaps.event_interval(X, lambda vectors: vectors[:, 0] == 1)
 
 
 # -- why -----------------------------------------------------------------------------------------
@@ -677,15 +672,6 @@ def test_events_and_known_labels_of_data_frames_go_by_name():
     assert steps["r"].known
     assert steps["p"].answer == 0
     assert not steps["q"].known
-
-
-def test_events_that_are_certain_or_impossible():
-    X, Y = data()
-    model = joint_forest().fit(X, Y)
-    sure = model.event_interval(X[:2], lambda vectors: vectors.sum(axis=1) >= 0)
-    assert sure.tolist() == [[1, 1], [1, 1]]
-    never = model.event_interval(X[:2], lambda vectors: vectors.sum(axis=1) > 9)
-    assert never.tolist() == [[0, 0], [0, 0]]
 
 
 def test_names_of_rows_are_nothing_to_members():

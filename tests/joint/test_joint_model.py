@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from credalchain import CredalJointForest, JointDecision, KernelPowerset
-from credalchain.chains.forest import LEAF
-from credalchain.joint.arrays import Leaves, Trees
+from credalchain.chains.forest import LEAF, Trees
+from credalchain.joint.arrays import Leaves
 from credalchain.joint.exact import exact_lower
 from credalchain.joint.growing import (
     default_forest_regressor,
@@ -85,29 +85,6 @@ def test_bounds_of_conjunctions_are_those_of_the_extreme_points(seed):
         np.testing.assert_allclose(found, np.array(expected, float), atol=1e-12)
 
 
-@examples(150)
-@given(SEEDS)
-def test_bounds_of_callables_are_those_of_the_extreme_points(seed):
-    """Of the leaves' own vectors, whatever the share of the products."""
-    rng = np.random.default_rng(seed)
-    case = random_case(rng, missing=False)
-    known = random_known(rng, case)
-    possible = [v for v in case.vectors() if matches(known)(v)]
-    if len(possible) < 2:
-        return
-    size = int(rng.integers(1, len(possible)))
-    chosen = [possible[i] for i in rng.choice(len(possible), size=size, replace=False)]
-    model = case.forest()
-    found = model.event_interval(
-        [[0.0]],
-        lambda vectors: np.array([tuple(v) in chosen for v in vectors.tolist()], dtype=bool),
-        known=known[None] if (known != -1).any() else None,
-    )[0]
-    whole = replace(case, joint=case.joint + case.product, product=0.0)
-    expected = whole.bounds(lambda v: v in chosen, matches(known))
-    np.testing.assert_allclose(found, np.array(expected, float), atol=1e-12)
-
-
 @examples(60)
 @given(SEEDS)
 def test_a_larger_s_only_widens_bounds(seed):
@@ -142,11 +119,6 @@ def test_an_event_and_its_contrary(seed):
         np.testing.assert_allclose(a, model.infer([[0.0]]).interval[0, j], atol=1e-12)
         lower, upper = model.event_interval([[0.0]], one, s=0.0)[0]
         assert lower == pytest.approx(upper, abs=1e-12)
-    some = rng.integers(0, 2, size=case.m)
-    is_true = lambda vectors: (vectors == some).all(axis=1)  # noqa: E731
-    yes = model.event_interval([[0.0]], is_true)[0]
-    no = model.event_interval([[0.0]], lambda vectors: ~is_true(vectors))[0]
-    np.testing.assert_allclose(yes, 1 - no[::-1], atol=1e-12)
 
 
 def test_what_is_known_may_be_absent_from_all_leaves():

@@ -20,7 +20,7 @@ which numba's loader fails before it sees that the code is old. Then the cache i
 """
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from typing import Any, ParamSpec, TypeVar, cast
 
 import numba
@@ -33,30 +33,21 @@ R = TypeVar("R")
 
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile ``function`` at its first call, for the types of that call."""
-    return cast(Callable[P, R], _compiled_once(_dispatcher(function)))
+    return cast(Callable[P, R], _compiled(function, nullcontext))
 
 
 def lane_kernel(function: Callable[P, R]) -> Callable[P, R]:
     """The same, with loop bodies vectorised rather than loops."""
-    dispatcher = _dispatcher(function)
-    if dispatcher is function:  # NUMBA_DISABLE_JIT
-        return cast(Callable[P, R], function)
-    compile_loops = dispatcher.compile
-
-    def compile_lanes(signature: Any) -> Any:
-        with _lanes_vectorised():
-            return compile_loops(signature)
-
-    dispatcher.compile = compile_lanes
-    return cast(Callable[P, R], _compiled_once(dispatcher))
+    return cast(Callable[P, R], _compiled(function, _lanes_vectorised))
 
 
 def kernel_helper(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a function that only kernels call."""
-    return cast(Callable[P, R], _dispatcher(function, no_cpython_wrapper=True))
+    return cast(Callable[P, R], _compiled(function, nullcontext, no_cpython_wrapper=True))
 
 
-def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
+def _compiled(function: Any, settings: Callable[[], Any], **options: Any) -> Any:
+    """A dispatcher that compiles for arrays that may be written to, with ``settings`` changed."""
     njit: Any = numba.njit
     dispatcher = njit(
         nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True, **options
@@ -65,26 +56,14 @@ def _dispatcher(function: Callable[..., Any], **options: Any) -> Any:
         return function
     compile_or_load = dispatcher.compile
 
-    def compile_anew_if_stale(signature: Any) -> Any:
-        try:
-            return compile_or_load(signature)
-        except (AttributeError, ImportError):
-            dispatcher._cache.flush()
-            return compile_or_load(signature)
-
-    dispatcher.compile = compile_anew_if_stale
-    return dispatcher
-
-
-def _compiled_once(dispatcher: Any) -> Any:
-    """Use the machine code for arrays that may be written to for those that may not, as well."""
-    if not hasattr(dispatcher, "compile"):  # NUMBA_DISABLE_JIT
-        return dispatcher
-    compile_or_load = dispatcher.compile
-
     def compile_writable(signature: Any) -> Any:
-        writable = tuple(map(_writable, signature))
-        entry_point = compile_or_load(writable)
+        writable = signature if options else tuple(map(_writable, signature))
+        with settings():
+            try:
+                entry_point = compile_or_load(writable)
+            except (AttributeError, ImportError):  # stale
+                dispatcher._cache.flush()
+                entry_point = compile_or_load(writable)
         if writable != signature:
             dispatcher._insert([kind._code for kind in signature], entry_point, False)
         return entry_point
@@ -112,3 +91,68 @@ def _lanes_vectorised() -> Iterator[None]:
             yield
         finally:
             config.SLP_VECTORIZE, config.LOOP_VECTORIZE = before
+
+
+# -- blocks of sixteen numbers side by side ("lanes"), which kernels keep in vector registers
+#
+# A row of a table is made of such blocks. One of 64-bit numbers is two cache lines and four vector
+# registers, wide enough to hide the look-up of the next row, and a table of a thousand such rows
+# stays in the second-level cache. The bodies are spelled out because the compiler vectorises only
+# what it sees.
+
+BLOCK = 16
+
+# fmt: off
+
+
+@kernel_helper
+def repeat(value: Any) -> Any:
+    """The same number 16 times, as a tuple."""
+    return (
+        value, value, value, value, value, value, value, value,
+        value, value, value, value, value, value, value, value,
+    )
+
+
+@kernel_helper
+def load(row: Any) -> Any:
+    """A block as a tuple."""
+    return (
+        row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7],
+        row[8], row[9], row[10], row[11], row[12], row[13], row[14], row[15],
+    )
+
+
+@kernel_helper
+def plus(a: Any, row: Any) -> Any:
+    """The sum of a tuple and a block."""
+    return (
+        a[0] + row[0], a[1] + row[1], a[2] + row[2], a[3] + row[3],
+        a[4] + row[4], a[5] + row[5], a[6] + row[6], a[7] + row[7],
+        a[8] + row[8], a[9] + row[9], a[10] + row[10], a[11] + row[11],
+        a[12] + row[12], a[13] + row[13], a[14] + row[14], a[15] + row[15],
+    )
+
+
+@kernel_helper
+def plus_product(a: Any, factor: Any, row: Any) -> Any:
+    """The sum of a tuple and a multiple of a block."""
+    return (
+        a[0] + factor * row[0], a[1] + factor * row[1],
+        a[2] + factor * row[2], a[3] + factor * row[3],
+        a[4] + factor * row[4], a[5] + factor * row[5],
+        a[6] + factor * row[6], a[7] + factor * row[7],
+        a[8] + factor * row[8], a[9] + factor * row[9],
+        a[10] + factor * row[10], a[11] + factor * row[11],
+        a[12] + factor * row[12], a[13] + factor * row[13],
+        a[14] + factor * row[14], a[15] + factor * row[15],
+    )
+
+
+@kernel_helper
+def store(a: Any, row: Any) -> None:
+    """A tuple into a block."""
+    row[0], row[1], row[2], row[3] = a[0], a[1], a[2], a[3]
+    row[4], row[5], row[6], row[7] = a[4], a[5], a[6], a[7]
+    row[8], row[9], row[10], row[11] = a[8], a[9], a[10], a[11]
+    row[12], row[13], row[14], row[15] = a[12], a[13], a[14], a[15]

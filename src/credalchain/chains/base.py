@@ -2,7 +2,7 @@
 
 from abc import abstractmethod
 from collections.abc import Iterable, Iterator
-from typing import Any, NamedTuple, Self, overload
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -365,8 +365,6 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
                 self.strategy if strategy is None else strategy,
             )
         )
-        if not strategies:
-            raise ValueError("strategy must name at least one strategy, got ().")
         return Request(
             s_values=check_s_values(values),
             strategies=tuple(get_strategy(strategy) for strategy in strategies),
@@ -380,32 +378,14 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             n_jobs=effective_n_jobs(check_n_jobs(self.n_jobs)),
         )
 
-    @overload
-    def infer(
-        self,
-        X: MatrixLike,
-        *,
-        s: float | None = ...,
-        strategy: str | Strategy | None = ...,
-        known: LabelsLike | None = ...,
-    ) -> CredalPrediction: ...
-    @overload
-    def infer(
-        self,
-        X: MatrixLike,
-        *,
-        s: float | None = ...,
-        strategy: tuple[str | Strategy, ...],
-        known: LabelsLike | None = ...,
-    ) -> tuple[CredalPrediction, ...]: ...
     def infer(
         self,
         X: MatrixLike,
         *,
         s: float | None = None,
-        strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
+        strategy: str | Strategy | None = None,
         known: LabelsLike | None = None,
-    ) -> CredalPrediction | tuple[CredalPrediction, ...]:
+    ) -> CredalPrediction:
         """Labels and bounds of every row.
 
         Parameters
@@ -413,9 +393,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
         s : float, optional
             In place of the parameter ``s``.
-        strategy : str, Strategy or a tuple of them, optional
-            In place of the parameter ``strategy``. A tuple gives a tuple of predictions
-            from one pass over the features.
+        strategy : str or Strategy, optional
+            In place of the parameter ``strategy``.
         known : array-like of shape (n_samples, n_labels), optional
             Labels that were answered already, 0 or 1, and -1 (or NaN, ...) for the others.
             They are used as they are at any position of the chain; a dynamic order starts with
@@ -423,18 +402,15 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
         Returns
         -------
-        CredalPrediction, or a tuple of them
+        CredalPrediction
             For a dask data frame, a dask data frame of ``to_frame(intervals=True)``.
         """
         encoded = self.encode(X)
         value = self.s if s is None else s
-        request = self.request(encoded, s=(value,), strategy=strategy, known=known)
+        single = None if strategy is None else (strategy,)
+        request = self.request(encoded, s=(value,), strategy=single, known=known)
         answer = self.model_.infer(encoded, request)
-        names, several = self.targets_.names.tolist(), isinstance(strategy, (tuple, list))
-        if not several:
-            return CredalPrediction.from_answer(answer, 0, names, X)
-        indices = range(len(request.strategies))
-        return tuple(CredalPrediction.from_answer(answer, i, names, X) for i in indices)
+        return CredalPrediction.from_answer(answer, 0, self.label_names_.tolist(), X)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
         """The precise chain (s = 0): always 0 or 1, never left open.
@@ -481,21 +457,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         p[:, self.model_.never_observed()] = 0.0  # consistent with predict
         return p
 
-    @overload
     def predict_path(
-        self, X: MatrixLike, values: Iterable[float], *, strategy: str | Strategy | None = ...
-    ) -> Labels: ...
-    @overload
-    def predict_path(
-        self, X: MatrixLike, values: Iterable[float], *, strategy: tuple[str | Strategy, ...]
-    ) -> tuple[Labels, ...]: ...
-    def predict_path(
-        self,
-        X: MatrixLike,
-        values: Iterable[float],
-        *,
-        strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
-    ) -> Labels | tuple[Labels, ...]:
+        self, X: MatrixLike, values: Iterable[float], *, strategy: str | Strategy | None = None
+    ) -> Labels:
         """Partial predictions for many values of s: int8, (n_values, n_samples, n_labels).
 
         Parameters
@@ -503,19 +467,17 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
         values : iterable of float
             Values of s.
-        strategy : str, Strategy or a tuple of them, optional
-            A tuple gives a tuple of such arrays.
+        strategy : str or Strategy, optional
+            In place of the parameter ``strategy``.
         """
         if not np.iterable(values):
             raise ValueError(f"values must be several values of s, got {values!r}.")
         encoded = self.encode(X)
-        request = self.request(encoded, s=tuple(values), strategy=strategy, wants_bounds=False)
-        if request.s_values:
-            labels = self.model_.infer(encoded, request).labels
-        else:
-            shape = (len(request.strategies), 0, encoded.shape[0], self.n_labels_)
-            labels = np.empty(shape, dtype=np.int8)
-        return tuple(labels) if isinstance(strategy, (tuple, list)) else labels[0]
+        single = None if strategy is None else (strategy,)
+        request = self.request(encoded, s=tuple(values), strategy=single, wants_bounds=False)
+        if not request.s_values:
+            return np.empty((0, encoded.shape[0], self.n_labels_), dtype=np.int8)
+        return np.asarray(self.model_.infer(encoded, request).labels[0])
 
     def score(self, X: MatrixLike, y: LabelsLike) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""

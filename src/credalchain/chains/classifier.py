@@ -13,8 +13,7 @@ from sklearn.utils.validation import check_consistent_length
 from credalchain._utils.array_types import Labels
 from credalchain._utils.validation import check_order
 from credalchain.chains.base import CredalClassifier, repeat_rows
-from credalchain.chains.naive import chunk_counts as counting
-from credalchain.chains.naive.counts import ChainCounts
+from credalchain.chains.naive.counts import SAMPLE_SIZE, ChainCounts, count_chunks
 from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.protocol import CredalBase
 from credalchain.chains.strategies import Strategy
@@ -53,9 +52,6 @@ class CredalMetaClassifier(CredalClassifier):
         -------
         self
         """
-        reason = getattr(self.base, "no_sample_weight", "")
-        if sample_weight is not None and reason:
-            raise ValueError(f"sample_weight must be None with this base: {reason}")
         return self._fit(X, Y, sample_weight)
 
     @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]
@@ -105,7 +101,14 @@ class CredalMetaClassifier(CredalClassifier):
     def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
         base = self.unfitted_base()
         if getattr(base, "learns_from_counts", False):
-            self._fit_counts(chunks, base, sample_size or counting.SAMPLE_SIZE)
+            total, discretizer, source = count_chunks(
+                chunks, base.unfitted_discretizer(), sample_size or SAMPLE_SIZE
+            )
+            names = getattr(discretizer, "feature_names_in_", None)
+            counts = total.counts
+            self._set_names(counts.n_features, names, counts.n_labels, total.names)
+            self._set_model_from_counts(base.from_counts(counts, discretizer))
+            self.learned_from_ = source
         elif getattr(base, "can_count_rows", False):
             sampled = self._draw_training_sample(chunks, sample_size)
             model = self._fit_model(sampled.X, sampled.labels)
@@ -116,18 +119,6 @@ class CredalMetaClassifier(CredalClassifier):
                 f"base {base!r} needs all rows in memory: it learns neither from counts nor on "
                 "a sample of rows."
             )
-
-    def _fit_counts(self, chunks: Any, base: Any, sample_size: int) -> None:
-        count_result = counting.count_chunks(chunks, base.unfitted_discretizer(), sample_size)
-        names = getattr(count_result.discretizer, "feature_names_in_", None)
-        self._set_names(
-            count_result.counts.n_features,
-            names,
-            count_result.counts.n_labels,
-            count_result.label_names,
-        )
-        self._set_model_from_counts(base.from_counts(count_result.counts, count_result.discretizer))
-        self.learned_from_ = count_result.bins
 
     def _set_model_from_counts(self, model: Any) -> None:
         """Set a model that serves every order; subclasses with several chains override this."""

@@ -11,7 +11,6 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from credalchain._utils.array_types import FloatArray, Labels
-from credalchain._utils.odds import log_odds, probabilities
 from credalchain._utils.progress import track
 from credalchain._utils.validation import check_array, check_instance, check_int
 from credalchain.chains.classifier import CredalMetaClassifier
@@ -26,7 +25,7 @@ from credalchain.chains.protocol import (
 )
 from credalchain.chains.strategies import Strategy
 from credalchain.labels import UNDECIDED
-from credalchain.prediction import RANKS, Answer, Exactness, Order
+from credalchain.prediction import RANKS, Answer, Exactness, Order, log_odds, probabilities
 from credalchain.preprocessing import Categories
 from credalchain.typing import RandomStateLike, VectorLike
 
@@ -177,18 +176,13 @@ class EnsembleModel(ChainModel):
         self, encoded: EnsembleRows, request: Request, strategy_index: int, v: int
     ) -> list[ExactBounds] | None:
         """Of every chain; None if one of them computes in floating point."""
-        all_bounds = []
-        for model, rows, _ in self.chains(encoded):
-            bounds = model.exact_bounds(
-                rows,
-                s=request.s_values[v],
-                strategy=request.strategies[strategy_index],
-                precise=request.precise,
-            )
-            if bounds is None:
-                return None
-            all_bounds.append(bounds)
-        return all_bounds
+        s, strategy = request.s_values[v], request.strategies[strategy_index]
+        bounds = [
+            model.exact_bounds(rows, s=s, strategy=strategy, precise=request.precise)
+            for model, rows, _ in self.chains(encoded)
+        ]
+        exact = [each for each in bounds if each is not None]
+        return exact if len(exact) == len(bounds) else None
 
 
 def _mean_interval(answers: list[Answer]) -> FloatArray:

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,7 @@ from sklearn.base import BaseEstimator, clone
 
 from credalchain._utils.array_types import Labels
 from credalchain._utils.validation import check_array, check_instance, check_int
-from credalchain.chains.inputs import earlier_labels, fit_each_label, with_nan
-from credalchain.chains.local import LocalWalk
+from credalchain.chains.local import LocalWalk, earlier_labels, fit_each_label
 from credalchain.chains.protocol import ChainModel, ExactBounds, ProbabilityWalk, Rows, Signs, Walk
 from credalchain.chains.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.chains.tree import Bounds
@@ -22,60 +21,90 @@ from credalchain.preprocessing import Categories, TableEncoder
 
 LEAF = 2**31 - 1  # value of ``feature`` in a leaf
 _MAX_ROWS = 2**53  # larger integers are not exact as floats
-_NODES: dict[str, Any] = {
-    "feature": np.int32,
-    "threshold": np.float64,
-    "left": np.int32,
-    "right": np.int32,
-    "missing_left": np.bool_,
-}
 
 
-def check_nodes(nodes: Any, n_features: int, first_feature: int = 0) -> None:
-    """Validate stored trees: no cycles, and splits on columns that exist."""
-    n = len(nodes.feature)
-    for name, dtype in _NODES.items():
-        check_array(name, getattr(nodes, name), dtype, (n,))
-    check_array("roots", nodes.roots, np.int32, (None,), 0, n - 1)
-    splits = nodes.feature != LEAF
-    children = np.stack([nodes.left, nodes.right])[:, splits]
-    if len(nodes.roots) == 0 or not ((children > np.flatnonzero(splits)) & (children < n)).all():
-        raise ValueError("the branches of a node must come after it.")
-    if len(np.unique(np.append(children, nodes.roots))) < children.size + len(nodes.roots):
-        raise ValueError("a node must have one parent.")
-    columns = nodes.feature[splits]
-    if not ((columns >= first_feature) & (columns < n_features)).all():
-        raise ValueError("the trees split on a column that does not exist.")
-    if np.isnan(nodes.threshold[splits]).any():
-        raise ValueError("a split needs a number.")
-
-
-@dataclass(frozen=True, eq=False)
-class PackedForest:
-    """All nodes of all trees, one after the other; see ``forest_bounds``."""
+class Trees(NamedTuple):
+    """The nodes of all trees, one after the other; a node's branches come after it."""
 
     feature: NDArray[np.int32]
     threshold: NDArray[np.float64]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     missing_left: NDArray[np.bool_]
-    counts: NDArray[np.float64]
     roots: NDArray[np.int32]
 
     @classmethod
+    def of(cls, trees: Sequence[NDArray[Any]]) -> "Trees":
+        """Pack the nodes of scikit-learn's trees, as ``nodes_of`` returns them."""
+        sizes = np.array([len(nodes) for nodes in trees])
+        roots = np.cumsum(sizes) - sizes
+        nodes, shift = np.concatenate(trees), np.repeat(roots, sizes)
+        is_leaf = nodes["left_child"] < 0
+        return cls(
+            np.where(is_leaf, LEAF, nodes["feature"]).astype(np.int32),
+            nodes["threshold"].copy(),
+            np.where(is_leaf, 0, nodes["left_child"] + shift).astype(np.int32),
+            np.where(is_leaf, 0, nodes["right_child"] + shift).astype(np.int32),
+            nodes["missing_go_to_left"].astype(bool),
+            roots.astype(np.int32),
+        )
+
+    def check_state(self, n_features: int, first_feature: int = 0) -> None:
+        """Validate stored trees: no cycles, and splits on columns that exist."""
+        n = len(self.feature)
+        dtypes: tuple[Any, ...] = (np.int32, np.float64, np.int32, np.int32, np.bool_)
+        for name, dtype in zip(self._fields, dtypes, strict=False):
+            check_array(name, getattr(self, name), dtype, (n,))
+        check_array("roots", self.roots, np.int32, (None,), 0, n - 1)
+        splits = self.feature != LEAF
+        children = np.stack([self.left, self.right])[:, splits]
+        if len(self.roots) == 0 or not ((children > np.flatnonzero(splits)) & (children < n)).all():
+            raise ValueError("the branches of a node must come after it.")
+        if len(np.unique(np.append(children, self.roots))) < children.size + len(self.roots):
+            raise ValueError("a node must have one parent.")
+        columns = self.feature[splits]
+        if not ((columns >= first_feature) & (columns < n_features)).all():
+            raise ValueError("the trees split on a column that does not exist.")
+        if np.isnan(self.threshold[splits]).any():
+            raise ValueError("a split needs a number.")
+
+
+def nodes_of(trees: Iterable[Any]) -> list[NDArray[Any]]:
+    """Return the nodes of each of scikit-learn's trees, one record each."""
+    return [np.array(tree.__getstate__()["nodes"]) for tree in trees]
+
+
+@dataclass(frozen=True, eq=False)
+class PackedForest:
+    """Trees that may split on label k as feature -1 - k, and the rows in their nodes (nodes, 2)."""
+
+    trees: Trees
+    counts: NDArray[np.float64]
+
+    @classmethod
     def of(cls, forest: Any, n_features: int, earlier: NDArray[np.int64]) -> "PackedForest":
-        """From scikit-learn's forest over the features and then the labels ``earlier``."""
-        trees = [tree.tree_ for tree in forest.estimators_]
-        column, threshold, left, right, missing_left, roots = packed_nodes(nodes_of(trees))
+        """Pack scikit-learn's forest over the features and then the labels ``earlier``."""
+        fitted = [tree.tree_ for tree in forest.estimators_]
+        trees = Trees.of(nodes_of(fitted))
+        column = trees.feature
         label = np.append(earlier, 0)[np.clip(column - n_features, 0, len(earlier))]
         feature = np.where((column < n_features) | (column == LEAF), column, -1 - label)
-        counts = _counts(trees, forest.classes_)
-        return cls(feature.astype(np.int32), threshold, left, right, missing_left, counts, roots)
+        counts = _counts(fitted, forest.classes_)
+        return cls(trees._replace(feature=feature.astype(np.int32)), counts)
+
+    @classmethod
+    def single_leaf(cls) -> "PackedForest":
+        """A single empty leaf, for a label observed only in unsampled rows."""
+        zero = np.zeros(1, np.int32)
+        trees = Trees(zero + np.int32(LEAF), np.full(1, -2.0), zero, zero, np.zeros(1, bool), zero)
+        return cls(trees, np.zeros((1, 2)))
 
     def check_state(self, n_features: int, n_labels: int) -> None:
         """Validate stored trees over these features and labels."""
-        check_nodes(self, n_features, -n_labels)
-        check_array("counts", self.counts, np.float64, (len(self.feature), 2), 0, _MAX_ROWS)
+        check_instance("trees", self.trees, Trees)
+        self.trees.check_state(n_features, -n_labels)
+        shape = (len(self.trees.feature), 2)
+        check_array("counts", self.counts, np.float64, shape, 0, _MAX_ROWS)
         if not self.counts.any(axis=1).all():
             raise ValueError("a node must hold training rows.")
 
@@ -86,127 +115,72 @@ class PackedForest:
         from credalchain.chains import forest_kernels as kernels  # imports numba
 
         bounds = np.empty((len(rows), 2))
-        kernels.forest_bounds(
-            X,
-            rows,
-            history,
-            self.feature,
-            self.threshold,
-            self.left,
-            self.right,
-            self.missing_left,
-            self.counts,
-            self.roots,
-            s,
-            weighted,
-            bounds,
-        )
+        kernels.forest_bounds(X, rows, history, self.trees, self.counts, s, weighted, bounds)
         return bounds
-
-    @classmethod
-    def single_leaf(cls) -> "PackedForest":
-        """A single empty leaf, for a label observed only in unsampled rows."""
-        return cls(
-            np.array([LEAF], np.int32),
-            np.full(1, -2.0),
-            np.zeros(1, np.int32),
-            np.zeros(1, np.int32),
-            np.zeros(1, bool),
-            np.zeros((1, 2)),
-            np.zeros(1, np.int32),
-        )
 
     def count(self, X: NDArray[np.float32], labels: Labels, j: int) -> NDArray[np.float64]:
         """Rows of each class of label j in every node (nodes, 2), of rows that have the label."""
         from credalchain.chains import forest_kernels as kernels  # imports numba
 
         counts = np.zeros_like(self.counts)
-        kernels.count_rows(
-            X,
-            np.flatnonzero(labels[:, j] != MISSING),
-            labels,
-            j,
-            self.feature,
-            self.threshold,
-            self.left,
-            self.right,
-            self.missing_left,
-            self.roots,
-            counts,
-        )
+        rows = np.flatnonzero(labels[:, j] != MISSING)
+        kernels.count_rows(X, rows, labels, j, self.trees, counts)
         return counts
 
     def exact_bounds(
-        self, x: NDArray[np.float32], history: Labels, *, s: float, weighted: bool
-    ) -> tuple[Fraction, Fraction]:
-        """The bounds of one row as fractions: the literal form of ``forest_bounds``."""
-        totals = [Fraction(0), Fraction(0)]
-        for root in self.roots.tolist():
-            weight = Fraction(1) if weighted else None
-            leaves = list(self._leaves(root, x, history.tolist(), weight))
-            bounds = [self._exact_leaf(leaf, Fraction(s)) for leaf, _ in leaves]
-            if weighted:
-                tree = [
-                    sum(w * b[i] for (_, w), b in zip(leaves, bounds, strict=True)) for i in (0, 1)
-                ]
-            else:
-                tree = [min(low for low, _ in bounds), max(high for _, high in bounds)]
-            totals = [total + bound for total, bound in zip(totals, tree, strict=True)]
-        return totals[0] / len(self.roots), totals[1] / len(self.roots)
+        self, X: NDArray[np.float32], history: Labels, *, s: float, weighted: bool
+    ) -> list[tuple[Fraction, Fraction]]:
+        """Bounds as fractions, which take milliseconds: once for rows that are equal, as ties are.
 
-    def _exact_leaf(self, leaf: int, s: Fraction) -> tuple[Fraction, Fraction]:
-        n0, n1 = (Fraction(float(count)) for count in self.counts[leaf])
-        return n1 / (n0 + n1 + s), (n1 + s) / (n0 + n1 + s)
+        The literal form of ``forest_bounds``.
+        """
+        bounds: dict[bytes, tuple[Fraction, Fraction]] = {}
+        keys = [x.tobytes() + labels.tobytes() for x, labels in zip(X, history, strict=True)]
+        for i, key in enumerate(keys):
+            if key not in bounds:
+                bounds[key] = self._exact_bounds(X[i], history[i].tolist(), Fraction(s), weighted)
+        return [bounds[key] for key in keys]
+
+    def _exact_bounds(
+        self, x: NDArray[np.float32], history: list[int], s: Fraction, weighted: bool
+    ) -> tuple[Fraction, Fraction]:
+        lower = upper = Fraction(0)
+        for root in self.trees.roots.tolist():
+            leaves = []
+            for leaf, weight in self._leaves(root, x, history, Fraction(1)):
+                n0, n1 = (Fraction(float(count)) for count in self.counts[leaf])
+                leaves.append((weight, n1 / (n0 + n1 + s), (n1 + s) / (n0 + n1 + s)))
+            if weighted:
+                lower += sum((weight * low for weight, low, _ in leaves), Fraction(0))
+                upper += sum((weight * high for weight, _, high in leaves), Fraction(0))
+            else:
+                lower += min(low for _, low, _ in leaves)
+                upper += max(high for _, _, high in leaves)
+        return lower / len(self.trees.roots), upper / len(self.trees.roots)
 
     def _leaves(
-        self, node: int, x: NDArray[np.float32], history: list[int], weight: Fraction | None
-    ) -> Iterator[tuple[int, Any]]:
-        """The leaves that a row can reach, each with its share of ``weight`` unless that is None.
+        self, node: int, x: NDArray[np.float32], history: list[int], weight: Fraction
+    ) -> Iterator[tuple[int, Fraction]]:
+        """Yield the leaves that a row can reach, each with its share of ``weight``.
 
         Branches share by their training rows. An open label has one value on the whole path.
         """
-        while self.feature[node] != LEAF:
-            column, threshold = int(self.feature[node]), self.threshold[node]
+        trees = self.trees
+        while trees.feature[node] != LEAF:
+            column, threshold = int(trees.feature[node]), trees.threshold[node]
             if column < 0 and history[-1 - column] < 0 and 0 <= threshold < 1:
-                children = int(self.left[node]), int(self.right[node])
-                weights: list[Fraction | None] = [None, None]
-                if weight is not None:
-                    sizes = [Fraction(float(self.counts[child].sum())) for child in children]
-                    weights = [weight * size / sum(sizes) for size in sizes]
+                children = int(trees.left[node]), int(trees.right[node])
+                sizes = [Fraction(float(self.counts[child].sum())) for child in children]
                 for value, child in enumerate(children):
                     fixed_history = list(history)
                     fixed_history[-1 - column] = value
-                    yield from self._leaves(child, x, fixed_history, weights[value])
+                    share = weight * sizes[value] / sum(sizes)
+                    yield from self._leaves(child, x, fixed_history, share)
                 return
             value = x[column] if column >= 0 else max(history[-1 - column], 0)
-            to_left = self.missing_left[node] if np.isnan(value) else value <= threshold
-            node = int(self.left[node] if to_left else self.right[node])
+            to_left = trees.missing_left[node] if np.isnan(value) else value <= threshold
+            node = int(trees.left[node] if to_left else trees.right[node])
         yield node, weight
-
-
-def nodes_of(trees: Iterable[Any]) -> list[NDArray[Any]]:
-    """Return the nodes of each of scikit-learn's trees, one record each."""
-    return [np.array(tree.__getstate__()["nodes"]) for tree in trees]
-
-
-def packed_nodes(trees: list[NDArray[Any]]) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """Nodes of several trees one after the other.
-
-    Column (or LEAF), threshold, left, right and missing-left of every node; the trees' roots.
-    """
-    sizes = np.array([len(nodes) for nodes in trees])
-    roots = np.cumsum(sizes) - sizes
-    nodes = np.concatenate(trees)
-    shift = np.repeat(roots, sizes)
-    is_leaf = nodes["left_child"] < 0
-    return (
-        np.where(is_leaf, LEAF, nodes["feature"]).astype(np.int32),
-        nodes["threshold"].copy(),
-        np.where(is_leaf, 0, nodes["left_child"] + shift).astype(np.int32),
-        np.where(is_leaf, 0, nodes["right_child"] + shift).astype(np.int32),
-        nodes["missing_go_to_left"].astype(bool),
-        roots.astype(np.int32),
-    )
 
 
 def _counts(trees: list[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
@@ -222,10 +196,8 @@ def _counts(trees: list[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
 
 
 _ROUNDING = 2.0**-40  # sums over leaves and trees are closer to the truth than this
-_COMPILED: dict[Any, bool] = {
-    merge_widest: False,
-    merge_dropped: True,
-}  # whether branches are weighted
+# whether branches are weighted
+_COMPILED: dict[Any, bool] = {merge_widest: False, merge_dropped: True}
 
 
 class ForestChainModel(ChainModel):
@@ -292,7 +264,8 @@ class ForestChainModel(ChainModel):
         def bounds(row: int, j: int, history: Labels) -> tuple[Fraction, Fraction]:
             forest = self.forests[j]
             assert forest is not None  # bounds of labels never observed are not requested
-            return forest.exact_bounds(encoded[row], history, s=s, weighted=weighted)
+            x = encoded[row : row + 1]
+            return forest.exact_bounds(x, history[None], s=s, weighted=weighted)[0]
 
         return bounds
 
@@ -321,7 +294,7 @@ class ForestWalk(ProbabilityWalk):
     def exactness(self, j: int, rows: Rows) -> Ranks:
         """Rows with an open label before j: exact only in a single tree."""
         forest = self._forests[j]
-        is_single_tree = forest is not None and len(forest.roots) == 1
+        is_single_tree = forest is not None and len(forest.trees.roots) == 1
         worst = Exactness.EXACT if is_single_tree else Exactness.OUTER
         if self._weighted:
             worst = Exactness.APPROXIMATE
@@ -333,12 +306,13 @@ class ForestWalk(ProbabilityWalk):
         forest = self._forests[j]
         if forest is None:
             return lower, upper
-        rounding = max(_ROUNDING, 4 * len(forest.roots) * np.finfo(float).eps)
+        rounding = max(_ROUNDING, 4 * len(forest.trees.roots) * np.finfo(float).eps)
         distance = np.abs(np.stack(self.probabilities(j, rows)) - threshold)
         near = (distance <= rounding).any(axis=0)
         t = Fraction(threshold)
-        exact = _exact_bounds_of_rows(
-            forest, self._X[rows[near]], self._history[rows[near]], self._s, weighted=self._weighted
+        tied = rows[near]
+        exact = forest.exact_bounds(
+            self._X[tied], self._history[tied], s=self._s, weighted=self._weighted
         )
         for i, bounds in zip(np.flatnonzero(near).tolist(), exact, strict=True):
             lower[i], upper[i] = ((bound > t) - (bound < t) for bound in bounds)
@@ -373,21 +347,9 @@ class ForestLocalModel:
         bounds = np.full((len(X), 2), (Fraction(0), Fraction(1)), dtype=object)
         forest = self._forests[j]
         if forest is not None:
-            exact = _exact_bounds_of_rows(forest, X, history, s, weighted=True)
+            exact = forest.exact_bounds(X, history, s=s, weighted=True)
             bounds = np.array(exact, dtype=object).reshape(-1, 2)
         return bounds[:, 0], bounds[:, 1]
-
-
-def _exact_bounds_of_rows(
-    forest: PackedForest, X: NDArray[np.float32], history: Labels, s: float, *, weighted: bool
-) -> list[tuple[Fraction, Fraction]]:
-    """Bounds as fractions, which take milliseconds: once for rows that are equal, as ties are."""
-    bounds: dict[bytes, tuple[Fraction, Fraction]] = {}
-    keys = [x.tobytes() + labels.tobytes() for x, labels in zip(X, history, strict=True)]
-    for i, key in enumerate(keys):
-        if key not in bounds:
-            bounds[key] = forest.exact_bounds(X[i], history[i], s=s, weighted=weighted)
-    return [bounds[key] for key in keys]
 
 
 class CredalForest(BaseEstimator):
@@ -444,7 +406,7 @@ class CredalForest(BaseEstimator):
         """Fit one forest per label, on the features and the labels before it."""
         encoder = TableEncoder.learn(X, one_hot=False)
         encoded = encoder.encode(X, np.float32)
-        labels = with_nan(Y)
+        labels = np.where(Y == MISSING, np.nan, Y).astype(np.float32)
         before = earlier_labels(order, Y.shape[1], chained=chained, base_name="CredalForest")
         unfitted = self._checked_forest()
 

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.compiler import kernel
-from credalchain.chains.forest import LEAF
+from credalchain.chains.forest import LEAF, Trees
 
 
 @kernel
@@ -19,13 +19,8 @@ def forest_bounds(
     X: NDArray[np.float32],
     rows: NDArray[np.intp],
     history: NDArray[np.int8],
-    feature: NDArray[np.int32],
-    threshold: NDArray[np.float64],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    missing_left: NDArray[np.bool_],
+    trees: Trees,
     counts: NDArray[np.float64],
-    roots: NDArray[np.int32],
     s: float,
     weighted: bool,
     bounds: NDArray[np.float64],
@@ -37,7 +32,7 @@ def forest_bounds(
     bound, or with ``weighted`` the mean of each, weighted by the training rows in the branches.
     An open label takes one value for the whole of a path, however often the path splits on it.
     """
-    n_trees, n_labels = roots.shape[0], history.shape[1]
+    n_trees, n_labels = trees.roots.shape[0], history.shape[1]
     labels = np.empty(n_labels, np.int8)  # of a row; open ones as fixed on the current path
     fixed = np.empty(n_labels, np.int32)  # labels fixed on the current path, in order
     # branches still to visit, where a label is 1: at most one per label
@@ -51,23 +46,23 @@ def forest_bounds(
             labels[k] = history[row, k]
         total_lower, total_upper = 0.0, 0.0
         for tree in range(n_trees):
-            node, weight, n_fixed, waiting = roots[tree], 1.0, 0, 0
+            node, weight, n_fixed, waiting = trees.roots[tree], 1.0, 0, 0
             lower, upper = (0.0, 0.0) if weighted else (1.0, 0.0)
             while True:
-                while feature[node] != LEAF:
-                    column = feature[node]
+                while trees.feature[node] != LEAF:
+                    column = trees.feature[node]
                     if column >= 0:
                         value = X[row, column]
                         if math.isnan(value):
-                            to_left = missing_left[node]
+                            to_left = trees.missing_left[node]
                         else:
-                            to_left = value <= threshold[node]
+                            to_left = value <= trees.threshold[node]
                     elif labels[-1 - column] >= 0:
-                        to_left = labels[-1 - column] <= threshold[node]
-                    elif threshold[node] >= 1.0 or threshold[node] < 0.0:
-                        to_left = threshold[node] >= 1.0  # 0 and 1 go the same way
+                        to_left = labels[-1 - column] <= trees.threshold[node]
+                    elif trees.threshold[node] >= 1.0 or trees.threshold[node] < 0.0:
+                        to_left = trees.threshold[node] >= 1.0  # 0 and 1 go the same way
                     else:
-                        a, b = left[node], right[node]
+                        a, b = trees.left[node], trees.right[node]
                         share = 1.0
                         if weighted:
                             n_left = counts[a, 0] + counts[a, 1]
@@ -81,7 +76,7 @@ def forest_bounds(
                         n_fixed += 1
                         weight *= share
                         to_left = True
-                    node = left[node] if to_left else right[node]
+                    node = trees.left[node] if to_left else trees.right[node]
                 n0, n1 = counts[node, 0], counts[node, 1]
                 low, high = n1 / (n0 + n1 + s), (n1 + s) / (n0 + n1 + s)
                 if weighted:
@@ -111,27 +106,22 @@ def count_rows(
     rows: NDArray[np.intp],
     labels: NDArray[np.int8],
     j: int,
-    feature: NDArray[np.int32],
-    threshold: NDArray[np.float64],
-    left: NDArray[np.int32],
-    right: NDArray[np.int32],
-    missing_left: NDArray[np.bool_],
-    roots: NDArray[np.int32],
+    trees: Trees,
     counts: NDArray[np.float64],
 ) -> None:
     """Add ``rows`` to ``counts`` (nodes, 2) of all nodes they come through, by their label j."""
     for i in range(rows.shape[0]):
         row = rows[i]
         y = labels[row, j]
-        for root in roots:
+        for root in trees.roots:
             node = root
             counts[node, y] += 1.0
-            while feature[node] != LEAF:
-                column = feature[node]
+            while trees.feature[node] != LEAF:
+                column = trees.feature[node]
                 value = X[row, column] if column >= 0 else np.float32(labels[row, -1 - column])
                 if math.isnan(value) or (column < 0 and value < 0):
-                    to_left = missing_left[node]
+                    to_left = trees.missing_left[node]
                 else:
-                    to_left = value <= threshold[node]
-                node = left[node] if to_left else right[node]
+                    to_left = value <= trees.threshold[node]
+                node = trees.left[node] if to_left else trees.right[node]
                 counts[node, y] += 1.0

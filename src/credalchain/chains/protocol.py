@@ -15,11 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import Labels
-from credalchain._utils.odds import log_odds
 from credalchain._utils.parallel import for_each_range
 from credalchain.chains.strategies import Strategy
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
-from credalchain.prediction import Answer, LogOdds, Order, Ranks
+from credalchain.prediction import Answer, LogOdds, Order, Ranks, log_odds
 from credalchain.preprocessing import Categories
 
 Rows = NDArray[np.intp]
@@ -164,7 +163,6 @@ class CredalBase(Protocol):
       rows into codes, ``from_counts(counts, discretizer)`` a model.
     - ``can_count_rows = True``: for data in chunks, models are fitted to a sample and have
       ``count_rows(X, Y)`` and ``with_counts(counts)`` for the other rows.
-    - ``no_sample_weight``: why rows cannot be weighted, "" or absent if they can.
     """
 
     def fit_chain(
@@ -260,25 +258,27 @@ class ChainModel(ABC):
         parts: dict[int, Answer] = {}
 
         def run(first: int, stop: int) -> None:
-            parts[first] = self._walk_rows(
-                _take_rows(encoded, first, stop), request.for_rows(first, stop)
-            )
+            rows = encoded if stop - first == encoded.shape[0] else encoded[first:stop]
+            parts[first] = self._walk_rows(rows, request.for_rows(first, stop))
 
         for_each_range(encoded.shape[0], self.rows_at_once, request.n_jobs, run)
-        return _concatenate_answers([parts[first] for first in sorted(parts)])
+        if len(parts) == 1:
+            return parts[0]
+        ordered = [parts[first] for first in sorted(parts)]
+        return combine_answers(ordered, lambda arrays: np.concatenate(arrays, axis=2))
 
     def _walk_rows(self, encoded: Any, request: Request) -> Answer:
         """One walk for every strategy and value of s."""
-        answers = [
-            [
-                walk_along(
-                    self.begin(encoded, s=s, strategy=strategy, precise=request.precise), request
-                )
-                for s in request.s_values
-            ]
+
+        def walk(strategy: Strategy, s: float) -> Answer:
+            begun = self.begin(encoded, s=s, strategy=strategy, precise=request.precise)
+            return walk_along(begun, request)
+
+        each = [
+            combine_answers([walk(strategy, s) for s in request.s_values], np.stack)
             for strategy in request.strategies
         ]
-        return combine_answers(answers, lambda arrays: np.stack([np.stack(row) for row in arrays]))
+        return combine_answers(each, np.stack)
 
 
 def walk_along(walk: Walk, request: Request) -> Answer:
@@ -349,33 +349,13 @@ def _visit_dynamically(
     return visited
 
 
-def _take_rows(encoded: Any, first: int, stop: int) -> Any:
-    return encoded if first == 0 and stop == encoded.shape[0] else encoded[first:stop]
-
-
-def _concatenate_answers(parts: list[Answer]) -> Answer:
-    """Answers for chunks of rows as one."""
-    if len(parts) == 1:
-        return parts[0]
-    return combine_answers(parts, lambda arrays: np.concatenate(arrays, axis=2))
-
-
-def combine_answers(parts: Any, combine: Callable[[Any], NDArray[Any]]) -> Answer:
-    """Answers, in lists that may be nested, as one: ``combine`` gets the arrays of each field."""
-
-    def values(part: Any, name: str) -> Any:
-        if isinstance(part, list):
-            return [values(item, name) for item in part]
-        return getattr(part, name)
-
-    def first(value: Any) -> Any:
-        return first(value[0]) if isinstance(value, list) else value
-
-    fields = {name: values(parts, name) for name in Answer.__dataclass_fields__}
-    arrays: dict[str, Any] = {
-        name: None if first(field) is None else combine(field) for name, field in fields.items()
-    }
-    return Answer(**arrays)
+def combine_answers(parts: Sequence[Answer], combine: Callable[[Any], NDArray[Any]]) -> Answer:
+    """Several answers as one: ``combine`` gets the arrays of each field."""
+    fields: dict[str, Any] = {}
+    for name in Answer.__dataclass_fields__:
+        arrays = [getattr(part, name) for part in parts]
+        fields[name] = None if arrays[0] is None else combine(arrays)
+    return Answer(**fields)
 
 
 class ProbabilityWalk(Walk):

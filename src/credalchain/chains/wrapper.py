@@ -1,18 +1,17 @@
 """CredalWrapper: any scikit-learn classifier in a chain.
 
-A classifier is a black box, so the widest bounds over all ways to fill in the labels left open are
-searched: all completions are evaluated if they are few. Otherwise beam search fills in one label
-after the other and keeps the best completions; it can miss the worst case but never exceed it, so
-its bounds lie inside the true ones.
+Every kind of credal set gives three probabilities for a row: the centre, which is the classifier's,
+and the lower and upper end of the set at full width. The degree of caution s determines how much of
+that width is used: nothing at 0.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from numbers import Real
+from collections.abc import Mapping, Sequence
+from itertools import product
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, is_classifier
+from sklearn.base import BaseEstimator, clone, is_classifier
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.validation import (
@@ -22,15 +21,13 @@ from credalchain._utils.validation import (
     check_instance,
     check_int,
 )
-from credalchain.chains.credal_sets import (
-    Bagged,
-    Contaminated,
-    LabelModel,
-    VennAbersCalibrated,
-    fit_classifier,
+from credalchain.chains.local import (
+    LocalWalk,
+    earlier_labels,
+    fit_each_label,
+    indicators,
+    side_by_side,
 )
-from credalchain.chains.inputs import earlier_labels, fit_each_label, indicators, side_by_side
-from credalchain.chains.local import LocalWalk
 from credalchain.chains.protocol import ChainModel, ProbabilityWalk, Rows, Walk
 from credalchain.chains.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.chains.tree import Bounds
@@ -38,85 +35,74 @@ from credalchain.labels import ABSTAIN
 from credalchain.prediction import RANKS, Exactness, Ranks
 from credalchain.preprocessing import Categories, TableEncoder
 
-Evaluate = Callable[[Rows, Labels], tuple[FloatArray, FloatArray]]
-"""Lower and upper probability of some rows for these histories; open labels are left out."""
+
+def _bounds(centre: FloatArray, lower: Any, upper: Any, width: float) -> Bounds:
+    """``width`` times the set around the classifier's probability, which is its centre."""
+    least, greatest = centre - width * (centre - lower), centre + width * (upper - centre)
+    return np.clip(least, 0.0, 1.0), np.clip(greatest, 0.0, 1.0)
 
 
-def widest_bounds(
-    evaluate: Evaluate, history: Labels, budget: int
-) -> tuple[FloatArray, FloatArray]:
-    """The least lower and greatest upper bound of each row.
+class Contaminated:
+    """Epsilon-contamination: with weight epsilon = s / (1 + s) anything may be true."""
 
-    Parameters
-    ----------
-    evaluate : callable
-    history : int8, (n, earlier labels)
-        0, 1, or -1 for a label left open.
-    budget : int
-        Most completions evaluated for each row and bound (but at least two per open label).
+    def __init__(self, fitted: Any) -> None:
+        self.fitted = fitted
+
+    def bounds(self, inputs: Any, s: float) -> Bounds:
+        return _bounds(probability_of_one(self.fitted, inputs), 0.0, 1.0, s / (1 + s))
+
+
+class Bagged:
+    """The fit to all rows, and quantiles of fits to bootstrap samples of them."""
+
+    def __init__(self, fitted: Any, members: Sequence[Any], quantiles: tuple[float, float]) -> None:
+        self.fitted, self.members, self.quantiles = fitted, list(members), quantiles
+
+    def bounds(self, inputs: Any, s: float) -> Bounds:
+        centre = probability_of_one(self.fitted, inputs)
+        if isinstance(self.fitted, Constant):  # bootstrap samples of a single class are equal
+            half = self.fitted.half_width
+            return _bounds(centre, centre - half, centre + half, s)
+        p = np.array([probability_of_one(member, inputs) for member in self.members])
+        lower, upper = np.quantile(p, self.quantiles, axis=0)
+        return _bounds(centre, np.minimum(lower, centre), np.maximum(upper, centre), s)
+
+
+LabelModel = Contaminated | Bagged
+
+
+class Constant:
+    """For a single class in training: as if there were one more row of each class.
+
+    ``half_width`` is how far the probability moves if both of these had the same class.
     """
-    lower, upper = np.empty((2, len(history)))
-    n_open = (history == ABSTAIN).sum(axis=1)
-    enumerable = is_enumerable(n_open, budget)
-    for count in np.unique(n_open).tolist():
-        rows = np.flatnonzero(n_open == count)
-        open_labels = np.argsort(history[rows] != ABSTAIN, axis=1, kind="stable")[:, :count]
-        if enumerable[rows[0]]:
-            lower[rows], upper[rows] = _enumerate(evaluate, rows, history[rows], open_labels)
-        else:
-            width = max(1, budget // (2 * count))
-            beam_args = rows, history[rows], open_labels, width
-            lower[rows] = _beam(lambda *args: evaluate(*args)[0], *beam_args)
-            upper[rows] = -_beam(lambda *args: -evaluate(*args)[1], *beam_args)
-    return lower, upper
+
+    def __init__(self, p: float, half_width: float) -> None:
+        self.p, self.half_width = p, half_width
 
 
-def is_enumerable(n_open: NDArray[np.int64], budget: int) -> NDArray[np.bool_]:
-    """Whether all completions of so many open labels are within the budget."""
-    return np.asarray(n_open <= budget.bit_length() - 1)  # 2 ** n_open <= budget
+def probability_of_one(fitted: Any, inputs: Any) -> FloatArray:
+    """P(Y = 1) of each row."""
+    if isinstance(fitted, Constant):
+        return np.full(inputs.shape[0], fitted.p)
+    both = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
+    p = both[:, fitted.classes_.tolist().index(1)]
+    if not ((p >= 0) & (p <= 1)).all():
+        invalid = p[~((p >= 0) & (p <= 1))][0]
+        raise ValueError(f"{fitted!r} gave {invalid} as a probability.")
+    return p
 
 
-def _enumerate(
-    evaluate: Evaluate, rows: Rows, history: Labels, open_labels: NDArray[np.int64]
-) -> tuple[FloatArray, FloatArray]:
-    lower, upper = np.full(len(rows), np.inf), np.full(len(rows), -np.inf)
-    bits = np.arange(open_labels.shape[1])
-    for completion in range(2 ** open_labels.shape[1]):
-        filled = history.copy()
-        np.put_along_axis(
-            filled, open_labels, (completion >> bits & 1).astype(np.int8)[None], axis=1
-        )
-        low, high = evaluate(rows, filled)
-        lower, upper = np.minimum(lower, low), np.maximum(upper, high)
-    return lower, upper
+def fit_classifier(estimator: Any, inputs: Any, y: NDArray[Any], seed: int) -> Any:
+    """A fitted clone, seeded if possible; a constant if there is a single class."""
+    if len(np.unique(y)) < 2:
+        return Constant(float((np.sum(y) + 1) / (len(y) + 2)), 1 / (len(y) + 2))
+    copy = clone(estimator)
+    seeds = {name: seed for name in copy.get_params() if name.split("__")[-1] == "random_state"}
+    return copy.set_params(**seeds).fit(inputs, y)
 
 
-def _beam(
-    objective: Callable[[Rows, Labels], FloatArray],
-    rows: Rows,
-    history: Labels,
-    open_labels: NDArray[np.int64],
-    width: int,
-) -> FloatArray:
-    """The least value found by beam search of this width, for each row."""
-    beam = history[:, None, :]  # (rows, kept, earlier labels)
-    objective_values = np.empty((len(rows), 1))
-    for position in range(open_labels.shape[1]):
-        grown = np.repeat(beam, 2, axis=1)
-        columns = np.broadcast_to(open_labels[:, None, position, None], (*grown.shape[:2], 1))
-        values = np.tile(np.array([0, 1], dtype=np.int8), beam.shape[1])
-        np.put_along_axis(grown, columns, values[None, :, None], axis=2)
-        flat = objective(np.repeat(rows, grown.shape[1]), grown.reshape(-1, grown.shape[2]))
-        objective_values = flat.reshape(len(rows), -1)
-        best = np.argsort(objective_values, axis=1, kind="stable")[:, :width]
-        beam = np.take_along_axis(grown, best[:, :, None], axis=1)
-    return np.asarray(objective_values.min(axis=1))
-
-
-__all__ = ["is_enumerable", "widest_bounds"]
-
-
-_LABEL_MODELS = (Bagged, Contaminated, VennAbersCalibrated)
+_SOURCES = ("bag", "contamination")
 _SEARCHED = {merge_widest: True, merge_dropped: False}  # whether open labels are filled in
 
 
@@ -153,7 +139,7 @@ class WrappedChainModel(ChainModel):
         rows = np.repeat(self.encoder.encode_table(row), 3, axis=0)
         for j, (model, earlier) in enumerate(zip(self.models, self.before, strict=True)):
             check_array("before", earlier, np.int64, (None,), 0, m - 1)
-            check_instance("a label's model", model, (*_LABEL_MODELS, type(None)))
+            check_instance("a label's model", model, (Bagged, Contaminated, type(None)))
             history = np.repeat(np.array([[ABSTAIN], [0], [1]], np.int8), len(earlier), axis=1)
             lower, upper = self.bounds(j, rows, history, s=1.0)
             if not ((lower >= 0) & (lower <= upper) & (upper <= 1)).all():
@@ -161,9 +147,13 @@ class WrappedChainModel(ChainModel):
 
     @property
     def nested(self) -> bool:
-        """Whether bounds never narrow with s: beam search may give narrower ones at a larger s."""
-        n_earlier = np.array([len(earlier) for earlier in self.before])
-        return bool(is_enumerable(n_earlier, self.budget).all())
+        """Whether bounds never narrow with s, as they may where open labels are left out."""
+        return max(map(len, self.before)) <= self.max_filled
+
+    @property
+    def max_filled(self) -> int:
+        """How many open labels can be filled in within the budget."""
+        return self.budget.bit_length() - 1
 
     def encode(self, X: Any) -> Any:
         return self.encoder.encode_table(X)
@@ -184,8 +174,7 @@ class WrappedChainModel(ChainModel):
         model = self.models[j]
         if model is None:
             return np.zeros(len(history)), np.ones(len(history))
-        interval = model.full_interval(side_by_side(X, indicators(history)))
-        return interval.bounds(model.width(s))
+        return model.bounds(side_by_side(X, indicators(history)), s)
 
 
 class WrappedWalk(ProbabilityWalk):
@@ -197,22 +186,27 @@ class WrappedWalk(ProbabilityWalk):
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
         n_open = (self._history[rows][:, self._model.before[j]] == ABSTAIN).sum(axis=1)
-        if self._searches:
-            rank, inexact = RANKS[Exactness.INNER], ~is_enumerable(n_open, self._model.budget)
-        else:
-            rank, inexact = RANKS[Exactness.APPROXIMATE], n_open > 0
-        return np.where(inexact, rank, RANKS[Exactness.EXACT]).astype(np.int8)
+        left_out = n_open > (self._model.max_filled if self._searches else 0)
+        ranks = RANKS[Exactness.APPROXIMATE], RANKS[Exactness.EXACT]
+        return np.where(left_out, *ranks).astype(np.int8)
 
     def find_bounds(self, j: int, rows: Rows) -> FloatArray:
+        """Evaluate all ways to fill in the open labels, as many of them as the budget allows."""
         history = self._history[rows][:, self._model.before[j]]
-        X = self._X[rows]
-
-        def evaluate(positions: Rows, earlier: Labels) -> Bounds:
-            return self._model.bounds(j, X[positions], earlier, self._s)
-
-        if not self._searches or not (history == ABSTAIN).any():
-            return np.column_stack(evaluate(np.arange(len(rows)), history))
-        return np.column_stack(widest_bounds(evaluate, history, self._model.budget))
+        if not self._searches:
+            return np.column_stack(self._model.bounds(j, self._X[rows], history, self._s))
+        bounds = np.tile([np.inf, -np.inf], (len(rows), 1))
+        n_filled = np.minimum((history == ABSTAIN).sum(axis=1), self._model.max_filled)
+        for n in np.unique(n_filled).tolist():
+            group = np.flatnonzero(n_filled == n)
+            X, filled = self._X[rows[group]], history[group]
+            open_labels = np.argsort(filled != ABSTAIN, axis=1, kind="stable")[:, :n]
+            for values in product((0, 1), repeat=n):
+                np.put_along_axis(filled, open_labels, np.array([values], np.int8), axis=1)
+                lower, upper = self._model.bounds(j, X, filled, self._s)
+                bounds[group, 0] = np.minimum(bounds[group, 0], lower)
+                bounds[group, 1] = np.maximum(bounds[group, 1], upper)
+        return bounds
 
 
 class WrapperLocalModel:
@@ -227,29 +221,22 @@ class WrapperLocalModel:
         return self._model.bounds(j, X, history[:, self._model.before[j]], s)
 
 
-_SOURCES = ("bag", "contamination", "venn-abers")
-
-
 class CredalWrapper(BaseEstimator):
     """Any scikit-learn classifier with ``predict_proba``, one for every label, made credal.
 
-    At s = 0 a label has the classifier's probability (with "venn-abers": the calibrated one);
-    a larger s uses more of the set around it, which comes from ``source``:
+    At s = 0 a label has the classifier's probability; a larger s uses more of the set around it,
+    which comes from ``source``:
 
     - "bag": the classifier is also fitted to ``n_members`` bootstrap samples. s = 1 reaches from
       the lower to the upper of the ``quantiles`` of their probabilities. A label with one class in
       training has the probability (n1 + 1) / (n + 2), and 1 / (n + 2) to either side.
     - "contamination": with weight epsilon = s / (1 + s) anything may be true, so the bounds are
       (1 - epsilon) p and (1 - epsilon) p + epsilon. Costs nothing.
-    - "venn-abers": a share ``calibration`` of the rows is kept back to calibrate. s = 1 is the
-      interval between the two probabilities of an inductive Venn-Abers predictor. Needs the
-      package venn-abers.
 
     A classifier is a black box, so "branching" tries every way to fill in the labels left open,
-    if these are at most ``budget``. Beyond that it uses beam search, which may miss the worst
-    case: the exactness of such a prediction is "inner". With "marginalization" the classifier gets
-    no information about an open label, just as where it is missing in training; this is
-    reported as approximate.
+    as long as these are at most ``budget``; the classifier gets no information about further open
+    labels, just as where they are missing in training. With "marginalization" it gets none about
+    any open label. Both are reported as approximate.
 
     Parameters
     ----------
@@ -257,13 +244,11 @@ class CredalWrapper(BaseEstimator):
         Copies of it are fitted, so it cannot be a ``FrozenEstimator``. None means
         ``LogisticRegression(max_iter=1000)``. Its ``random_state`` is set for each label from
         that of the chain.
-    source : {"bag", "contamination", "venn-abers"}, default="bag"
+    source : {"bag", "contamination"}, default="bag"
     n_members : int, default=10
         Bootstrap samples, for "bag".
     quantiles : pair of float, default=(0.0, 1.0)
         Lower and upper quantile of the members, for "bag"; 0 and 1 are the least and the greatest.
-    calibration : float, default=0.3
-        Share of rows kept back, for "venn-abers".
     budget : int, default=256
         Ways to fill in open labels that are tried for each row and label.
 
@@ -278,8 +263,7 @@ class CredalWrapper(BaseEstimator):
     References
     ----------
     P. Walley, Statistical Reasoning with Imprecise Probabilities, 1991 (contamination, as the
-    linear-vacuous mixture). V. Vovk, I. Petej and V. Fedorova, Large-scale probabilistic
-    predictors with and without guarantees of validity, NIPS 2015 (Venn-Abers).
+    linear-vacuous mixture).
 
     Examples
     --------
@@ -302,22 +286,13 @@ class CredalWrapper(BaseEstimator):
         *,
         n_members: int = 10,
         quantiles: tuple[float, float] = (0.0, 1.0),
-        calibration: float = 0.3,
         budget: int = 256,
     ) -> None:
         self.estimator = estimator
         self.source = source
         self.n_members = n_members
         self.quantiles = quantiles
-        self.calibration = calibration
         self.budget = budget
-
-    @property
-    def no_sample_weight(self) -> str:
-        """Why rows cannot be weighted, "" if they can."""
-        if self.source != "venn-abers":
-            return ""
-        return "Venn-Abers calibrates on rows kept apart, and a repeated row may be on both sides."
 
     def fit_chain(
         self,
@@ -352,19 +327,9 @@ class CredalWrapper(BaseEstimator):
         all_rows = np.arange(len(y))
         if self.source == "contamination":
             return Contaminated(fit(all_rows))
-        if self.source == "bag":
-            draws = rng.randint(len(y), size=(self.n_members, len(y)))
-            low, high = self.quantiles
-            return Bagged(fit(all_rows), [fit(rows) for rows in draws], (float(low), float(high)))
-        shuffled = rng.permutation(len(y))
-        n_calibration = int(np.ceil(self.calibration * len(y)))
-        calibration_rows, training_rows = shuffled[:n_calibration], shuffled[n_calibration:]
-        if len(training_rows) == 0:
-            raise ValueError(
-                f"source='venn-abers' keeps rows back to calibrate, and a label has {len(y)} only."
-            )
-        fitted = fit(training_rows)
-        return VennAbersCalibrated.fit(fitted, inputs[calibration_rows], y[calibration_rows])
+        draws = rng.randint(len(y), size=(self.n_members, len(y)))
+        low, high = self.quantiles
+        return Bagged(fit(all_rows), [fit(rows) for rows in draws], (float(low), float(high)))
 
     def check_parameters(self) -> None:
         """Refuse parameters that fit or predictions would refuse."""
@@ -375,10 +340,6 @@ class CredalWrapper(BaseEstimator):
         if pair is None or not 0 <= pair[0] <= pair[1] <= 1:
             raise ValueError(
                 f"quantiles must be two numbers, 0 <= low <= high <= 1, got {self.quantiles!r}."
-            )
-        if not (isinstance(self.calibration, Real) and 0 < self.calibration < 1):
-            raise ValueError(
-                f"calibration must be a share between 0 and 1, got {self.calibration!r}."
             )
         estimator = self.estimator
         check_can_be_fitted("estimator", estimator)

@@ -1,7 +1,7 @@
 """What columns hold, found chunk by chunk, and bins for all chunks together."""
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,14 +9,11 @@ from scipy import sparse
 
 from credalchain.chunks.sampling import MAX_HASH, row_hashes
 from credalchain.preprocessing import (
-    Binning,
-    Categories,
     Discretizer,
-    NumericBins,
     TableEncoder,
-    ZeroAndBins,
-    cut_points,
-    declared_categories,
+    bin_sparse,
+    binning_of,
+    column_kind,
     named_columns,
     values_and_missing,
 )
@@ -37,26 +34,12 @@ class ColumnConflictError(ValueError):
         self.column = column
 
 
-@dataclass(frozen=True)
-class Column:
-    """What a column holds in some chunks.
-
-    Attributes
-    ----------
-    kind : {"numbers", "booleans", "texts", "categories", "nothing"}
-        "nothing": all values are missing.
-    keys : ndarray
-        The categories, if there are any: sorted, or in the order that all chunks declare.
-    chunk : str
-        Where that was seen first.
-    was_object : bool
-        For "nothing": whether the values were Python objects, and not floats.
-    """
+class Column(NamedTuple):
+    """What a column holds in some chunks, as in ``column_kind``, and where it was seen first."""
 
     kind: str
     keys: NDArray[Any]
     chunk: str
-    was_object: bool = False
 
 
 @dataclass(frozen=True)
@@ -89,20 +72,24 @@ class Summary:
             pairs = zip(self.columns, other.columns, strict=True)
             columns = tuple(_merged(self.name(column), *pair) for column, pair in enumerate(pairs))
         stack = sparse.vstack if columns is None else np.concatenate
-        return Summary(
-            self.n_rows + other.n_rows,
-            self.n_columns,
-            self.names,
-            columns,
-            np.concatenate([self.hashes, other.hashes]),
-            stack([self.sample, other.sample]),
-            self.chunk,
-            self.is_plain and other.is_plain,
+        return replace(
+            self,
+            n_rows=self.n_rows + other.n_rows,
+            columns=columns,
+            hashes=np.concatenate([self.hashes, other.hashes]),
+            sample=stack([self.sample, other.sample]),
+            is_plain=self.is_plain and other.is_plain,
         )
 
     def name(self, column: int) -> str:
         """The name of a column by its index, for messages."""
         return str(column) if self.names is None else self.names[column]
+
+    def check_size(self) -> None:
+        """Raise if there is no row or no column."""
+        if self.n_rows == 0 or self.n_columns == 0:
+            shape = (self.n_rows, self.n_columns)
+            raise ValueError(f"X must have at least one row and one column, got shape {shape}.")
 
     def trimmed(self, size: int) -> "Summary":
         """The same, with the ``size`` rows of the smallest hashes as the sample."""
@@ -142,57 +129,24 @@ def summarize(chunk: str, X: Any, first: int, limit: np.uint64 = MAX_HASH) -> Su
     named = hasattr(X, "columns") and all(isinstance(name, str) for name in X.columns)
     names = tuple(X.columns) if named else None
     is_plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
-    if isinstance(X, np.ndarray) and X.dtype.kind in "iuf":
-        kinds = [_kind_of_numbers(chunk, X[:, i], str(i)) for i in range(p)]
-        sample = X[chosen].astype(np.float64)
-    else:
-        kinds, sample = [], np.full((len(chosen), p), np.nan)
-        for i, (name, values) in enumerate(named_columns(X)):
-            kinds.append(_kind(chunk, name, values))
-            if kinds[-1].kind == "numbers":
-                keys, missing = values_and_missing(np.asarray(values)[chosen], name)
-                sample[:, i] = np.where(missing, np.nan, keys) if len(chosen) else keys
-    return Summary(n, p, names, tuple(kinds), hashes[chosen], sample, chunk, is_plain)
-
-
-def _kind_of_numbers(chunk: str, values: NDArray[Any], name: str) -> Column:
-    if values.dtype.kind == "f":
-        if np.isinf(values).any():
-            raise ValueError(f"Input X contains infinity in column {name!r}.")
-        if len(values) and np.isnan(values).all():
-            return Column("nothing", np.empty(0), chunk)
-    return Column("numbers", np.empty(0), chunk)
-
-
-def _kind(chunk: str, name: str, column: Any) -> Column:
-    values = np.asarray(column)
-    if len(values) == 0:
-        return Column("nothing", np.empty(0), chunk, values.dtype == object)
-    declared = declared_categories(column, name)
-    if declared is not None:
-        return Column("categories", declared, chunk)
-    if values.dtype == bool:
-        return Column("booleans", np.empty(0), chunk)
-    if values.dtype.kind in "iuf":
-        return _kind_of_numbers(chunk, values, name)
-    keys, missing = values_and_missing(values, name)
-    if missing.all():
-        return Column("nothing", np.empty(0), chunk, values.dtype == object)
-    if keys.dtype.kind != "f":
-        return Column("texts", np.unique(keys[~missing]), chunk)
-    if all(isinstance(value, (bool, np.bool_)) for value in values[~missing]):
-        return Column("booleans", np.empty(0), chunk)
-    return Column("numbers", np.empty(0), chunk)
+    columns, sample = [], np.full((len(chosen), p), np.nan)
+    for i, (name, values) in enumerate(named_columns(X)):
+        if n == 0:
+            kind, keys = "objects" if np.asarray(values).dtype == object else "nothing", np.empty(0)
+        else:
+            kind, keys = column_kind(name, values)
+        columns.append(Column(kind, keys, chunk))
+        if kind == "numbers" and len(chosen):
+            numbers, missing = values_and_missing(np.asarray(values)[chosen], name)
+            sample[:, i] = np.where(missing, np.nan, numbers)
+    return Summary(n, p, names, tuple(columns), hashes[chosen], sample, chunk, is_plain)
 
 
 def _merged(name: str, first: Column, other: Column) -> Column:
-    if first.kind == other.kind == "nothing":
-        return first if first.was_object else other
-    if other.kind == "nothing":
-        return first
-    if first.kind == "nothing":
-        return other
-    are_texts = [_are_texts(part.keys) for part in (first, other) if len(part.keys)]
+    for column, another in ((other, first), (first, other)):
+        if column.kind == "nothing" or (column.kind == "objects" and another.kind != "nothing"):
+            return another
+    are_texts = [part.keys.dtype.kind != "f" for part in (first, other) if len(part.keys)]
     if first.kind != other.kind or len(set(are_texts)) > 1:
         raise ColumnConflictError(
             f"column {name!r} of X holds {_WORDS[first.kind]} in {first.chunk} and "
@@ -209,27 +163,18 @@ def _merged(name: str, first: Column, other: Column) -> Column:
 def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
     """The bins that :class:`Discretizer` would learn, numbers from the sampled rows."""
     discretizer = Discretizer(n_bins=n_bins)
-    if summary.n_rows == 0 or summary.n_columns == 0:
-        raise ValueError(
-            f"X must have at least one row and one column, got shape "
-            f"{(summary.n_rows, summary.n_columns)}."
-        )
+    summary.check_size()
     if summary.columns is None:
         columns = summary.sample.tocsc()
         columns.eliminate_zeros()
-        pairs = zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
-        binnings: list[Binning] = [
-            ZeroAndBins(cut_points(columns.data[start:stop], n_bins)) for start, stop in pairs
-        ]
+        discretizer.set_binnings(bin_sparse(columns, n_bins))
     else:
-        binnings = [
-            _binning(column, summary.sample[:, i], n_bins)
-            for i, column in enumerate(summary.columns)
-        ]
-    discretizer.binnings_ = binnings
-    discretizer.n_categories_ = np.array(
-        [binning.n_categories for binning in binnings], dtype=np.int64
-    )
+        discretizer.set_binnings(
+            [
+                binning_of(kind, keys, summary.sample[:, i], n_bins)
+                for i, (kind, keys, _) in enumerate(summary.columns)
+            ]
+        )
     discretizer.n_features_in_ = summary.n_columns
     if summary.names is not None:
         discretizer.feature_names_in_ = np.array(summary.names, dtype=object)
@@ -238,27 +183,6 @@ def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
 
 def learn_encoder(summary: Summary) -> TableEncoder:
     """The encoder that :class:`TableEncoder` would learn from all rows."""
-    columns = summary.columns or ()
-    categories = {
-        i: Categories(column.keys)
-        for i, column in enumerate(columns)
-        if column.kind in ("texts", "categories") and len(column.keys) and _are_texts(column.keys)
-    }
-    empty = [
-        i for i, column in enumerate(columns) if column.kind == "nothing" and not summary.is_plain
-    ]
-    return TableEncoder(summary.n_columns, categories, False, tuple(empty))
-
-
-def _are_texts(keys: NDArray[Any]) -> bool:
-    return keys.dtype.kind != "f"
-
-
-def _binning(column: Column, sample: NDArray[np.float64], n_bins: int) -> Binning:
-    if column.kind in ("texts", "categories"):
-        return Categories(column.keys)
-    if column.kind == "booleans":
-        return Categories(np.array([0.0, 1.0]))
-    if column.kind == "nothing" and column.was_object:
-        return Categories(np.empty(0))
-    return NumericBins(cut_points(sample, n_bins))
+    kinds = [(column.kind, column.keys) for column in summary.columns or ()]
+    plain = [] if summary.is_plain else kinds
+    return TableEncoder.of_kinds(summary.n_columns, plain, one_hot=False)

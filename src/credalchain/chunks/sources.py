@@ -99,3 +99,13 @@ def label_names(Y: Any) -> tuple[str, ...] | None:
     if names is None and getattr(Y, "name", None) is not None:
         return (str(Y.name),)  # one column
     return None if names is None else tuple(names)
+
+
+def check_same_labels(first: Any, other: Any) -> None:
+    """Raise if two chunks have different labels; both have names, n_labels and chunk."""
+    if first.names != other.names or first.n_labels != other.n_labels:
+        raise ValueError(
+            "all chunks of Y must have the same labels in the same order: "
+            f"{first.names or first.n_labels} in {first.chunk} and "
+            f"{other.names or other.n_labels} in {other.chunk}."
+        )

@@ -12,13 +12,15 @@ from credalchain._utils.array_types import Labels
 from credalchain._utils.text import plural
 from credalchain.chunks.columns import Summary, learn_encoder, summarize
 from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms
-from credalchain.chunks.sources import label_names
+from credalchain.chunks.sources import check_same_labels, label_names
 from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import EncodedRows, TableEncoder, as_indexable
 from credalchain.typing import Chunks
 
 SAMPLE_SIZE = 20_000
 _MIN_HASH = np.uint64(0)  # a hash below all but one
+_OF_ROWS = ("hashes", "row_numbers", "numbers", "labels")  # arrays of SampledRows
+_FLAGS = ("holds_minus_one", "any_no", "any_yes")
 
 
 @dataclass(frozen=True)
@@ -40,38 +42,26 @@ class SampledRows:
     any_yes: bool
     chunk: str
 
+    @property
+    def n_labels(self) -> int:
+        return int(self.labels.shape[1])
+
     def __add__(self, other: "SampledRows") -> "SampledRows":
-        if self.names != other.names or self.labels.shape[1] != other.labels.shape[1]:
-            raise ValueError(
-                "all chunks of Y must have the same labels in the same order: "
-                f"{self.names or self.labels.shape[1]} in {self.chunk} and "
-                f"{other.names or other.labels.shape[1]} in {other.chunk}."
-            )
-        return SampledRows(
-            self.n_rows + other.n_rows,
-            np.concatenate([self.hashes, other.hashes]),
-            np.concatenate([self.row_numbers, other.row_numbers]),
-            np.concatenate([self.numbers, other.numbers]),
-            np.concatenate([self.labels, other.labels]),
-            self.names,
-            self.holds_minus_one or other.holds_minus_one,
-            self.any_no or other.any_no,
-            self.any_yes or other.any_yes,
-            self.chunk,
-        )
+        check_same_labels(self, other)
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS
+        }
+        flags: dict[str, Any] = {
+            name: getattr(self, name) or getattr(other, name) for name in _FLAGS
+        }
+        return replace(self, n_rows=self.n_rows + other.n_rows, **arrays, **flags)
 
     def trimmed(self, size: int) -> "SampledRows":
         """The same, with the ``size`` rows of the smallest hashes."""
         if len(self.hashes) <= size:
             return self
         kept = np.sort(np.argpartition(self.hashes, size - 1)[:size])
-        return replace(
-            self,
-            hashes=self.hashes[kept],
-            row_numbers=self.row_numbers[kept],
-            numbers=self.numbers[kept],
-            labels=self.labels[kept],
-        )
+        return replace(self, **{name: getattr(self, name)[kept] for name in _OF_ROWS})
 
 
 @dataclass(frozen=True)
@@ -114,11 +104,7 @@ class TrainingSample:
 def sample_chunks(chunks: Chunks, size: int) -> TrainingSample:
     """What columns hold in all chunks, then rows with the smallest hashes of their numbers."""
     columns: Summary = chunks.reduce(_columns, numbered=False)
-    if columns.n_rows == 0 or columns.n_columns == 0:
-        raise ValueError(
-            f"X must have at least one row and one column, got shape "
-            f"{(columns.n_rows, columns.n_columns)}."
-        )
+    columns.check_size()
     encoder = learn_encoder(columns)
     limit = chunks.hash_limit(size)
     sampled_rows: SampledRows = chunks.reduce(

@@ -15,10 +15,10 @@ from credalchain.cli.tables import inner_classifiers, load_table, pick_columns
 from credalchain.datasets import MULAN, load_mulan
 from credalchain.datasets.describe import describe_features, describe_labels
 from credalchain.datasets.mulan import DataUnavailableError, mulan_files
-from credalchain.studies.results import dataset_facts
 from credalchain.joint.forest import CredalJointForest
 from credalchain.model_files import read_about
 from credalchain.promises.classifier import PromisedClassifier
+from credalchain.studies.results import dataset_facts
 
 _HIDDEN = {"n_jobs", "random_state", "verbose", "estimator", "promise", "values"}
 

@@ -9,7 +9,7 @@ import typer
 from credalchain._utils.files import check_folder
 from credalchain._utils.progress import Progress
 from credalchain._utils.text import plural, table_size
-from credalchain.chains.naive import chunk_counts as counting
+from credalchain.chains.naive import counts as counting
 from credalchain.chunks import trees
 from credalchain.cli import options as o
 from credalchain.cli.console import note

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from credalchain._utils.odds import probabilities
 from credalchain._utils.text import visible
 from credalchain.chains.strategies import Strategy
 from credalchain.explanation.parts import (
@@ -25,6 +24,7 @@ from credalchain.joint.decision import JointDecision
 from credalchain.joint.model import JointModel
 from credalchain.labels import MISSING, select_labels
 from credalchain.model_selection import unwrap
+from credalchain.prediction import probabilities
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.typing import LabelsLike, MatrixLike
 

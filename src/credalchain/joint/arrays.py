@@ -12,17 +12,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class Trees(NamedTuple):
-    """The nodes of all trees; a node's branches come after it."""
-
-    feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
-    left: NDArray[np.int32]
-    right: NDArray[np.int32]
-    missing_left: NDArray[np.bool_]
-    roots: NDArray[np.int32]
-
-
 class Leaves(NamedTuple):
     """The training rows in the leaves, and the shares of the forest.
 

@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import Labels
-from credalchain.joint.arrays import Leaves, Trees
+from credalchain.chains.forest import Trees
+from credalchain.joint.arrays import Leaves
 from credalchain.joint.growing import MIN_PROBABILITY, find_leaves, no_member_weights
 from credalchain.labels import MISSING
 

@@ -1,7 +1,6 @@
 """JointDecision: which labels of a row to answer, decided together."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 from itertools import repeat
 from typing import Any, Self
 
@@ -13,7 +12,6 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clo
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain._utils.array_types import FloatArray, Labels
-from credalchain._utils.odds import log_odds, probabilities
 from credalchain._utils.progress import show_progress
 from credalchain._utils.validation import (
     check_array,
@@ -26,10 +24,18 @@ from credalchain._utils.validation import (
 from credalchain.chains.base import CautiousTagsMixin, CredalClassifier, fitted_folds
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.joint.forest import CredalJointForest
-from credalchain.joint.model import JointModel
-from credalchain.labels import ABSTAIN, MISSING, Targets
+from credalchain.joint.model import JointModel, PricedAnswers, check_reward
+from credalchain.labels import MISSING, Targets
 from credalchain.metrics import utility_65
-from credalchain.prediction import Answer, CredalPrediction, Exactness, Ranks, uniform_exactness
+from credalchain.prediction import (
+    Answer,
+    CredalPrediction,
+    Exactness,
+    Ranks,
+    log_odds,
+    probabilities,
+    uniform_exactness,
+)
 from credalchain.preprocessing import as_indexable, is_dask
 from credalchain.typing import ChunksLike, LabelsLike, MatrixLike, RandomStateLike
 
@@ -279,7 +285,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         """The reward in use."""
         if self.reward is None:
             return default_reward(len(self.label_names_))
-        return _check_reward(self.reward)
+        return check_reward(self.reward)
 
     @property
     def targets_(self) -> Targets:
@@ -361,7 +367,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.read_labels(Y))
 
-    def decide(self, X: MatrixLike, *, known: LabelsLike | None = None) -> "PricedAnswers":
+    def decide(self, X: MatrixLike, *, known: LabelsLike | None = None) -> PricedAnswers:
         """What to answer for every reward: the answer to each label, and its price."""
         check_is_fitted(self, "estimator_")
         self.check_parameters()
@@ -369,15 +375,15 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         if self.joint != "auto" or not self._has_joint_model():
             return self._decide_by_labels(X, known)
         encoded = estimator.encode(X)
-        joint_answers = estimator.model_.decide(
+        decided: PricedAnswers = estimator.model_.decide(
             encoded,
             s=check_s(estimator.s) if self.bounds == "credal" else 0.0,
             known=estimator.targets_.encode_known(known, encoded.shape[0]),
             n_jobs=effective_n_jobs(estimator.n_jobs),
         )
-        return PricedAnswers(joint_answers.interval, *joint_answers)
+        return decided
 
-    def _decide_by_labels(self, X: Any, known: Any) -> "PricedAnswers":
+    def _decide_by_labels(self, X: Any, known: Any) -> PricedAnswers:
         """Decide from the probabilities of single labels."""
         from credalchain.joint.kernels import price_prefixes  # imports numba
 
@@ -429,58 +435,12 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_choice("bounds", self.bounds, ("precise", "credal"))
         check_choice("joint", self.joint, ("auto", "independent"))
         if self.reward is not None:
-            _check_reward(self.reward)
+            check_reward(self.reward)
         if self.calibration_folds is not None:
             check_int("calibration_folds", self.calibration_folds, at_least=2)
         check_int("verbose", self.verbose, at_least=0)
 
 
-@dataclass(frozen=True)
-class PricedAnswers:
-    """What to answer, for all rewards.
-
-    An answer is given for every reward that reaches its price, so a smaller reward gives fewer.
-
-    Attributes
-    ----------
-    interval : ndarray of shape (n, m, 2)
-        Lower and upper P(1).
-    lower : ndarray of shape (n, m, 2)
-        Lower P(0) and lower P(1).
-    answers : ndarray of int8, shape (n, m)
-    prices : ndarray of shape (n, m)
-        The least reward for which each answer is given; infinite if there is no information.
-    exactness : ndarray of int8, shape (n, m)
-        Positions in ``list(Exactness)``.
-    """
-
-    interval: FloatArray
-    lower: FloatArray
-    answers: Labels
-    prices: FloatArray
-    exactness: Ranks
-
-    @property
-    def certainty(self) -> FloatArray:
-        """The lower probability of each answer, (n, m)."""
-        return np.take_along_axis(self.lower, self.answers[..., None], axis=-1)[..., 0]
-
-    def labels(self, rewards: Iterable[float]) -> Labels:
-        """(rewards, n, m), with ABSTAIN where the reward is below the price."""
-        checked = [_check_reward(reward) for reward in rewards]
-        path = np.empty((len(checked), *self.answers.shape), dtype=np.int8)
-        for v, reward in enumerate(checked):
-            path[v] = np.where(self.prices <= reward, self.answers, ABSTAIN)
-        return path
-
-
 def default_reward(n_labels: int) -> float:
     """Less than the reward at which labels with P = 0.5 would be answered."""
     return _DEFAULT_REWARD_FACTOR * (1 - 0.5**n_labels)
-
-
-def _check_reward(value: Any) -> float:
-    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
-    if not is_number or not 0 <= value < np.inf:
-        raise ValueError(f"reward must be a number, 0 or positive and finite, got {value!r}.")
-    return float(value)

@@ -1,6 +1,5 @@
 """CredalJointForest: one forest for all labels, whose leaves keep whole label vectors."""
 
-import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -41,7 +40,6 @@ from credalchain.preprocessing import TableEncoder
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
 
 _MISSING_LABEL_CHOICES = ("ignorable", "conservative")
-_FEW_LABELS = 12  # for up to so many, all label vectors can be enumerated
 _MIN_COMPLETE = 0.5  # share of complete rows that members need
 
 
@@ -332,10 +330,8 @@ class CredalJointForest(CredalClassifier):
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n, n_features)
-        event : array-like of shape (m,) or (n, m), or callable
-            Labels that are to be 0 or 1, and -1 for those that may be anything. Or a function
-            that takes label vectors (k, m) and gives whether the event is true of each, (k,). It is
-            evaluated on the training label vectors, which must have no missing labels.
+        event : array-like of shape (m,) or (n, m)
+            Labels that are to be 0 or 1, and -1 for those that may be anything.
         s : float, optional
             In place of the parameter ``s``.
         known : array-like of shape (n, m), optional
@@ -345,56 +341,16 @@ class CredalJointForest(CredalClassifier):
         value = check_s(self.s if s is None else s)
         n, m = encoded.shape[0], self.n_labels_
         known_labels = self.targets_.encode_known(known, n)
-        if callable(event):
-            return self._callable_event(encoded, event, value, known_labels)
         if hasattr(event, "columns"):  # by name, as known labels are
             asked: Any = self.targets_.encode_known(event, len(event))
         else:
             asked = as_labels(np.atleast_2d(event), name="event", require_zero=False)
         if asked.shape not in ((1, m), (n, m)):
             raise ValueError(
-                f"event must be a function, or have shape {(m,)} or {(n, m)}: one value per label, "
-                f"got {asked.shape}."
+                f"event must have shape {(m,)} or {(n, m)}: one value per label, got {asked.shape}."
             )
         events = np.ascontiguousarray(np.broadcast_to(asked, (n, m)))
         n_jobs = effective_n_jobs(self.n_jobs)
-        interval = self.model_.bound_events(
-            encoded, events, s=value, known=known_labels, n_jobs=n_jobs
+        return np.asarray(
+            self.model_.bound_events(encoded, events, s=value, known=known_labels, n_jobs=n_jobs)
         )
-        return np.asarray(interval)
-
-    def _callable_event(
-        self, encoded: Any, event: Callable[[Labels], Any], s: float, known: Labels | None
-    ) -> NDArray[np.float64]:
-        leaves = self.model_.leaves
-        if not (leaves.label_mass.max(axis=0) == 1).all():
-            raise ValueError("a function as event needs training rows without missing labels.")
-        vectors = leaves.label_mass[1].astype(np.int8)
-        is_true = np.asarray(event(vectors))
-        if is_true.dtype != bool or is_true.shape != (len(vectors),):
-            raise ValueError(
-                f"event must give True or False for each of {len(vectors)} label vectors, got "
-                f"{is_true.dtype} of shape {is_true.shape}."
-            )
-        if vectors.shape[1] <= _FEW_LABELS:
-            all_vectors = np.array(
-                list(itertools.product((0, 1), repeat=vectors.shape[1])), np.int8
-            )
-            truth = np.asarray(event(all_vectors))
-            if truth.all() or not truth.any():  # certain, or impossible
-                return np.full((encoded.shape[0], 2), float(truth[0]))
-        weights, rest = self.model_.vector_weights(encoded, s=s)
-        if known is not None:
-            for i, known_row in enumerate(known):
-                row = slice(weights.indptr[i], weights.indptr[i + 1])
-                row_vectors = vectors[weights.indices[row]]
-                weights.data[row] *= ((known_row == MISSING) | (known_row == row_vectors)).all(
-                    axis=1
-                )
-        yes, no = weights @ is_true.astype(float), weights @ (~is_true).astype(float)
-        if known is None:
-            return np.stack([yes, np.minimum(yes + rest, 1.0)], axis=1)
-        total = yes + no + rest
-        safe = np.where(total > 0, total, 1.0)
-        lower, upper = yes / safe, np.where(total > 0, (yes + rest) / safe, 1.0)
-        return np.stack([lower, np.minimum(upper, 1.0)], axis=1)

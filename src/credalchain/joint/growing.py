@@ -10,8 +10,8 @@ from sklearn.base import clone
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.parallel import for_each_range
 from credalchain._utils.progress import Progress, track
-from credalchain.chains.forest import nodes_of, packed_nodes
-from credalchain.joint.arrays import Leaves, MemberWeights, Trees
+from credalchain.chains.forest import Trees, nodes_of
+from credalchain.joint.arrays import Leaves, MemberWeights
 from credalchain.labels import MISSING
 
 _TREES_AT_ONCE = 20  # per fit, after which progress is reported
@@ -65,7 +65,8 @@ def grow(
     rng = np.random.RandomState(seed)  # used by all parts: the trees are those of a single fit
     sums = np.random.RandomState(seed)
     n_trees = forest.n_estimators
-    at_once = _trees_at_once(*targets.shape)
+    bytes_of_a_tree = 16 * len(X) * min(targets.shape[1], _MAX_OUTPUTS)  # scikit-learn's values
+    at_once = int(np.clip(_MAX_BYTES // bytes_of_a_tree, 1, _TREES_AT_ONCE))
     times = np.empty((len(X), n_trees), dtype=np.uint16)
     tree_nodes = []
     with Progress("trees", n_trees) as progress:
@@ -81,16 +82,10 @@ def grow(
                 times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
             tree_nodes += nodes_of(tree.tree_ for tree in part.estimators_)
             progress(grown + part.n_estimators)
-    trees = Trees(*packed_nodes(tree_nodes))
+    trees = Trees.of(tree_nodes)
     nodes = find_leaves(X, trees, n_jobs)
     leaves = _leaves_from_nodes(nodes, times, len(trees.feature), *label_vectors(labels, targets))
     return GrownForest(trees, leaves, np.where(times > 0, np.int32(-1), nodes))
-
-
-def _trees_at_once(n_rows: int, n_labels: int) -> int:
-    """Trees per fit, so that scikit-learn's node values stay below ``_MAX_BYTES``."""
-    bytes_of_a_tree = 16 * n_rows * min(n_labels, _MAX_OUTPUTS)
-    return int(np.clip(_MAX_BYTES // bytes_of_a_tree, 1, _TREES_AT_ONCE))
 
 
 def _outputs(targets: FloatArray, rng: np.random.RandomState) -> FloatArray:
@@ -210,14 +205,8 @@ def fill_missing(
         return targets
     smaller = clone(forest).set_params(n_estimators=max(1, min(forest.n_estimators, 50)))
     for round_number in track(range(_ROUNDS), "rounds of filling missing labels", _ROUNDS):
-        grown = grow(
-            smaller,
-            X,
-            labels,
-            targets,
-            n_jobs=n_jobs,
-            seed=(seed + round_number + 1) % 2**31,
-        )
+        next_seed = (seed + round_number + 1) % 2**31
+        grown = grow(smaller, X, labels, targets, n_jobs=n_jobs, seed=next_seed)
         p = out_of_bag_labels(grown, labels, n_jobs)
         p = np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY)  # only observed labels are certain
         targets = np.where(missing & np.isfinite(p), p, targets)
@@ -307,7 +296,7 @@ def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> F
         only a third of its trees are out of bag for a row, so its score is too pessimistic.
     """
     usable = np.isfinite(scores).all(axis=1)
-    shares = _forest_only(scores.shape[1], n_forest)
+    shares = np.where(np.arange(scores.shape[1]) < n_forest, 1 / n_forest, 0.0)
     if not usable.any():
         return shares
     floor = _BACKGROUND * independent_likelihood(labels[usable])[:, None]
@@ -333,7 +322,3 @@ def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> F
     shares = np.asarray(result.x)
     shares = np.where(shares < _MIN_SHARE, 0.0, shares)
     return np.asarray(shares / shares.sum())
-
-
-def _forest_only(n_components: int, n_forest: int) -> FloatArray:
-    return np.where(np.arange(n_components) < n_forest, 1 / n_forest, 0.0)

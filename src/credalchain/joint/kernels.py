@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.compiler import kernel, kernel_helper
-from credalchain.chains.forest import LEAF
-from credalchain.joint.arrays import Leaves, MemberWeights, Trees
+from credalchain.chains.forest import LEAF, Trees
+from credalchain.joint.arrays import Leaves, MemberWeights
 
 _ROUNDING = 2.0**-40  # probabilities closer to 1 than this are set to 1
 _MAX_NODES = 2**12  # prefixes of answers that are extended in a search for the likeliest vector
@@ -838,15 +838,7 @@ def decide_rows(
             certainty[j] = 2.0 if is_known else max(lower[i, j, 0], lower[i, j, 1])
         _sort_by(certainty, order, workspace.merged)
         certain[i] = _choose_answers(
-            known[i],
-            lower[i],
-            order,
-            first,
-            stop,
-            gathered,
-            leaves,
-            workspace,
-            answers[i],
+            known[i], lower[i], order, first, stop, gathered, leaves, workspace, answers[i]
         )
         for j in range(n_labels):
             certainty[j] = 2.0 if known[i, j] >= 0 else lower[i, j, answers[i, j]]

@@ -1,9 +1,10 @@
 """Other models that put weights on the label vectors of training rows."""
 
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from numbers import Real
 from operator import attrgetter
-from typing import Any, NamedTuple, Protocol
+from typing import Any, ClassVar, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -151,28 +152,13 @@ class KernelPowerset(BaseEstimator):
         median_distance = float(np.median(distances[:: max(1, len(Z) // 500)])) or 1.0
         prior = targets.mean(axis=0) / targets.mean(axis=0).sum()
         ridges = _RIDGES if self.ridge is None else (self.ridge,)
-        best = min(
-            (
-                _fit_kernel(
-                    distances, centres, targets, class_index, w / median_distance, ridges[0]
-                )
-                for w in _WIDTHS
-            ),
-            key=attrgetter("loss"),
-        )
-        for ridge in ridges[1:]:
-            fit = _fit_kernel(distances, centres, targets, class_index, best.gamma, ridge)
-            best = min(best, fit, key=attrgetter("loss"))
-        fitted = FittedKernel(
-            standardizer,
-            centres,
-            best.gamma,
-            best.coefficients,
-            best.power,
-            prior,
-            classes,
-            n_vectors,
-        )
+        fit = partial(_fit_kernel, distances, centres, targets, class_index)
+        fits = [fit(width / median_distance, ridges[0]) for width in _WIDTHS]
+        best = min(fits, key=attrgetter("loss"))
+        fits = [best, *(fit(best.gamma, ridge) for ridge in ridges[1:])]
+        best = min(fits, key=attrgetter("loss"))
+        learned_values = best.gamma, best.coefficients, best.power, prior
+        fitted = FittedKernel(standardizer, centres, *learned_values, classes, n_vectors)
         held_out = fitted.normalised(best.left_out)
         return fitted, on_vectors(held_out, classes, n_vectors)
 
@@ -192,11 +178,12 @@ def frequent_vectors(
     return classes, class_index[vector_of]
 
 
+@dataclass(eq=False)
 class Standardizer:
     """Scale columns to mean 0 and variance 1; a missing value becomes the mean."""
 
-    def __init__(self, mean: Float32Array, deviation: Float32Array) -> None:
-        self.mean, self.deviation = mean, deviation
+    mean: Float32Array
+    deviation: Float32Array
 
     @classmethod
     def learn(cls, X: Float32Array) -> "Standardizer":
@@ -289,25 +276,20 @@ def _best_power(scores: Float32Array, class_index: NDArray[np.int64]) -> tuple[f
     return float(result.fun), float(result.x)
 
 
+@dataclass(eq=False)
 class FittedKernel:
     """Kernels on centres, with coefficients for every label vector that was learned."""
 
-    name = "kernel"
+    standardizer: Standardizer
+    centres: Float32Array
+    gamma: float
+    coefficients: Float32Array
+    power: float
+    prior: Float32Array
+    classes: NDArray[np.int64]
+    n_vectors: int
 
-    def __init__(
-        self,
-        standardizer: Standardizer,
-        centres: Float32Array,
-        gamma: float,
-        coefficients: Float32Array,
-        power: float,
-        prior: Float32Array,
-        classes: NDArray[np.int64],
-        n_vectors: int,
-    ) -> None:
-        self.standardizer, self.centres, self.gamma = standardizer, centres, gamma
-        self.coefficients, self.power, self.prior = coefficients, power, prior
-        self.classes, self.n_vectors = classes, n_vectors
+    name: ClassVar = "kernel"
 
     def check_state(self, n_columns: int, n_vectors: int) -> None:
         """Validate a stored kernel over these columns and label vectors."""

@@ -1,20 +1,20 @@
 """The fitted joint model and its predictions."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
 from credalchain._utils.array_types import FloatArray, Labels
-from credalchain._utils.odds import log_odds
 from credalchain._utils.parallel import for_each_range
 from credalchain._utils.validation import check_array, check_instance, check_int
-from credalchain.chains.forest import LEAF, check_nodes
+from credalchain.chains.forest import LEAF, Trees
 from credalchain.chains.protocol import Request, labels_from_signs
-from credalchain.joint.arrays import Leaves, MemberWeights, Trees
+from credalchain.joint.arrays import Leaves, MemberWeights
 from credalchain.joint.exact import exact_lower
 from credalchain.joint.growing import (
     distinct_vectors,
@@ -24,30 +24,57 @@ from credalchain.joint.growing import (
 )
 from credalchain.joint.members import FittedKernel, FittedMember, checked_weights
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
-from credalchain.prediction import RANKS, Answer, Exactness, Ranks, uniform_exactness
+from credalchain.prediction import RANKS, Answer, Exactness, Ranks, log_odds, uniform_exactness
 from credalchain.preprocessing import Categories, TableEncoder
 
 _ROUNDING = 2.0**-40  # bound on the rounding error of sums of weights
 
 
-class JointAnswers(NamedTuple):
-    """The decision for whole rows.
+@dataclass(frozen=True)
+class PricedAnswers:
+    """What to answer, for all rewards.
 
-    ``lower`` (n, m, 2): lower probabilities of 0 and of 1; ``answers`` (n, m): those of the
-    likeliest label vector; ``prices`` (n, m): the least reward for which each is given;
-    ``exactness`` (n, m): positions in ``list(Exactness)``, approximate in rows where the search
-    for the likeliest vector was cut short.
+    An answer is given for every reward that reaches its price, so a smaller reward gives fewer.
+
+    Attributes
+    ----------
+    interval : ndarray of shape (n, m, 2)
+        Lower and upper P(1).
+    lower : ndarray of shape (n, m, 2)
+        Lower P(0) and lower P(1).
+    answers : ndarray of int8, shape (n, m)
+        Those of the likeliest label vector.
+    prices : ndarray of shape (n, m)
+        The least reward for which each answer is given; infinite if there is no information.
+    exactness : ndarray of int8, shape (n, m)
+        Positions in ``list(Exactness)``; approximate in rows where the search for the likeliest
+        vector was cut short.
     """
 
+    interval: FloatArray
     lower: FloatArray
     answers: Labels
     prices: FloatArray
     exactness: Ranks
 
     @property
-    def interval(self) -> FloatArray:
-        """Lower and upper probability of 1, (n, m, 2)."""
-        return _interval(self.lower)
+    def certainty(self) -> FloatArray:
+        """The lower probability of each answer, (n, m)."""
+        return np.take_along_axis(self.lower, self.answers[..., None], axis=-1)[..., 0]
+
+    def labels(self, rewards: Iterable[float]) -> Labels:
+        """(rewards, n, m), with ABSTAIN where the reward is below the price."""
+        thresholds = np.array([check_reward(reward) for reward in rewards])
+        is_given = self.prices <= thresholds.reshape(-1, 1, 1)
+        return np.where(is_given, self.answers, np.int8(ABSTAIN))
+
+
+def check_reward(value: Any) -> float:
+    """0, or a positive and finite number."""
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < np.inf:
+        raise ValueError(f"reward must be a number, 0 or positive and finite, got {value!r}.")
+    return float(value)
 
 
 class JointModel:
@@ -92,7 +119,7 @@ class JointModel:
         check_instance("leaves", self.leaves, Leaves)
         self.encoder.check_state(one_hot=False)
         check_int("n_columns", self.encoder.n_columns, n_features, n_features)
-        check_nodes(self.trees, n_features)
+        self.trees.check_state(n_features)
         _check_leaves(self.trees, self.leaves)
         n_columns = self.encoder.indicators(np.zeros((1, n_features), np.float32)).shape[1]
         check_instance("members", self.members, list)
@@ -146,16 +173,13 @@ class JointModel:
         leaves, _ = self._merged_leaves()
         lower = np.empty((len(request.s_values), n, m, 2))
 
-        def run(first: int, stop: int) -> None:
-            rows = slice(first, stop)
-            nodes, weights = self.leaves_of(encoded[rows]), self.member_weights(encoded[rows])
-            workspace = kernels.Workspace.allocate(nodes, leaves)
+        def run(rows: slice, nodes: Any, weights: MemberWeights, workspace: Any) -> None:
             for v, s in enumerate(request.s_values):
                 kernels.bound_labels(
                     nodes, known[rows], weights, leaves, s, workspace, lower[v, rows]
                 )
 
-        for_each_range(n, self.rows_at_once, request.n_jobs, run)
+        self._for_chunks(encoded, leaves, request.n_jobs, run)
         np.clip(lower, 0.0, 1.0, out=lower)
         if request.precise:
             lower = _precise(lower)
@@ -170,7 +194,7 @@ class JointModel:
 
     def decide(
         self, encoded: NDArray[np.float32], *, s: float, known: Labels | None, n_jobs: int = 1
-    ) -> JointAnswers:
+    ) -> PricedAnswers:
         """Which labels to answer, for all rewards at once."""
         from credalchain.joint import kernels  # imports numba
 
@@ -180,23 +204,12 @@ class JointModel:
         lower, prices = np.empty((n, m, 2)), np.empty((n, m))
         answers, certain = np.empty((n, m), dtype=np.int8), np.empty(n, dtype=bool)
 
-        def run(first: int, stop: int) -> None:
-            rows = slice(first, stop)
-            nodes = self.leaves_of(encoded[rows])
-            kernels.decide_rows(
-                nodes,
-                usable[rows],
-                self.member_weights(encoded[rows]),
-                leaves,
-                s,
-                kernels.Workspace.allocate(nodes, leaves)._replace(is_distinct=is_distinct),
-                lower[rows],
-                answers[rows],
-                prices[rows],
-                certain[rows],
-            )
+        def run(rows: slice, nodes: Any, weights: MemberWeights, workspace: Any) -> None:
+            workspace = workspace._replace(is_distinct=is_distinct)
+            outputs = lower[rows], answers[rows], prices[rows], certain[rows]
+            kernels.decide_rows(nodes, usable[rows], weights, leaves, s, workspace, *outputs)
 
-        for_each_range(n, self.rows_at_once, n_jobs, run)
+        self._for_chunks(encoded, leaves, n_jobs, run)
         _put_known(np.clip(lower, 0.0, 1.0, out=lower), known)
         if known is not None:
             answers[known != MISSING], prices[known != MISSING] = known[known != MISSING], 0.0
@@ -204,7 +217,7 @@ class JointModel:
         if not certain.all():
             exactness = exactness.copy()
             exactness[~certain] = RANKS[Exactness.APPROXIMATE]
-        return JointAnswers(lower, answers, prices, exactness)
+        return PricedAnswers(_interval(lower), lower, answers, prices, exactness)
 
     def bound_events(
         self,
@@ -228,19 +241,33 @@ class JointModel:
         asked = np.where(known_labels == MISSING, events, np.int8(MISSING))
         bounds = np.empty((n, 2))
 
-        def run(first: int, stop: int) -> None:
-            rows = slice(first, stop)
-            nodes, weights = self.leaves_of(encoded[rows]), self.member_weights(encoded[rows])
-            workspace = kernels.Workspace.allocate(nodes, leaves)
+        def run(rows: slice, nodes: Any, weights: MemberWeights, workspace: Any) -> None:
             kernels.bound_events(
                 nodes, usable[rows], asked[rows], weights, leaves, s, workspace, bounds[rows]
             )
 
-        for_each_range(n, self.rows_at_once, n_jobs, run)
+        self._for_chunks(encoded, leaves, n_jobs, run)
         bounds[(asked == MISSING).all(axis=1)] = (1.0, 0.0)
         bounds[impossible] = (0.0, 1.0)
         np.clip(bounds, 0.0, 1.0, out=bounds)
         return np.stack([bounds[:, 0], np.maximum(1.0 - bounds[:, 1], bounds[:, 0])], axis=1)
+
+    def _for_chunks(
+        self,
+        encoded: NDArray[np.float32],
+        leaves: Leaves,
+        n_jobs: int,
+        run: Callable[[slice, Any, MemberWeights, Any], None],
+    ) -> None:
+        """Call ``run(rows, nodes, member_weights, workspace)`` for some rows at a time."""
+        from credalchain.joint.kernels import Workspace  # imports numba
+
+        def run_chunk(first: int, stop: int) -> None:
+            part = encoded[first:stop]
+            nodes, weights = self.leaves_of(part), self.member_weights(part)
+            run(slice(first, stop), nodes, weights, Workspace.allocate(nodes, leaves))
+
+        for_each_range(len(encoded), self.rows_at_once, n_jobs, run_chunk)
 
     def row_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
         """Weights of the leaves on their rows, sparse (n, rows), and the rest (n,)."""
@@ -257,19 +284,6 @@ class JointModel:
         shape = (n, len(leaves.vector_of))
         rest = (s / n_rows / n_trees).reshape(n, n_trees).sum(axis=1)
         return sparse.csr_array((weights, (leaf // n_trees, leaves.row[entries])), shape), rest
-
-    def vector_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
-        """Weights on label vectors, sparse (n, K), those of members included; the rest (n,)."""
-        by_row, rest = self.row_weights(encoded, s=s)
-        leaves, n_rows = self.leaves, len(self.leaves.vector_of)
-        ones = (np.ones(n_rows), (np.arange(n_rows), leaves.vector_of))
-        shape = (n_rows, leaves.label_mass.shape[1])
-        weights = (leaves.joint + leaves.product) * (by_row @ sparse.csr_array(ones, shape))
-        member_weights = self.member_weights(encoded)
-        member_matrix = sparse.csr_array(
-            (member_weights.data, member_weights.indices, member_weights.indptr), weights.shape
-        )
-        return sparse.csr_array(weights + sparse.diags_array(1 - rest) @ member_matrix), rest
 
     def _merged_leaves(self) -> tuple[Leaves, NDArray[np.bool_]]:
         """The same leaves with training rows of equal labels merged: shorter sums.

@@ -10,8 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._utils.compiler import lane_kernel
-from credalchain._utils.lanes import BLOCK, plus_product, repeat, store
+from credalchain._utils.compiler import BLOCK, lane_kernel, plus_product, repeat, store
 
 
 class TiledMatrix(NamedTuple):
@@ -34,18 +33,20 @@ def tiled(B: NDArray[Any]) -> TiledMatrix:
 def product_by_rows(A: NDArray[Any], B: NDArray[Any] | TiledMatrix) -> NDArray[Any]:
     """``A @ B`` of floats, the same bits for a row whatever the other rows are."""
     tiles, n_columns = B if isinstance(B, TiledMatrix) else tiled(B)
-    sums = np.empty((len(A), len(tiles), BLOCK), dtype=tiles.dtype)
-    multiply(np.ascontiguousarray(A, dtype=tiles.dtype), tiles, sums)
-    return sums.reshape(len(A), len(tiles) * BLOCK)[:, :n_columns]
+    fours = np.zeros((-(-len(A) // 4) * 4, A.shape[1]), dtype=tiles.dtype)
+    fours[: len(A)] = A
+    sums = np.empty((len(fours), len(tiles), BLOCK), dtype=tiles.dtype)
+    multiply(fours, tiles, sums)
+    return sums.reshape(len(fours), len(tiles) * BLOCK)[: len(A), :n_columns]
 
 
 @lane_kernel
 def multiply(A: NDArray[Any], tiles: NDArray[Any], sums: NDArray[Any]) -> None:
-    """``sums`` (n, tiles, 16): the product of ``A`` (n, p) and ``tiles`` (tiles, p, 16)."""
-    n, zeros = A.shape[0], repeat(A.dtype.type(0))
+    """``sums`` (n, tiles, 16): the product of ``A`` (n, p) and ``tiles`` (tiles, p, 16); n = 4k."""
+    zeros = repeat(A.dtype.type(0))
     for t in range(tiles.shape[0]):
         tile = tiles[t]
-        for first in range(0, n - 3, 4):
+        for first in range(0, A.shape[0], 4):
             i = np.uint64(first)  # unsigned: an index that may be negative is not vectorised
             i_1, i_2, i_3 = i + np.uint64(1), i + np.uint64(2), i + np.uint64(3)
             a, b, c, d = zeros, zeros, zeros, zeros
@@ -58,10 +59,3 @@ def multiply(A: NDArray[Any], tiles: NDArray[Any], sums: NDArray[Any]) -> None:
             store(b, sums[i_1, t])
             store(c, sums[i_2, t])
             store(d, sums[i_3, t])
-        for last in range(n - n % 4, n):
-            i = np.uint64(last)
-            a = zeros
-            for number in range(A.shape[1]):
-                k = np.uint64(number)
-                a = plus_product(a, A[i, k], tile[k])
-            store(a, sums[i, t])

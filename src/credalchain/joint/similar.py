@@ -8,8 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import Labels
-from credalchain.chains.forest import LEAF
-from credalchain.joint.arrays import Trees
+from credalchain.chains.forest import LEAF, Trees
 from credalchain.joint.model import JointModel
 from credalchain.labels import MISSING
 

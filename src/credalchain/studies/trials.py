@@ -216,10 +216,10 @@ class _NaiveMethod(_MethodOfTask):
             count(encoded, labels[rows], k)
             for rows, (_, encoded) in zip(self.folds, tested, strict=True)
         ]
-        total = ChainCounts.sum_unchecked(counts)
+        total = sum(counts[1:], start=counts[0])
         seconds = (time.perf_counter() - started) / len(counts)  # each fold's share
         for one in counts:
-            yield total.subtract_unchecked(one), seconds
+            yield total - one, seconds
 
     def _trial(
         self,
@@ -261,9 +261,8 @@ class _NaiveMethod(_MethodOfTask):
         labels = classifier.model_.infer(encoded, request).labels
         n_strategies, bounds = len(labels), []
         if "bounds" in self.needs:
-            found = [classifier.infer(X, s=s, strategy=strategies) for s in values]
-            by_value = [one if isinstance(one, tuple) else (one,) for one in found]
-            bounds = [bound for along in zip(*by_value, strict=True) for bound in along]
+            names = strategies or (None,)
+            bounds = [classifier.infer(X, s=s, strategy=name) for name in names for s in values]
         return values * n_strategies, labels.reshape(-1, *labels.shape[2:]), bounds
 
     def _chosen(self, fold: int, labels: Labels, strategies: Any) -> tuple[float, ...]:

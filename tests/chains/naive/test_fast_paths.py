@@ -19,13 +19,13 @@ from scipy import sparse
 
 from credalchain import ChainCounts, CredalChainClassifier, NaiveCredal
 from credalchain._utils.parallel import for_each_range
-from credalchain.chains.naive import counts as counts_module
 from credalchain.chains.naive import model as model_module
+from credalchain.chains.naive import tables, walk
 from credalchain.chains.naive.codes import as_codes
 from credalchain.chains.naive.counts import count
-from credalchain.chains.naive.engine import tables, walk
 from credalchain.chains.protocol import ChainModel
 from credalchain.chains.strategies import Strategy
+from problems import infer_all, paths_of_all
 from profiles import examples
 
 BOTH = ("branching", "marginalization")
@@ -103,9 +103,9 @@ def test_a_path_is_many_calls(n, m, thin, epsilon):
     base = NaiveCredal(discretizer=None, epsilon=epsilon)
     chain = CredalChainClassifier(base, random_state=1).fit(X, Y)
     values = [2.0, 0.0, 0.5, 2.0, 7.5, 1e-3, *np.linspace(0, 3, 20)]
-    paths = chain.predict_path(X, values, strategy=BOTH)
+    paths = paths_of_all(chain, X, values, strategy=BOTH)
     for at, s in enumerate(values):
-        for path, one in zip(paths, chain.infer(X, s=s, strategy=BOTH), strict=True):
+        for path, one in zip(paths, infer_all(chain, X, s=s, strategy=BOTH), strict=True):
             np.testing.assert_array_equal(path[at], one.labels)
 
 
@@ -123,9 +123,9 @@ def test_a_path_with_and_without_epsilon(thin, prior, missing_features):
     own = Strategy("own", nested=False, merge=lambda zero, one, untold: (zero[0], one[1]))
     values = [2.0, 0.0, 0.5, 0.0, 1.0]
     for strategies in (BOTH, (*BOTH, own), (own, "marginalization", "branching", "branching")):
-        paths = chain.predict_path(X, values, strategy=strategies)
+        paths = paths_of_all(chain, X, values, strategy=strategies)
         for at, s in enumerate(values):
-            for path, one in zip(paths, chain.infer(X, s=s, strategy=strategies), strict=True):
+            for path, one in zip(paths, infer_all(chain, X, s=s, strategy=strategies), strict=True):
                 np.testing.assert_array_equal(path[at], one.labels)
 
 
@@ -138,18 +138,19 @@ def test_sizes_do_not_show(thin, epsilon):
     base = NaiveCredal(discretizer=None, epsilon=epsilon)
     chain = CredalChainClassifier(base, random_state=3).fit(X, Y)
     values = [0.0, 0.3, 1.0, 2.5, 4.0]
-    before = chain.predict_path(X, values, strategy=BOTH), chain.infer(X, s=0.7, strategy=BOTH)
+    before = (
+        paths_of_all(chain, X, values, strategy=BOTH),
+        infer_all(chain, X, s=0.7, strategy=BOTH),
+    )
     chain.model_._reset_tables()
     with (
         mock.patch.object(tables, "_MAX_SLOTS", 1),
         mock.patch.object(model_module, "_MAX_KEPT", 0),
         mock.patch.object(walk, "_SUMS_PER_CHUNK", 1),
-        mock.patch.object(walk, "_N_PROBES", 3),
-        mock.patch.object(walk, "_ROWS_WORTH_PROBES", 16),
     ):
         path, one = (
-            chain.predict_path(X, values, strategy=BOTH),
-            chain.infer(X, s=0.7, strategy=BOTH),
+            paths_of_all(chain, X, values, strategy=BOTH),
+            infer_all(chain, X, s=0.7, strategy=BOTH),
         )
     np.testing.assert_array_equal(path, before[0])
     for small, large in zip(one, before[1], strict=True):
@@ -157,21 +158,16 @@ def test_sizes_do_not_show(thin, epsilon):
 
 
 def test_pairs_by_products():
-    """Many pairs are counted by products of matrices, few as if labels were features."""
     _, Y = data(200, 1, 13, missing=0.3)
     codes = as_codes(np.zeros((200, 1), dtype=np.int64), np.array([1]))
-    few = count(codes, Y, np.array([1]))
-    with mock.patch.object(counts_module, "_MANY_PAIRS", 0):
-        many = count(codes, Y, np.array([1]))
-    assert few == many
-    np.testing.assert_array_equal(few.pair, counted_literally(np.zeros((200, 1)), Y, [1])[1])
+    counts = count(codes, Y, np.array([1]))
+    np.testing.assert_array_equal(counts.pair, counted_literally(np.zeros((200, 1)), Y, [1])[1])
 
 
-def test_guesses_do_not_show():
-    """Rows of a large batch, for which common answers are guessed, against rows one by one."""
+def test_rows_of_a_large_batch_are_answered_as_on_their_own():
     X, Y = data(600, 15, 40)
     chain = CredalChainClassifier(NaiveCredal(discretizer=None), s=0.5, random_state=0).fit(X, Y)
-    for whole, strategy in zip(chain.infer(X, strategy=BOTH), BOTH, strict=True):
+    for whole, strategy in zip(infer_all(chain, X, strategy=BOTH), BOTH, strict=True):
         for row in range(0, 600, 37):
             alone = chain.infer(X[row : row + 1], strategy=strategy)
             np.testing.assert_array_equal(alone.labels[0], whole.labels[row])
@@ -202,10 +198,8 @@ def test_surprises_against_the_plain_walk(seed, m, n, s, epsilon, threshold, sha
     given_labels = known.astype(np.int8) if share_known else None
     with (
         mock.patch.object(walk, "_SUMS_PER_CHUNK", 1),  # chunks of 16 rows
-        mock.patch.object(walk, "_N_PROBES", 5),
-        mock.patch.object(walk, "_ROWS_WORTH_PROBES", 16),
     ):
-        both = chain.infer(rows, s=s, strategy=BOTH, known=given_labels)
+        both = infer_all(chain, rows, s=s, strategy=BOTH, known=given_labels)
     encoded = chain.encode(rows)
     request = chain.request(encoded, s=s, strategy=BOTH, known=given_labels)
     slow = ChainModel.infer(chain.model_, encoded, request)
@@ -391,8 +385,8 @@ def test_counts_that_were_changed_are_checked_again():
 def test_nothing_but_zeros():
     X, Y = sparse.csr_array((30, 2), dtype=np.int64), data(30, 2, 17)[1]
     chain = CredalChainClassifier(NaiveCredal(discretizer=None), order="given").fit(X, Y)
-    dense = chain.infer(X.toarray(), strategy=BOTH)
-    for one, two in zip(chain.infer(X, strategy=BOTH), dense, strict=True):
+    dense = infer_all(chain, X.toarray(), strategy=BOTH)
+    for one, two in zip(infer_all(chain, X, strategy=BOTH), dense, strict=True):
         np.testing.assert_array_equal(one.log_odds, two.log_odds)
     np.testing.assert_array_equal(
         chain.predict_path(X, [1.0, 2.0])[0], chain.infer(X, s=1.0).labels

@@ -15,7 +15,7 @@ from credalchain.chains.naive.codes import as_codes
 from credalchain.chains.naive.counts import count
 from credalchain.chains.strategies import branching, marginalization
 from credalchain.metrics import completeness, set_accuracy
-from problems import cases, random_case
+from problems import cases, infer_all, random_case
 from profiles import examples
 
 S_GRID = [0.0, 0.25, 0.5, 1.0, 2.0, 4.0, 16.0]
@@ -88,7 +88,7 @@ def test_branching_never_gets_narrower_as_s_grows_along_the_chain(case):
 @given(cases(**fixed_order))
 def test_branching_contains_marginalization(case):
     case.base["denominator"] = "pairwise"
-    both = case.estimator().infer(case.rows, strategy=("branching", "marginalization"))
+    both = infer_all(case.estimator(), case.rows, strategy=("branching", "marginalization"))
     assert contains(both[0].labels, both[1].labels)
 
 
@@ -97,7 +97,7 @@ def test_branching_contains_marginalization(case):
 def test_branching_contains_marginalization_with_class_denominator_and_no_missing(case):
     case.base["denominator"] = "class"
     case.Y = np.abs(case.Y)
-    both = case.estimator().infer(case.rows, strategy=("branching", "marginalization"))
+    both = infer_all(case.estimator(), case.rows, strategy=("branching", "marginalization"))
     assert contains(both[0].labels, both[1].labels)
 
 
@@ -107,7 +107,7 @@ def test_class_denominator_with_missing_labels_can_answer_oppositely(prior):
     X = np.zeros((30, 1), dtype=int)
     base = NaiveCredal(epsilon=0, denominator="class", discretizer=None, prior=prior)
     chain = CredalChainClassifier(base, s=1.0, order="given").fit(X, Y)
-    ib, mar = chain.infer(X[:1], strategy=("branching", "marginalization"))
+    ib, mar = infer_all(chain, X[:1], strategy=("branching", "marginalization"))
     assert ib.labels.tolist() == [[-1, 1]]
     assert mar.labels.tolist() == [[-1, 0]]
 

@@ -6,7 +6,7 @@ Input codes are 0..K-1, -1 for missing, anything else for a category never seen.
 
 import math
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,8 @@ from credalchain._utils.array_types import IntArray
 from credalchain.labels import is_missing
 from credalchain.preprocessing import MISSING_CODE, Discretizer
 
+NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted
+NO_DATA = -1  # in place of a count of 0, where the counts of all categories are 0
 _CACHE_LINE = 64  # bytes
 
 
@@ -42,6 +44,12 @@ def table_rows(n_categories: IntArray, has_unseen: bool) -> tuple[IntArray, IntA
     return n_rows, np.cumsum(n_rows) - n_rows
 
 
+def rows_of_other_codes(n_categories: IntArray, has_unseen: bool) -> IntArray:
+    """The table rows of all codes but 0."""
+    n_rows, offsets = table_rows(n_categories, has_unseen)
+    return np.delete(np.arange(int(n_rows.sum())), offsets)
+
+
 @dataclass(frozen=True)
 class DenseCodes:
     """Codes (n, p). ``offsets[i]`` is the table row of code 0 of feature i."""
@@ -49,6 +57,7 @@ class DenseCodes:
     values: NDArray[Any]
     offsets: IntArray
     has_unseen: bool  # whether any code is unseen or missing
+    is_sparse: ClassVar = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -57,7 +66,10 @@ class DenseCodes:
     def __getitem__(self, rows: slice) -> "DenseCodes":
         return DenseCodes(self.values[rows], self.offsets, self.has_unseen)
 
-    def compacted(self, n_categories: IntArray, *, all_rows: bool) -> tuple["DenseCodes", None]:
+    def without_zeros(self) -> "DenseCodes":
+        return self
+
+    def compacted(self, n_categories: IntArray) -> tuple["DenseCodes", None]:
         return self, None
 
     def single_row_dense(self, n_categories: IntArray) -> "DenseCodes":
@@ -80,6 +92,7 @@ class SparseCodes:
     entries: NDArray[Any]
     n_features: int
     has_unseen: bool
+    is_sparse: ClassVar = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -97,20 +110,16 @@ class SparseCodes:
             self.has_unseen,
         )
 
-    def compacted(
-        self, n_categories: IntArray, *, all_rows: bool
-    ) -> tuple["SparseCodes", IntArray]:
-        """These codes renumbered for a reduced table, and the table rows it keeps.
+    def without_zeros(self) -> "SparseCodes":
+        """These codes for a table without the rows of code 0, see ``rows_of_other_codes``."""
+        dtype = self.entries.dtype
+        entries = np.subtract(self.entries, self.indices + 1, dtype=dtype, casting="same_kind")
+        return replace(self, entries=entries)
 
-        All but code 0 (``all_rows``), or only those that occur here.
-        """
-        n_rows, offsets = table_rows(n_categories, self.has_unseen)
-        needed = np.full(int(n_rows.sum()), all_rows)
-        if all_rows:  # the rows of code 0 up to the entry's feature are dropped
-            needed[offsets] = False
-            dtype = self.entries.dtype
-            entries = np.subtract(self.entries, self.indices + 1, dtype=dtype, casting="same_kind")
-            return replace(self, entries=entries), np.flatnonzero(needed)
+    def compacted(self, n_categories: IntArray) -> tuple["SparseCodes", IntArray]:
+        """These codes for a table of the rows that occur here, and these rows."""
+        n_rows, _ = table_rows(n_categories, self.has_unseen)
+        needed = np.zeros(int(n_rows.sum()), dtype=bool)
         needed[self.entries] = True
         new_row = (np.cumsum(needed) - 1).astype(self.entries.dtype)
         return replace(self, entries=new_row[self.entries]), np.flatnonzero(needed)
@@ -213,34 +222,20 @@ def validate_codes(X: Any) -> Any:
     stored = X.data if sparse.issparse(X) else np.asarray(X)
     if stored.dtype.kind in "iu":
         return X.tocsr() if sparse.issparse(X) else stored
-    if stored.dtype == bool:
-        stored = stored.astype(np.uint8)
+    message = "X must hold whole category codes where the base has discretizer=None, got "
     if stored.dtype == object:
         stored = _objects_as_floats(stored)
-    if stored.dtype.kind == "f":
-        huge = np.abs(stored) > 2**53
-        if huge.any():
-            raise ValueError(
-                "X must hold whole category codes where the base has discretizer=None, "
-                f"got {stored[huge][0]}."
-            )
-        whole = np.where(np.isnan(stored), float(MISSING_CODE), stored)
-        fractional = whole != np.rint(whole)
-        if fractional.any():
-            raise ValueError(
-                "X must hold whole category codes where the base has discretizer=None, "
-                f"got {whole[fractional][0]}."
-            )
-        stored = whole.astype(np.int64)
-    if stored.dtype.kind not in "iu":
-        raise ValueError(
-            "X must hold whole category codes where the base has discretizer=None, "
-            f"got values of dtype {stored.dtype}."
-        )
+    if stored.dtype.kind not in "bf":
+        raise ValueError(f"{message}values of dtype {stored.dtype}.")
+    whole = np.where(np.isnan(stored), float(MISSING_CODE), stored)
+    invalid = (np.abs(whole) > 2**53) | (whole != np.rint(whole))
+    if invalid.any():
+        raise ValueError(f"{message}{whole[invalid][0]}.")
+    codes = whole.astype(np.int64)
     if not sparse.issparse(X):
-        return stored
+        return codes
     matrix = X.tocsr()
-    return type(matrix)((stored, matrix.indices, matrix.indptr), shape=matrix.shape)
+    return type(matrix)((codes, matrix.indices, matrix.indptr), shape=matrix.shape)
 
 
 def _objects_as_floats(values: NDArray[Any]) -> NDArray[Any]:

@@ -1,14 +1,16 @@
 """The counts that are the whole model, and their arithmetic."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from credalchain._utils.array_types import IntArray
 from credalchain._utils.text import plural
+from credalchain._utils.validation import check_int
 from credalchain.chains.naive.codes import (
     Codes,
     DenseCodes,
@@ -19,13 +21,15 @@ from credalchain.chains.naive.codes import (
     table_rows,
     validate_codes,
 )
-from credalchain.labels import MISSING, as_labels
-from credalchain.preprocessing import Discretizer
-from credalchain.typing import MatrixLike
+from credalchain.chunks.columns import Summary, learn_bins, summarize
+from credalchain.chunks.sources import check_same_labels, label_names
+from credalchain.labels import as_labels, holds_minus_one, minus_one_message
+from credalchain.preprocessing import Discretizer, as_indexable
+from credalchain.typing import Chunks, MatrixLike
 
+SAMPLE_SIZE = 100_000  # rows that bins are learned from, in data in chunks
 _LIMIT = 2**53  # beyond this a count is not exact as a float
 _ROWS_AT_ONCE = 2**14
-_MANY_PAIRS = 2**26  # of labels, over all rows
 
 
 def _count_dtype(n_rows: int) -> Any:
@@ -102,17 +106,10 @@ class ChainCounts:
         return count(as_codes(codes, n_categories), labels, n_categories)
 
     @classmethod
-    def unchecked(
-        cls, n_rows: int, *arrays: NDArray[Any], totals: NDArray[Any] | None = None
-    ) -> "ChainCounts":
-        """Counts from trusted arrays, without validation; ``arrays`` in the order above.
-
-        ``totals`` is ``feature_totals``, if it is known already.
-        """
+    def unchecked(cls, n_rows: int, *arrays: NDArray[Any]) -> "ChainCounts":
+        """Counts from trusted arrays, without validation; ``arrays`` in the order above."""
         self = object.__new__(cls)
         vars(self).update({"n_rows": n_rows, **dict(zip(_ARRAYS, arrays, strict=True))})
-        if totals is not None:
-            vars(self)["feature_totals"] = totals
         return self
 
     @property
@@ -130,36 +127,9 @@ class ChainCounts:
     @cached_property
     def feature_totals(self) -> NDArray[Any]:
         """D: (p, m, 2), the sum of the counts over the categories of each feature."""
-        from credalchain.chains.naive import counting_kernels as kernels  # imports numba
-
-        lanes = 2 * self.n_labels
-        totals = np.zeros((self.n_features, lanes), dtype=self.feature.dtype)
-        kernels.sum_categories(self.n_categories, self.feature.reshape(-1, lanes), totals)
-        return totals.reshape(-1, self.n_labels, 2)
-
-    @staticmethod
-    def sum_unchecked(parts: "list[ChainCounts]") -> "ChainCounts":
-        """The sum of counts of the same categories and labels, without validation."""
-        n_rows = sum(part.n_rows for part in parts)
-        label, feature, pair = (
-            _total([getattr(part, name) for part in parts], dtype)
-            for name, dtype in zip(
-                _ARRAYS[1:], (np.int64, _count_dtype(n_rows), _count_dtype(n_rows)), strict=True
-            )
-        )
-        totals = _total([part.feature_totals for part in parts], _count_dtype(n_rows))
-        return ChainCounts.unchecked(
-            n_rows, parts[0].n_categories, label, feature, pair, totals=totals
-        )
-
-    def subtract_unchecked(self, part: "ChainCounts") -> "ChainCounts":
-        """These counts minus those of a subset of their rows, without validation."""
-        return ChainCounts.unchecked(
-            self.n_rows - part.n_rows,
-            self.n_categories,
-            *(getattr(self, name) - getattr(part, name) for name in _ARRAYS[1:]),
-            totals=self.feature_totals - part.feature_totals,
-        )
+        if not self.n_features:
+            return self.feature
+        return np.add.reduceat(self.feature, self.offsets(), axis=0, dtype=self.feature.dtype)
 
     def widened(self, n_categories: IntArray) -> "ChainCounts":
         """The same counts with at least ``n_categories`` categories per feature."""
@@ -176,7 +146,7 @@ class ChainCounts:
         _check_same_shape(self, other, "added to")
         n_rows = self.n_rows + other.n_rows
         large = _count_dtype(n_rows)
-        return ChainCounts(
+        return ChainCounts.unchecked(
             n_rows,
             self.n_categories,
             self.label + other.label,
@@ -192,13 +162,8 @@ class ChainCounts:
         if not isinstance(other, ChainCounts):
             return NotImplemented
         _check_same_shape(self, other, "subtracted from")
-        return ChainCounts(
-            self.n_rows - other.n_rows,
-            self.n_categories,
-            self.label - other.label,
-            self.feature - other.feature,
-            self.pair - other.pair,
-        )
+        differences = [getattr(self, name) - getattr(other, name) for name in _ARRAYS[1:]]
+        return ChainCounts(self.n_rows - other.n_rows, self.n_categories, *differences)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, ChainCounts):
@@ -213,14 +178,6 @@ class ChainCounts:
 _ARRAYS = ("n_categories", "label", "feature", "pair")
 
 
-def _total(arrays: list[NDArray[Any]], dtype: Any) -> NDArray[Any]:
-    """The sum of arrays, without stacking copies."""
-    total = arrays[0].astype(dtype)
-    for array in arrays[1:]:
-        total += array
-    return total
-
-
 def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCounts:
     """Count table codes with labels ``Y`` (-1 = missing)."""
     n_rows, n_labels = Y.shape
@@ -229,22 +186,17 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
     n_table_rows, offsets = table_rows(n_categories, codes.has_unseen)
     feature = np.zeros((int(n_table_rows.sum()), n_lanes), dtype=_count_dtype(n_rows))
     _count_features(codes, Y, offsets, feature)
-    if isinstance(codes, SparseCodes):
-        from credalchain.chains.naive import counting_kernels as kernels  # imports numba
-
-        kernels.count_zeros(offsets, n_table_rows, label.astype(feature.dtype).ravel(), feature)
+    if isinstance(codes, SparseCodes):  # code 0: all rows less those counted for another code
+        others = np.add.reduceat(feature, offsets, axis=0, dtype=feature.dtype)
+        feature[offsets] += label.ravel().astype(feature.dtype) - others
     if codes.has_unseen:  # rows of codes that are in no category
         feature = feature[_category_rows(n_categories, offsets)]
-    totals = None
-    if not codes.has_unseen:  # every row is in some category of every feature
-        totals = np.repeat(label[None].astype(feature.dtype), len(n_categories), axis=0)
     return ChainCounts.unchecked(
         n_rows,
         n_categories,
         label,
         feature.reshape(-1, n_labels, 2),
-        _count_pairs(Y, label, feature.dtype),
-        totals=totals,
+        _count_pairs(Y, feature.dtype),
     )
 
 
@@ -255,7 +207,7 @@ def _count_features(
 
     16-bit counters for sparse codes or few lanes, else 8-bit.
     """
-    from credalchain.chains.naive import counting_kernels as kernels  # imports numba
+    from credalchain.chains.naive import kernels  # imports numba
 
     few_lanes = feature.shape[1] <= 16
     counter: Any = np.uint16 if isinstance(codes, SparseCodes) or few_lanes else np.uint8
@@ -288,45 +240,15 @@ def _category_rows(n_categories: IntArray, offsets: IntArray) -> IntArray:
     return np.repeat(offsets - starts, n_categories) + np.arange(int(n_categories.sum()))
 
 
-def _count_pairs(Y: NDArray[np.int8], label: IntArray, dtype: Any) -> NDArray[Any]:
-    """(m, 2, m, 2): as if labels were features, unless there is much to count."""
-    n_rows, m = Y.shape
-    if n_rows * m * m >= _MANY_PAIRS:
-        return _multiply_pairs(Y, label).astype(dtype)
-    values = np.where(Y == MISSING, 2, Y).astype(np.uint8)  # a third category for missing labels
-    offsets = 3 * np.arange(m)
-    pair = np.zeros((3 * m, 2 * m), dtype=dtype)
-    _count_features(DenseCodes(values, offsets, has_unseen=True), Y, offsets, pair)
-    return np.ascontiguousarray(pair.reshape(m, 3, m, 2)[:, :2])
-
-
-def _multiply_pairs(Y: NDArray[np.int8], label: IntArray) -> IntArray:
-    """The same from products of 0/1 matrices, which are exact in single precision below 2**24.
-
-    Faster for many labels; for few, the overhead of BLAS threads outweighs the gain.
-    """
+def _count_pairs(Y: NDArray[np.int8], dtype: Any) -> NDArray[Any]:
+    """(m, 2, m, 2), from products of 0/1 matrices: exact in single precision below 2**24."""
     m = Y.shape[1]
-    pair = np.zeros((m, 2, m, 2), dtype=np.int64)
-    ones = _products(Y == 1, Y == 1)
-    pair[:, 1, :, 1] = ones
-    if label.sum() == Y.size:  # nothing missing: the other counts follow
-        pair[:, 1, :, 0] = label[:, 1, None] - ones
-        pair[:, 0, :, 1] = label[:, 1] - ones
-        pair[:, 0, :, 0] = label[:, 0] - pair[:, 1, :, 0]
-        return pair
-    zeros_with_ones = _products(Y == 0, Y == 1)
-    pair[:, 0, :, 1] = zeros_with_ones
-    pair[:, 1, :, 0] = zeros_with_ones.T
-    pair[:, 0, :, 0] = _products(Y == 0, Y == 0)
-    return pair
-
-
-def _products(left: NDArray[np.bool_], right: NDArray[np.bool_]) -> IntArray:
-    total = np.zeros((left.shape[1], right.shape[1]), dtype=np.int64)
-    for start in range(0, len(left), _ROWS_AT_ONCE):
-        rows = slice(start, start + _ROWS_AT_ONCE)
-        total += (left[rows].T.astype(np.float32) @ right[rows].astype(np.float32)).astype(np.int64)
-    return total
+    pair = np.zeros((2 * m, 2 * m), dtype=dtype)
+    for start in range(0, len(Y), _ROWS_AT_ONCE):
+        is_class = Y[start : start + _ROWS_AT_ONCE, :, None] == np.array([0, 1], np.int8)
+        lanes = is_class.reshape(-1, 2 * m).astype(np.float32)
+        pair += (lanes.T @ lanes).astype(dtype)
+    return pair.reshape(m, 2, m, 2)
 
 
 def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:
@@ -343,7 +265,7 @@ def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:
 
 
 def _check(counts: ChainCounts) -> None:
-    """Refuse arrays that cannot be the counts of any data set, before a kernel sees them."""
+    """Raise for arrays that cannot be the counts of any data set, before a kernel sees them."""
     vars(counts).pop("feature_totals", None)  # of arrays that may have been changed since
     for name in _ARRAYS:
         array = getattr(counts, name)
@@ -351,34 +273,18 @@ def _check(counts: ChainCounts) -> None:
             got = getattr(array, "dtype", type(array).__name__)
             raise ValueError(f"counts.{name} must be an integer array, got {got}.")
         object.__setattr__(counts, name, np.ascontiguousarray(array, dtype=np.int64))
-    if isinstance(counts.n_rows, bool) or not isinstance(counts.n_rows, (int, np.integer)):
-        raise ValueError(f"counts.n_rows must be a whole number, got {counts.n_rows!r}.")
+    check_int("counts.n_rows", counts.n_rows, 0, _LIMIT)
     object.__setattr__(counts, "n_rows", int(counts.n_rows))
-    _check_shapes(counts)
-    _check_ranges(counts)
-    _check_sums(counts)
-    for name in ("feature", "pair"):
-        object.__setattr__(counts, name, getattr(counts, name).astype(_count_dtype(counts.n_rows)))
-
-
-def _check_shapes(counts: ChainCounts) -> None:
     if counts.n_categories.ndim != 1 or (counts.n_categories < 1).any():
         raise ValueError("counts.n_categories must be one number, at least 1, per feature.")
     if counts.label.ndim != 2 or counts.label.shape[1] != 2 or len(counts.label) == 0:
         raise ValueError(f"counts.label must have shape (m, 2), got {counts.label.shape}.")
-    m = len(counts.label)
-    expected = {"feature": (int(counts.n_categories.sum()), m, 2), "pair": (m, 2, m, 2)}
-    for name, shape in expected.items():
-        got = getattr(counts, name).shape
-        if got != shape:
-            raise ValueError(f"counts.{name} must have shape {shape}, got {got}.")
-
-
-def _check_ranges(counts: ChainCounts) -> None:
-    if not 0 <= counts.n_rows < _LIMIT:
-        raise ValueError(f"counts.n_rows must be between 0 and 2**53, got {counts.n_rows}.")
-    for name in ("label", "feature", "pair"):
+    m = counts.n_labels
+    shapes = ((m, 2), (int(counts.n_categories.sum()), m, 2), (m, 2, m, 2))
+    for name, shape in zip(_ARRAYS[1:], shapes, strict=True):
         array = getattr(counts, name)
+        if array.shape != shape:
+            raise ValueError(f"counts.{name} must have shape {shape}, got {array.shape}.")
         if array.size and array.min() < 0:
             raise ValueError(f"counts.{name} holds the negative count {array.min()}.")
         if array.size and array.max() > counts.n_rows:
@@ -386,24 +292,31 @@ def _check_ranges(counts: ChainCounts) -> None:
                 f"counts.{name} holds {array.max()}, more than the "
                 f"{plural(counts.n_rows, 'row')} counted."
             )
+    _check_sums(counts)
+    for name in ("feature", "pair"):
+        object.__setattr__(counts, name, getattr(counts, name).astype(_count_dtype(counts.n_rows)))
 
 
 def _check_sums(counts: ChainCounts) -> None:
-    m = counts.n_labels
-    most = max(int(a.max()) for a in (counts.feature, counts.pair, counts.label) if a.size)
+    most = max(int(getattr(counts, name).max(initial=0)) for name in _ARRAYS[1:])
     if most * max(2, int(counts.n_categories.max(initial=0))) >= 2**62:  # sums would wrap around
         raise ValueError("counts are too large for so many categories.")
-    if (counts.label.sum(axis=1) > counts.n_rows).any():
-        raise ValueError("counts.label has a label with more values than rows counted.")
-    if (counts.feature_totals > counts.label).any():
-        raise ValueError("counts.feature has a feature with more values than its label has rows.")
-    if not np.array_equal(counts.pair, counts.pair.transpose(2, 3, 0, 1)):
-        raise ValueError("counts.pair must be symmetric: pair[k, b, j, a] == pair[j, a, k, b].")
-    if (counts.pair.sum(axis=1) > counts.label).any():
-        raise ValueError("counts.pair has a pair with more values than its label has rows.")
-    diagonal = counts.pair[np.arange(m), :, np.arange(m), :]
-    if not np.array_equal(diagonal, counts.label[:, :, None] * np.eye(2, dtype=np.int64)):
-        raise ValueError("counts.pair[j, :, j, :] must hold counts.label[j] on its diagonal.")
+    diagonal = counts.pair[np.arange(counts.n_labels), :, np.arange(counts.n_labels), :]
+    expected = counts.label[:, :, None] * np.eye(2, dtype=np.int64)
+    contradictions = {
+        "label has a label with more values than rows counted": counts.label.sum(axis=1)
+        > counts.n_rows,
+        "feature has a feature with more values than its label has rows": counts.feature_totals
+        > counts.label,
+        "pair must be symmetric: pair[k, b, j, a] == pair[j, a, k, b]": counts.pair
+        != counts.pair.transpose(2, 3, 0, 1),
+        "pair has a pair with more values than its label has rows": counts.pair.sum(axis=1)
+        > counts.label,
+        "pair[j, :, j, :] must hold counts.label[j] on its diagonal": diagonal != expected,
+    }
+    for message, found in contradictions.items():
+        if found.any():
+            raise ValueError(f"counts.{message}.")
 
 
 def as_counts(counts: Any) -> ChainCounts:
@@ -412,3 +325,89 @@ def as_counts(counts: Any) -> ChainCounts:
         raise TypeError(f"counts must be ChainCounts, got {type(counts).__name__}.")
     _check(counts)
     return counts
+
+
+# -- rows in chunks: bins first, then a sum -------------------------------------------------
+
+
+@dataclass(frozen=True)
+class ChunkCounts:
+    """Counts of some chunks, and the names of their labels.
+
+    ``holds_minus_one``: whether missing labels are written as -1.
+    """
+
+    names: tuple[str, ...] | None
+    counts: ChainCounts
+    chunk: str
+    holds_minus_one: bool = False
+
+    @property
+    def n_labels(self) -> int:
+        return self.counts.n_labels
+
+    def __add__(self, other: "ChunkCounts") -> "ChunkCounts":
+        check_same_labels(self, other)
+        wide = np.maximum(self.counts.n_categories, other.counts.n_categories)
+        total = self.counts.widened(wide) + other.counts.widened(wide)
+        return ChunkCounts(
+            self.names, total, self.chunk, self.holds_minus_one or other.holds_minus_one
+        )
+
+
+def count_chunks(
+    chunks: Chunks, discretizer: Any, sample_size: int = SAMPLE_SIZE
+) -> tuple[ChunkCounts, Any, str]:
+    """Learn bins where that is asked for, then count all rows.
+
+    Parameters
+    ----------
+    chunks : Chunks
+    discretizer : Discretizer, any fitted discretizer, or None
+        An unfitted Discretizer is learned from a sample of rows; None: X holds codes.
+    sample_size : int
+        Rows from which the bins of numeric columns are learned: those with the smallest hashes
+        of their numbers, all if there are not more. Categories are those of all rows.
+
+    Returns
+    -------
+    counts : ChunkCounts of all chunks
+    discretizer : the fitted one, or None
+    source : str
+        Where bins come from, in words.
+    """
+    source = "X holds codes" if discretizer is None else "bins were given"
+    if isinstance(discretizer, Discretizer) and not hasattr(discretizer, "binnings_"):
+        limit = chunks.hash_limit(sample_size)
+        summary: Summary = chunks.reduce(
+            _summary, limit, trim=partial(Summary.trimmed, size=sample_size)
+        )
+        discretizer = learn_bins(summary, discretizer.n_bins)
+        n_rows, n_sampled = summary.n_rows, len(summary.hashes)
+        used = "all" if n_sampled == n_rows else f"{n_sampled} of"
+        source = f"bins learned from {used} {plural(n_rows, 'row')}"
+    elif discretizer is not None:
+        check_is_fitted(discretizer)
+    total: ChunkCounts = chunks.reduce(_counts, discretizer, numbered=False)
+    if total.counts.n_rows == 0:
+        raise ValueError("X must have at least one row, got none in all chunks.")
+    any_no, any_yes = (bool(column.any()) for column in total.counts.label.T)
+    if total.holds_minus_one and any_yes and not any_no:
+        raise ValueError(minus_one_message())
+    return total, discretizer, source
+
+
+def _summary(chunk: str, X: Any, Y: Any, first: int, limit: Any) -> Summary:
+    return summarize(chunk, as_indexable(X), first, limit)
+
+
+def _counts(chunk: str, X: Any, Y: Any, first: int, discretizer: Any) -> ChunkCounts:
+    """Counts of one chunk; a chunk without rows has nothing but a shape."""
+    X, labels = as_indexable(X), as_labels(Y, require_zero=False)
+    if X.shape[0] > 0:
+        counts = ChainCounts.from_rows(X, labels, discretizer)
+        return ChunkCounts(label_names(Y), counts, chunk, holds_minus_one(Y))
+    m = labels.shape[1]
+    k = np.ones(X.shape[1], np.int64) if discretizer is None else discretizer.n_categories_
+    empty = [np.zeros(shape, np.int64) for shape in ((m, 2), (int(k.sum()), m, 2), (m, 2, m, 2))]
+    return ChunkCounts(label_names(Y), ChainCounts(0, k, *empty), chunk)

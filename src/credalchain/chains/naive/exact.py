@@ -8,9 +8,10 @@ features have few distinct factors.
 
 import math
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from fractions import Fraction
-from functools import lru_cache, partial
+from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -89,59 +90,85 @@ def _evaluated(powers: Counter[int]) -> tuple[int, int]:
     return numerator, denominator
 
 
-def threshold_odds(threshold: float) -> OddsProduct:
-    """Exactly t / (1 - t)."""
-    t = Fraction(threshold)
-    product = OddsProduct()
-    product.multiply(Odds(t, 1 - t))
-    return product
+class ExactComparator:
+    """Exact odds of the rows of one batch, for one s and strategy. Equal rows are computed once.
 
-
-class ExactChain:
-    """Exact odds of the labels of a naive credal chain, given codes and a history."""
+    ``is_available``: whether the strategy merges exact odds.
+    """
 
     def __init__(
         self,
         counts: ChainCounts,
         settings: NaiveSettings,
-        strategy: Strategy,
+        codes: Codes,
         *,
         s: float,
-        conservative: bool,
+        strategy: Strategy,
+        precise: bool,
     ) -> None:
-        self._counts = counts
-        self._totals = counts.feature_totals
-        self._pair_totals = counts.pair.sum(axis=1)
-        self._pair_denominators = settings.denominator.totals(counts)
-        self._offsets = counts.offsets()
-        self._observed = counts.label.sum(axis=1) > 0
-        self._prior = settings.prior.odds
-        self._merge = strategy.merge_exact
-        self._conservative = conservative
-        self._s = Fraction(s)
+        self.is_available = strategy.merge_exact is not None
+        self._counts, self._settings, self._codes = counts, settings, codes
+        self._merge, self._s = strategy.merge_exact, Fraction(s)
+        self._conservative = settings.is_conservative(precise=precise)
         self._epsilon = Fraction(float(settings.epsilon_for(s)))
         self._odds = lru_cache(maxsize=65536)(self._odds_of)
+        self._products: dict[tuple[int, bytes, bytes], tuple[OddsProduct, OddsProduct]] = {}
 
-    def odds(
+    @cached_property
+    def _pair_totals(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """Sums and denominators of the counts of pairs, (m, m, 2) each."""
+        return self._counts.pair.sum(axis=1), self._settings.denominator.totals(self._counts)
+
+    def odds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[OddsProduct, OddsProduct]:
+        """Lower and upper odds of label ``j`` after ``history`` (m,)."""
+        codes = self._codes.row(row)
+        key = (j, codes.tobytes(), history.tobytes())
+        if key not in self._products:
+            self._products[key] = self._multiply(j, codes, history)
+        return self._products[key]
+
+    def bounds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[Fraction, Fraction]:
+        """Lower and upper probability."""
+        lower, upper = self.odds(row, j, history)
+        return lower.probability(), upper.probability()
+
+    def signs(
+        self, row: int, j: int, history: NDArray[np.int8], threshold: float
+    ) -> tuple[int, int]:
+        """Signs of lower - threshold and upper - threshold."""
+        cut, t = OddsProduct(), Fraction(threshold)
+        cut.multiply(Odds(t, 1 - t))
+        lower, upper = self.odds(row, j, history)
+        return lower.compared_with(cut), upper.compared_with(cut)
+
+    def most_certain(self, row: int, labels: list[int], history: NDArray[np.int8]) -> int:
+        """The label with the largest max(L, -U), of equals the first."""
+        candidates = []
+        for j in labels:
+            lower, upper = self.odds(row, j, history)
+            candidates += [(lower, j), (upper.inverted(), j)]
+        best, chosen = candidates[0]
+        for certainty, j in candidates[1:]:
+            if certainty.compared_with(best) > 0:
+                best, chosen = certainty, j
+        return chosen
+
+    def _multiply(
         self, j: int, codes: IntArray, history: NDArray[np.int8]
     ) -> tuple[OddsProduct, OddsProduct]:
-        """Lower and upper odds of label ``j`` after ``history`` (m,)."""
-        lower, upper = OddsProduct(), OddsProduct()
         n0, n1 = self._counts.label[j].tolist()
-        start = self._prior(n0, n1, self._s)
-        lower.multiply(Odds(*map(Fraction, start[0])))
-        upper.multiply(Odds(*map(Fraction, start[1])))
-        for key, times in self._feature_counts(j, codes):
-            low, high = self._odds(key)
+        prior = self._settings.prior.odds(n0, n1, self._s)
+        start, end = (Odds(*map(Fraction, odds)) for odds in prior)
+        factors: list[tuple[Odds, Odds, int]] = [(start, end, 1)]
+        factors += [(*self._odds(key), times) for key, times in self._feature_counts(j, codes)]
+        factors += [(*odds, 1) for odds in self._missing_odds(j, codes)]
+        observed = self._counts.label.sum(axis=1) > 0
+        for k in np.flatnonzero((history != UNDECIDED) & observed).tolist():
+            factors.append((*self._label_odds(k, int(history[k]), j), 1))
+        lower, upper = OddsProduct(), OddsProduct()
+        for low, high, times in factors:
             lower.multiply(low, times)
             upper.multiply(high, times)
-        for low, high in self._missing_odds(j, codes):
-            lower.multiply(low)
-            upper.multiply(high)
-        for k in np.flatnonzero((history != UNDECIDED) & self._observed).tolist():
-            low, high = self._label_odds(k, int(history[k]), j)
-            lower.multiply(low)
-            upper.multiply(high)
         return lower, upper
 
     def _feature_counts(self, j: int, codes: IntArray) -> Iterable[tuple[CountsKey, int]]:
@@ -149,9 +176,9 @@ class ExactChain:
         n_categories = self._counts.n_categories
         features = np.flatnonzero((n_categories > 1) & (codes <= n_categories))
         seen = codes[features] < n_categories[features]
-        rows = self._offsets[features] + np.where(seen, codes[features], 0)
+        rows = self._counts.offsets()[features] + np.where(seen, codes[features], 0)
         n = np.where(seen[:, None], self._counts.feature[rows, j], 0)
-        total = self._totals[features, j]
+        total = self._counts.feature_totals[features, j]
         columns = (n[:, 0], total[:, 0], total[:, 0], n[:, 1], total[:, 1], total[:, 1])
         lists = [column.tolist() for column in (*columns, n_categories[features])]
         return Counter(zip(*lists, strict=True)).items()
@@ -162,8 +189,9 @@ class ExactChain:
         if not self._conservative:
             return
         for feature in np.flatnonzero((n_categories > 1) & (codes == n_categories + 1)).tolist():
-            start, stop = self._offsets[feature], self._offsets[feature] + n_categories[feature]
-            t0, t1 = self._totals[feature, j].tolist()
+            start = self._counts.offsets()[feature]
+            stop = start + n_categories[feature]
+            t0, t1 = self._counts.feature_totals[feature, j].tolist()
             options = [
                 self._odds((n0, t0, t0, n1, t1, t1, int(n_categories[feature])))
                 for n0, n1 in self._counts.feature[start:stop, j].tolist()
@@ -173,8 +201,7 @@ class ExactChain:
 
     def _label_odds(self, k: int, y: int, j: int) -> OddsBounds:
         """What label k says about label j, as y: 0, 1 or left open."""
-        t0, t1 = self._pair_totals[k, j].tolist()
-        d0, d1 = self._pair_denominators[k, j].tolist()
+        (t0, t1), (d0, d1) = (part[k, j].tolist() for part in self._pair_totals)
         options = [
             self._odds((n0, t0, d0, n1, t1, d1, 2))
             for n0, n1 in self._counts.pair[k, :, j].tolist()
@@ -197,72 +224,7 @@ class ExactChain:
     ) -> tuple[Fraction, Fraction]:
         if self._s == 0 and total == 0:
             return Fraction(1, n_categories), Fraction(1, n_categories)
-        lower, upper = idm_bounds(n, denominator, n_categories, self._s, self._epsilon)
-        return lower, upper
-
-
-class ExactComparator:
-    """Compares the odds of the rows of one batch exactly, for one s and strategy.
-
-    Equal rows are computed once. ``is_available``: whether the strategy merges exact odds.
-    """
-
-    def __init__(
-        self,
-        counts: ChainCounts,
-        settings: NaiveSettings,
-        codes: Codes,
-        *,
-        s: float,
-        strategy: Strategy,
-        precise: bool,
-    ) -> None:
-        self.is_available = strategy.merge_exact is not None
-        self._codes = codes
-        self._make_chain: Callable[[], ExactChain] = partial(
-            ExactChain,
-            counts,
-            settings,
-            strategy,
-            s=s,
-            conservative=settings.is_conservative(precise=precise),
+        bounds: tuple[Fraction, Fraction] = idm_bounds(
+            n, denominator, n_categories, self._s, self._epsilon
         )
-        self._chain: ExactChain | None = None
-        self._odds: dict[tuple[int, bytes, bytes], tuple[OddsProduct, OddsProduct]] = {}
-
-    def odds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[OddsProduct, OddsProduct]:
-        """Lower and upper odds of label j."""
-        codes = self._codes.row(row)
-        key = (j, codes.tobytes(), history.tobytes())
-        if key not in self._odds:
-            if self._chain is None:
-                self._chain = self._make_chain()
-            self._odds[key] = self._chain.odds(j, codes, history)
-        return self._odds[key]
-
-    def bounds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[Fraction, Fraction]:
-        """Lower and upper probability."""
-        lower, upper = self.odds(row, j, history)
-        return lower.probability(), upper.probability()
-
-    def signs(
-        self, row: int, j: int, history: NDArray[np.int8], threshold: float
-    ) -> tuple[int, int]:
-        """Signs of lower - threshold and upper - threshold."""
-        cut = threshold_odds(threshold)
-        lower, upper = self.odds(row, j, history)
-        return lower.compared_with(cut), upper.compared_with(cut)
-
-    def most_certain(self, row: int, labels: list[int], history: NDArray[np.int8]) -> int:
-        """The label with the largest max(L, -U), of equals the first."""
-        best, certainty = labels[0], self._certainty(row, labels[0], history)
-        for j in labels[1:]:
-            candidate = self._certainty(row, j, history)
-            if candidate.compared_with(certainty) > 0:
-                best, certainty = j, candidate
-        return best
-
-    def _certainty(self, row: int, j: int, history: NDArray[np.int8]) -> OddsProduct:
-        lower, upper = self.odds(row, j, history)
-        inverse = upper.inverted()
-        return lower if lower.compared_with(inverse) >= 0 else inverse
+        return bounds

@@ -1,10 +1,8 @@
 """The fitted naive credal chain: counts, settings and inference."""
 
-import threading
-from collections import OrderedDict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
@@ -19,15 +17,14 @@ from credalchain.chains.naive.codes import (
     as_codes,
     encode_input,
     infer_n_categories,
+    rows_of_other_codes,
 )
-from credalchain.chains.naive.contributions import naive_contributions
 from credalchain.chains.naive.counts import ChainCounts, as_counts, count
-from credalchain.chains.naive.engine.fixed_point import FixedPoint
-from credalchain.chains.naive.engine.tables import ChainTables, TableSource, TableSpec
-from credalchain.chains.naive.engine.walk import FixedOrderWalk, NaiveWalk
 from credalchain.chains.naive.exact import ExactComparator
+from credalchain.chains.naive.fixed_point import FixedPoint, FixedTable, resolve_zero_factors
 from credalchain.chains.naive.formulas import NaiveSettings
-from credalchain.chains.naive.local import NaiveLocal
+from credalchain.chains.naive.tables import LANES, ChainTables, TableSource, TableSpec
+from credalchain.chains.naive.walk import FixedOrderWalk, NaiveLocal, NaiveWalk
 from credalchain.chains.protocol import (
     ChainModel,
     Contribution,
@@ -37,13 +34,14 @@ from credalchain.chains.protocol import (
     combine_answers,
 )
 from credalchain.chains.strategies import Strategy, branching
+from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.prediction import RANKS, Answer, Exactness
 from credalchain.preprocessing import Categories, Discretizer
 
 _EXACTNESS = np.array(  # by whether ties can be settled
     [RANKS[Exactness.APPROXIMATE], RANKS[Exactness.EXACT]], dtype=np.int8
 )
-_MAX_CACHED = 8  # tables, and what they are built from
+_MAX_CACHED = 8  # tables, and as many times what they are built from
 _MAX_KEPT = 2**22  # counts of features, beyond which only tables are kept
 
 
@@ -69,8 +67,9 @@ class NaiveChainModel(ChainModel):
         self._reset_tables()
 
     def _reset_tables(self) -> None:
-        self._cache: OrderedDict[tuple[Any, ...], Any] = OrderedDict()
-        self._lock = threading.Lock()
+        """Recent tables are kept, so that predicting row by row builds them once."""
+        self._dense_source = lru_cache(_MAX_CACHED)(partial(self._build_source, rows=None))
+        self._tables = lru_cache(_MAX_CACHED)(self._build_tables)
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name[0] != "_"}
@@ -141,8 +140,8 @@ class NaiveChainModel(ChainModel):
 
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         spec = self._spec(encoded, (strategy if strategy.merge else branching,), precise=precise)
-        codes, rows = encoded.compacted(self.counts.n_categories, all_rows=True)
-        tables = self._cached_tables(spec, rows, s)
+        codes = encoded.without_zeros()
+        tables = self._tables(spec, codes.is_sparse, s)
         if strategy.merge is None:
             exact = self._comparator(encoded, s, branching, precise=precise).bounds
             return LocalWalk(
@@ -160,10 +159,43 @@ class NaiveChainModel(ChainModel):
         if strategy.merge is None:
             return None
         codes = encoded.single_row_dense(self.counts.n_categories)
-        tables = self._cached_tables(self._spec(codes, (strategy,)), None, s)
-        return naive_contributions(
-            codes, tables, places, self.counts.n_categories, self.discretizer
-        )
+        tables = self._tables(self._spec(codes, (strategy,)), False, s)
+        row = codes.row(0).tolist()
+        observed = [self._describe_code(i, code) for i, code in enumerate(row)]
+
+        def bounds(table: FixedTable, *index: Any) -> list[Any]:
+            zeros = None if table.zeros is None else table.zeros[index]
+            log_odds = table.values[index] / tables.scale.unit
+            return list(resolve_zero_factors(log_odds, zeros, -np.inf, np.inf).tolist())
+
+        parts = []
+        for j, history in places:
+            block, lane = divmod(2 * j, LANES)
+            lanes = slice(lane, lane + 2)
+            earlier = np.flatnonzero(history != UNDECIDED)
+            y = np.where(history[earlier] == ABSTAIN, 2, history[earlier])
+            of_features = bounds(tables.features, block, codes.offsets + row, lanes)
+            of_pairs = bounds(tables.pairs, earlier, y, j)
+            of_labels = zip(earlier.tolist(), y.tolist(), of_pairs, strict=True)
+            parts.append(
+                [
+                    Contribution("prior", -1, "", *bounds(tables.start, block, lanes)),
+                    *(
+                        Contribution("feature", i, observed[i], *b)
+                        for i, b in enumerate(of_features)
+                    ),
+                    *(Contribution("label", k, ("no", "yes", "*")[v], *b) for k, v, b in of_labels),
+                ]
+            )
+        return parts
+
+    def _describe_code(self, i: int, code: int) -> str:
+        n_categories = int(self.counts.n_categories[i])
+        if code >= n_categories:
+            return "missing" if code > n_categories else "never seen"
+        fitted = getattr(self.discretizer, "estimator", self.discretizer)  # in a FrozenEstimator
+        binnings = getattr(fitted, "binnings_", None)
+        return f"code {code}" if binnings is None else str(binnings[i].describe(code))
 
     def infer(self, encoded: Codes, request: Request) -> Answer:
         """Compiled where the order is fixed and open labels can be merged; else label by label."""
@@ -172,13 +204,14 @@ class NaiveChainModel(ChainModel):
         spec = self._spec(
             encoded, request.strategies, request.order, request.chained, request.precise
         )
-        one_s = len(request.s_values) == 1
-        codes, rows = encoded.compacted(self.counts.n_categories, all_rows=one_s)
-        tables: Iterable[ChainTables]
-        if one_s:
-            tables = [self._cached_tables(spec, rows, request.s_values[0])]
+        if len(request.s_values) == 1:
+            codes = encoded.without_zeros()
+            tables: Iterable[ChainTables] = [
+                self._tables(spec, codes.is_sparse, request.s_values[0])
+            ]
         else:  # tables are used once and hold only the rows needed
-            tables = self._source(spec, rows, keep=rows is None).tables(request.s_values)
+            codes, rows = encoded.compacted(self.counts.n_categories)
+            tables = self._source(spec, rows).tables(request.s_values)
         make_comparator = partial(self._comparator, precise=request.precise)
         walk = FixedOrderWalk(codes, request, tables, make_comparator)
         walk.run()
@@ -224,33 +257,16 @@ class NaiveChainModel(ChainModel):
             conservative=self.settings.is_conservative(precise=precise),
         )
 
-    def _cached_tables(self, spec: TableSpec, rows: IntArray | None, s: float) -> ChainTables:
-        """Tables for one s. Recent ones are kept, so that predicting row by row builds them once.
+    def _build_tables(self, spec: TableSpec, is_sparse: bool, s: float) -> ChainTables:
+        """Tables for one s, with all rows that sparse codes may refer to."""
+        rows = rows_of_other_codes(self.counts.n_categories, spec.has_unseen) if is_sparse else None
+        return next(self._source(spec, rows).tables((s,)))
 
-        ``rows`` are all those that sparse codes may refer to, None for dense codes.
-        """
-        tables: ChainTables = self._cached(
-            (spec, rows is None, s),
-            lambda: next(self._source(spec, rows, keep=True).tables((s,))),
-        )
-        return tables
-
-    def _source(self, spec: TableSpec, rows: IntArray | None, *, keep: bool) -> TableSource:
+    def _source(self, spec: TableSpec, rows: IntArray | None) -> TableSource:
         """What builds tables."""
-        build = partial(TableSource, self.counts, self.settings, spec, rows)
-        if not keep or self.counts.feature.size > _MAX_KEPT:
-            return build()
-        source: TableSource = self._cached((spec, rows is None), build)
-        return source
+        if rows is None and self.counts.feature.size <= _MAX_KEPT:
+            return self._dense_source(spec)
+        return self._build_source(spec, rows)
 
-    def _cached(self, key: tuple[Any, ...], build: Callable[[], Any]) -> Any:
-        with self._lock:
-            if key in self._cache:
-                self._cache.move_to_end(key)
-                return self._cache[key]
-        value = build()  # outside the lock: two threads may build the same, but none waits
-        with self._lock:
-            self._cache[key] = value
-            while len(self._cache) > _MAX_CACHED:
-                self._cache.popitem(last=False)
-        return value
+    def _build_source(self, spec: TableSpec, rows: IntArray | None) -> TableSource:
+        return TableSource(self.counts, self.settings, spec, rows)

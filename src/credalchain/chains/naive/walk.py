@@ -15,27 +15,34 @@ from scipy.special import logit
 from credalchain._utils.array_types import FloatArray, IntArray, Labels
 from credalchain._utils.parallel import for_each_range
 from credalchain.chains.naive.codes import Codes, DenseCodes
-from credalchain.chains.naive.engine.fixed_point import (
+from credalchain.chains.naive.exact import ExactComparator
+from credalchain.chains.naive.fixed_point import (
     INFINITE,
     FixedPoint,
     FixedTable,
     combined,
     resolve_zero_factors,
 )
-from credalchain.chains.naive.engine.tables import LANES, ChainTables
-from credalchain.chains.naive.exact import ExactComparator
-from credalchain.chains.protocol import Request, Rows, Signs, Walk, labels_from_signs
+from credalchain.chains.naive.tables import LANES, ChainTables
+from credalchain.chains.protocol import (
+    ExactBounds,
+    Request,
+    Rows,
+    Signs,
+    Walk,
+    labels_from_signs,
+)
 from credalchain.chains.strategies import Strategy
-from credalchain.labels import ABSTAIN, UNDECIDED
+from credalchain.chains.tree import Bounds, Ends
+from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.prediction import Exactness, LogOdds, Ranks, uniform_exactness
 
 _SUMS_PER_CHUNK = 2**17  # 64-bit sums of one chunk of rows: a megabyte
-_N_PROBES, _ROWS_WORTH_PROBES = 64, 512  # rows that say what the others usually answer
 
 
 def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> FixedTable:
     """``tables.start`` plus features of some rows: (blocks, rows, 16)."""
-    from credalchain.chains.naive.engine import kernels  # imports numba
+    from credalchain.chains.naive import kernels  # imports numba
 
     def add(parts: tuple[IntArray, IntArray]) -> IntArray:
         sums = np.empty((len(parts[0]), stop - first, LANES), dtype=np.int64)
@@ -82,21 +89,12 @@ class FixedOrderWalk:
         request = self._request
         for v, tables in enumerate(self._tables):
             size = max(16, _SUMS_PER_CHUNK // tables.start.values.size)
-            n_rows, n_done = self._codes.shape[0], 0
-            if n_rows >= _ROWS_WORTH_PROBES and request.chained:
-                n_done = _N_PROBES
-                self._walk_chunk(v, tables, 0, 0, n_done)
-                probes = self.labels[:, v, :n_done][..., tables.order]
-                votes = [(probes == y).sum(axis=1) for y in (0, 1, ABSTAIN)]
-                tables = tables.with_usual_answers(np.array([0, 1, ABSTAIN])[np.argmax(votes, 0)])
-            walk = partial(self._walk_chunk, v, tables, n_done)
-            for_each_range(n_rows - n_done, size, request.n_jobs, walk)
+            walk = partial(self._walk_chunk, v, tables)
+            for_each_range(self._codes.shape[0], size, request.n_jobs, walk)
         if request.wants_bounds and request.never_observed.any():
             request.make_vacuous(self.log_odds)
 
-    def _walk_chunk(self, v: int, tables: ChainTables, offset: int, first: int, stop: int) -> None:
-        """Walk rows from ``offset + first`` on."""
-        first, stop = offset + first, offset + stop
+    def _walk_chunk(self, v: int, tables: ChainTables, first: int, stop: int) -> None:
         sums = feature_sums(self._codes, tables, first, stop)
         forced = self._request.forced_labels(slice(first, stop))[:, tables.order]
         output = v, first, self.labels, self.log_odds
@@ -117,13 +115,12 @@ class FixedOrderWalk:
 
         ``output`` are the number of s, the first row, labels and log-odds.
         """
-        from credalchain.chains.naive.engine import kernels  # imports numba
+        from credalchain.chains.naive import kernels  # imports numba
 
         v, first, labels, log_odds = output
         n_rows, m, none = sums.values.shape[1], len(tables.order), sums.values[:, :0]
         stuck = np.full((len(labels), n_rows), m, dtype=np.int32)
         arguments: list[Any] = [none if part is None else part for part in (*sums, *tables.pairs)]
-        arguments += [none if part is None else part[strategies] for part in tables.base]
         arguments += [part[strategies] for part in (tables.told_rows, self._bands, self._ties)]
         grain = 1.0 / tables.scale.unit  # a power of two, so exact
         arguments += [tables.order, self._cuts, forced, v, first, grain]
@@ -239,3 +236,50 @@ class NaiveWalk(Walk):
                 labels = np.flatnonzero(near[row]).tolist()
                 chosen[row] = self._comparator.most_certain(row, labels, self._history[row])
         return chosen
+
+
+class NaiveLocal:
+    """Bounds for the rows of one batch, one s; "X" holds the indices of rows in the batch."""
+
+    def __init__(
+        self,
+        codes: Codes,
+        tables: ChainTables,
+        exact: ExactBounds,
+        never_observed: NDArray[np.bool_],
+    ) -> None:
+        self._sums, self._exact, self._never = LabelSums(codes, tables), exact, never_observed
+        self.log_odds_error = tables.scale.error
+
+    def bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
+        (lower, _), (upper, _) = self.ends(X, j, history, s=s)
+        return lower, upper
+
+    def exact_bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
+        """The same as fractions."""
+        if self._never[j]:
+            return np.zeros(len(X), dtype=object), np.ones(len(X), dtype=object)
+        decided = np.where(history == MISSING, UNDECIDED, history).astype(np.int8)
+        rows = X[:, 0].tolist()
+        bounds = [
+            self._exact(row, j, row_history) for row, row_history in zip(rows, decided, strict=True)
+        ]
+        lower, upper = np.array(bounds, dtype=object).reshape(-1, 2).T
+        return lower, upper
+
+    def ends(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Ends:
+        """Bounds with complements, in the widest floats: log-odds of hundreds are common."""
+        if self._never[j]:  # anything is possible
+            zeros, ones = np.zeros(len(X)), np.ones(len(X))
+            return (zeros, ones), (ones, zeros)
+        values, factors = self._sums.of(X[:, 0], j)
+        for k in np.flatnonzero((history != MISSING).any(axis=0)).tolist():
+            values = values + self._sums.pairs[k, history[:, k], j]
+            if self._sums.pair_zeros is not None:
+                assert factors is not None
+                factors = factors + self._sums.pair_zeros[k, history[:, k], j]
+        log_odds = values.astype(np.longdouble) / self._sums.scale.unit
+        log_odds = resolve_zero_factors(log_odds, factors, -np.inf, np.inf)
+        with np.errstate(over="ignore"):
+            one, zero = 1 / (1 + np.exp(-log_odds)), 1 / (1 + np.exp(log_odds))
+        return (one[:, 0], zero[:, 0]), (one[:, 1], zero[:, 1])

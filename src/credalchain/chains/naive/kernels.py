@@ -1,4 +1,4 @@
-"""Kernels: from counts to tables, from tables to sums over features, from sums to labels.
+"""Kernels: from codes to counts, to tables, to sums over features, to labels.
 
 Memory layout: a lane is one 64-bit integer, (label, bound); labels stand in chain order, and eight
 of them are a block of 16 lanes that starts at a cache line. A table is (blocks, rows, 16): what an
@@ -16,14 +16,94 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._utils.compiler import kernel, kernel_helper, lane_kernel
-from credalchain._utils.lanes import load, plus, store
-from credalchain.chains.naive.engine.fixed_point import INFINITE, NUMERATOR_MASK
-from credalchain.chains.naive.engine.tables import NEVER_SEEN, NO_DATA, SAYS_NOTHING
+from credalchain._utils.compiler import kernel, kernel_helper, lane_kernel, load, plus, store
+from credalchain.chains.naive.codes import NEVER_SEEN, NO_DATA, SAYS_NOTHING
+from credalchain.chains.naive.fixed_point import INFINITE, NUMERATOR_MASK
 from credalchain.labels import ABSTAIN, UNDECIDED
 
 _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # large odd numbers
 _ONE, _HIGH = np.uint64(1), np.uint64(40)
+
+
+# -- from codes and labels to counts ------------------------------------------------------
+#
+# Several counters share a 64-bit word, eight of 8 bits or four of 16, so one addition counts for
+# many labels and classes. ``words`` (rows, blocks, 4) holds the 0/1 lanes (label, class) of each
+# training row, ``packed`` (blocks, categories, 4) their sums. Before a counter could overflow into
+# its neighbour, after ``limit`` rows, all are flushed into ``counts``; ``lanes`` is the memory of
+# ``packed``, seen as single counters.
+
+
+@kernel_helper
+def _add_words(row: Any, a: Any, b: Any, c: Any, d: Any) -> None:
+    a, b, c, d = row[0] + a, row[1] + b, row[2] + c, row[3] + d
+    row[0], row[1], row[2], row[3] = a, b, c, d
+
+
+@kernel_helper
+def _flush(lanes: NDArray[np.unsignedinteger], counts: NDArray[np.signedinteger]) -> None:
+    """Add counters (blocks, categories, lanes of a block) to ``counts`` and reset them."""
+    n_blocks, n_rows, width = lanes.shape
+    for row in range(n_rows):
+        for block in range(n_blocks):
+            first = block * width
+            for lane in range(width):
+                if first + lane < counts.shape[1]:
+                    counts[row, first + lane] += lanes[block, row, lane]
+                lanes[block, row, lane] = 0
+
+
+@lane_kernel
+def count_codes(
+    codes: NDArray[np.integer],
+    first: int,
+    offsets: NDArray[np.int64],
+    words: NDArray[np.uint64],
+    limit: int,
+    packed: NDArray[np.uint64],
+    lanes: NDArray[np.unsignedinteger],
+    counts: NDArray[np.signedinteger],
+) -> None:
+    """Count rows first.. of dense codes into ``counts`` (categories, lanes)."""
+    n_rows = words.shape[0]
+    for begin in range(0, n_rows, limit):
+        for block in range(words.shape[1]):
+            counters = packed[block]
+            for row in range(begin, min(begin + limit, n_rows)):
+                added = words[row, block]
+                a, b, c, d = added[0], added[1], added[2], added[3]
+                for feature in range(codes.shape[1]):
+                    table_row = np.uint64(offsets[feature] + codes[first + row, feature])
+                    _add_words(counters[table_row], a, b, c, d)
+        _flush(lanes, counts)
+
+
+@lane_kernel
+def count_sparse_codes(
+    indptr: NDArray[np.integer],
+    entries: NDArray[np.integer],
+    first: int,
+    words: NDArray[np.uint64],
+    limit: int,
+    packed: NDArray[np.uint64],
+    lanes: NDArray[np.unsignedinteger],
+    counts: NDArray[np.signedinteger],
+) -> None:
+    """The same for CSR; ``entries`` are rows of ``counts``. What is not stored is not counted."""
+    n_rows = words.shape[0]
+    for begin in range(0, n_rows, limit):
+        for block in range(words.shape[1]):
+            counters = packed[block]
+            for row in range(begin, min(begin + limit, n_rows)):
+                added = words[row, block]
+                a, b, c, d = added[0], added[1], added[2], added[3]
+                stored = entries[indptr[first + row] : indptr[first + row + 1]]
+                for entry in range(stored.shape[0]):
+                    _add_words(counters[np.uint64(stored[entry])], a, b, c, d)
+        _flush(lanes, counts)
+
+
+# -- from counts to tables ----------------------------------------------------------------
 
 
 @kernel
@@ -82,55 +162,6 @@ def number_triples(
                     triples[number, 0], triples[number, 1], triples[number, 2] = n, denominator, k
                 numbers[t, first + r, a] = number
     return n_triples
-
-
-@kernel
-def count_numbers(
-    numbers: NDArray[np.int32],
-    n_rows: int,
-    hits: NDArray[np.int64],
-    found: NDArray[np.int64],
-    ends: NDArray[np.int64],
-) -> int:
-    """Count the numbers of the first ``n_rows`` observations, for each label and class.
-
-    ``found`` (capacity, 2) gets numbers and how often each occurs, ``ends`` (m, 2) where those of a
-    label and class end; return where the last ones do. ``hits`` (triples,) is 0 on entry.
-    """
-    n_found = 0
-    for t in range(numbers.shape[0]):
-        for a in range(2):
-            for r in range(n_rows):
-                hits[numbers[t, r, a]] += 1
-            for r in range(n_rows):
-                number = numbers[t, r, a]
-                if hits[number] > 0:
-                    found[n_found, 0], found[n_found, 1] = number, hits[number]
-                    hits[number] = 0
-                    n_found += 1
-            ends[t, a] = n_found
-    return n_found
-
-
-@kernel
-def add_numbers(
-    found: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    logs: NDArray[np.int64],
-    zero_logs: NDArray[np.int64],
-    start: NDArray[np.int64],
-) -> None:
-    """Add to ``start`` (lanes,) what ``count_numbers`` found; logarithms as in ``fill_table``."""
-    i = 0
-    for t in range(ends.shape[0]):
-        while i < ends[t, 0]:
-            start[2 * t] -= found[i, 1] * zero_logs[found[i, 0], 1]
-            start[2 * t + 1] -= found[i, 1] * zero_logs[found[i, 0], 0]
-            i += 1
-        while i < ends[t, 1]:
-            start[2 * t] += found[i, 1] * logs[found[i, 0], 0]
-            start[2 * t + 1] += found[i, 1] * logs[found[i, 0], 1]
-            i += 1
 
 
 @lane_kernel
@@ -256,9 +287,9 @@ def _as_float(value: int, grain: float, may_be_infinite: bool) -> float:
 
 
 @kernel_helper
-def _begin(base: Any, sums: Any, pairs: Any, told: Any, out: Any) -> None:
-    """Sums of a block and row before its first label: usual answers, features, other answers."""
-    lanes = plus(load(base), sums)
+def _begin(sums: Any, pairs: Any, told: Any, out: Any) -> None:
+    """Sums of a block and row before its first label: features, and answers other than 0."""
+    lanes = load(sums)
     for i in range(told[0]):
         lanes = plus(lanes, pairs[np.uint64(told[np.uint64(1 + i)])])
     store(lanes, out)
@@ -275,8 +306,6 @@ def walk_chain(
     zeros: NDArray[np.int64],
     pairs: NDArray[np.int64],
     pair_zeros: NDArray[np.int64],
-    base: NDArray[np.int64],
-    base_zeros: NDArray[np.int64],
     told_rows: NDArray[np.int64],
     bands: NDArray[np.int64],
     ties: NDArray[np.int8],
@@ -294,11 +323,10 @@ def walk_chain(
 ) -> bool:
     """Walk rows of a batch, from row ``first`` on, for every strategy; whether any got stuck.
 
-    ``sums`` (blocks, rows, 16) are prior and features; ``base`` (strategies, blocks, 16) is what
-    labels add if all have their usual answers, and row ``told_rows[strategy, answer, t]`` of
-    ``pairs`` (blocks, rows, 16) what another answer adds to that: 0, 1, or 2 for left open; nothing
-    if it is negative. ``zeros``, ``pair_zeros`` and ``base_zeros`` are their zero factors, of no
-    rows if there are none.
+    ``sums`` (blocks, rows, 16) are prior, features, and all labels as 0; row
+    ``told_rows[strategy, answer, t]`` of ``pairs`` (blocks, rows, 16) is what another answer adds
+    to that: 0, 1, or 2 for left open; nothing if it is negative. ``zeros`` and ``pair_zeros`` are
+    their zero factors, of no rows if there are none.
 
     ``cuts`` (m,) are thresholds, ``bands`` (strategies,) the doubt about sums; a label within it is
     answered by ``ties`` (strategies,). If that is UNDECIDED, the row stops there and ``stuck``
@@ -306,8 +334,8 @@ def walk_chain(
     ``forced`` (1 or rows, m) and walk the row again. ``labels`` is (strategies, values of s, n, m),
     of which number ``v`` is filled; ``log_odds``, (..., 2) or of no rows, are sums times ``grain``.
 
-    Workspace: ``scratch`` (2, 16); ``told`` (rows, m + 1) has how many labels of a row have unusual
-    answers, then what these add: rows of ``pairs``.
+    Workspace: ``scratch`` (2, 16); ``told`` (rows, m + 1) has how many labels of a row have answers
+    other than 0, then what these add: rows of ``pairs``.
     """
     n_labels, n_rows = order.shape[0], sums.shape[1]
     has_zeros, wants_log_odds = zeros.shape[1] > 0, log_odds.shape[2] > 0
@@ -325,17 +353,9 @@ def walk_chain(
                     if stuck[strategy, row] < n_labels:
                         continue
                     forced_row = row if forced.shape[0] > 1 else np.uint64(0)
-                    _begin(
-                        base[strategy, block], sums[block, row], pairs[block], told[row], block_sums
-                    )
+                    _begin(sums[block, row], pairs[block], told[row], block_sums)
                     if has_zeros:
-                        _begin(
-                            base_zeros[strategy, block],
-                            zeros[block, row],
-                            pair_zeros[block],
-                            told[row],
-                            block_zeros,
-                        )
+                        _begin(zeros[block, row], pair_zeros[block], told[row], block_zeros)
                     for position in positions:
                         t = np.uint64(position)
                         j, lane = np.uint64(order[t]), np.uint64(2 * (position - 8 * block))

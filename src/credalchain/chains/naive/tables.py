@@ -19,10 +19,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._utils.array_types import FloatArray, IntArray, Labels
-from credalchain.chains.naive.codes import aligned, table_rows
+from credalchain._utils.array_types import FloatArray, IntArray
+from credalchain.chains.naive.codes import (
+    NEVER_SEEN,
+    NO_DATA,
+    SAYS_NOTHING,
+    aligned,
+    table_rows,
+)
 from credalchain.chains.naive.counts import ChainCounts
-from credalchain.chains.naive.engine.fixed_point import (
+from credalchain.chains.naive.fixed_point import (
     LARGEST_TERM,
     ZERO_IN_DENOMINATOR,
     ZERO_IN_NUMERATOR,
@@ -39,11 +45,8 @@ from credalchain.chains.strategies import (
     least_log_odds,
     marginalization,
 )
-from credalchain.labels import ABSTAIN
 
 LANES = 16  # of a block of eight labels
-NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted
-NO_DATA = -1  # in place of a count of 0, where the counts of all categories are 0
 _MAX_SLOTS = 2**14
 
 
@@ -54,9 +57,9 @@ class ChainTables(NamedTuple):
     (blocks, rows, 16). Either all tables have zero factors or none has.
 
     For walks in any order, ``pairs`` is (m, 3, m, 2): a label as 0, as 1, and left open. For walks
-    along the order, ``base`` (strategies, blocks, 16) has all labels at their usual answers, row
-    ``told_rows[strategy, answer, t]`` of ``pairs`` (blocks, rows, 16) what another answer adds to
-    that. There are no pairs where labels are not conditioned on each other.
+    along the order, ``start`` has all labels as 0, and row ``told_rows[strategy, answer, t]`` of
+    ``pairs`` (blocks, rows, 16) what another answer adds to that. There are no pairs where labels
+    are not conditioned on each other.
     """
 
     order: IntArray
@@ -64,29 +67,7 @@ class ChainTables(NamedTuple):
     start: FixedTable
     features: FixedTable
     pairs: FixedTable
-    base: FixedTable
     told_rows: IntArray
-
-    def with_usual_answers(self, usual: Labels) -> "ChainTables":
-        """The same for a walk on which most rows answer ``usual`` (strategies, m) rather than 0."""
-        m, n_blocks, positions = len(self.order), len(self.start.values), np.arange(len(self.order))
-        later = np.arange(n_blocks * LANES).reshape(-1, 1, LANES) // 2 > positions[:, None]
-        columns = np.where(usual == ABSTAIN, 2, usual)
-        told_rows = np.arange(3 * m * len(usual)).reshape(-1, 3, m)
-        np.put_along_axis(told_rows, columns[:, None], -1, axis=1)
-
-        def relative(lanes: IntArray) -> tuple[IntArray, IntArray]:
-            lanes = np.append(lanes, np.zeros_like(lanes[:, :1]), axis=1)  # row -1: nothing
-            base, pairs = [], aligned((n_blocks, *told_rows.shape, LANES), zeros=False)
-            for strategy, rows in enumerate(self.told_rows):
-                usual_terms = lanes[:, rows[columns[strategy], positions]]
-                base.append(np.where(later, usual_terms, 0).sum(axis=1))
-                np.subtract(lanes[:, rows], usual_terms[:, None], out=pairs[:, strategy])
-            return np.stack(base), pairs.reshape(n_blocks, -1, LANES)
-
-        tables = [relative(lanes) for lanes in self.pairs if lanes is not None]
-        base, pairs = (FixedTable(*part) for part in zip(*tables, strict=True))
-        return self._replace(base=base, pairs=pairs, told_rows=told_rows)
 
 
 class TableSpec(NamedTuple):
@@ -112,15 +93,13 @@ class Evidence(NamedTuple):
     """All observations, numbered: code 0 of sparse features, then what has a row in the table.
 
     ``numbers`` (m, observations, 2) are of ``triples`` (3, triples); ``starts`` and ``bases`` are
-    as in ``fill_table``, ``zero_codes`` and ``ends`` as in ``add_numbers``.
+    as in ``fill_table``.
     """
 
     numbers: NDArray[np.int32]
     starts: IntArray
     bases: IntArray
     triples: FloatArray
-    zero_codes: IntArray
-    ends: IntArray
 
 
 class TableSource:
@@ -154,7 +133,7 @@ class TableSource:
         return map(self._tables, values, epsilons, self._priors(values))
 
     def _tables(self, s: float, epsilon: float, prior: FixedTable) -> ChainTables:
-        from credalchain.chains.naive.engine import kernels  # imports numba
+        from credalchain.chains.naive import kernels  # imports numba
 
         evidence, n_blocks, tables = self.evidence, len(prior.values), []
         n_pairs = 2 * len(self._order) if self._spec.chained else 0
@@ -164,8 +143,9 @@ class TableSource:
             if starts[at] is None:
                 starts[at] = np.zeros_like(starts[0])
             begin, table = starts[at].reshape(-1), aligned(shape, zeros=False)
-            if self._n_zero_codes:
-                kernels.add_numbers(evidence.zero_codes, evidence.ends, *logs, begin)
+            zero, one = evidence.numbers[:, : self._n_zero_codes].transpose(2, 0, 1)
+            begin[: 2 * len(one) : 2] += (logs[0][one, 0] - logs[1][zero, 1]).sum(axis=1)
+            begin[1 : 2 * len(one) : 2] += (logs[0][one, 1] - logs[1][zero, 0]).sum(axis=1)
             if epsilon == 0 or self._merges_in_numpy:
                 table[:, shape[1] - n_pairs :] = 0  # all of it will be read
             kernels.fill_table(evidence.numbers, evidence.starts, evidence.bases, *logs, table)
@@ -179,9 +159,8 @@ class TableSource:
             pairs = combined(np.stack, answers).map(self._by_label)
         if self._needs_worst_case:
             start, features = self._worst_case(start, features)
-        base = FixedTable(np.zeros((len(self._told_rows), n_blocks, LANES), dtype=np.int64))
-        start, features, pairs, base = alike([start, features, pairs, base])
-        return ChainTables(self._order, self._scale, start, features, pairs, base, self._told_rows)
+        start, features, pairs = alike([start, features, pairs])
+        return ChainTables(self._order, self._scale, start, features, pairs, self._told_rows)
 
     def _priors(self, values: tuple[float, ...]) -> Iterator[FixedTable]:
         """(blocks, 16) for each s: where the lower and the upper log-odds of each label start."""
@@ -201,7 +180,7 @@ class TableSource:
     @cached_property
     def evidence(self) -> Evidence:
         """What does not depend on s."""
-        from credalchain.chains.naive.engine import kernels  # imports numba
+        from credalchain.chains.naive import kernels  # imports numba
 
         observed = [self._feature_observations()]
         if self._spec.chained:
@@ -217,15 +196,11 @@ class TableSource:
             arguments = *part, self._order, first, cache, n_triples, triples, numbers
             n_triples, first = kernels.number_triples(*arguments), first + len(part[-1])
         bases = np.full(len(starts), -1)
-        ends, n_found = np.zeros((m, 2), dtype=np.int64), 0
-        found = np.empty((n_zero_codes * ends.size, 2), dtype=np.int64)
         if n_zero_codes:
             variables = observed[0][4][n_zero_codes:]
             bases[n_zero_codes : n_zero_codes + len(variables)] = variables
-            hits = np.zeros(n_triples, dtype=np.int64)
-            n_found = kernels.count_numbers(numbers, n_zero_codes, hits, found, ends)
         columns = triples[:n_triples].T.astype(np.float64, order="C")
-        return Evidence(numbers, starts, bases, columns, found[:n_found].copy(), ends)
+        return Evidence(numbers, starts, bases, columns)
 
     def _feature_observations(self) -> Observations:
         """Every category of every feature, and unseen and missing codes where they occur."""
@@ -265,7 +240,7 @@ class TableSource:
 
     def _forward_pairs(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
         """``start`` with all labels as 0, and what other answers add to that."""
-        from credalchain.chains.naive.engine import kernels  # imports numba
+        from credalchain.chains.naive import kernels  # imports numba
 
         m = len(self._order)
         if table.zeros is None and not self._merges_in_numpy:
