@@ -18,11 +18,10 @@ from credalchain import CredalChainClassifier, CredalJointForest, JointDecision,
 from credalchain.datasets import load
 from credalchain.joint.growing import default_forest_regressor
 from credalchain.promises.calibration import caution_values
-from credalchain.promises.risks import RISKS, evaluable_rows, own_risk
+from credalchain.promises.risks import RISKS, Promise, evaluable_rows, own_risk
 from credalchain.promises.selection import (
     EvaluatedPromise,
     LossSums,
-    Promise,
     first_tested_value,
     kept_values,
     plan_test,
@@ -118,7 +117,7 @@ def choose(pool, promise):
     if not is_label:
         counting[:, evaluable_rows(promise.risk, pool.truth)] = 1.0
     losses = bad
-    if not is_label and promise.is_ratio:
+    if not is_label and promise.risk.is_ratio:
         losses = bad - promise.level * (every - 1)
     if promise.confidence is None and not promise.risk.is_monotone:
         losses = np.maximum.accumulate(losses[::-1])[::-1]

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from credalchain.promises.calibration import CalibrationRows, evaluate_promises
-from credalchain.promises.risks import RISKS
-from credalchain.promises.selection import Promise
+from credalchain.promises.risks import RISKS, Promise
 from promise_simulation import (
     CONFIDENCE,
     N_PILOT,
@@ -57,7 +56,7 @@ def test_the_simulation_chooses_as_the_library_does():
         held = CalibrationRows(
             pool.estimator, pool.X[rows], pool.truth[rows], pool.values, is_pilot
         )
-        for at, kept in evaluate_promises(held, tested, together=False).kept.items():
+        for at, kept in evaluate_promises([held], tested, together=False).kept.items():
             expected = np.flatnonzero(kept)[0] if kept.any() else -1
             assert chosen[at][split] == expected, tested[at]
 

@@ -12,7 +12,7 @@ from credalchain.metrics import completeness_curve
 from credalchain.model_selection import unwrap
 from credalchain.plotting.canvas import NO_COLOUR, OPEN_COLOUR, YES_COLOUR, new_axes
 from credalchain.promises.calibration import answers_along, caution_values
-from credalchain.promises.curve import PromiseCurve
+from credalchain.promises.caution import PromiseCurve
 from credalchain.promises.report import promise_words
 from credalchain.typing import LabelsLike, MatrixLike, PredictionLike
 
