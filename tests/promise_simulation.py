@@ -18,7 +18,7 @@ from credalchain import CredalChainClassifier, CredalJointForest, JointDecision,
 from credalchain.datasets import load
 from credalchain.joint.growing import default_forest_regressor
 from credalchain.promises.calibration import caution_values
-from credalchain.promises.risks import RISKS, Promise, evaluable_rows, own_risk
+from credalchain.promises.risks import RISKS, Promise, evaluable_rows, mean_loss, own_risk, shifted
 from credalchain.promises.selection import (
     EvaluatedPromise,
     LossSums,
@@ -32,6 +32,16 @@ SPLITS, N_CALIBRATION, N_PILOT = 1000, 500, 75
 LEVELS = (0.05, 0.1, 0.2)
 CONFIDENCE = 0.9
 N_VALUES = 100
+
+
+def estimate(name, truth, answers):
+    """The risk of whole rows in those that count."""
+    return mean_loss(*Promise(RISKS[name], 0.5).losses(truth, answers)[1:])
+
+
+def row_losses(promise, truth, answers, level):
+    """Of every row, in [0, 1], with a mean of at most ``level`` if and only if the risk is."""
+    return shifted(*promise.risk.row_losses(truth, answers), level)
 
 
 def two_wrong(truth, answers):
@@ -252,7 +262,7 @@ POOLS = {"yeast": yeast_pool, "synthetic": synthetic_pool}
 def streams(pool, promise, place, n_streams, n_rows, seed=0):
     """Evidence against a promise after every row, of rows drawn from the pool, (streams, rows)."""
     rng = np.random.default_rng(seed)
-    losses = promise.risk.losses(pool.truth, pool.path[place], promise.level)
+    losses = row_losses(promise, pool.truth, pool.path[place], promise.level)
     drawn = rng.integers(0, len(losses), (n_streams, n_rows))
     return np.array([evidence_against(losses[rows], promise.level) for rows in drawn])
 
@@ -262,7 +272,7 @@ def drifted_losses(pool, promise, place, share, seed=0):
     rng = np.random.default_rng(seed)
     flipped = rng.random(pool.truth.shape) < share
     truth = np.where(flipped, 1 - pool.truth, pool.truth)
-    return promise.risk.losses(truth, pool.path[place], promise.level)
+    return row_losses(promise, truth, pool.path[place], promise.level)
 
 
 def delays(pool, promise, place, share, n_streams, before=400, after=400, seed=1):
@@ -271,7 +281,7 @@ def delays(pool, promise, place, share, n_streams, before=400, after=400, seed=1
     Negative where it was called broken before.
     """
     rng = np.random.default_rng(seed)
-    calm = promise.risk.losses(pool.truth, pool.path[place], promise.level)
+    calm = row_losses(promise, pool.truth, pool.path[place], promise.level)
     drifted = drifted_losses(pool, promise, place, share)
     found = []
     for _ in range(n_streams):
@@ -313,12 +323,12 @@ def tuned_on_training_rows(level):
     promised.fit(X[train], Y[train])
     fitted = models()["joint decision"].fit(X[train], Y[train])
     values = caution_values(fitted, None)
-    risks = RISKS["row_error"].estimate(Y[train], fitted.predict_path(X[train], values))
+    risks = estimate("row_error", Y[train], fitted.predict_path(X[train], values))
     boldest = values[np.flatnonzero(risks <= level)[0]]
     tuned = fitted.predict_path(X[new], [boldest])[0]
     return (
-        float(RISKS["row_error"].estimate(Y[new], tuned)),
-        float(RISKS["row_error"].estimate(Y[new], promised.predict_partial(X[new]))),
+        float(estimate("row_error", Y[new], tuned)),
+        float(estimate("row_error", Y[new], promised.predict_partial(X[new]))),
     )
 
 
@@ -402,7 +412,7 @@ def _draw_drift(ax):
     place = int(np.flatnonzero(pool.true_risk(promise) <= 0.09)[0])
     for evidence in streams(pool, promise, place, 40, 800):
         ax.plot(np.arange(1, 801), evidence, color="#0072B2", alpha=0.25, linewidth=0.8)
-    calm = promise.risk.losses(pool.truth, pool.path[place], promise.level)
+    calm = row_losses(promise, pool.truth, pool.path[place], promise.level)
     drifted = drifted_losses(pool, promise, place, 0.05)
     rng = np.random.default_rng(1)
     for _ in range(20):

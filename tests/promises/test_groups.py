@@ -25,7 +25,6 @@ from credalchain.exceptions import DataWarning
 from credalchain.labels import as_labels
 from credalchain.model_selection import group_folds, row_groups
 from credalchain.promises.calibration import hold_out
-from credalchain.promises.risks import read_promises
 from shell import credalchain
 
 LEVEL = 0.1
@@ -183,17 +182,16 @@ def test_promises_hold_if_columns_have_few_values():
 
 def test_rows_that_all_differ_are_split_as_ever():
     X, Y = draw(np.random.default_rng(3), 101)
-    promises = read_promises({"selective_error": 0.5}, 0.5, list("abcd"))
     rng = np.random.RandomState(7)
     shuffled = rng.permutation(101)
     rows, train = np.sort(shuffled[:31]), np.sort(shuffled[31:])
     is_pilot = np.isin(np.arange(31), rng.permutation(31)[:4])
     for groups in (None, np.arange(101), [str(i) for i in range(101)]):
         state = np.random.RandomState(7)
-        estimator, (held,), notes = hold_out(
-            *(Memory(), X, Y, Y, promises),
-            **{"calibration": 0.3, "values": None, "rng": state, "groups": groups},
+        promised = PromisedClassifier(
+            Memory(), {"selective_error": 0.5}, confidence=0.5, random_state=state
         )
+        estimator, (held,), _, _, _, notes = hold_out(promised, X, Y, groups)
         np.testing.assert_array_equal(held.X, X[rows])
         assert held.estimator is estimator
         np.testing.assert_array_equal(estimator.X_, X[train])

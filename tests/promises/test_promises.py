@@ -25,6 +25,7 @@ from credalchain import (
     promise_curve,
     save_model,
 )
+from credalchain.chains.naive.model import NaiveChainModel
 from credalchain.labels import as_labels
 from credalchain.plotting import plot_promise_curve
 from credalchain.promises.calibration import CalibrationRows, evaluate_promises
@@ -39,6 +40,7 @@ from credalchain.promises.statistics import (
     hoeffding_bentkus_p_value,
     rows_to_show,
 )
+from promise_simulation import estimate
 
 M = 4
 
@@ -82,7 +84,7 @@ def true_risk(name, promised):
         return 0.0
     X, Y = POPULATION
     answers = promised.estimator_.predict_path(X, promised.values_[:1])[0]
-    return float(RISKS[name].estimate(Y, answers))
+    return float(estimate(name, Y, answers))
 
 
 def simulate(name, level, confidence, turns, n=100):
@@ -131,7 +133,7 @@ def test_caution_tuned_on_the_rows_themselves_breaks_the_promise():
     for seed in range(turns):
         X, Y = draw(np.random.default_rng(seed), 25)
         values = np.linspace(0, 4, 400)
-        risks = RISKS["row_error"].estimate(Y, Score().predict_path(X, values))
+        risks = estimate("row_error", Y, Score().predict_path(X, values))
         value = values[np.flatnonzero(risks <= level)[0]]
         naive.append(
             true_risk("row_error", SimpleNamespace(values_=np.array([value]), estimator_=Score()))
@@ -383,10 +385,8 @@ def test_rows_with_missing_labels_do_not_calibrate():
         ({"promise": {len: {0: 0.1}}}, "levels for single labels are for row_error"),
         ({"method": "best"}, "method must be one of 'auto'"),
         ({"method": "cross_fit"}, "does not go with calibration=0.3"),
-        ({"method": "learn_then_test"}, "needs a confidence"),
-        ({"method": "conformal", "confidence": 0.9}, "confidence must be None for method"),
-        ({"calibration": 20, "confidence": 0.9}, "no guarantee is offered for cross-valid"),
-        ({"calibration": 20}, r"or take method='cross_fit' without guarantee\."),
+        ({"calibration": 20, "confidence": 0.9}, "method 'auto' does not go with calibration=20"),
+        ({"calibration": 20}, "'cross_fit', which guarantees nothing, takes a number of folds"),
         ({"calibration": 1}, "calibration must be a share of the rows"),
         ({"calibration": KFold}, "calibration must be a share of the rows"),
         ({"calibration": StratifiedKFold(10), "method": "cross_fit"}, "cannot split 100 rows"),
@@ -605,6 +605,62 @@ def test_pipelines_and_data_frames():
     assert "for y" in str(inside.report_)
 
 
+@pytest.fixture
+def passes(monkeypatch):
+    """Requests that the models of chains were asked."""
+    asked, infer = [], NaiveChainModel.infer
+
+    def counting(self, encoded, request):
+        asked.append(request)
+        return infer(self, encoded, request)
+
+    monkeypatch.setattr(NaiveChainModel, "infer", counting)
+    return asked
+
+
+def test_a_chain_is_asked_once(passes):
+    """For pilot rows and others together, and for the values of all labels together."""
+    X, Y = real_data(200)
+    for promise in ({"missed_positives": 0.3}, {"row_error": {0: 0.1, 1: 0.2, 2: 0.3}}):
+        promised = PromisedClassifier(
+            CredalChainClassifier(random_state=0), promise, confidence=0.8, random_state=0
+        )
+        passes.clear()
+        promised.fit(X, Y)
+        assert len(passes) == 1
+        chain = promised.estimator_
+        known = np.full(Y.shape, -1)
+        known[:, 1] = Y[:, 1]
+        for answered in (None, known):
+            passes.clear()
+            prediction = promised.infer(X, known=answered)
+            assert len(passes) == 1
+            for j, value in enumerate(promised.values_):
+                one = chain.infer(X, s=value, known=answered)
+                np.testing.assert_array_equal(prediction.labels[:, j], one.labels[:, j])
+                np.testing.assert_array_equal(prediction.interval[:, j], one.interval[:, j])
+    assert len(promised.values_in_use()) == 3
+
+
+def test_a_joint_decision_is_asked_once_more_for_several_rewards(monkeypatch):
+    X, Y = real_data(200)
+    decision = JointDecision(CredalChainClassifier(random_state=0), calibration_folds=None)
+    promised = PromisedClassifier(
+        decision, {"row_error": {0: 0.05, 1: 0.08, 2: 0.11}}, random_state=0
+    ).fit(X, Y)
+    assert len(promised.values_in_use()) == 3
+    asked, decide = [], JointDecision.decide
+    monkeypatch.setattr(
+        JointDecision, "decide", lambda self, *a, **k: (asked.append(1), decide(self, *a, **k))[1]
+    )
+    prediction = promised.infer(X)
+    assert len(asked) == 2
+    for j, value in enumerate(promised.values_):
+        one = promised.estimator_.infer(X, reward=value)
+        np.testing.assert_array_equal(prediction.labels[:, j], one.labels[:, j])
+        np.testing.assert_array_equal(prediction.interval[:, j], one.interval[:, j])
+
+
 def test_known_labels_are_answered():
     X, Y = real_data(200)
     promised = PromisedClassifier(
@@ -621,7 +677,6 @@ def test_known_labels_are_answered():
 def test_how_many_rows_half_the_level_would_need():
     promised = PromisedClassifier(Score(), {"row_error": 0.2}, calibration="prefit")
     promised.fit(*draw(np.random.default_rng(1), 100))
-    assert promised.report_.promises[0].rows_needed(0.1) == 9
     assert "half the level needs at least 9 calibration rows" in str(promised.report_)
 
 

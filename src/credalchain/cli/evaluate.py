@@ -44,7 +44,7 @@ from credalchain.model_selection import (
     score_path,
 )
 from credalchain.prediction import NEARLY_NOTHING
-from credalchain.promises.caution import MIN_ROWS, choose_caution
+from credalchain.promises.caution import MIN_ROWS, choose_cautions
 
 _COMPLETENESS_SHOWN = (
     1.0,
@@ -144,11 +144,11 @@ def _values_from(
     if len(X) < MIN_ROWS:
         value = classifier.get_params()[classifier.caution_parameter]
         return [default_reward(Y.shape[1]) if value is None else float(value)]
-    chosen = choose_caution(
+    chosen = choose_cautions(
         classifier,
         X,
         Y,
-        completeness=_COMPLETENESS_SHOWN,
+        _COMPLETENESS_SHOWN,
         n_rows=n_rows * (folds - 1) // folds,
         random_state=seed,
         groups=groups,

@@ -8,16 +8,19 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing as take_rows
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice, check_s_values
 from credalchain.chains.base import fitted_folds
 from credalchain.exceptions import data_warnings_ignored, warn_of_data
+from credalchain.joint.decision import JointDecision
 from credalchain.joint.model import JointModel
-from credalchain.labels import ABSTAIN, MISSING
+from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, both_answers_seen
 from credalchain.model_selection import (
     group_folds,
     one_of_each_group,
@@ -25,7 +28,8 @@ from credalchain.model_selection import (
     rows_of_groups,
     unwrap,
 )
-from credalchain.promises.risks import Promise, evaluable_rows, is_share
+from credalchain.preprocessing import as_indexable
+from credalchain.promises.risks import Promise, evaluable_rows, is_share, read_promises
 from credalchain.promises.selection import (
     EvaluatedPromise,
     first_tested_value,
@@ -35,18 +39,10 @@ from credalchain.promises.selection import (
 )
 from credalchain.promises.statistics import fewest_rows
 
-METHODS = ("auto", "conformal", "learn_then_test", "cross_fit")
 PILOT_SHARE = 0.15  # of the calibration rows, to plan tests
-PREFIT = "assumed: neither these rows nor copies of them were used to fit the model"
 _S = np.append(0.0, np.geomspace(1e-3, 1e6, 361))
-_REWARDS = np.concatenate(  # most labels are withdrawn around 1
-    [
-        np.geomspace(100.0, 3.0, 50),
-        np.geomspace(2.99, 0.3, 1400),
-        np.geomspace(0.299, 0.01, 150),
-        [0],
-    ]
-)
+_RANGES = ((100.0, 3.0, 50), (2.99, 0.3, 1400), (0.299, 0.01, 150))  # most matter around 1
+_REWARDS = np.concatenate([*(np.geomspace(*part) for part in _RANGES), [0]])
 _MAX_CELLS = 2**24  # of a path of predictions
 
 
@@ -85,8 +81,8 @@ class Calibration(NamedTuple):
 
 
 def read_method(method: Any, calibration: Any, confidence: Any, promises: list[Promise]) -> str:
-    """Return how promises are kept; raise for what has no guarantee, unless "cross_fit" is given."""
-    check_choice("method", method, METHODS)
+    """Return how promises are kept; raise for folds, unless their lack of a guarantee is known."""
+    check_choice("method", method, ("auto", "cross_fit"))
     whole = isinstance(calibration, Integral) and not isinstance(calibration, bool)
     is_splitter = hasattr(calibration, "get_n_splits") and not isinstance(calibration, type)
     in_folds = (whole and calibration >= 2) or is_splitter
@@ -96,31 +92,19 @@ def read_method(method: Any, calibration: Any, confidence: Any, promises: list[P
             "calibration must be a share of the rows between 0 and 1, 'prefit', a number of "
             f"folds or a splitter such as KFold(20), got {calibration!r}."
         )
-    if in_folds and method == "auto":
+    if (method == "cross_fit") != in_folds:
         raise ValueError(
-            "calibration: no guarantee is offered for cross-validation; keep rows apart "
-            "(calibration=0.3), or take method='cross_fit' without guarantee."
+            f"method {method!r} does not go with calibration={calibration!r}: 'cross_fit', which "
+            "guarantees nothing, takes a number of folds or a splitter, 'auto' a share of the rows "
+            "or 'prefit'."
         )
-    default = "conformal" if confidence is None else "learn_then_test"
-    chosen = default if method == "auto" else method
-    if (chosen == "cross_fit") != in_folds:
-        raise ValueError(
-            f"method {chosen!r} does not go with calibration={calibration!r}: 'cross_fit' takes a "
-            "number of folds or a splitter, the others a share of the rows or 'prefit'."
-        )
-    if chosen == "conformal" and confidence is not None:
-        raise ValueError(
-            "confidence must be None for method 'conformal', which keeps promises on average."
-        )
-    if chosen == "learn_then_test" and confidence is None:
-        raise ValueError("method 'learn_then_test' needs a confidence, such as 0.9.")
     for promise in promises:
         if confidence is None and promise.risk.is_ratio:
             raise ValueError(
                 f"{promise.risk.name} may rise with caution, so nothing is known of it on "
                 "average: give a confidence, such as 0.9 (--confidence 0.9)."
             )
-    return chosen
+    return method if in_folds else "conformal" if confidence is None else "learn_then_test"
 
 
 def check_estimator(estimator: Any) -> None:
@@ -165,11 +149,7 @@ def check_rows(truth: Labels, promises: list[Promise], note: str = "") -> None:
     with_pilot = {promise.label for promise in promises if promise.needs_pilot}
     for promise in promises:
         risk = promise.risk
-        if promise.label is None:
-            n = len(evaluable_rows(risk, truth))
-        else:
-            column = truth[:, promise.label]
-            n = int(((column == 1) if risk.needs_positive else (column != MISSING)).sum())
+        n = len(evaluable_rows(risk, truth[:, promise.columns]))
         n -= int(PILOT_SHARE * n) if promise.label in with_pilot else 0
         needed = fewest_rows(promise.level, promise.confidence)
         if n >= needed:
@@ -194,84 +174,92 @@ def check_rows(truth: Labels, promises: list[Promise], note: str = "") -> None:
 # -- holding rows out ----------------------------------------------------------------------------
 
 
-def hold_out(
-    estimator: Any,
-    X: Any,
-    Y: Any,
-    labels: Labels,
-    promises: list[Promise],
-    *,
-    calibration: Any,
-    values: Any,
-    rng: np.random.RandomState,
-    groups: Any = None,
-) -> tuple[Any, Iterable[CalibrationRows], tuple[str, ...]]:
-    """Fit to some of the rows and hold out others: a share of the groups, chosen at random.
+class HeldOut(NamedTuple):
+    """A fitted estimator, and rows held out from it, or from models of the folds, fold by fold.
 
-    One row of each group held out counts. ``calibration`` may be "prefit": all rows are held out,
-    and the estimator is fitted already. Or folds: each is held out from a model of the others,
-    and the estimator is fitted to all rows.
-
-    Returns
-    -------
-    estimator, what it or each fold holds out, and notes about the choice of rows
+    ``counted`` (m,) are the labels that count in shares answered; ``notes`` are what a report says
+    about the choice of rows.
     """
+
+    estimator: Any
+    parts: Iterable[CalibrationRows]
+    promises: list[Promise]
+    method: str
+    counted: NDArray[np.bool_]
+    notes: tuple[str, ...]
+
+
+def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
+    """Fit to some of the rows and hold out others, as the parameters of a PromisedClassifier say.
+
+    A share of the groups, chosen at random, is held out, and one row of each counts. With
+    ``calibration="prefit"`` that are all rows. With folds, each is held out from a model of the
+    others, and the estimator is fitted to all rows.
+    """
+    if Y is None:
+        raise ValueError("PromisedClassifier requires y to be passed, but the target y is None.")
+    X, Y = as_indexable(X), as_indexable_labels(Y)
+    targets, labels = Targets.learn(Y)
+    check_consistent_length(X, labels)
+    estimator, calibration = promised.estimator, promised.calibration
+    prefit, names = isinstance(calibration, str), targets.names
+    if estimator is not None or prefit:
+        check_estimator(estimator)
+    if prefit:
+        names = getattr(unwrap(estimator)[0], "label_names_", names)
+    promises = read_promises(promised.promise, promised.confidence, [*map(str, names)])
+    method = read_method(promised.method, calibration, promised.confidence, promises)
+    rng = check_random_state(promised.random_state)
+    if estimator is None:
+        is_seed = isinstance(promised.random_state, Integral)
+        seed = promised.random_state if is_seed else rng.randint(2**31 - 1)
+        estimator = JointDecision(random_state=seed)
+    elif not prefit:
+        estimator = clone(estimator)
+    grid = caution_values(estimator, promised.values)
     group_of = row_groups(X, labels, groups)
     train, held_out = np.empty(0, dtype=np.int64), np.arange(len(labels))
-    prefit, in_folds = isinstance(calibration, str), not isinstance(calibration, (str, float))
-    if not (prefit or in_folds):
+    if is_share(calibration):
         shuffled = rng.permutation(int(group_of.max(initial=-1)) + 1)
         n_held_out = int(np.ceil(calibration * len(shuffled)))
         train = rows_of_groups(group_of, shuffled[n_held_out:])
         held_out = rows_of_groups(group_of, shuffled[:n_held_out])
     rows = one_of_each_group(group_of, held_out, rng)
     note = _note_of_groups(len(held_out), len(rows), groups)
-    if not (prefit or in_folds) and len(train) == 0:
+    if is_share(calibration) and len(train) == 0:
         raise ValueError(
             f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
             f"{len(held_out)} are kept apart for calibration.{note and ' '}{note}"
         )
     check_rows(labels[rows], promises, note)
-    notes = tuple(filter(None, [PREFIT if prefit else "", note]))
-    if in_folds:
-        splits = _splits(calibration, labels, group_of, rng)
-        held = _hold_out_folds(estimator, X, Y, labels, np.isin(held_out, rows), splits, values)
-        return estimator, held, notes
-    if prefit:
-        check_is_fitted(estimator)
-    else:
-        estimator = estimator.fit(take_rows(X, train), take_rows(Y, train))
-        final, _ = unwrap(estimator)
-        model = getattr(getattr(final, "estimator_", final), "model_", None)
-        if isinstance(model, JointModel):  # explanations number rows as they were given
-            model.row_numbers = train
-    truth = np.asarray(unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
-    is_pilot = np.zeros(len(truth), dtype=bool)
-    is_pilot[rng.permutation(len(truth))[: int(PILOT_SHARE * len(truth))]] = True
-    grid = caution_values(estimator, values)
-    return estimator, [CalibrationRows(estimator, take_rows(X, rows), truth, grid, is_pilot)], notes
 
+    def hold_out_folds(splits: list[tuple[Any, Any]]) -> Iterator[CalibrationRows]:
+        for fold in fitted_folds(repeat(estimator), X, Y, splits):
+            chosen = np.isin(fold.rows, rows)
+            fold_rows = take_rows(fold.X, np.flatnonzero(chosen))
+            yield CalibrationRows(fold.estimator, fold_rows, labels[fold.rows[chosen]], grid, None)
+        estimator.fit(X, Y)
 
-def _hold_out_folds(
-    estimator: Any,
-    X: Any,
-    Y: Any,
-    labels: Labels,
-    is_counted: NDArray[np.bool_],
-    splits: list[tuple[Any, Any]],
-    values: Any,
-) -> Iterator[CalibrationRows]:
-    """Yield the rows of each fold that count; then fit the estimator to all rows."""
-    for fold in fitted_folds(repeat(estimator), X, Y, splits):
-        chosen = np.flatnonzero(is_counted[fold.rows])
-        yield CalibrationRows(
-            fold.estimator,
-            take_rows(fold.X, chosen),
-            labels[fold.rows][chosen],
-            caution_values(fold.estimator, values),
-            None,
+    if method == "cross_fit":
+        parts: Iterable[CalibrationRows] = hold_out_folds(
+            _splits(calibration, labels, group_of, rng)
         )
-    estimator.fit(X, Y)
+    else:
+        if not prefit:
+            estimator.fit(take_rows(X, train), take_rows(Y, train))
+            final, _ = unwrap(estimator)
+            model = getattr(getattr(final, "estimator_", final), "model_", None)
+            if isinstance(model, JointModel):  # explanations number rows as they were given
+                model.row_numbers = train
+        check_is_fitted(estimator)
+        truth = np.asarray(unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
+        is_pilot = np.zeros(len(truth), dtype=bool)
+        is_pilot[rng.permutation(len(truth))[: int(PILOT_SHARE * len(truth))]] = True
+        parts = [CalibrationRows(estimator, take_rows(X, rows), truth, grid, is_pilot)]
+    counted = np.ones(labels.shape[1], dtype=bool) if prefit else both_answers_seen(labels)
+    assumed = "assumed: neither these rows nor copies of them were used to fit the model"
+    notes = tuple(filter(None, [assumed if prefit else "", note]))
+    return HeldOut(estimator, parts, promises, method, counted, notes)
 
 
 def _splits(
@@ -301,18 +289,15 @@ def _note_of_groups(n_rows: int, n_groups: int, groups: Any) -> str:
     """Say that one row of each group counts; nothing where every row is a group."""
     if n_groups == n_rows:
         return ""
-    note = (
-        f"{n_rows} calibration rows are {n_groups} groups of "
-        f"{'equal rows' if groups is None else 'rows that belong together'}: groups are kept "
-        "together, one row of each, drawn at random, counts, and the guarantee is for rows of new "
-        "groups."
-    )
+    kind, hint = "rows that belong together", ""
     if groups is None:
-        note += (
-            " If rows are equal only because columns have few values, let each count: "
-            "groups=np.arange(n), at the command line --groups none."
-        )
-    return note
+        kind = "equal rows"
+        hint = " If rows are equal only because columns have few values, let each count: "
+        hint += "groups=np.arange(n), at the command line --groups none."
+    return (
+        f"{n_rows} calibration rows are {n_groups} groups of {kind}: groups are kept together, one "
+        f"row of each, drawn at random, counts, and the guarantee is for rows of new groups.{hint}"
+    )
 
 
 # -- evaluation ----------------------------------------------------------------------------------
@@ -330,7 +315,7 @@ def evaluate_promises(
     n_rows = n_tested = n_incomplete = 0
     for part in held:
         in_folds = part.is_pilot is None
-        is_pilot = np.zeros(len(part.truth), dtype=bool) if in_folds else part.is_pilot
+        is_pilot = np.zeros(len(part.truth), bool) if part.is_pilot is None else part.is_pilot
         _add_losses(part, is_pilot, promises, pilot, tested)
         n_rows += len(part.truth)
         n_tested += int((~is_pilot).sum())

@@ -1,19 +1,17 @@
 """How cautious, by how much is to be answered; and what every level of a promise would buy."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, overload
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing as take_rows
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length
 
 from credalchain._utils.array_types import FloatArray
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN, Targets, as_indexable_labels, both_answers_seen
-from credalchain.metrics import completeness_curve, selective_error
+from credalchain.metrics import selective_error, set_accuracy
 from credalchain.model_selection import row_groups, rows_of_groups, unwrap
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import (
@@ -22,10 +20,9 @@ from credalchain.promises.calibration import (
     check_estimator,
     evaluate_promises,
     hold_out,
-    read_method,
 )
-from credalchain.promises.classifier import clone_or_default
-from credalchain.promises.risks import is_share, read_promises
+from credalchain.promises.classifier import PromisedClassifier
+from credalchain.promises.risks import is_share
 from credalchain.promises.statistics import fewest_rows
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, RowLoss, VectorLike
 
@@ -69,38 +66,16 @@ class CautionChoice:
         )
 
 
-@overload
 def choose_caution(
     estimator: BaseEstimator,
     X: MatrixLike,
     Y: LabelsLike,
     *,
-    completeness: float = ...,
-    n_rows: int | None = ...,
-    random_state: RandomStateLike = ...,
-    groups: VectorLike | None = ...,
-) -> CautionChoice: ...
-@overload
-def choose_caution(
-    estimator: BaseEstimator,
-    X: MatrixLike,
-    Y: LabelsLike,
-    *,
-    completeness: Sequence[float],
-    n_rows: int | None = ...,
-    random_state: RandomStateLike = ...,
-    groups: VectorLike | None = ...,
-) -> list[CautionChoice]: ...
-def choose_caution(
-    estimator: BaseEstimator,
-    X: MatrixLike,
-    Y: LabelsLike,
-    *,
-    completeness: float | Sequence[float] = 0.8,
+    completeness: float = 0.8,
     n_rows: int | None = None,
     random_state: RandomStateLike = None,
     groups: VectorLike | None = None,
-) -> CautionChoice | list[CautionChoice]:
+) -> CautionChoice:
     """The boldest value of caution that answers no more than a share of the labels.
 
     What s or a reward means depends on the data; what share is answered can be understood. A
@@ -113,8 +88,8 @@ def choose_caution(
     ----------
     estimator : unfitted classifier of this package, or a pipeline that ends in one
     X, Y : as in ``fit``
-    completeness : float or sequence of float, default=0.8
-        The share of labels that is to be answered, or several.
+    completeness : float, default=0.8
+        The share of labels that is to be answered.
     n_rows : int, default=None
         How many rows the classifier will be fitted to, if X is a sample of them.
     random_state : int, RandomState or None, default=None
@@ -125,7 +100,7 @@ def choose_caution(
 
     Returns
     -------
-    CautionChoice, or a list of them
+    CautionChoice
 
     Examples
     --------
@@ -137,11 +112,22 @@ def choose_caution(
     >>> 0.6 < chosen.completeness <= 0.8
     True
     """
+    (choice,) = choose_cautions(
+        estimator, X, Y, [completeness], n_rows=n_rows, random_state=random_state, groups=groups
+    )
+    return choice
+
+
+def choose_cautions(
+    estimator: Any, X: Any, Y: Any, shares: Any, *, n_rows: Any, random_state: Any, groups: Any
+) -> list[CautionChoice]:
+    """As :func:`choose_caution`, for several shares."""
     from sklearn.model_selection import train_test_split  # slow to import
 
     check_estimator(estimator)
-    shares = completeness if isinstance(completeness, Sequence) else [completeness]
-    shares = [_check_share(share) for share in shares]
+    for share in shares:
+        if not (isinstance(share, (int, float)) and 0 < share <= 1):
+            raise ValueError(f"completeness must be between 0 and 1, got {share!r}.")
     table, labels = as_indexable(X), as_indexable_labels(Y)
     n = table.shape[0]
     if n < MIN_ROWS:
@@ -151,18 +137,13 @@ def choose_caution(
     n_held_out = min(n_groups // 4, _MAX_HELD_OUT)
     if n_held_out == 0:
         raise ValueError(f"groups must be at least 4 to hold some out, got {n_groups}.")
-    train, test = (
-        rows_of_groups(group_of, part)
-        for part in train_test_split(
-            np.arange(n_groups), test_size=n_held_out, random_state=random_state
-        )
-    )
+    parts = train_test_split(np.arange(n_groups), test_size=n_held_out, random_state=random_state)
+    train, test = (rows_of_groups(group_of, part) for part in parts)
     with data_warnings_ignored():
         fitted = clone(estimator).fit(take_rows(table, train), take_rows(labels, train))
         final, _ = unwrap(fitted)
         truth, values = final.read_labels(take_rows(labels, test)), caution_values(fitted, None)
         path = answers_along(fitted, take_rows(table, test), values)
-    _, right = completeness_curve(truth, path)
     learned = both_answers_seen(final.read_labels(take_rows(labels, train)))
     answered = (path[:, :, learned] != ABSTAIN).mean(axis=(1, 2))
     scale = (n_rows or n) / len(train) if final.caution_parameter == "s" else 1.0
@@ -174,18 +155,12 @@ def choose_caution(
             final.caution_parameter,
             float(values[value_index]) * scale,
             float(answered[value_index]),
-            float(right[value_index]),
+            set_accuracy(truth, path[value_index]),
             selective_error(truth, path[value_index]),
             len(test),
         )
         chosen.append(choice)
-    return chosen if isinstance(completeness, Sequence) else chosen[0]
-
-
-def _check_share(share: Any) -> float:
-    if not (isinstance(share, (int, float)) and 0 < share <= 1):
-        raise ValueError(f"completeness must be between 0 and 1, got {share!r}.")
-    return float(share)
+    return chosen
 
 
 @dataclass(frozen=True, eq=False)
@@ -225,18 +200,16 @@ class PromiseCurve:
         """A row for each level: the value, what it answers and how often it errs; NaN: nothing."""
         import pandas as pd
 
-        rows = []
-        for level, value_index in zip(self.levels, self.value_indices, strict=True):
-            cells: tuple[float, ...] = (np.nan, 0.0, np.nan)
-            if value_index is not None:
-                cells = (
-                    float(self.values[value_index]),
-                    float(self.completeness[value_index]),
-                    float(self.risks[value_index]),
-                )
-            rows.append((level, *cells, fewest_rows(level, self.confidence)))
-        columns = ["level", self.parameter, "completeness", "risk", "rows needed"]
-        return pd.DataFrame(rows, columns=columns)
+        columns = np.vstack([self.values, self.completeness, self.risks])
+        cells = [
+            (np.nan, 0.0, np.nan) if index is None else columns[:, index]
+            for index in self.value_indices
+        ]
+        frame = pd.DataFrame(cells, columns=[self.parameter, "completeness", "risk"])
+        frame.insert(0, "level", self.levels)
+        return frame.assign(
+            **{"rows needed": [fewest_rows(level, self.confidence) for level in self.levels]}
+        )
 
 
 def promise_curve(
@@ -274,55 +247,41 @@ def promise_curve(
     -------
     PromiseCurve
     """
-    X, Y = as_indexable(X), as_indexable_labels(Y)
-    targets, labels = Targets.learn(Y)
-    check_consistent_length(X, labels)
     if not np.iterable(levels) or isinstance(levels, (str, dict)) or len(levels) == 0:
         raise ValueError(f"levels must be a list of numbers between 0 and 1, got {levels!r}.")
+    for level in levels:
+        if not is_share(level):
+            raise ValueError(f"levels must be more than 0 and less than 1, got {level!r}.")
     if not (callable(risk) or isinstance(risk, str)):
         raise ValueError(f"risk must be a name or a function, got {risk!r}.")
-    prefit = isinstance(calibration, str) and calibration == "prefit"
-    if not (prefit or is_share(calibration)):
+    if not (calibration == "prefit" or is_share(calibration)):
         raise ValueError(
             "calibration must be a share of the rows between 0 and 1, or 'prefit', got "
             f"{calibration!r}."
         )
-    names = targets.names.tolist()
-    promises = []
-    for level in levels:
-        if not is_share(level):
-            raise ValueError(f"levels must be more than 0 and less than 1, got {level!r}.")
-        promises += read_promises({risk: level}, confidence, names)
-    method = "conformal" if confidence is None else "learn_then_test"
-    read_method(method, calibration, confidence, promises)
-    rng = check_random_state(random_state)
-    used = estimator if prefit else clone_or_default(estimator, random_state, rng)
-    check_estimator(used)
-    fitted, held, notes = hold_out(
-        used,
-        X,
-        Y,
-        labels,
-        [max(promises, key=lambda promise: promise.level)],
+    easiest = PromisedClassifier(
+        estimator,
+        {risk: max(levels)},
+        confidence=confidence,
         calibration=calibration,
         values=values,
-        rng=rng,
-        groups=groups,
+        random_state=random_state,
     )
-    result = evaluate_promises(held, promises, together=False)
+    held = hold_out(easiest, X, Y, groups)
+    promises = [replace(held.promises[0], level=float(level)) for level in levels]
+    result = evaluate_promises(held.parts, promises, together=False)
     answers = result.answered.any(axis=1)
     allowed = [np.flatnonzero(result.kept[i] & answers) for i in range(len(promises))]
-    counted = slice(None) if prefit else both_answers_seen(labels)
     sums = result.evaluated[0].sums
     return PromiseCurve(
         promises[0].risk.name,
         confidence,
-        unwrap(fitted)[0].caution_parameter,
+        unwrap(held.estimator)[0].caution_parameter,
         int(sums.n[0]),
         result.values,
         sums.risk,
-        result.answered[:, counted].mean(axis=1),
-        tuple(float(level) for level in levels),
+        result.answered[:, held.counted].mean(axis=1),
+        tuple(promise.level for promise in promises),
         tuple(int(indices[0]) if len(indices) else None for indices in allowed),
-        notes,
+        held.notes,
     )

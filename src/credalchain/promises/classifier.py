@@ -1,20 +1,17 @@
 """PromisedClassifier: caution chosen so that a promise about errors is kept."""
 
 from dataclasses import replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.validation import check_array, check_instance, check_s_values
 from credalchain.chains.base import CautiousTagsMixin, CredalClassifier
-from credalchain.joint.decision import JointDecision
-from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, both_answers_seen
+from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels
 from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
 from credalchain.prediction import Answer, CredalPrediction
@@ -22,13 +19,11 @@ from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import (
     answers_along,
     caution_values,
-    check_estimator,
     evaluate_promises,
     hold_out,
-    read_method,
 )
 from credalchain.promises.report import PromiseCheck, PromiseReport, PromiseTest, choose
-from credalchain.promises.risks import Promise, evaluable_rows, is_share, read_promises
+from credalchain.promises.risks import is_share, mean_loss, read_promises, shifted
 from credalchain.promises.statistics import evidence_against
 from credalchain.typing import LabelsLike, MatrixLike, PromiseLike, RandomStateLike, VectorLike
 
@@ -58,10 +53,9 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         None: the risk is at most the level in expectation over calibration rows and new rows. A
         number: with this probability over the calibration rows, all promises are kept; promises
         about several labels share what may go wrong.
-    method : {"auto", "conformal", "learn_then_test", "cross_fit"}, default="auto"
-        How the promise is kept. "conformal" is for promises without confidence,
-        "learn_then_test" for those with one; "auto" takes the one that fits. "cross_fit" chooses
-        by cross-validation and fits again to all rows, without any guarantee.
+    method : {"auto", "cross_fit"}, default="auto"
+        "auto": conformal risk control without a confidence, learn then test with one. "cross_fit"
+        chooses by cross-validation and fits again to all rows, without any guarantee.
     calibration : float, "prefit", int or cross-validation splitter, default=0.3
         The share of the rows (of the groups, if rows are in groups) that is kept for
         calibration; "prefit" if all rows are for calibration, since the estimator is fitted
@@ -146,45 +140,10 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         R. Dunn, L. Wasserman and A. Ramdas, Distribution-free prediction sets for two-layer
         hierarchical models, Journal of the American Statistical Association 118, 2023.
         """
-        if Y is None:
-            raise ValueError(
-                "PromisedClassifier requires y to be passed, but the target y is None."
-            )
-        X, Y = as_indexable(X), as_indexable_labels(Y)
-        targets, labels = Targets.learn(Y)
-        check_consistent_length(X, labels)
-        prefit = isinstance(self.calibration, str)
-        if self.estimator is not None or prefit:
-            check_estimator(self.estimator)
-        names = targets.names
-        if prefit:
-            names = getattr(unwrap(self.estimator)[0], "label_names_", names)
-        promises = read_promises(self.promise, self.confidence, [str(name) for name in names])
-        method = read_method(self.method, self.calibration, self.confidence, promises)
-        rng = check_random_state(self.random_state)
-        estimator = (
-            self.estimator if prefit else clone_or_default(self.estimator, self.random_state, rng)
-        )
-        caution_values(estimator, self.values)  # raises before anything is fitted
-        self.estimator_, held, notes = hold_out(
-            estimator,
-            X,
-            Y,
-            labels,
-            promises,
-            calibration=self.calibration,
-            values=self.values,
-            rng=rng,
-            groups=groups,
-        )
-        self.values_, self.report_ = choose(
-            self.estimator_,
-            evaluate_promises(held, promises),
-            method=method,
-            confidence=self.confidence,
-            notes=notes,
-            counted=None if prefit else both_answers_seen(labels),
-        )
+        held = hold_out(self, X, Y, groups)
+        calibration = evaluate_promises(held.parts, held.promises)
+        self.estimator_ = held.estimator
+        self.values_, self.report_ = choose(held, calibration, self.confidence)
         return self
 
     def check_state(self) -> None:
@@ -192,9 +151,8 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         final, names = unwrap(self.estimator_)[0], self.label_names_.tolist()
         check_instance("report_", self.report_, PromiseReport)
         promises = read_promises(self.promise, self.confidence, names)
-        labels = [None if promise.label is None else names[promise.label] for promise in promises]
         self.report_.check_state(
-            [(p.risk.name, p.level, label) for p, label in zip(promises, labels, strict=True)]
+            [(p.risk.name, p.level, None if p.label is None else names[p.label]) for p in promises]
         )
         if self.report_.parameter != final.caution_parameter:
             raise ValueError("report_ is not about this estimator.")
@@ -309,7 +267,13 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         tests = []
         for promise, result in zip(promises, self.report_.promises, strict=True):
             level = result.level_to_check
-            losses, rows, estimate = _losses_of_evaluable_rows(promise, truth, answers, level)
+            rows, bad, every = promise.losses(truth, answers)
+            estimate = float(mean_loss(bad, every))
+            if promise.label is None:
+                losses = shifted(bad, every, level)
+            else:
+                rows = np.flatnonzero(every)
+                losses = bad[rows].astype(np.float64)
             evidence = evidence_against(losses, level)
             tests.append(PromiseTest(result, confidence_each, estimate, evidence, rows))
         return PromiseCheck(confidence, tuple(tests))
@@ -338,26 +302,3 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         """How labels are read: the estimator's own."""
         targets: Targets = unwrap(self.estimator_)[0].targets_
         return targets
-
-
-def _losses_of_evaluable_rows(
-    promise: Promise, truth: Labels, answers: Labels, level: float
-) -> tuple[FloatArray, NDArray[np.int64], float]:
-    """Losses of the rows that count, which rows these are, and the risk in them."""
-    if promise.label is None:
-        rows = evaluable_rows(promise.risk, truth)
-        estimate = float(promise.risk.estimate(truth, answers))
-        return promise.risk.losses(truth[rows], answers[rows], level), rows, estimate
-    assert promise.risk.label_losses is not None
-    bad, every = promise.risk.label_losses(truth, answers)
-    rows = np.flatnonzero(every[:, promise.label])
-    losses = bad[rows, promise.label].astype(np.float64)
-    return losses, rows, float(losses.mean()) if len(rows) else 0.0
-
-
-def clone_or_default(estimator: Any, random_state: Any, rng: np.random.RandomState) -> Any:
-    """A copy of the estimator, the default one if there is none."""
-    if estimator is not None:
-        return clone(estimator)
-    is_seed = isinstance(random_state, Integral)
-    return JointDecision(random_state=random_state if is_seed else rng.randint(2**31 - 1))

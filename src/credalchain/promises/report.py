@@ -1,7 +1,6 @@
 """What was promised, what was found, and whether it still holds: for people."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,7 +9,7 @@ from credalchain._utils.array_types import FloatArray
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice
 from credalchain.model_selection import caution_in_use, unwrap
-from credalchain.promises.calibration import PILOT_SHARE, Calibration
+from credalchain.promises.calibration import PILOT_SHARE, Calibration, HeldOut
 from credalchain.promises.risks import RISKS, Promise
 from credalchain.promises.selection import EvaluatedPromise, LossSums, p_values, passes
 from credalchain.promises.statistics import (
@@ -86,23 +85,19 @@ class PromiseResult:
         """
         return self.level if self.confidence is not None else max(self.level, self.upper_bound)
 
-    def rows_needed(self, level: float) -> int:
-        """Calibration rows without which ``level`` cannot be promised, even if none is wrong."""
-        return fewest_rows(level, self.confidence)
-
     def lines(self, parameter: str) -> list[str]:
         """In words."""
         lines = [f"promised: {promise_words(self.risk, self.label)}: at most {self.level:.4g}"]
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
         low, high = self.interval
+        needed = fewest_rows(self.level / 2, self.confidence)
         return [
             *lines,
             f"  chosen: {parameter} = {self.value:.4g}, which answers {self.completeness:.1%}",
             f"  in {plural(self.n_rows, 'calibration row')}: {self.estimate:.3f} "
             f"(between {low:.3f} and {high:.3f} with 95 % confidence)",
-            f"  half the level needs at least {self.rows_needed(self.level / 2)} calibration rows, "
-            "more if there are errors",
+            f"  half the level needs at least {needed} calibration rows, more if there are errors",
         ]
 
 
@@ -173,10 +168,8 @@ class PromiseReport:
         if self.method != "cross_fit":
             text += ", if new rows are like these (exchangeable)"
         if self.n_incomplete:
-            by_answers = [
-                result.label is None and result.risk in _BY_ANSWERS for result in self.promises
-            ]
-            rates = ", equally often for every label" if any(by_answers) else ""
+            by_answers = any(r.label is None and r.risk in _BY_ANSWERS for r in self.promises)
+            rates = ", equally often for every label" if by_answers else ""
             text += (
                 f" and labels are missing completely at random{rates}: "
                 f"{plural(self.n_incomplete, 'row')} with missing labels left out where they say "
@@ -252,11 +245,8 @@ class PromiseTest:
             after = ", though above the level in these rows"
         description = promise_words(self.promise.risk, self.promise.label)
         level, tested = self.promise.level, self.promise.level_to_check
-        line = (
-            f"{self.verdict}{after}: {description}: {self.estimate:.3f} in "
-            f"{plural(self.n_rows, 'row')}, "
-            f"at most {level:.4g} promised"
-        )
+        line = f"{self.verdict}{after}: {description}: {self.estimate:.3f} in "
+        line += f"{plural(self.n_rows, 'row')}, at most {level:.4g} promised"
         if self.promise.value is not None and tested > level:
             line += f" on average, which leaves up to {tested:.3f} open for this model"
         elif self.broken_at is None and self.estimate > level:
@@ -298,52 +288,29 @@ class PromiseCheck:
 
 
 def choose(
-    estimator: Any,
-    calibration: Calibration,
-    *,
-    method: str,
-    confidence: float | None,
-    notes: tuple[str, ...],
-    counted: NDArray[np.bool_] | None,
+    held: HeldOut, calibration: Calibration, confidence: float | None
 ) -> tuple[FloatArray, PromiseReport]:
-    """Return the value for each label (NaN: it is never answered), and the report.
-
-    ``counted`` (m,) are the labels that count in shares answered; None: all.
-    """
-    final, _ = unwrap(estimator)
+    """Return the value for each label (NaN: it is never answered), and the report."""
+    final, counted = unwrap(held.estimator)[0], held.counted
     grid, names = calibration.values, final.label_names_.tolist()
     current_value = caution_in_use(final)
     distances = np.nan_to_num(np.abs(grid - current_value), nan=0.0)
     value_indices = np.full(len(names), distances.argmin())
     chosen = np.full(len(names), current_value)  # where nothing is promised
-    counted = np.ones(len(names), dtype=bool) if counted is None else counted
     results = []
     for evaluated in calibration.evaluated:
-        label, columns = evaluated.promise.label, evaluated.promise.columns
+        columns = evaluated.promise.columns
         answers = calibration.answered[:, columns].any(axis=1)
-        kept = np.flatnonzero(calibration.kept[label] & answers)
+        kept = np.flatnonzero(calibration.kept[evaluated.promise.label] & answers)
         value_indices[columns] = kept[0] if len(kept) else -1
         chosen[columns] = grid[kept[0]] if len(kept) else np.nan
-        results.append(
-            _result(
-                evaluated,
-                None if label is None else names[label],
-                grid,
-                calibration.answered[:, counted if label is None else columns].mean(axis=1),
-                int(kept[0]) if len(kept) else None,
-                0.05 / len(calibration.evaluated),
-                final.caution_parameter,
-            )
-        )
+        results.append(_result(held, calibration, evaluated, kept))
     about = {result.label for result in results}
-    answered, yes = (
-        np.where(value_indices < 0, 0.0, shares[value_indices, np.arange(len(names))])[
-            counted
-        ].mean()
-        for shares in (calibration.answered, calibration.yes)
-    )
+    shares = np.stack([calibration.answered, calibration.yes])
+    shares = np.where(value_indices < 0, 0.0, shares[:, value_indices, np.arange(len(names))])
+    answered, yes = shares[:, counted].mean(axis=1)
     return chosen, PromiseReport(
-        method,
+        held.method,
         confidence,
         final.caution_parameter,
         calibration.n_rows,
@@ -352,32 +319,34 @@ def choose(
         float(yes / answered) if answered else 0.0,
         tuple(results),
         () if None in about else tuple(name for name in names if name not in about),
-        notes,
+        held.notes,
         tuple(name for name, is_counted in zip(names, counted, strict=True) if not is_counted),
     )
 
 
 def _result(
+    held: HeldOut,
+    calibration: Calibration,
     evaluated: EvaluatedPromise,
-    name: str | None,
-    grid: FloatArray,
-    completeness: FloatArray,
-    value_index: int | None,
-    alpha: float,
-    parameter: str,
+    kept: NDArray[np.int64],
 ) -> PromiseResult:
-    """Return what rows say of a promise at a value that keeps it, or why None does."""
-    promise, sums, plan = evaluated
+    """Return what rows say of a promise at the boldest value that keeps it, or why none does."""
+    (promise, sums, plan), (final, _) = evaluated, unwrap(held.estimator)
+    grid, parameter, label = calibration.values, final.caution_parameter, promise.label
+    counted = held.counted if label is None else promise.columns
+    completeness = calibration.answered[:, counted].mean(axis=1)
+    name = None if label is None else str(final.label_names_[label])
     about = (promise.risk.name, promise.level, name, promise.confidence)
-    if value_index is not None:
+    if len(kept):
+        at = int(kept[0])
         return PromiseResult(
             *about,
-            float(grid[value_index]),
-            int(sums.n[value_index]),
-            float(sums.risk[value_index]),
-            _interval(promise, sums, value_index),
-            float(completeness[value_index]),
-            _interval(promise, sums, value_index, alpha)[1],
+            float(grid[at]),
+            int(sums.n[at]),
+            float(sums.risk[at]),
+            _interval(promise, sums, at),
+            float(completeness[at]),
+            _interval(promise, sums, at, 0.05 / len(calibration.evaluated))[1],
         )
     answering = np.flatnonzero((completeness > 0) & (sums.n > 0))
     if len(answering) == 0:

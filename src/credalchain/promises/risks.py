@@ -52,16 +52,11 @@ class Risk:
     needs_positive: bool = False
     is_monotone: bool = False
 
-    def losses(self, truth: Labels, answers: Labels, level: float) -> FloatArray:
-        """(..., n) in [0, 1], with a mean of at most ``level`` if and only if the risk is."""
-        return shifted(*self.row_losses(truth, answers), level)
 
-    def estimate(self, truth: Labels, answers: Labels) -> FloatArray:
-        """The risk in the rows that count, (...,); 0 where nothing does."""
-        rows = evaluable_rows(self, truth)
-        bad, every = self.row_losses(truth[rows], answers[..., rows, :])
-        total = len(rows) if every is None else np.sum(every, axis=-1)
-        return np.asarray(np.sum(bad, axis=-1) / np.where(total > 0, total, 1.0))
+def mean_loss(bad: Any, every: Any) -> FloatArray:
+    """The risk in rows with these losses, (...,); 0 where nothing counts."""
+    total = np.sum(np.ones_like(bad) if every is None else every, axis=-1)
+    return np.asarray(np.sum(bad, axis=-1) / np.where(total > 0, total, 1.0))
 
 
 def shifted(bad: Any, every: Any, level: float) -> FloatArray:
@@ -197,6 +192,15 @@ class Promise:
     def columns(self) -> slice:
         """The labels that it is about."""
         return slice(None) if self.label is None else slice(self.label, self.label + 1)
+
+    def losses(self, truth: Labels, answers: Labels) -> tuple[NDArray[np.int64], Any, Any]:
+        """Return the rows that may count, and their ``bad`` and ``every``, (..., rows) each."""
+        if self.label is None:
+            rows = evaluable_rows(self.risk, truth)
+            return rows, *self.risk.row_losses(truth[rows], answers[..., rows, :])
+        assert self.risk.label_losses is not None
+        bad, every = self.risk.label_losses(truth[:, self.columns], answers[..., self.columns])
+        return np.arange(len(truth)), bad[..., 0], every[..., 0]
 
     @property
     def is_binomial(self) -> bool:

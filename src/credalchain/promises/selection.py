@@ -4,14 +4,14 @@ Values run from bold to cautious. Every promise is judged by its :class:`LossSum
 added up chunk by chunk.
 """
 
-from dataclasses import astuple, dataclass
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import FloatArray, Labels
-from credalchain.promises.risks import Promise, evaluable_rows, shifted
+from credalchain.promises.risks import Promise, shifted
 from credalchain.promises.statistics import (
     STAKES,
     bets_below,
@@ -47,8 +47,9 @@ class LossSums:
     growth: FloatArray | None
 
     def __add__(self, other: "LossSums") -> "LossSums":
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return LossSums(*(None if mine is None else mine + theirs for mine, theirs in pairs))
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        sums: list[Any] = [None if mine is None else mine + theirs for mine, theirs in pairs]
+        return LossSums(*sums)
 
     @property
     def risk(self) -> FloatArray:
@@ -62,18 +63,14 @@ def sum_losses(promise: Promise, truth: Labels, path: Labels, nested: bool) -> L
     For a promise on average, a loss that may rise with caution is replaced by the largest of all
     more cautious values.
     """
-    if promise.label is not None:
-        assert promise.risk.label_losses is not None
-        columns = promise.columns
-        bad, every = promise.risk.label_losses(truth[:, columns], path[:, :, columns])
-        losses = bad = bad[..., 0]
-        n = total = np.asarray(np.sum(every[..., 0], axis=-1), np.float64)
-    else:
-        rows = evaluable_rows(promise.risk, truth)
-        bad, every = promise.risk.row_losses(truth[rows], path[:, rows])
+    rows, bad, every = promise.losses(truth, path)
+    n = np.full(len(path), float(len(rows)))
+    total = n if every is None else np.asarray(np.sum(every, axis=-1), np.float64)
+    losses = bad
+    if promise.label is None:
         losses = shifted(bad, every, promise.level)
-        n = np.full(len(path), float(len(rows)))
-        total = n if every is None else np.asarray(np.sum(every, axis=-1), np.float64)
+    else:
+        n = total
     if promise.confidence is None and not (nested and promise.risk.is_monotone):
         losses = np.maximum.accumulate(losses[::-1])[::-1]
     return LossSums(
@@ -164,7 +161,7 @@ def passes(promise: Promise, sums: LossSums, plan: Plan) -> NDArray[np.bool_]:
 def p_values(promise: Promise, sums: LossSums, plan: Plan) -> FloatArray:
     """P-values of the null hypothesis "the risk is above the level", (V,)."""
     if sums.growth is None:
-        return binomial_p_value(np.rint(sums.bad).astype(np.int64), sums.n, promise.level)
+        return binomial_p_value(np.rint(sums.bad), sums.n, promise.level)
     n = np.maximum(sums.n, 1.0)
     bound = hoeffding_bentkus_p_value(sums.loss / n, n, promise.level)
     growth = sums.growth[plan.stake, np.arange(len(bound))]
