@@ -54,6 +54,10 @@ check: static
 test: static
 	$(PY) $(PYTEST) --durations=15
 
+# Simulations of promises with 1,000 calibrations in place of 200.
+test-full: export CREDALCHAIN_FULL = 1
+test-full: test
+
 # Names that are gone must leave no pages behind. Examples are run again only if they have changed.
 docs: .venv/.dev
 	@rm -rf docs/api/generated docs/_build/html

@@ -75,6 +75,7 @@ def draw(rng, n):
     return X, np.where(right, X > 0, X <= 0).astype(np.int8)
 
 
+VALUES = np.linspace(0, 4, 81)  # of caution
 POPULATION = draw(np.random.default_rng(99), 100_000)
 
 
@@ -93,7 +94,7 @@ def simulate(name, level, confidence, turns, n=100):
     for seed in range(turns):
         X, Y = draw(np.random.default_rng(seed), n)
         promised = PromisedClassifier(
-            Score(), {name: level}, confidence=confidence, calibration="prefit"
+            Score(), {name: level}, confidence=confidence, calibration="prefit", values=VALUES
         ).fit(X, Y)
         value = promised.values_[0]
         if value not in cache:
@@ -498,6 +499,7 @@ def test_labels_keep_their_promises_together():
             {"selective_error": dict.fromkeys(range(M), level)},
             confidence=confidence,
             calibration="prefit",
+            values=VALUES,
         ).fit(X, Y)
         for j, value in enumerate(promised.values_):
             if np.isfinite(value) and (j, value) not in risk:

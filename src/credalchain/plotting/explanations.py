@@ -9,7 +9,7 @@ import numpy as np
 from credalchain._utils.text import for_figure
 from credalchain.explanation.result import Explanation, SimilarRow, Step
 from credalchain.labels import ABSTAIN, and_more, select_labels
-from credalchain.plotting.canvas import (
+from credalchain.plotting.predictions import (
     LOOKS,
     MAX_CHARACTERS,
     MAX_INCHES,
