@@ -22,7 +22,7 @@ PYTEST = -m pytest -n $$($(PY) -c "import os; print((os.cpu_count() or 1) + 1)")
 # Compiled tests are kept, whatever the shell says: each worker would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=
 
-.PHONY: help demo check test docs static test-lowest release-check bench format clean
+.PHONY: help demo check test test-full docs static test-lowest release-check bench format clean
 
 # A Python that was asked for by name is used even if .venv was made with another.
 ifneq ($(origin PYTHON),file)
@@ -37,6 +37,7 @@ help:
 	@echo "make check        set up, then formatting, lint, types, layers and quick tests (two minutes)"
 	@echo "make test         the same with all tests and doctests, and more random examples"
 	@echo "make docs         the documentation site, with the example gallery (docs/_build/html)"
+	@echo "make test-full    the tests, with simulations of promises five times as long"
 	@echo "make test-lowest  the tests with the lowest versions that pyproject.toml allows (Python 3.11)"
 	@echo "make release-check  build, look into the archives, install them for each Python that is found, test-lowest"
 	@echo "make bench        how fast everything is, against scikit-learn and NumPy (ten minutes)"

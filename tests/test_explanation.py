@@ -457,7 +457,8 @@ def test_features_behind_pipelines_have_their_names(inside, calibration):
     weather = ["sun", "rain", "fog"]
     Y = np.array([[word in text for word in weather] for text in DOCUMENTS]).astype(int)
     numbers = pd.DataFrame(Y + np.random.default_rng(0).normal(size=Y.shape), columns=weather)
-    options = {"random_state": 0} | ({"calibration": calibration} if calibration else {})
+    folds = {"calibration": calibration, "method": "cross_fit"} if calibration else {}
+    options = {"random_state": 0} | folds
     for transformer, X, rows, names in (
         (StandardScaler(), numbers, [numbers.iloc[0], numbers[:1]], weather),
         (StandardScaler(), numbers.to_numpy(), [numbers.to_numpy()[0]], ["feature0", "feature1"]),

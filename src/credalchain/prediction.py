@@ -1,4 +1,4 @@
-"""bases.answers."""
+"""What a model answers, and partial predictions for users."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field

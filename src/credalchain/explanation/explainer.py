@@ -104,7 +104,6 @@ def explain(
     names = classifier.label_names_.tolist()
     known_labels = read_known(classifier, known, 1)
     prediction = classifier.infer(table, known=known_labels, **options)
-    answers = prediction.labels[0]
     chosen = _chosen(labels, max_labels, names, prediction)
     row = (table, known_labels, chosen, feature_names)
     if isinstance(classifier, PromisedClassifier):
@@ -114,7 +113,7 @@ def explain(
     questions: tuple[Question, ...] = ()
     if getattr(classifier, "chained", True):  # else labels do not depend on each other
         infer = partial(classifier.infer, **options)
-        questions = _questions_about(names, table, known_labels, answers, infer, chosen)
+        questions = _questions_about(table, known_labels, prediction, infer, chosen)
     return replace(explanation, questions=questions, n_left_out=len(names) - len(chosen))
 
 
@@ -125,10 +124,9 @@ def _chosen(
     if labels is None:
         interval = probabilities(prediction.log_odds)
         return [int(j) for j in select_labels(prediction.labels, interval, max_labels)]
-    is_list = np.iterable(labels) and not isinstance(labels, str)
-    return list(
-        dict.fromkeys(_label_index(label, names) for label in (labels if is_list else [labels]))
-    )
+    if not np.iterable(labels) or isinstance(labels, str):
+        labels = [labels]
+    return list(dict.fromkeys(_label_index(label, names) for label in labels))
 
 
 def _label_index(label: Any, names: list[str]) -> int:
@@ -324,27 +322,25 @@ def _feature_name(names: Any, number: int) -> str:
 
 
 def _questions_about(
-    names: Any,
     table: Any,
-    known_labels: Any,
-    labels: Any,
+    known_labels: Labels,
+    prediction: CredalPrediction,
     infer: Callable[..., CredalPrediction],
     chosen: Collection[int],
 ) -> tuple[Question, ...]:
     """Ask about every chosen label that is open, both ways, in one batch."""
-    opened = np.flatnonzero(labels == ABSTAIN).tolist()
-    asked = [(j, y) for j in opened if j in chosen for y in (0, 1)]
+    names, is_open = prediction.label_names, prediction.abstained[0]
+    asked = [(j, y) for j in np.flatnonzero(is_open).tolist() if j in chosen for y in (0, 1)]
     if not asked:
         return ()
     known = np.repeat(known_labels, len(asked), axis=0)
-    for row, (j, y) in enumerate(asked):
-        known[row, j] = y
+    known[np.arange(len(asked)), [j for j, _ in asked]] = [y for _, y in asked]
     rows = _safe_indexing(table, np.zeros(len(asked), dtype=np.int64))
     questions = []
     for (j, y), answers in zip(asked, infer(rows, known=known).labels, strict=True):
-        settled = np.flatnonzero((labels == ABSTAIN) & (answers != ABSTAIN))
-        others = tuple((str(names[k]), int(answers[k])) for k in settled.tolist() if k != j)
-        questions.append(Question(str(names[j]), y, others))
+        settled = np.flatnonzero(is_open & (answers != ABSTAIN))
+        others = tuple((names[k], int(answers[k])) for k in settled.tolist() if k != j)
+        questions.append(Question(names[j], y, others))
     return tuple(questions)
 
 

@@ -1,6 +1,7 @@
 """Curves along the caution parameter, and of intervals against what was observed."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 _PALE = "73"  # opacity, in hexadecimal
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class CompletenessCurveDisplay:
     """Set-accuracy against completeness, along the caution parameter of a classifier.
 
@@ -42,24 +44,11 @@ class CompletenessCurveDisplay:
     line_, ax_, figure_ : matplotlib objects, after ``plot``
     """
 
-    line_: Any
-    ax_: Any
-    figure_: Any
-
-    def __init__(
-        self,
-        *,
-        completeness: NDArray[np.float64],
-        set_accuracy: NDArray[np.float64],
-        values: Sequence[float] | None = None,
-        parameter: str = "s",
-        name: str | None = None,
-    ) -> None:
-        self.completeness = completeness
-        self.set_accuracy = set_accuracy
-        self.values = values
-        self.parameter = parameter
-        self.name = name
+    completeness: NDArray[np.float64]
+    set_accuracy: NDArray[np.float64]
+    values: Sequence[float] | None = None
+    parameter: str = "s"
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -134,7 +123,7 @@ class CompletenessCurveDisplay:
 
     def plot(self, ax: "Axes | None" = None, **line_options: Any) -> Self:
         """Draw the curve, on new axes if none are given."""
-        self.ax_ = new_axes(6.0, 4.5) if ax is None else ax
+        self.ax_: Any = new_axes(6.0, 4.5) if ax is None else ax
         self.figure_ = self.ax_.figure
         label = None if self.name is None else for_figure(self.name)
         options = {"marker": "o", "label": label, **line_options}
@@ -238,6 +227,7 @@ def _draw_promise(
     ax.set_title(f"promised: at most {level:g} {how} -> {bought}", fontsize=10)
 
 
+@dataclass(kw_only=True, eq=False, repr=False)
 class IntervalCalibrationDisplay:
     """The observed share of 1 against the bounds that were given for it.
 
@@ -261,13 +251,8 @@ class IntervalCalibrationDisplay:
     ax_, figure_ : matplotlib objects, after ``plot``
     """
 
-    bars_: Any
-    ax_: Any
-    figure_: Any
-
-    def __init__(self, *, reliability: IntervalReliability, name: str | None = None) -> None:
-        self.reliability = reliability
-        self.name = name
+    reliability: IntervalReliability
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -320,7 +305,7 @@ class IntervalCalibrationDisplay:
 
     def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw it, on new axes if none are given."""
-        self.ax_ = new_axes(5.6, 6.3) if ax is None else ax
+        self.ax_: Any = new_axes(5.6, 6.3) if ax is None else ax
         self.figure_ = self.ax_.figure
         label = "reliable: the bar meets this line"
         self.ax_.plot([0, 1], [0, 1], color=OPEN_COLOUR, linestyle="--", linewidth=1, label=label)
@@ -331,7 +316,7 @@ class IntervalCalibrationDisplay:
         self.ax_.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
         self.ax_.set_xlabel("mean lower to mean upper probability of the bin")
         self.ax_.set_ylabel("observed share of yes in the bin")
-        below = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.11)}
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.11)}
         self.ax_.legend(frameon=False, fontsize="small", handletextpad=0.4, **below)
         if self.name is not None:
             error = self.reliability.calibration_error

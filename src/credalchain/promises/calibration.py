@@ -241,9 +241,8 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
         estimator.fit(X, Y)
 
     if method == "cross_fit":
-        parts: Iterable[CalibrationRows] = hold_out_folds(
-            _splits(calibration, labels, group_of, rng)
-        )
+        splits = _splits(calibration, labels, group_of, rng)
+        parts: Iterable[CalibrationRows] = hold_out_folds(splits)
     else:
         if not prefit:
             estimator.fit(take_rows(X, train), take_rows(Y, train))
@@ -322,26 +321,24 @@ def evaluate_promises(
         n_incomplete += int((part.truth == MISSING).any(axis=1).sum())
     *test_sums, answers = tested
     *pilot_sums, pilot_answers = tested if in_folds else pilot
-    plans = [plan_test(*pair, n_tested) for pair in zip(promises, pilot_sums, strict=True)]
-    groups: dict[int | None, list[int]] = {}
-    for i, promise in enumerate(promises):
-        groups.setdefault(promise.label if together else i, []).append(i)
-    evaluated: dict[int, EvaluatedPromise] = {}
+    pilots = [
+        EvaluatedPromise(promise, sums, plan_test(promise, sums, n_tested))
+        for promise, sums in zip(promises, pilot_sums, strict=True)
+    ]
+    keys = [promise.label if together else i for i, promise in enumerate(promises)]
+    with_pilot = {keys[i] for i, promise in enumerate(promises) if promise.needs_pilot}
+    evaluated = [
+        one._replace(sums=sums if in_folds or key in with_pilot else one.sums + sums)
+        for key, one, sums in zip(keys, pilots, test_sums, strict=True)
+    ]
     kept = {}
-    for key, indices in groups.items():
-        columns = promises[indices[0]].columns
-        start = first_tested_value(
-            [EvaluatedPromise(promises[i], pilot_sums[i], plans[i]) for i in indices],
-            pilot_answers[0][:, columns].sum(axis=1),
-        )
-        all_tested = in_folds or any(promises[i].needs_pilot for i in indices)
-        for i in indices:
-            sums = test_sums[i] if all_tested else pilot_sums[i] + test_sums[i]
-            evaluated[i] = EvaluatedPromise(promises[i], sums, plans[i])
-        kept[key] = kept_values([evaluated[i] for i in indices], start)
+    for key in dict.fromkeys(keys):
+        chosen = [i for i in range(len(keys)) if keys[i] == key]
+        answered = pilot_answers[0][:, promises[chosen[0]].columns].sum(axis=1)
+        start = first_tested_value([pilots[i] for i in chosen], answered)
+        kept[key] = kept_values([evaluated[i] for i in chosen], start)
     answered, yes = (answers if in_folds else pilot_answers + answers) / n_rows
-    in_order = [evaluated[i] for i in range(len(promises))]
-    return Calibration(in_order, kept, part.values, answered, yes, n_rows, n_incomplete)
+    return Calibration(evaluated, kept, part.values, answered, yes, n_rows, n_incomplete)
 
 
 def _add_losses(

@@ -151,15 +151,9 @@ def choose_cautions(
     for share in shares:
         fitting = np.flatnonzero(answered <= share + 1e-9)
         value_index = int(fitting[0]) if len(fitting) else int(answered.argmin())
-        choice = CautionChoice(
-            final.caution_parameter,
-            float(values[value_index]) * scale,
-            float(answered[value_index]),
-            set_accuracy(truth, path[value_index]),
-            selective_error(truth, path[value_index]),
-            len(test),
-        )
-        chosen.append(choice)
+        value, found = float(values[value_index]) * scale, float(answered[value_index])
+        rates = [measure(truth, path[value_index]) for measure in (set_accuracy, selective_error)]
+        chosen.append(CautionChoice(final.caution_parameter, value, found, *rates, len(test)))
     return chosen
 
 

@@ -17,7 +17,6 @@ from credalchain.model_selection import unwrap
 from credalchain.prediction import Answer, CredalPrediction
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import (
-    answers_along,
     caution_values,
     evaluate_promises,
     hold_out,
@@ -173,7 +172,8 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         check_is_fitted(self, "report_")
         if known is not None:
             return np.asarray(self.infer(X, known=known).labels)
-        return self._promised(answers_along(self.estimator_, X, self.values_in_use()))
+        final, Z = unwrap(self.estimator_, X)
+        return self._promised(np.asarray(final.predict_path(Z, self.values_in_use())))
 
     def values_in_use(self) -> FloatArray:
         """The distinct values of all labels; the most cautious if no label is answered."""
