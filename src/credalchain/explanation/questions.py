@@ -160,6 +160,3 @@ def expected_to_settle(
     bounds = np.zeros(interval.shape)
     bounds[row, label] = np.sort(settled[0] + ends * (settled[1] - settled[0]), axis=0).T
     return bounds
-
-
-__all__ = ["OpenQuestion", "next_questions"]

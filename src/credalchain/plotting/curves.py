@@ -174,14 +174,12 @@ def plot_promise_curve(
         (curve.risks[shown], NO_COLOUR, promise_words(curve.risk, None)),
     ):
         ax.plot(x[shown], values, color=colour, linewidth=2, label=for_figure(word, 60))
-    ax.set_xscale("log")
+    ax.set(xscale="log", ylim=(-0.02, 1.02), ylabel="share")
+    ax.set_xlabel(f"{curve.parameter}, from bold to cautious")
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_formatter("")
     if x[shown][0] > x[shown][-1]:
         ax.invert_xaxis()
-    ax.set_xlabel(f"{curve.parameter}, from bold to cautious")
-    ax.set_ylabel("share")
-    ax.set_ylim(-0.02, 1.02)
     pairs = zip(curve.levels, curve.value_indices, strict=True)
     kept = [(kept_level, index) for kept_level, index in pairs if index is not None]
     if level is not None:

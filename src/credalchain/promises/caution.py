@@ -152,7 +152,7 @@ def choose_cautions(
         fitting = np.flatnonzero(answered <= share + 1e-9)
         value_index = int(fitting[0]) if len(fitting) else int(answered.argmin())
         value, found = float(values[value_index]) * scale, float(answered[value_index])
-        rates = [measure(truth, path[value_index]) for measure in (set_accuracy, selective_error)]
+        rates = set_accuracy(truth, path[value_index]), selective_error(truth, path[value_index])
         chosen.append(CautionChoice(final.caution_parameter, value, found, *rates, len(test)))
     return chosen
 
