@@ -73,6 +73,8 @@ def test_rows_that_are_held_out_are_not_warned_of(data):
     with warnings.catch_warnings():
         warnings.simplefilter("error", DataWarning)
         JointDecision(chain, calibration_folds=3).fit(X, Y)
-        PromisedClassifier(chain, {"row_error": 0.5}, calibration=5, random_state=0).fit(X, Y)
+        PromisedClassifier(
+            chain, {"row_error": 0.5}, calibration=5, method="cross_fit", random_state=0
+        ).fit(X, Y)
         choose_caution(chain, X, Y, random_state=0)
         cross_val_partial(chain, X, Y, cv=3)

@@ -1,5 +1,7 @@
 """Measures: values by hand, and laws that hold for the whole closed list."""
 
+import sys
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,8 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from credalchain import CredalChainClassifier, CredalPrediction, Exactness, metrics, partial_report
+from credalchain.labels import as_labels
 from credalchain.metrics import MEASURES, pooled, tally
-from credalchain.metrics.cells import CELL_MEASURES
+from credalchain.metrics.measures import CELL_MEASURES
 
 TRUTH = np.array([[1, 0, 1], [0, 0, 1], [1, 1, 1], [0, 1, 0]])
 GUESS = np.array([[1, 0, 1], [0, 1, -1], [-1, -1, -1], [1, 0, -1]])
@@ -133,22 +136,19 @@ class TestLawsOfAllMeasures:
                 value(name, TRUTH, GUESS + 5)
 
 
-PER_ROW = ["set_accuracy", "completeness", "incorrectness", "mean_set_size", "abstention_loss"]
+def test_a_curve_reads_the_truth_once(monkeypatch):
+    seen = []
 
+    def reading(values, *, name, **options):
+        seen.append(name)
+        return as_labels(values, name=name, **options)
 
-@pytest.mark.parametrize("name", PER_ROW)
-def test_rows_average_to_the_measure(name):
-    function = metrics.MEASURES[name].function
-    rows = function(TRUTH, GUESS, per_row=True)
-    assert rows.shape == (4,)
-    assert np.mean(rows) == pytest.approx(function(TRUTH, GUESS))
-
-
-def test_rows_without_truth_are_nan_per_row():
-    truth = np.vstack([TRUTH[:1], [[-1, -1, -1]]])
-    rows = metrics.set_accuracy(truth, GUESS[:2], per_row=True)
-    assert rows[0] == 1
-    assert np.isnan(rows[1])
+    monkeypatch.setattr(sys.modules["credalchain.metrics.tally"], "as_labels", reading)
+    path = np.stack([GUESS] * 50)
+    share, right = metrics.completeness_curve(TRUTH, path)
+    assert seen.count("Y_true") == 1
+    np.testing.assert_array_equal(share, [metrics.completeness(TRUTH, GUESS)] * 50)
+    np.testing.assert_array_equal(right, [metrics.set_accuracy(TRUTH, GUESS)] * 50)
 
 
 def test_partly_missing_truth_uses_the_observed_cells():

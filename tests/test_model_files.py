@@ -117,8 +117,10 @@ KINDS = {
         NUMBERS,
         np.asarray(LABELS),
     ),
-    "agreeing": (
-        PromisedClassifier(CredalJointForest(GROVE), {"row_error": 0.5}, calibration=2),
+    "cross-fitted": (
+        PromisedClassifier(
+            CredalJointForest(GROVE), {"row_error": 0.5}, calibration=2, method="cross_fit"
+        ),
         FRAME,
         Y,
     ),

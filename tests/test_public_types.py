@@ -3,8 +3,7 @@
 import inspect
 import pydoc
 import re
-from collections.abc import Sequence
-from typing import Any, get_overloads
+from typing import Any
 
 import numpy as np
 import pytest
@@ -12,9 +11,7 @@ import pytest
 import credalchain
 import credalchain.typing
 from credalchain import (
-    CautionChoice,
     CredalChainClassifier,
-    choose_caution,
     datasets,
     metrics,
     plotting,
@@ -113,17 +110,6 @@ def test_help_names_what_goes_in():
     assert f"X: {NAMED.format('MatrixLike')}, Y: {NAMED.format('LabelsLike')}" in text
     assert re.search(r"sample_weight: \S*VectorLike", text)
     assert "Self" in text.splitlines()[2]
-
-
-def test_one_share_gives_a_choice_and_several_a_list():
-    kinds = {
-        str(signature.parameters["completeness"].annotation): signature.return_annotation
-        for signature in map(inspect.signature, get_overloads(choose_caution))
-    }
-    assert kinds == {
-        str(float): CautionChoice,
-        str(Sequence[float]): list[CautionChoice],
-    }
 
 
 ALIASES = [name for name in vars(credalchain.typing) if name.endswith(("Like", "Loss"))]

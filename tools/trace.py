@@ -1,8 +1,8 @@
 """How far a row of data travels: functions, modules, switches between modules and depth.
 
 Counts the package's own Python functions (compiled kernels are one step for their caller) while
-a small chain is fitted and asked, and while commands and the review page do their work. Run it with
-``python tools/trace.py``.
+small classifiers are fitted and asked, and while commands and the review page do their work. Run it
+with ``python tools/trace.py``.
 """
 
 import sys
@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from credalchain import CredalChainClassifier
+from credalchain import CredalChainClassifier, JointDecision, PromisedClassifier
 from credalchain.cli.app import app
 from credalchain.cli.review import read_session
 
@@ -86,11 +86,19 @@ def main() -> None:
     chain = CredalChainClassifier(random_state=0)
     chain.fit(X, Y).predict_path(X, [0.1, 0.2])  # compiles, imports
     chain.infer(X, s=0.3)
+    decision = JointDecision(random_state=0).fit(X, Y)
+    promised = PromisedClassifier(chain, {"row_error": 0.4}, random_state=0).fit(X, Y)
+    for classifier in (decision, promised):
+        classifier.predict_partial(X)
     steps: dict[str, Callable[[], Any]] = {
         "fit": lambda: chain.fit(X, Y),
         "infer, new s": lambda: chain.infer(X[:1], s=1.0),
         "infer, kept tables": lambda: chain.infer(X[:1], s=1.0),
         "predict_path": lambda: chain.predict_path(X[:1], [0.5, 1.0, 2.0]),
+        "JointDecision: fit": lambda: decision.fit(X, Y),
+        "JointDecision: predict_partial": lambda: decision.predict_partial(X[:1]),
+        "PromisedClassifier: fit": lambda: promised.fit(X, Y),
+        "PromisedClassifier: predict_partial": lambda: promised.predict_partial(X[:1]),
         **steps_of_commands(X, Y, tempfile.mkdtemp()),
     }
     print("| one row's way | functions | modules | switches between modules | depth |")

@@ -54,10 +54,10 @@ from .prediction import CredalPrediction as CredalPrediction
 from .prediction import Exactness as Exactness
 from .preprocessing import Discretizer as Discretizer
 from .promises.caution import CautionChoice as CautionChoice
+from .promises.caution import PromiseCurve as PromiseCurve
 from .promises.caution import choose_caution as choose_caution
+from .promises.caution import promise_curve as promise_curve
 from .promises.classifier import PromisedClassifier as PromisedClassifier
-from .promises.curve import PromiseCurve as PromiseCurve
-from .promises.curve import promise_curve as promise_curve
 from .promises.report import PromiseCheck as PromiseCheck
 from .promises.report import PromiseReport as PromiseReport
 

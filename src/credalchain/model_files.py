@@ -53,22 +53,15 @@ from credalchain.preprocessing import (
     ZeroAndBins,
 )
 from credalchain.promises.classifier import PromisedClassifier
-from credalchain.promises.folds import AgreeingClassifiers
 from credalchain.promises.report import PromiseReport, PromiseResult
 
 FORMAT = 3
 _ABOUT = "credalchain.json"  # member of the archive, beside those of skops
 _MAX_BYTES = 8 * 2**30
 _MAX_REASON = 300
-_CHECKED = (
-    CredalClassifier,
-    JointDecision,
-    PromisedClassifier,
-    AgreeingClassifiers,
-    Discretizer,
-)
+_CHECKED = (CredalClassifier, JointDecision, PromisedClassifier, Discretizer)
 _TYPES: set[Any] = {
-    *(AgreeingClassifiers, JointDecision, PromisedClassifier, PromiseReport, PromiseResult),
+    *(JointDecision, PromisedClassifier, PromiseReport, PromiseResult),
     *(CredalChainClassifier, CredalBinaryRelevanceClassifier, CredalChainEnsemble, Targets),
     *(CredalJointForest, JointModel, Trees, Leaves, KernelPowerset, FittedKernel, Standardizer),
     *(NaiveCredal, NaiveChainModel, NaiveSettings, ChainCounts, Prior, Denominator, Strategy),

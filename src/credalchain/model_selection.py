@@ -118,12 +118,17 @@ def cross_val_partial(
     -------
     ndarray of int8, shape (n, m), values in {0, 1, -1}
     """
+    from sklearn.model_selection import check_cv  # slow to import
+
     labels = as_labels(Y)
     X, labels = indexable(X, labels)
     if (labels == MISSING).any():
         _check_takes_missing(estimator)
     targets = training_targets(labels)
-    folds = list(_splits(cv, X, labels, groups))
+    folds = [
+        (_as_indices(train), _as_indices(test))
+        for train, test in check_cv(cv).split(X, labels, groups)
+    ]
     tested = np.concatenate([test for _, test in folds])
     if sorted(tested.tolist()) != list(range(len(labels))):
         raise ValueError("cv must put every row into exactly one test fold.")
@@ -136,28 +141,14 @@ def cross_val_partial(
 
 
 def _check_takes_missing(estimator: Any) -> None:
-    inner = estimator
-    while not hasattr(inner, "predict_partial"):
-        if hasattr(inner, "steps"):
-            inner = inner.steps[-1][1]
-        elif hasattr(inner, "estimator"):
-            inner = inner.estimator
-        else:
+    while not hasattr(estimator, "predict_partial"):
+        steps = getattr(estimator, "steps", None)
+        inner = steps[-1][1] if steps else getattr(estimator, "estimator", None)
+        if inner is None:
             raise ValueError(
-                f"Y has missing labels, from which {type(inner).__name__} cannot learn."
+                f"Y has missing labels, from which {type(estimator).__name__} cannot learn."
             )
-
-
-def _splits(cv: Any, X: Any, labels: Labels, groups: Any) -> Any:
-    if isinstance(cv, (int, np.integer)) and not isinstance(cv, bool):
-        from sklearn.model_selection import KFold  # slow to import
-
-        cv = KFold(int(cv))
-    if hasattr(cv, "split"):
-        return cv.split(X, labels, groups)
-    if not hasattr(cv, "__iter__"):
-        raise ValueError(f"cv must be a number of folds, a splitter or splits, got {cv!r}.")
-    return ((_as_indices(train), _as_indices(test)) for train, test in cv)
+        estimator = inner
 
 
 def row_groups(X: Any, labels: Labels, groups: VectorLike | None = None) -> Rows:

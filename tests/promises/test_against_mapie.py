@@ -8,8 +8,8 @@ from sklearn.base import BaseEstimator
 
 from credalchain import PromisedClassifier
 from credalchain.labels import as_labels
-from credalchain.promises.risks import RISKS
-from credalchain.promises.selection import EvaluatedPromise, LossSums, Plan, Promise, kept_values
+from credalchain.promises.risks import RISKS, Promise
+from credalchain.promises.selection import EvaluatedPromise, LossSums, Plan, kept_values
 from credalchain.promises.statistics import hoeffding_bentkus_p_value
 
 risk_control = pytest.importorskip("mapie.risk_control", reason="MAPIE is not installed")

@@ -1,7 +1,6 @@
 """Promises are kept: by theory where it is exact, by simulation where the truth is known."""
 
 import itertools
-import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -10,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse, stats
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator
 from sklearn.model_selection import KFold, LeaveOneOut, RepeatedKFold, ShuffleSplit, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
@@ -26,11 +25,12 @@ from credalchain import (
     promise_curve,
     save_model,
 )
+from credalchain.chains.naive.model import NaiveChainModel
 from credalchain.labels import as_labels
 from credalchain.plotting import plot_promise_curve
 from credalchain.promises.calibration import CalibrationRows, evaluate_promises
-from credalchain.promises.risks import RISKS
-from credalchain.promises.selection import Promise, empty_loss_sums, sum_losses
+from credalchain.promises.risks import RISKS, Promise
+from credalchain.promises.selection import sum_losses
 from credalchain.promises.statistics import (
     STAKES,
     bets_below,
@@ -40,6 +40,7 @@ from credalchain.promises.statistics import (
     hoeffding_bentkus_p_value,
     rows_to_show,
 )
+from promise_simulation import estimate
 
 M = 4
 
@@ -74,6 +75,7 @@ def draw(rng, n):
     return X, np.where(right, X > 0, X <= 0).astype(np.int8)
 
 
+VALUES = np.linspace(0, 4, 81)  # of caution
 POPULATION = draw(np.random.default_rng(99), 100_000)
 
 
@@ -83,7 +85,7 @@ def true_risk(name, promised):
         return 0.0
     X, Y = POPULATION
     answers = promised.estimator_.predict_path(X, promised.values_[:1])[0]
-    return float(RISKS[name].estimate(Y, answers))
+    return float(estimate(name, Y, answers))
 
 
 def simulate(name, level, confidence, turns, n=100):
@@ -92,7 +94,7 @@ def simulate(name, level, confidence, turns, n=100):
     for seed in range(turns):
         X, Y = draw(np.random.default_rng(seed), n)
         promised = PromisedClassifier(
-            Score(), {name: level}, confidence=confidence, calibration="prefit"
+            Score(), {name: level}, confidence=confidence, calibration="prefit", values=VALUES
         ).fit(X, Y)
         value = promised.values_[0]
         if value not in cache:
@@ -132,7 +134,7 @@ def test_caution_tuned_on_the_rows_themselves_breaks_the_promise():
     for seed in range(turns):
         X, Y = draw(np.random.default_rng(seed), 25)
         values = np.linspace(0, 4, 400)
-        risks = RISKS["row_error"].estimate(Y, Score().predict_path(X, values))
+        risks = estimate("row_error", Y, Score().predict_path(X, values))
         value = values[np.flatnonzero(risks <= level)[0]]
         naive.append(
             true_risk("row_error", SimpleNamespace(values_=np.array([value]), estimator_=Score()))
@@ -253,7 +255,7 @@ def test_tests_are_planned_by_other_rows_and_literally_so():
     X, Y = draw(rng, 300)
     promise = Promise(RISKS["selective_error"], level, 0.9)
     held = CalibrationRows(Score(), X, Y, values, np.arange(300) < 60)
-    judged = evaluate_promises(held, [promise])
+    judged = evaluate_promises([held], [promise])
     path = Score().predict_path(X, values)
     wrong = ((path != -1) & (path != Y)).mean(axis=2)
     gain = level * (path != -1).mean(axis=2) - wrong  # of a bet of 1
@@ -384,15 +386,15 @@ def test_rows_with_missing_labels_do_not_calibrate():
         ({"promise": {len: {0: 0.1}}}, "levels for single labels are for row_error"),
         ({"method": "best"}, "method must be one of 'auto'"),
         ({"method": "cross_fit"}, "does not go with calibration=0.3"),
-        ({"method": "learn_then_test"}, "needs a confidence"),
-        ({"method": "conformal", "confidence": 0.9}, "confidence must be None for method"),
-        ({"calibration": 20, "confidence": 0.9}, "no guarantee with confidence is known"),
-        ({"calibration": 5}, "need at least 9 folds"),
+        ({"calibration": 20, "confidence": 0.9}, "method 'auto' does not go with calibration=20"),
+        ({"calibration": 20}, "'cross_fit', which guarantees nothing, takes a number of folds"),
         ({"calibration": 1}, "calibration must be a share of the rows"),
         ({"calibration": KFold}, "calibration must be a share of the rows"),
-        ({"calibration": StratifiedKFold(10)}, "cannot split 100 rows"),
-        ({"calibration": RepeatedKFold(n_splits=10)}, "folds must hold every row once"),
-        ({"calibration": 20, "promise": {"missed_positives": 0.1}}, "is for row_error of whole"),
+        ({"calibration": StratifiedKFold(10), "method": "cross_fit"}, "cannot split 100 rows"),
+        (
+            {"calibration": RepeatedKFold(n_splits=10), "method": "cross_fit"},
+            "folds must hold every row once, as those of KFold, got RepeatedKFold",
+        ),
         ({"promise": {"row_error": {"label1": 0.1, 1: 0.2}}}, "'label1' is promised twice"),
         ({"promise": {"row_error": {True: 0.1}}}, "True is not one of the labels"),
         ({"values": "abc"}, "values must be a list of numbers, got 'abc'"),
@@ -497,6 +499,7 @@ def test_labels_keep_their_promises_together():
             {"selective_error": dict.fromkeys(range(M), level)},
             confidence=confidence,
             calibration="prefit",
+            values=VALUES,
         ).fit(X, Y)
         for j, value in enumerate(promised.values_):
             if np.isfinite(value) and (j, value) not in risk:
@@ -567,53 +570,6 @@ def test_promises_on_average_hold_for_predictions_that_are_not_nested():
 # -- cross-validation ----------------------------------------------------------------------------
 
 
-def test_answers_by_agreement_of_fold_models():
-    X, Y = real_data(203)
-    promised = PromisedClassifier(
-        CredalChainClassifier(random_state=0),
-        {"row_error": 0.2},
-        calibration=10,
-        random_state=0,
-    ).fit(X, Y)
-    assert promised.report_.method == "cross_conformal"
-    assert "all fold models must agree" in str(promised.report_)
-    assert promised.report_.n_rows == 200  # folds of the same size
-    models = promised.estimator_.estimators
-    assert len(models) == 10
-    paths = np.array([model.predict_path(X, promised.values_[:1])[0] for model in models])
-    agree = (paths == paths[0]).all(axis=0)
-    expected = np.where(agree, paths[0], -1)
-    np.testing.assert_array_equal(promised.predict_partial(X), expected)
-    prediction = promised.infer(X)
-    np.testing.assert_array_equal(prediction.labels, expected)
-    bounds = np.array([model.infer(X, s=promised.values_[0]).interval for model in models])
-    np.testing.assert_allclose(prediction.lower, bounds[..., 0].min(axis=0))
-    np.testing.assert_allclose(prediction.upper, bounds[..., 1].max(axis=0))
-    assert promised.predict(X).shape == Y.shape
-    assert promised.predict_proba(X).shape == Y.shape
-
-
-@pytest.mark.slow
-def test_agreement_keeps_the_promise_on_average():
-    level, turns = 0.25, 60
-    risks = []
-    X_new, Y_new = real_data(4000)
-    for seed in range(turns):
-        rng = np.random.default_rng(seed)
-        rows = rng.choice(4000, 60, replace=False)
-        promised = PromisedClassifier(
-            CredalChainClassifier(order="given"),
-            {"row_error": level},
-            calibration=6,
-            values=np.geomspace(0.01, 100, 40),
-            random_state=seed,
-        ).fit(X_new[rows], Y_new[rows])
-        answers = promised.predict_partial(X_new)
-        risks.append(float(RISKS["row_error"].estimate(Y_new, answers)))
-    assert np.mean(risks) <= level
-    assert np.mean(risks) > 0
-
-
 def test_cross_fitting_says_that_it_guarantees_nothing():
     X, Y = real_data(200)
     promised = PromisedClassifier(
@@ -626,9 +582,12 @@ def test_cross_fitting_says_that_it_guarantees_nothing():
     assert "no guarantee" in str(promised.report_)
     assert promised.report_.n_rows == 200
     assert isinstance(promised.estimator_, CredalChainClassifier)
-    with pytest.raises(ValueError, match="folds must hold every row once, and be of the same size"):
+    with pytest.raises(ValueError, match="folds must hold every row once"):
         PromisedClassifier(
-            CredalChainClassifier(), {"row_error": 0.4}, calibration=ShuffleSplit(4)
+            CredalChainClassifier(),
+            {"row_error": 0.4},
+            method="cross_fit",
+            calibration=ShuffleSplit(4),
         ).fit(X, Y)
 
 
@@ -648,6 +607,62 @@ def test_pipelines_and_data_frames():
     assert "for y" in str(inside.report_)
 
 
+@pytest.fixture
+def passes(monkeypatch):
+    """Requests that the models of chains were asked."""
+    asked, infer = [], NaiveChainModel.infer
+
+    def counting(self, encoded, request):
+        asked.append(request)
+        return infer(self, encoded, request)
+
+    monkeypatch.setattr(NaiveChainModel, "infer", counting)
+    return asked
+
+
+def test_a_chain_is_asked_once(passes):
+    """For pilot rows and others together, and for the values of all labels together."""
+    X, Y = real_data(200)
+    for promise in ({"missed_positives": 0.3}, {"row_error": {0: 0.1, 1: 0.2, 2: 0.3}}):
+        promised = PromisedClassifier(
+            CredalChainClassifier(random_state=0), promise, confidence=0.8, random_state=0
+        )
+        passes.clear()
+        promised.fit(X, Y)
+        assert len(passes) == 1
+        chain = promised.estimator_
+        known = np.full(Y.shape, -1)
+        known[:, 1] = Y[:, 1]
+        for answered in (None, known):
+            passes.clear()
+            prediction = promised.infer(X, known=answered)
+            assert len(passes) == 1
+            for j, value in enumerate(promised.values_):
+                one = chain.infer(X, s=value, known=answered)
+                np.testing.assert_array_equal(prediction.labels[:, j], one.labels[:, j])
+                np.testing.assert_array_equal(prediction.interval[:, j], one.interval[:, j])
+    assert len(promised.values_in_use()) == 3
+
+
+def test_a_joint_decision_is_asked_once_more_for_several_rewards(monkeypatch):
+    X, Y = real_data(200)
+    decision = JointDecision(CredalChainClassifier(random_state=0), calibration_folds=None)
+    promised = PromisedClassifier(
+        decision, {"row_error": {0: 0.05, 1: 0.08, 2: 0.11}}, random_state=0
+    ).fit(X, Y)
+    assert len(promised.values_in_use()) == 3
+    asked, decide = [], JointDecision.decide
+    monkeypatch.setattr(
+        JointDecision, "decide", lambda self, *a, **k: (asked.append(1), decide(self, *a, **k))[1]
+    )
+    prediction = promised.infer(X)
+    assert len(asked) == 2
+    for j, value in enumerate(promised.values_):
+        one = promised.estimator_.infer(X, reward=value)
+        np.testing.assert_array_equal(prediction.labels[:, j], one.labels[:, j])
+        np.testing.assert_array_equal(prediction.interval[:, j], one.interval[:, j])
+
+
 def test_known_labels_are_answered():
     X, Y = real_data(200)
     promised = PromisedClassifier(
@@ -664,7 +679,6 @@ def test_known_labels_are_answered():
 def test_how_many_rows_half_the_level_would_need():
     promised = PromisedClassifier(Score(), {"row_error": 0.2}, calibration="prefit")
     promised.fit(*draw(np.random.default_rng(1), 100))
-    assert promised.report_.promises[0].rows_needed(0.1) == 9
     assert "half the level needs at least 9 calibration rows" in str(promised.report_)
 
 
@@ -681,7 +695,7 @@ def test_chunks_of_rows_add_up(seed):
         for rows in np.split(np.arange(30), [7, 8, 20])
     ]
     for one, other in zip(
-        vars(whole).values(), vars(sum(parts, empty_loss_sums(promise, 5))).values(), strict=True
+        vars(whole).values(), vars(sum(parts[1:], parts[0])).values(), strict=True
     ):
         assert (one is None) == (other is None)
         if one is not None:
@@ -736,10 +750,10 @@ def test_a_curve_is_drawn_with_its_promise():
     [
         {"promise": {"row_error": 0.3}},
         {"promise": {"row_error": {0: 0.1, 2: 0.3}}},
-        {"promise": {"row_error": 0.3}, "calibration": 5},
+        {"promise": {"row_error": 0.3}, "calibration": 5, "method": "cross_fit"},
         {"promise": {"row_error": 0.02}},
     ],
-    ids=["rows", "labels", "agreement", "nothing"],
+    ids=["rows", "labels", "folds", "nothing"],
 )
 @pytest.mark.parametrize(
     "estimator",
@@ -768,21 +782,6 @@ def test_explanations_and_files_of_promised_answers(options, estimator, tmp_path
 
 
 # -- what a reviewer found ------------------------------------------------------------------------
-
-
-def test_fold_models_do_not_count_rows_with_missing_labels():
-    """A fold without complete rows is no fold without errors."""
-    X, Y = real_data(60)
-    gaps = Y.astype(float)
-    gaps[np.arange(60), np.arange(60) % 3] = np.nan
-    promised = PromisedClassifier(
-        CredalChainClassifier(order="given"), {"row_error": 0.1}, calibration=30
-    )
-    with pytest.raises(ValueError, match="30 folds and 0 rows"):
-        promised.fit(X, gaps)
-    gaps[:40] = Y[:40]
-    promised = clone(promised).set_params(calibration=20).fit(X, gaps)
-    assert promised.report_.n_rows == 40
 
 
 def test_rows_without_positives_say_nothing_about_missed_positives():
@@ -845,7 +844,7 @@ def test_a_fitted_estimator_knows_the_names_of_its_labels():
 @pytest.mark.slow
 def test_a_generator_gives_the_same_again():
     X, Y = real_data(150)
-    for options in ({"calibration": 5}, {"estimator": None}):
+    for options in ({"calibration": 5, "method": "cross_fit"}, {"estimator": None}):
         found = [
             PromisedClassifier(
                 **{
@@ -877,16 +876,6 @@ def test_a_pipeline_that_ends_in_a_promise_is_explained():
         StandardScaler(), PromisedClassifier(CredalChainClassifier(random_state=0), random_state=0)
     ).fit(X, Y)
     assert "promised" in explain(model, X[0]).setting
-
-
-def test_a_loaded_promise_by_agreement_can_be_fitted_again(tmp_path):
-    X, Y = real_data(200)
-    promised = PromisedClassifier(
-        CredalChainClassifier(random_state=0), {"row_error": 0.3}, calibration=5, random_state=0
-    ).fit(X, Y)
-    save_model(promised, tmp_path / "m")
-    again = load_model(tmp_path / "m").fit(X, Y)
-    np.testing.assert_array_equal(again.values_, promised.values_)
 
 
 def test_a_saved_promise_stays_with_its_label(tmp_path):
@@ -928,18 +917,6 @@ def test_answering_nothing_is_not_called_a_choice():
     assert np.isnan(promised.values_).all()
     assert "the nearest is s = " in str(promised.report_)
     assert promised.check(X, Y).verdict == "nothing is answered"
-
-
-def test_reasons_speak_of_folds_where_folds_are_needed():
-    X, Y = real_data(200)
-    promised = PromisedClassifier(
-        CredalChainClassifier(random_state=0),
-        {"row_error": 0.3},
-        calibration=4,
-        values=[0, 1, 3],
-        random_state=0,
-    ).fit(X, Y)
-    assert re.search(r"about \d+ folds would show it", str(promised.report_))
 
 
 def test_the_pilot_is_taken_off_before_fitting():

@@ -35,7 +35,7 @@ from credalchain.metrics import (
 from credalchain.metrics.report import count_cells, report_of_counts
 from credalchain.model_selection import group_folds, predict_along, row_groups
 from credalchain.prediction import NEARLY_NOTHING
-from credalchain.promises.caution import MIN_ROWS, choose_caution
+from credalchain.promises.caution import MIN_ROWS, choose_cautions
 
 _COMPLETENESS_SHOWN = (1.0, 0.9, 0.8, 0.6, 0.4)  # where nobody says how cautious
 _CLEARLY_MORE = 0.01
@@ -107,11 +107,11 @@ def _values_from(
     """Return values of caution that answer certain shares of the labels of rows held out."""
     if len(X) < MIN_ROWS:
         return [o.default_caution(classifier, Y.shape[1])]
-    chosen = choose_caution(
+    chosen = choose_cautions(
         classifier,
         X,
         Y,
-        completeness=_COMPLETENESS_SHOWN,
+        _COMPLETENESS_SHOWN,
         n_rows=n_rows * (folds - 1) // folds,
         random_state=seed,
         groups=groups,

@@ -24,8 +24,8 @@ from credalchain.cli.tables import (
 from credalchain.datasets.files import read_label_words
 from credalchain.labels import as_labels
 from credalchain.metrics import completeness, selective_error, set_accuracy
+from credalchain.promises.caution import LEVELS, PromiseCurve, promise_curve
 from credalchain.promises.classifier import PromisedClassifier
-from credalchain.promises.curve import LEVELS, PromiseCurve, promise_curve
 from credalchain.promises.report import PromiseCheck, promise_words
 from credalchain.promises.risks import RISKS
 

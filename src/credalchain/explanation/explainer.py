@@ -1,33 +1,33 @@
 """``explain``: for chains and joint forests, joint decisions, and promised answers."""
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import check_is_fitted
 
+from credalchain._utils.array_types import Labels
 from credalchain._utils.text import visible
+from credalchain.chains.ensemble import EnsembleModel
+from credalchain.chains.protocol import Request
 from credalchain.chains.strategies import Strategy
-from credalchain.explanation.parts import (
-    as_single_row,
-    feature_names_inside,
-    known_for_single_row,
-    questions_about,
-    ranked,
-    similar_training_rows,
-    steps_of,
-)
-from credalchain.explanation.result import Explanation, Question, Step
+from credalchain.explanation.questions import read_known
+from credalchain.explanation.result import Explanation, Question, Reason, SimilarRow, Step
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.model import JointModel
-from credalchain.labels import MISSING, select_labels
+from credalchain.joint.similar import Condition, similar_rows
+from credalchain.labels import ABSTAIN, MISSING, UNDECIDED, select_labels
 from credalchain.model_selection import unwrap
-from credalchain.prediction import probabilities
+from credalchain.prediction import Answer, CredalPrediction, probabilities
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.typing import LabelsLike, MatrixLike
 
+_MAX_SIMILAR = 10
 _NO_REASONS = {  # by where the probability that several answers are right comes from
     "auto": "the labels of a row are decided together, by training rows that are like it",
     "independent": "labels are taken as independent, and each has its likelier answer",
@@ -86,187 +86,305 @@ def explain(
     if label0 is no: label1 is yes
     """
     check_is_fitted(classifier)
-    selection = _Selection(labels, max_labels, feature_names=feature_names_inside(classifier))
-    classifier, table = unwrap(classifier, as_single_row(x, classifier))
+    feature_names = _feature_names_inside(classifier)
+    classifier, table = unwrap(classifier, _as_single_row(x, classifier))
+    options: dict[str, Any] = {}
     if isinstance(classifier, PromisedClassifier):
         if s is not None or strategy is not None or reward is not None:
             raise ValueError("s, strategy and reward are chosen by what was promised.")
-        return _explain_promised(classifier, table, known, selection)
-    if isinstance(classifier, JointDecision):
+    elif isinstance(classifier, JointDecision):
         if s is not None or strategy is not None:
             raise ValueError("a joint decision has a reward in place of s and strategy.")
-        return _explain_decision(classifier, table, known, selection, reward)
-    if reward is not None:
+        options = {"reward": classifier.caution_ if reward is None else reward}
+    elif reward is not None:
         raise ValueError("reward is for a JointDecision; this classifier has s.")
-    return _explain_bounds(classifier, table, known, selection, s, strategy)
+    else:
+        options = {"s": classifier.s if s is None else s, "strategy": strategy}
+    names = classifier.label_names_.tolist()
+    known_labels = read_known(classifier, known, 1)
+    prediction = classifier.infer(table, known=known_labels, **options)
+    chosen = _chosen(labels, max_labels, names, prediction)
+    row = (table, known_labels, chosen, feature_names)
+    if isinstance(classifier, PromisedClassifier):
+        explanation = _explain_promised(classifier, *row, prediction)
+    else:
+        explanation = _explain(classifier, *row, *options.values())
+    questions: tuple[Question, ...] = ()
+    if getattr(classifier, "chained", True):  # else labels do not depend on each other
+        infer = partial(classifier.infer, **options)
+        questions = _questions_about(table, known_labels, prediction, infer, chosen)
+    return replace(explanation, questions=questions, n_left_out=len(names) - len(chosen))
 
 
-@dataclass(frozen=True)
-class _Selection:
-    """Which labels are explained, whether questions about them are added, names of features."""
-
-    labels: Any = None
-    max_labels: int | None = None
-    with_questions: bool = True
-    feature_names: Any = None
-
-    def indices(self, names: Any, labels: Any, log_odds: Any) -> list[int]:
-        """Of the labels to explain, from the answers (m,) of a row and its bounds (m, 2)."""
-        if self.labels is None:
-            return [
-                int(j)
-                for j in select_labels(labels[None], probabilities(log_odds)[None], self.max_labels)
-            ]
-        is_list = np.iterable(self.labels) and not isinstance(self.labels, str)
-        labels = self.labels if is_list else [self.labels]
-        return list(dict.fromkeys(_label_index(label, names) for label in labels))
+def _chosen(
+    labels: Any, max_labels: int | None, names: list[str], prediction: CredalPrediction
+) -> list[int]:
+    """Return the numbers of the labels to explain."""
+    if labels is None:
+        interval = probabilities(prediction.log_odds)
+        return [int(j) for j in select_labels(prediction.labels, interval, max_labels)]
+    if not np.iterable(labels) or isinstance(labels, str):
+        labels = [labels]
+    return list(dict.fromkeys(_label_index(label, names) for label in labels))
 
 
-def _label_index(label: Any, names: Any) -> int:
-    texts = [str(name) for name in names]
-    if isinstance(label, str) and label in texts:
-        return texts.index(label)
+def _label_index(label: Any, names: list[str]) -> int:
+    if isinstance(label, str) and label in names:
+        return names.index(label)
     is_number = isinstance(label, (int, np.integer)) and not isinstance(label, bool)
-    if is_number and 0 <= label < len(texts):
+    if is_number and 0 <= label < len(names):
         return int(label)
-    known = ", ".join(map(visible, texts[:8])) + (", ..." if len(texts) > 8 else "")
+    known = ", ".join(map(visible, names[:8])) + (", ..." if len(names) > 8 else "")
     raise ValueError(
-        f"labels must be names of labels ({known}) or numbers below {len(texts)}, got {label!r}."
+        f"labels must be names of labels ({known}) or numbers below {len(names)}, got {label!r}."
     )
 
 
-def _explain_bounds(
-    classifier: Any, table: Any, known: Any, selection: _Selection, s: Any, strategy: Any
+def _explain(
+    classifier: Any,
+    table: Any,
+    known: Labels,
+    chosen: Sequence[int],
+    feature_names: Any,
+    value: float,
+    strategy: Any = None,
 ) -> Explanation:
-    """Labels in the order of the chain."""
-    known_labels = known_for_single_row(known, classifier.targets_)
+    """Explain chosen labels at a value of caution, in the order in which they are decided."""
+    if isinstance(classifier, JointDecision):
+        prediction = classifier.infer(table, reward=value, known=known)
+        surest = np.argsort(-classifier.decide(table, known=known).certainty[0], kind="stable")
+        inner = classifier.estimator_
+        is_single = classifier.joint == "auto" and not isinstance(inner.model_, JointModel)
+        labels, bounds = prediction.labels[0], prediction.log_odds[0]
+        names = prediction.label_names
+        steps = [
+            Step(names[j], int(labels[j]), bool(known[0, j] != MISSING), 0.5, *bounds[j].tolist())
+            for j in surest[np.isin(surest, chosen)].tolist()
+        ]
+        return Explanation(
+            tuple(steps),
+            setting=f"decided jointly, reward = {value:.4g}",
+            similar=_similar(inner, inner.encode(table), known, chosen, feature_names),
+            no_reasons=_NO_REASONS["independent" if is_single else classifier.joint],
+            is_chain=False,
+        )
     encoded = classifier.encode(table)
-    request = classifier.request(encoded, s=s, strategy=strategy, known=known_labels)
+    request = classifier.request(encoded, s=value, strategy=strategy, known=known)
     answer = classifier.model_.infer(encoded, request)
-    assert answer.log_odds is not None
-    names, labels = classifier.label_names_, answer.labels[0, 0, 0]
-    chosen = selection.indices(names, labels, answer.log_odds[0, 0, 0])
-    steps = steps_of(classifier, encoded, request, answer, set(chosen), selection.feature_names)
-    (value,), (used,) = request.s_values, request.strategies
-
-    def infer_labels(rows: Any, known: Any) -> Any:
-        return classifier.infer(rows, s=value, strategy=strategy, known=known).labels
-
-    questions: tuple[Question, ...] = ()
-    if selection.with_questions and request.chained:  # else labels do not depend on each other
-        questions = questions_about(names, table, known_labels, labels, infer_labels, chosen)
+    steps = _steps_of(classifier, encoded, request, answer, known, chosen, feature_names)
     has_order = request.order is not None or answer.visited is not None
-    setting = f"s = {value:.4g}" + (f", {used.name}" if has_order else "")
+    (value,), (used,) = request.s_values, request.strategies
     return Explanation(
         tuple(steps),
-        questions,
-        setting,
-        similar_training_rows(classifier, encoded, known_labels, chosen, selection.feature_names),
-        "" if any(step.reasons for step in steps) else classifier.model_.why_no_reasons,
-        len(names) - len(chosen),
+        setting=f"s = {value:.4g}" + (f", {used.name}" if has_order else ""),
+        similar=_similar(classifier, encoded, known, chosen, feature_names),
+        no_reasons="" if any(step.reasons for step in steps) else classifier.model_.why_no_reasons,
         is_chain=has_order and request.chained,
     )
 
 
-def _explain_decision(
-    decision: JointDecision, table: Any, known: Any, selection: _Selection, reward: float | None
-) -> Explanation:
-    """Labels in the order in which they are taken into the answer: the surest answer first."""
-    names, value = decision.label_names_, decision.caution_ if reward is None else reward
-    known_labels = known_for_single_row(known, decision.targets_)
-    prediction = decision.infer(table, reward=value, known=known_labels)
-    labels = prediction.labels[0]
-    lower, upper = prediction.log_odds[0].T
-    surest = np.argsort(-decision.decide(table, known=known_labels).certainty[0], kind="stable")
-    chosen = selection.indices(names, labels, prediction.log_odds[0])
-    steps = [
-        Step(
-            str(names[j]),
-            int(labels[j]),
-            bool(known_labels[0, j] != MISSING),
-            0.5,
-            float(lower[j]),
-            float(upper[j]),
-            (),
-        )
-        for j in surest[np.isin(surest, chosen)].tolist()
-    ]
-
-    def infer_labels(rows: Any, known: Any) -> Any:
-        return decision.infer(rows, reward=value, known=known).labels
-
-    questions: tuple[Question, ...] = ()
-    if selection.with_questions:
-        questions = questions_about(names, table, known_labels, labels, infer_labels, chosen)
-    inner = decision.estimator_
-    similar = similar_training_rows(
-        inner, inner.encode(table), known_labels, chosen, selection.feature_names
-    )
-    is_single = decision.joint == "auto" and not isinstance(inner.model_, JointModel)
-    return Explanation(
-        tuple(steps),
-        questions,
-        f"decided jointly, reward = {value:.4g}",
-        similar,
-        _NO_REASONS["independent" if is_single else decision.joint],
-        len(names) - len(chosen),
-        is_chain=False,
-    )
-
-
 def _explain_promised(
-    promised: PromisedClassifier, table: Any, known: Any, selection: _Selection
+    promised: PromisedClassifier,
+    table: Any,
+    known: Labels,
+    chosen: Sequence[int],
+    feature_names: Any,
+    prediction: CredalPrediction,
 ) -> Explanation:
-    """As the estimator inside is explained at the chosen caution, with the promised answers."""
-    inner = promised.estimator_
-    estimators = getattr(inner, "estimators", [inner])
-    first, rows = unwrap(estimators[0], table)
-    names = promised.label_names_.tolist()
-    known_labels = known_for_single_row(known, first.targets_)
-    prediction = promised.infer(table, known=known_labels)
-    labels, bounds = prediction.labels[0], prediction.log_odds[0]
-    chosen = selection.indices(names, labels, bounds)
-    in_use, parameter = promised.values_in_use().tolist(), promised.report_.parameter
-    inner_selection = replace(selection, labels=chosen, with_questions=False)
-    explain_first = _first_explainer(first, rows, known_labels, inner_selection)
-    explanation_at = {value: explain_first(value) for value in in_use}
-    steps_at = {
-        value: {step.label: step for step in explanation_at[value].steps} for value in in_use
+    """Explain the estimator inside at the values chosen, with the promised answers."""
+    names, in_use = promised.label_names_.tolist(), promised.values_in_use().tolist()
+    inner, rows = unwrap(promised.estimator_, table)
+    explained = {
+        value: _explain(inner, rows, known, chosen, feature_names, value) for value in in_use
     }
     steps = []
-    for step in explanation_at[in_use[0]].steps:
+    for step in explained[in_use[0]].steps:
         j = names.index(step.label)
-        value = float(promised.values_[j])
-        own_step = steps_at[in_use[0] if np.isnan(value) else value][step.label]
-        lower, upper = bounds[j].tolist()
-        steps.append(
-            replace(
-                own_step,
-                answer=int(labels[j]),
-                lower_log_odds=lower,
-                upper_log_odds=upper,
-                reasons=ranked(own_step.reasons, int(labels[j])),
-            )
-        )
-
-    def infer_labels(rows: Any, known: Any) -> Any:
-        return promised.infer(rows, known=known).labels
-
-    questions = questions_about(names, table, known_labels, labels, infer_labels, chosen)
+        value = in_use[0] if np.isnan(promised.values_[j]) else float(promised.values_[j])
+        (own,) = (one for one in explained[value].steps if one.label == step.label)
+        answer, (lower, upper) = int(prediction.labels[0, j]), prediction.log_odds[0, j].tolist()
+        own = replace(own, answer=answer, lower_log_odds=lower, upper_log_odds=upper)
+        steps.append(replace(own, reasons=_ranked(own.reasons, answer)))
+    parameter = promised.report_.parameter
     setting = f"promised, {parameter} = {', '.join(f'{value:.4g}' for value in in_use)}"
     if not np.isfinite(promised.values_).any():
         setting = f"nothing keeps the promise; shown at {parameter} = {in_use[0]:.4g}"
-    if len(estimators) > 1:
-        setting += f"; where {len(estimators)} models agree, reasons are those of the first"
-    return replace(
-        explanation_at[in_use[0]], steps=tuple(steps), questions=questions, setting=setting
+    return replace(explained[in_use[0]], steps=tuple(steps), setting=setting)
+
+
+# -- what explanations are made of ----------------------------------------------------------------
+
+
+def _as_single_row(x: Any, classifier: Any) -> Any:
+    """A table with one row, from a vector or a table; one text where texts are classified."""
+    if not hasattr(classifier, "n_features_in_"):  # only what starts with texts has none
+        table = np.asarray([x] if isinstance(x, str) else x, dtype=object).reshape(-1)
+    elif hasattr(x, "columns") or getattr(x, "ndim", 0) == 2:
+        table = x
+    elif hasattr(x, "to_frame") and hasattr(x, "index"):  # a row of a pandas data frame
+        table = x.to_frame().T.infer_objects()
+    elif sparse.issparse(x):
+        table = x.reshape(1, -1).tocsr()
+    else:
+        mixed = isinstance(x, (list, tuple))
+        table = np.asarray(x, dtype=object) if mixed else np.asarray(x)
+        table = table[None, :] if table.ndim == 1 else table
+    if not table.shape:
+        raise ValueError(f"x must be one row of features, got {x!r}.")
+    if table.shape[0] != 1:
+        raise ValueError(f"x must be one row, got {table.shape[0]}.")
+    return table
+
+
+def _feature_names_inside(estimator: Any, names: Any = None) -> Any:
+    """Names of the features as they reach the classifier inside pipelines; None without any."""
+    if hasattr(estimator, "steps"):
+        if len(estimator.steps) > 1:
+            names = _names_after(estimator[:-1], names)
+        return _feature_names_inside(estimator.steps[-1][1], names)
+    inner = getattr(estimator, "best_estimator_", getattr(estimator, "estimator_", None))
+    if inner is not None:
+        return _feature_names_inside(inner, names)
+    return getattr(estimator, "feature_names_in_", names)
+
+
+def _names_after(transformer: Any, names: Any) -> Any:
+    if names is None and not hasattr(transformer, "feature_names_in_"):
+        names = [f"feature{j}" for j in range(getattr(transformer, "n_features_in_", 0))]
+    try:
+        return transformer.get_feature_names_out(names)
+    except (AttributeError, ValueError):  # a step that gives no names
+        return None
+
+
+def _steps_of(
+    classifier: Any,
+    encoded: Any,
+    request: Request,
+    answer: Answer,
+    known: Labels,
+    chosen: Collection[int],
+    feature_names: Any,
+) -> list[Step]:
+    """Return the steps of the chosen labels, in the order of the chain."""
+    assert answer.log_odds is not None
+    labels, bounds = answer.labels[0, 0, 0], answer.log_odds[0, 0, 0]
+    visited = range(classifier.n_labels_)  # as the columns, where there are several chains
+    if answer.visited is not None:
+        visited = answer.visited[0, 0, 0].tolist()
+    elif not isinstance(classifier.model_, EnsembleModel) and request.order is not None:
+        visited = request.order.tolist()
+    history = np.full(classifier.n_labels_, UNDECIDED, dtype=np.int8)
+    histories = []
+    for j in visited:
+        if j in chosen:
+            histories.append((j, history.copy()))
+        if request.chained:
+            history[j] = labels[j]
+    sums = classifier.model_.contributions(
+        encoded, histories, s=request.s_values[0], strategy=request.strategies[0]
     )
+    steps = []
+    for i, (j, _) in enumerate(histories):
+        parts = [] if sums is None or request.never_observed[j] else sums[i]
+        answer_j = int(labels[j])
+        reasons = _ranked((_reason(classifier, part, feature_names) for part in parts), answer_j)
+        name, threshold = str(classifier.label_names_[j]), float(request.thresholds[j])
+        is_known = bool(known[0, j] != MISSING)
+        lower, upper = bounds[j].tolist()
+        steps.append(Step(name, answer_j, is_known, threshold, lower, upper, reasons))
+    return steps
 
 
-def _first_explainer(
-    first: Any, rows: Any, known_labels: Any, selection: _Selection
-) -> Callable[[float], Explanation]:
-    """Explains some labels by the estimator inside a promise, at a value of its caution."""
-    if isinstance(first, JointDecision):
-        return lambda reward: _explain_decision(first, rows, known_labels, selection, reward)
-    return lambda s: _explain_bounds(first, rows, known_labels, selection, s, None)
+def _ranked(reasons: Iterable[Reason], answer: int) -> tuple[Reason, ...]:
+    """What spoke for the answer first, then what spoke against it, each with the largest first."""
+
+    def rank(reason: Reason) -> tuple[bool, float]:
+        middle = reason.lower + reason.upper
+        against = (answer == 1 and middle < 0) or (answer == 0 and middle > 0)
+        return against, -reason.size
+
+    return tuple(sorted(reasons, key=rank))
+
+
+def _reason(classifier: Any, part: Any, feature_names: Any) -> Reason:
+    name = "prior"
+    if part.source == "feature":
+        name = _feature_name(feature_names, part.number)
+    elif part.source == "label":
+        name = str(classifier.label_names_[part.number])
+    return Reason(part.source, name, part.value, part.lower, part.upper)
+
+
+def _feature_name(names: Any, number: int) -> str:
+    return f"feature{number}" if names is None else str(names[number])
+
+
+def _questions_about(
+    table: Any,
+    known_labels: Labels,
+    prediction: CredalPrediction,
+    infer: Callable[..., CredalPrediction],
+    chosen: Collection[int],
+) -> tuple[Question, ...]:
+    """Ask about every chosen label that is open, both ways, in one batch."""
+    names, is_open = prediction.label_names, prediction.abstained[0]
+    asked = [(j, y) for j in np.flatnonzero(is_open).tolist() if j in chosen for y in (0, 1)]
+    if not asked:
+        return ()
+    known = np.repeat(known_labels, len(asked), axis=0)
+    known[np.arange(len(asked)), [j for j, _ in asked]] = [y for _, y in asked]
+    rows = _safe_indexing(table, np.zeros(len(asked), dtype=np.int64))
+    questions = []
+    for (j, y), answers in zip(asked, infer(rows, known=known).labels, strict=True):
+        settled = np.flatnonzero(is_open & (answers != ABSTAIN))
+        others = tuple((names[k], int(answers[k])) for k in settled.tolist() if k != j)
+        questions.append(Question(names[j], y, others))
+    return tuple(questions)
+
+
+def _similar(
+    classifier: Any, encoded: Any, known: Any, chosen: Sequence[int], feature_names: Any
+) -> tuple[SimilarRow, ...]:
+    """The training rows that weigh most and have one of the chosen labels, where there are such."""
+    model = classifier.model_
+    if not isinstance(model, JointModel):
+        return ()
+    names = classifier.label_names_.tolist()
+    found = []
+    for row in similar_rows(model, encoded, known=known[0], labels=chosen, at_most=_MAX_SIMILAR):
+        labels = list(zip(names, row.labels.tolist(), strict=True))
+        observed = tuple((name, y) for name, y in labels if y >= 0)
+        unknown = tuple(name for name, y in labels if y < 0)
+        in_common = tuple(
+            _condition_as_text(classifier, condition, encoded[0], feature_names)
+            for condition in row.in_common
+        )
+        found.append(SimilarRow(row.number, row.weight, observed, in_common, unknown))
+    return tuple(found)
+
+
+def _condition_as_text(classifier: Any, condition: Condition, x: Any, feature_names: Any) -> str:
+    name = _feature_name(feature_names, condition.feature)
+    categories = classifier.model_.encoder.words.get(condition.feature)
+    if condition.is_missing:
+        return f"{name} is missing{'' if categories is None else ', or new'}"
+    if categories is not None:
+        keys = categories.keys.tolist()
+        fitting = [
+            key for code, key in enumerate(keys) if condition.lower < code <= condition.upper
+        ]
+        return f"{name} is {' or '.join(map(str, fitting))}"
+    value = float(x[condition.feature])
+    low = "" if condition.lower == -np.inf else f"{_rounded(condition.lower, value)} < "
+    high = "" if condition.upper == np.inf else f" <= {_rounded(condition.upper, value)}"
+    return f"{low}{name}{high}"
+
+
+def _rounded(bound: float, value: float) -> str:
+    """A bound with so many digits that the value is on the same side of it."""
+    for digits in range(5, 17):
+        text = f"{bound:.{digits}g}"
+        if (value <= float(text)) == (value <= bound):
+            return text
+    return repr(bound)

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain._utils.array_types import BoolArray, FloatArray, Labels
 from credalchain._utils.validation import check_choice, check_int
-from credalchain.labels import ABSTAIN, MISSING, as_labels
+from credalchain.labels import ABSTAIN, MISSING
 from credalchain.model_selection import unwrap
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
 
@@ -133,15 +133,11 @@ def rank_questions(
 
 def read_known(classifier: Any, known: Any, n_rows: int) -> Labels:
     """Known labels as numbers, (n, m), -1 where nothing is known."""
-    shape = (n_rows, len(classifier.label_names_))
     if known is None:
-        return np.full(shape, MISSING, dtype=np.int8)
-    if hasattr(known, "columns"):  # by name
-        return np.asarray(classifier.targets_.encode_known(known, n_rows))
-    labels = as_labels(known, name="known", require_zero=False)
-    if labels.shape != shape:
-        raise ValueError(f"known must have shape {shape}, got {labels.shape}.")
-    return labels.copy()
+        return np.full((n_rows, len(classifier.label_names_)), MISSING, dtype=np.int8)
+    if n_rows == 1 and not hasattr(known, "columns"):
+        known = np.reshape(np.asarray(known, dtype=object), (1, -1))
+    return np.array(classifier.targets_.encode_known(known, n_rows))
 
 
 def expected_to_settle(
@@ -164,6 +160,3 @@ def expected_to_settle(
     bounds = np.zeros(interval.shape)
     bounds[row, label] = np.sort(settled[0] + ends * (settled[1] - settled[0]), axis=0).T
     return bounds
-
-
-__all__ = ["OpenQuestion", "next_questions"]

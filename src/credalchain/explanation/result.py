@@ -50,7 +50,7 @@ class Step:
     threshold: float
     lower_log_odds: float
     upper_log_odds: float
-    reasons: tuple[Reason, ...]
+    reasons: tuple[Reason, ...] = ()
 
     @property
     def lower(self) -> float:
@@ -135,8 +135,8 @@ class Explanation:
     """
 
     steps: tuple[Step, ...]
-    questions: tuple[Question, ...]
-    setting: str
+    questions: tuple[Question, ...] = ()
+    setting: str = ""
     similar: tuple[SimilarRow, ...] = ()
     no_reasons: str = ""
     n_left_out: int = 0
@@ -148,24 +148,18 @@ class Explanation:
 
         A joint decision answers with the likeliest combination of labels.
         """
-        return tuple(
-            step.label
+        unlikely = (
+            {1: step.upper < step.threshold, 0: step.lower > step.threshold}.get(step.answer)
             for step in self.steps
-            if not step.known
-            and (
-                (step.answer == 1 and step.upper < step.threshold)
-                or (step.answer == 0 and step.lower > step.threshold)
-            )
         )
+        pairs = zip(self.steps, unlikely, strict=True)
+        return tuple(step.label for step, is_so in pairs if is_so and not step.known)
 
     def remarks(self) -> list[str]:
         """Further remarks, a sentence each."""
         names = ", ".join(map(visible, self.against_probability))
-        if not names:
-            return []
-        return [
-            f"less likely by themselves, but in the likeliest combination of all labels: {names}"
-        ]
+        words = "less likely by themselves, but in the likeliest combination of all labels"
+        return [f"{words}: {names}"] if names else []
 
     @property
     def about_reasons(self) -> str:
@@ -177,45 +171,23 @@ class Explanation:
 
     def to_dict(self) -> dict[str, Any]:
         """All of it as lists, dicts, texts and numbers, for JSON; infinite numbers as texts."""
+        steps = [
+            {**asdict(step), "answer": step.word, "lower": step.lower, "upper": step.upper}
+            for step in self.steps
+        ]
+        questions = [
+            {**asdict(asked), "answer": _WORDS[asked.answer], "settles": _words(asked.settles)}
+            for asked in self.questions
+        ]
         return {
             "setting": self.setting,
-            "labels": [
-                {
-                    "label": step.label,
-                    "answer": step.word,
-                    "known": step.known,
-                    "threshold": step.threshold,
-                    "lower": step.lower,
-                    "upper": step.upper,
-                    "lower_log_odds": _for_json(step.lower_log_odds),
-                    "upper_log_odds": _for_json(step.upper_log_odds),
-                    "reasons": [
-                        {key: _for_json(value) for key, value in asdict(reason).items()}
-                        for reason in step.reasons
-                    ],
-                }
-                for step in self.steps
-            ],
+            "labels": _for_json(steps),
             "labels_left_out": self.n_left_out,
             "no_reasons": self.no_reasons,
-            "questions": [
-                {
-                    "label": question.label,
-                    "answer": _WORDS[question.answer],
-                    "settles": {name: _WORDS[y] for name, y in question.settles},
-                }
-                for question in self.questions
-            ],
-            "similar": [
-                {
-                    "row": similar_row.row,
-                    "weight": similar_row.weight,
-                    "labels": {name: _WORDS[y] for name, y in similar_row.labels},
-                    "unknown": list(similar_row.unknown),
-                    "in_common": list(similar_row.in_common),
-                }
-                for similar_row in self.similar
-            ],
+            "questions": questions,
+            "similar": _for_json(
+                [{**asdict(row), "labels": _words(row.labels)} for row in self.similar]
+            ),
         }
 
     def to_frame(self) -> "pd.DataFrame":
@@ -250,11 +222,7 @@ class Explanation:
         head = ["label", "answer", "0 to 1", *([] if self.no_reasons else ["reasons, in log-odds"])]
         table = notebook.table(head, [self._row_as_html(step) for step in steps])
         more = and_more(len(steps), len(self.steps) + self.n_left_out, "label")
-        others = [
-            *self.remarks(),
-            *map(str, self.similar[:5]),
-            *self.questions_in_words()[:10],
-        ]
+        others = [*self.remarks(), *map(str, self.similar[:5]), *self.questions_in_words()[:10]]
         above = f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting
         below = [more] if more else []
         return notebook.page(notebook.words(above), table, *map(notebook.words, [*below, *others]))
@@ -287,8 +255,16 @@ def _first_of(words: Sequence[str], most: int) -> str:
     return ", ".join([*words[:most], *filter(None, [and_more(most, len(words))])])
 
 
+def _words(answers: Sequence[tuple[str, int]]) -> dict[str, str]:
+    return {name: _WORDS[y] for name, y in answers}
+
+
 def _for_json(value: Any) -> Any:
-    """JSON has no infinity."""
+    """JSON has no tuples and no infinity."""
+    if isinstance(value, dict):
+        return {key: _for_json(cell) for key, cell in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_for_json(cell) for cell in value]
     if isinstance(value, float) and math.isinf(value):
         return "Infinity" if value > 0 else "-Infinity"
     return value

@@ -5,19 +5,34 @@ row, and a row without any leaves the mean. Completeness and set size do not loo
 truth at all.
 """
 
-from credalchain.metrics.cells import (
+from credalchain.metrics.measures import (
     CELL_MEASURES,
+    ROW_MEASURES,
+    abstention_loss,
+    completeness,
+    completeness_curve,
+    discounted_utility,
     f1_macro,
     f1_micro,
+    hamming_loss,
+    incorrectness,
+    maximin_accuracy,
+    mean_set_size,
+    precise_accuracy,
     precision_macro,
     precision_micro,
     ranking_loss,
     recall_macro,
     recall_micro,
+    resolved_labels,
+    selective_error,
     selective_f1_macro,
     selective_f1_micro,
     selective_recall_macro,
     selective_recall_micro,
+    set_accuracy,
+    utility_65,
+    utility_80,
 )
 from credalchain.metrics.reliability import (
     IntervalReliability,
@@ -25,23 +40,6 @@ from credalchain.metrics.reliability import (
     interval_reliability,
     overconfidence_note,
     sure_error,
-)
-from credalchain.metrics.rows import (
-    ROW_MEASURES,
-    abstention_loss,
-    completeness,
-    completeness_curve,
-    discounted_utility,
-    hamming_loss,
-    incorrectness,
-    maximin_accuracy,
-    mean_set_size,
-    precise_accuracy,
-    resolved_labels,
-    selective_error,
-    set_accuracy,
-    utility_65,
-    utility_80,
 )
 from credalchain.metrics.tally import LabelCounts, Measure, Tally, pooled, tally
 

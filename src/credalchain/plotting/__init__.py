@@ -1,7 +1,10 @@
 """Pictures of partial predictions. Needs matplotlib (the extra ``plot``)."""
 
-from credalchain.plotting.calibration import IntervalCalibrationDisplay
-from credalchain.plotting.curves import CompletenessCurveDisplay, plot_promise_curve
+from credalchain.plotting.curves import (
+    CompletenessCurveDisplay,
+    IntervalCalibrationDisplay,
+    plot_promise_curve,
+)
 from credalchain.plotting.explanations import plot_explanation
 from credalchain.plotting.predictions import plot_predictions
 

@@ -1,6 +1,7 @@
-"""Curves along the caution parameter: what is answered, and what is wrong."""
+"""Curves along the caution parameter, and of intervals against what was observed."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -8,18 +9,21 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 
 from credalchain._utils.text import for_figure, plural
-from credalchain.metrics import completeness_curve
+from credalchain.metrics import IntervalReliability, completeness_curve, interval_reliability
 from credalchain.model_selection import unwrap
-from credalchain.plotting.canvas import NO_COLOUR, OPEN_COLOUR, YES_COLOUR, new_axes
+from credalchain.plotting.predictions import NO_COLOUR, OPEN_COLOUR, YES_COLOUR, new_axes
 from credalchain.promises.calibration import answers_along, caution_values
-from credalchain.promises.curve import PromiseCurve
+from credalchain.promises.caution import PromiseCurve
 from credalchain.promises.report import promise_words
-from credalchain.typing import LabelsLike, MatrixLike, PredictionLike
+from credalchain.typing import LabelsLike, MatrixLike, Prediction, PredictionLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+_PALE = "73"  # opacity, in hexadecimal
 
+
+@dataclass(kw_only=True, eq=False, repr=False)
 class CompletenessCurveDisplay:
     """Set-accuracy against completeness, along the caution parameter of a classifier.
 
@@ -40,24 +44,11 @@ class CompletenessCurveDisplay:
     line_, ax_, figure_ : matplotlib objects, after ``plot``
     """
 
-    line_: Any
-    ax_: Any
-    figure_: Any
-
-    def __init__(
-        self,
-        *,
-        completeness: NDArray[np.float64],
-        set_accuracy: NDArray[np.float64],
-        values: Sequence[float] | None = None,
-        parameter: str = "s",
-        name: str | None = None,
-    ) -> None:
-        self.completeness = completeness
-        self.set_accuracy = set_accuracy
-        self.values = values
-        self.parameter = parameter
-        self.name = name
+    completeness: NDArray[np.float64]
+    set_accuracy: NDArray[np.float64]
+    values: Sequence[float] | None = None
+    parameter: str = "s"
+    name: str | None = None
 
     @classmethod
     def from_estimator(
@@ -132,7 +123,7 @@ class CompletenessCurveDisplay:
 
     def plot(self, ax: "Axes | None" = None, **line_options: Any) -> Self:
         """Draw the curve, on new axes if none are given."""
-        self.ax_ = new_axes(6.0, 4.5) if ax is None else ax
+        self.ax_: Any = new_axes(6.0, 4.5) if ax is None else ax
         self.figure_ = self.ax_.figure
         label = None if self.name is None else for_figure(self.name)
         options = {"marker": "o", "label": label, **line_options}
@@ -150,16 +141,11 @@ class CompletenessCurveDisplay:
     def _name_end(self, index: int, align: str) -> None:
         """Write the caution parameter's value beside an end of the curve, away from the curve."""
         assert self.values is not None
-        self.ax_.annotate(
-            f"{self.parameter} = {self.values[index]:.3g}",
-            (self.completeness[index], self.set_accuracy[index]),
-            xytext=(9 if align == "left" else -9, 0),
-            textcoords="offset points",
-            ha=align,
-            va="center",
-            color=self.line_.get_color(),
-            fontsize="small",
-        )
+        text = f"{self.parameter} = {self.values[index]:.3g}"
+        point = (self.completeness[index], self.set_accuracy[index])
+        beside = {"xytext": (9 if align == "left" else -9, 0), "textcoords": "offset points"}
+        look = {"color": self.line_.get_color(), "fontsize": "small"}
+        self.ax_.annotate(text, point, ha=align, va="center", **beside, **look)
 
 
 def plot_promise_curve(
@@ -188,14 +174,12 @@ def plot_promise_curve(
         (curve.risks[shown], NO_COLOUR, promise_words(curve.risk, None)),
     ):
         ax.plot(x[shown], values, color=colour, linewidth=2, label=for_figure(word, 60))
-    ax.set_xscale("log")
+    ax.set(xscale="log", ylim=(-0.02, 1.02), ylabel="share")
+    ax.set_xlabel(f"{curve.parameter}, from bold to cautious")
     ax.xaxis.set_major_formatter("{x:g}")
     ax.xaxis.set_minor_formatter("")
     if x[shown][0] > x[shown][-1]:
         ax.invert_xaxis()
-    ax.set_xlabel(f"{curve.parameter}, from bold to cautious")
-    ax.set_ylabel("share")
-    ax.set_ylim(-0.02, 1.02)
     pairs = zip(curve.levels, curve.value_indices, strict=True)
     kept = [(kept_level, index) for kept_level, index in pairs if index is not None]
     if level is not None:
@@ -229,21 +213,128 @@ def _on_a_log_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _draw_promise(
-    ax: Any,
-    curve: PromiseCurve,
-    x: NDArray[np.float64],
-    level: float,
-    index: int,
+    ax: Any, curve: PromiseCurve, x: NDArray[np.float64], level: float, index: int
 ) -> None:
-    x_value = float(x[index])
-    ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
-    ax.axvline(x_value, color=OPEN_COLOUR, linestyle=":", linewidth=1)
     answered = float(curve.completeness[index])
-    ax.plot([x_value], [answered], "o", color=YES_COLOUR)
-    ax.plot([x_value], [float(curve.risks[index])], "o", color=NO_COLOUR)
+    ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
+    ax.axvline(x[index], color=OPEN_COLOUR, linestyle=":", linewidth=1)
+    ax.plot([x[index]], [answered], "o", color=YES_COLOUR)
+    ax.plot([x[index]], [curve.risks[index]], "o", color=NO_COLOUR)
     how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
-    ax.set_title(
-        f"promised: at most {level:g} {how} -> {curve.parameter} = {curve.values[index]:.3g}, "
-        f"{answered:.0%} answered",
-        fontsize=10,
-    )
+    bought = f"{curve.parameter} = {curve.values[index]:.3g}, {answered:.0%} answered"
+    ax.set_title(f"promised: at most {level:g} {how} -> {bought}", fontsize=10)
+
+
+@dataclass(kw_only=True, eq=False, repr=False)
+class IntervalCalibrationDisplay:
+    """The observed share of 1 against the bounds that were given for it.
+
+    Cells are put into bins by their lower bound, and once more by their upper bound. Each bin is a
+    bar from its mean lower to its mean upper bound, at the height of its observed share, with a
+    mark at the bound that the bin is for and the share's 95 % interval. Where intervals are
+    reliable, the bar meets the diagonal; one that misses it by more than chance is drawn strong.
+
+    Use :meth:`from_estimator` or :meth:`from_predictions`, as with scikit-learn's displays.
+
+    Parameters
+    ----------
+    reliability : IntervalReliability
+        From :func:`credalchain.metrics.interval_reliability`.
+    name : str, optional
+        Shown above, as it is.
+
+    Attributes
+    ----------
+    bars_ : tuple of matplotlib line collections, by lower and by upper bound, after ``plot``
+    ax_, figure_ : matplotlib objects, after ``plot``
+    """
+
+    reliability: IntervalReliability
+    name: str | None = None
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: BaseEstimator,
+        X: MatrixLike,
+        Y: LabelsLike,
+        *,
+        n_bins: int = 10,
+        name: str | None = None,
+        ax: "Axes | None" = None,
+    ) -> Self:
+        """Predict ``X``, compare with ``Y`` and plot.
+
+        Parameters
+        ----------
+        estimator : fitted classifier of this package, or a pipeline that ends in one
+        X, Y : input and true labels, of rows that were not learned from
+        n_bins : int, default=10
+            Equally wide bins of the bounds, from 0 to 1.
+        name : str, optional
+        ax : matplotlib axes, optional
+        """
+        final, Z = unwrap(estimator, X)
+        truth = final.read_labels(Y) if hasattr(final, "read_labels") else Y
+        name = type(final).__name__ if name is None else name
+        return cls.from_predictions(truth, final.infer(Z), n_bins=n_bins, name=name, ax=ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        Y_true: LabelsLike,
+        prediction: Prediction,
+        *,
+        n_bins: int = 10,
+        name: str | None = None,
+        ax: "Axes | None" = None,
+    ) -> Self:
+        """Plot the intervals of a prediction.
+
+        Parameters
+        ----------
+        Y_true : array-like of shape (n, m)
+            Cells whose truth is missing are left out.
+        prediction : CredalPrediction
+        n_bins, name, ax : as in :meth:`from_estimator`
+        """
+        counted = interval_reliability(Y_true, prediction, n_bins=n_bins)
+        return cls(reliability=counted, name=name).plot(ax=ax)
+
+    def plot(self, ax: "Axes | None" = None) -> Self:
+        """Draw it, on new axes if none are given."""
+        self.ax_: Any = new_axes(5.6, 6.3) if ax is None else ax
+        self.figure_ = self.ax_.figure
+        label = "reliable: the bar meets this line"
+        self.ax_.plot([0, 1], [0, 1], color=OPEN_COLOUR, linestyle="--", linewidth=1, label=label)
+        self.bars_ = (
+            self._draw(0, YES_COLOUR, "o", "bins of the lower bound"),
+            self._draw(1, NO_COLOUR, "s", "bins of the upper bound"),
+        )
+        self.ax_.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
+        self.ax_.set_xlabel("mean lower to mean upper probability of the bin")
+        self.ax_.set_ylabel("observed share of yes in the bin")
+        below: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.5, -0.11)}
+        self.ax_.legend(frameon=False, fontsize="small", handletextpad=0.4, **below)
+        if self.name is not None:
+            error = self.reliability.calibration_error
+            self.ax_.set_title(
+                f"{for_figure(self.name)}: calibration error {error:.3f}", fontsize="medium"
+            )
+        return self
+
+    def _draw(self, by: int, colour: str, marker: str, label: str) -> Any:
+        counted = self.reliability
+        there = counted.cells[by] > 0
+        lower, upper, share = (
+            values[by, there] for values in (counted.lower, counted.upper, counted.share)
+        )
+        low, high = counted.share_interval[:, by, there]
+        missed = (high < lower) | (low > upper)
+        looks = [colour if is_missed else colour + _PALE for is_missed in missed] or [colour]
+        bars = self.ax_.hlines(share, lower, upper, colors=looks, linewidth=2.5)
+        ends = upper if by else lower
+        self.ax_.vlines(ends, low, high, colors=looks, linewidth=1)
+        self.ax_.scatter(ends, share, color=looks, marker=marker, s=28)
+        self.ax_.scatter([], [], color=colour, marker=marker, s=28, label=label)  # for the legend
+        return bars

@@ -9,7 +9,7 @@ import numpy as np
 from credalchain._utils.text import for_figure
 from credalchain.explanation.result import Explanation, SimilarRow, Step
 from credalchain.labels import ABSTAIN, and_more, select_labels
-from credalchain.plotting.canvas import (
+from credalchain.plotting.predictions import (
     LOOKS,
     MAX_CHARACTERS,
     MAX_INCHES,
@@ -122,14 +122,8 @@ def _draw_reasons(ax: Any, row_y: int, step: Step, top: int, height: int, scale:
             ax.barh(y, side * far, height=0.55 / height, color=colour + "55")
             ax.barh(y, side * max(0.0, side * sure), height=0.55 / height, color=colour)
         text = " ".join(filter(None, (reason.name, reason.value)))
-        ax.text(
-            1.02,
-            y,
-            for_figure(text, 40),
-            transform=ax.get_yaxis_transform(),
-            va="center",
-            fontsize=8 * scale,
-        )
+        look = {"transform": ax.get_yaxis_transform(), "va": "center", "fontsize": 8 * scale}
+        ax.text(1.02, y, for_figure(text, 40), **look)
 
 
 _CAP = 12.0  # log-odds beyond which a bar is cut; odds of more than 160,000 to 1

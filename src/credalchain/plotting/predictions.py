@@ -1,4 +1,4 @@
-"""Rows of a prediction as a picture."""
+"""Rows of a prediction as a picture; colours and new axes for all pictures."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -8,14 +8,27 @@ from numpy.typing import NDArray
 
 from credalchain._utils.text import for_figure
 from credalchain.labels import ABSTAIN, MISSING, and_more, as_labels, select_labels
-from credalchain.plotting.canvas import LOOKS, MAX_CHARACTERS, MAX_INCHES, new_axes
 from credalchain.prediction import CredalPrediction
 from credalchain.typing import LabelsLike
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+# Okabe and Ito's palette, told apart by people with any kind of colour vision.
+YES_COLOUR, NO_COLOUR, OPEN_COLOUR = "#0072B2", "#D55E00", "#6E6E6E"
+LOOKS = {1: ("yes", YES_COLOUR), 0: ("no", NO_COLOUR), ABSTAIN: ("*", OPEN_COLOUR)}
+MAX_CHARACTERS = 24  # of a label's name
+MAX_INCHES = 50.0  # of a figure that holds all that was asked for; beyond that things get smaller
 _FITS = 9  # characters of a name that stand above a cell as they are
+
+
+def new_axes(width: float, height: float) -> "Axes":
+    """A figure with one pair of axes, of a size in inches."""
+    try:
+        import matplotlib.pyplot as plt
+    except ImportError as error:  # pragma: no cover - matplotlib is there in our tests
+        raise ImportError('Pictures need matplotlib: pip install "credalchain[plot]"') from error
+    return plt.figure(figsize=(width, height), layout="constrained").add_subplot()
 
 
 def plot_predictions(
@@ -110,37 +123,17 @@ def _draw_cell(
     ax: Any, j: int, i: int, y: int, interval: NDArray[np.float64], scale: float
 ) -> None:
     word, colour = LOOKS[y]
+    look = {"facecolor": colour + "26", "edgecolor": "none"}  # a pale shade of the same colour
+    if y == ABSTAIN:
+        look = {"facecolor": "white", "edgecolor": "#00000018", "hatch": "////"}
+    ax.fill_between([j + 0.03, j + 0.97], i + 0.04, i + 0.96, linewidth=0, **look)
+    font = {"color": colour, "fontweight": "bold", "fontsize": scale * (15 if y == ABSTAIN else 11)}
+    ax.text(j + 0.5, i + 0.36, word, ha="center", va="center", **font)
     left, width, line = j + 0.12, 0.76, i + 0.74
-    face = colour + "26"  # a pale shade of the same colour
-    hatch = "////" if y == ABSTAIN else None
-    ax.fill_between(
-        [j + 0.03, j + 0.97],
-        i + 0.04,
-        i + 0.96,
-        facecolor="white" if hatch else face,
-        hatch=hatch,
-        edgecolor="#00000018" if hatch else "none",
-        linewidth=0,
-    )
-    ax.text(
-        j + 0.5,
-        i + 0.36,
-        word,
-        ha="center",
-        va="center",
-        color=colour,
-        fontsize=scale * (15 if y == ABSTAIN else 11),
-        fontweight="bold",
-    )
     ax.plot([left, left + width], [line, line], color="#00000040", lw=1)
     ax.plot([left + width / 2] * 2, [line - 0.11, line + 0.11], color="#000000", lw=0.8)
     lower, upper = interval
     shown = max(upper - lower, 0.03)  # a precise probability is still a visible dot
     start = min(max((lower + upper - shown) / 2, 0.0), 1.0 - shown)
-    ax.plot(
-        [left + width * start, left + width * (start + shown)],
-        [line, line],
-        color=colour,
-        lw=4.5 * scale,
-        solid_capstyle="butt",
-    )
+    ends = [left + width * start, left + width * (start + shown)]
+    ax.plot(ends, [line, line], color=colour, lw=4.5 * scale, solid_capstyle="butt")

@@ -1,189 +1,114 @@
 """Promises evaluated on rows held out, at every value of caution."""
 
+import operator
+from collections.abc import Iterable, Iterator
+from itertools import repeat
+from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.base import clone
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain._utils.array_types import FloatArray, Labels
-from credalchain._utils.validation import check_s_values
-from credalchain.exceptions import data_warnings_ignored
+from credalchain._utils.text import plural
+from credalchain._utils.validation import check_choice, check_s_values
+from credalchain.chains.base import fitted_folds
+from credalchain.exceptions import data_warnings_ignored, warn_of_data
+from credalchain.joint.decision import JointDecision
 from credalchain.joint.model import JointModel
-from credalchain.labels import ABSTAIN
-from credalchain.model_selection import one_of_each_group, row_groups, rows_of_groups, unwrap
-from credalchain.promises.reading import PILOT_SHARE, check_rows
+from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, both_answers_seen
+from credalchain.model_selection import (
+    group_folds,
+    one_of_each_group,
+    row_groups,
+    rows_of_groups,
+    unwrap,
+)
+from credalchain.preprocessing import as_indexable
+from credalchain.promises.risks import Promise, evaluable_rows, is_share, read_promises
 from credalchain.promises.selection import (
     EvaluatedPromise,
-    LossSums,
-    Promise,
-    empty_loss_sums,
     first_tested_value,
     kept_values,
     plan_test,
     sum_losses,
 )
+from credalchain.promises.statistics import fewest_rows
 
+PILOT_SHARE = 0.15  # of the calibration rows, to plan tests
 _S = np.append(0.0, np.geomspace(1e-3, 1e6, 361))
-_REWARDS = np.concatenate(  # most labels are withdrawn around 1
-    [
-        np.geomspace(100.0, 3.0, 50),
-        np.geomspace(2.99, 0.3, 1400),
-        np.geomspace(0.299, 0.01, 150),
-        [0],
-    ]
-)
+_RANGES = ((100.0, 3.0, 50), (2.99, 0.3, 1400), (0.299, 0.01, 150))  # most matter around 1
+_REWARDS = np.concatenate([*(np.geomspace(*part) for part in _RANGES), [0]])
 _MAX_CELLS = 2**24  # of a path of predictions
-PREFIT = "assumed: neither these rows nor copies of them were used to fit the model"
 
 
 class CalibrationRows(NamedTuple):
     """A fitted estimator, rows that it was not fitted on, and values of its caution.
 
-    ``is_pilot`` (n,) marks the rows from which the tests of the other rows are planned; ``notes``
-    are what a report says about the choice of rows.
+    ``is_pilot`` (n,) marks the rows from which the tests of the other rows are planned; None: all
+    rows plan, and all are tested, which proves nothing.
     """
 
     estimator: Any
     X: Any
     truth: Labels
     values: FloatArray
-    is_pilot: NDArray[np.bool_]
-    notes: tuple[str, ...] = ()
+    is_pilot: NDArray[np.bool_] | None
 
 
-def _number_training_rows(estimator: Any, rows: NDArray[np.int64]) -> None:
-    """Give explanations the numbers that the training rows have among all rows."""
-    final, _ = unwrap(estimator)
-    model = getattr(getattr(final, "estimator_", final), "model_", None)
-    if isinstance(model, JointModel):
-        model.row_numbers = rows
-
-
-class CalibrationResult(NamedTuple):
+class Calibration(NamedTuple):
     """Evaluation of promises on rows held out.
 
-    ``kept`` says for each label (None: whole rows) at which values its promises are kept, (V,);
-    ``answered`` (V, m) is the share of rows in which each label is answered, ``yes`` (V, m) in
-    which it is answered yes.
+    ``kept`` says for each label (None: whole rows) at which of the ``values`` its promises are
+    kept, (V,); ``answered`` (V, m) is the share of rows in which each label is answered, ``yes``
+    (V, m) in which it is answered yes. ``n_incomplete`` of the rows have missing labels.
     """
 
     evaluated: list[EvaluatedPromise]
     kept: dict[int | None, NDArray[np.bool_]]
+    values: FloatArray
     answered: FloatArray
     yes: FloatArray
+    n_rows: int
+    n_incomplete: int
 
 
-def hold_out(
-    estimator: Any,
-    X: Any,
-    Y: Any,
-    labels: Labels,
-    promises: list[Promise],
-    *,
-    calibration: Any,
-    values: Any,
-    random_state: Any,
-    groups: Any = None,
-) -> CalibrationRows:
-    """Fit to some of the rows and hold out others: a share of the groups, chosen at random.
+# -- reading parameters --------------------------------------------------------------------------
 
-    One row of each group held out counts. ``calibration`` may be "prefit": all rows are held out,
-    and the estimator is fitted already.
-    """
-    rng = check_random_state(random_state)
-    group_of = row_groups(X, labels, groups)
-    train = np.empty(0, dtype=np.int64)
-    held_out = np.arange(len(labels))
-    prefit = isinstance(calibration, str)
-    if not prefit:
-        shuffled = rng.permutation(int(group_of.max(initial=-1)) + 1)
-        n_held_out = int(np.ceil(calibration * len(shuffled)))
-        train = rows_of_groups(group_of, shuffled[n_held_out:])
-        held_out = rows_of_groups(group_of, shuffled[:n_held_out])
-    rows = one_of_each_group(group_of, held_out, rng)
-    note = note_of_groups(len(held_out), len(rows), groups)
-    if not prefit and len(train) == 0:
+
+def read_method(method: Any, calibration: Any, confidence: Any, promises: list[Promise]) -> str:
+    """Return how promises are kept; raise for folds, unless their lack of a guarantee is known."""
+    check_choice("method", method, ("auto", "cross_fit"))
+    whole = isinstance(calibration, Integral) and not isinstance(calibration, bool)
+    is_splitter = hasattr(calibration, "get_n_splits") and not isinstance(calibration, type)
+    in_folds = (whole and calibration >= 2) or is_splitter
+    prefit = isinstance(calibration, str) and calibration == "prefit"
+    if not (in_folds or prefit or is_share(calibration)):
         raise ValueError(
-            f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
-            f"{len(held_out)} are kept apart for calibration.{note and ' '}{note}"
+            "calibration must be a share of the rows between 0 and 1, 'prefit', a number of "
+            f"folds or a splitter such as KFold(20), got {calibration!r}."
         )
-    check_rows(labels[rows], promises, note)
-    if prefit:
-        check_is_fitted(estimator)
-    else:
-        estimator = estimator.fit(take_rows(X, train), take_rows(Y, train))
-        _number_training_rows(estimator, train)
-    truth = np.asarray(unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
-    is_pilot = np.zeros(len(truth), dtype=bool)
-    is_pilot[rng.permutation(len(truth))[: int(PILOT_SHARE * len(truth))]] = True
-    chosen = caution_values(estimator, values)
-    notes = tuple(filter(None, [PREFIT if prefit else "", note]))
-    return CalibrationRows(estimator, take_rows(X, rows), truth, chosen, is_pilot, notes)
-
-
-def note_of_groups(n_rows: int, n_groups: int, groups: Any) -> str:
-    """Say that one row of each group counts; nothing where every row is a group."""
-    if n_groups == n_rows:
-        return ""
-    note = f"{n_rows} calibration rows are {n_groups} groups of "
-    note += "equal rows" if groups is None else "rows that belong together"
-    note += (
-        ": groups are kept together, one row of each, drawn at random, counts, and the guarantee "
-        "is for rows of new groups."
-    )
-    if groups is None:
-        note += (
-            " If rows are equal only because columns have few values, let each count: "
-            "groups=np.arange(n), at the command line --groups none."
+    if (method == "cross_fit") != in_folds:
+        raise ValueError(
+            f"method {method!r} does not go with calibration={calibration!r}: 'cross_fit', which "
+            "guarantees nothing, takes a number of folds or a splitter, 'auto' a share of the rows "
+            "or 'prefit'."
         )
-    return note
-
-
-def evaluate_promises(
-    held: CalibrationRows, promises: list[Promise], *, together: bool = True
-) -> CalibrationResult:
-    """Which values keep the promises: those about one label (or about rows) together.
-
-    Or each by itself; then ``kept`` has their indices as keys.
-    """
-    pilot_sums, pilot_answers = loss_sums_along(held, np.flatnonzero(held.is_pilot), promises)
-    test_sums, test_answers = loss_sums_along(held, np.flatnonzero(~held.is_pilot), promises)
-    n_test = int((~held.is_pilot).sum())
-    plans = [plan_test(*pair, n_test) for pair in zip(promises, pilot_sums, strict=True)]
-    groups = by_label(promises) if together else {i: [i] for i in range(len(promises))}
-    evaluated: dict[int, EvaluatedPromise] = {}
-    kept: dict[int | None, NDArray[np.bool_]] = {}
-    for key, indices in groups.items():
-        pilot_promises = [EvaluatedPromise(promises[i], pilot_sums[i], plans[i]) for i in indices]
-        columns = columns_of(promises[indices[0]].label)
-        start = first_tested_value(pilot_promises, pilot_answers[0][:, columns].sum(axis=1))
-        has_pilot = any(promises[i].needs_pilot for i in indices)
-        for i in indices:
-            sums = test_sums[i] if has_pilot else pilot_sums[i] + test_sums[i]
-            evaluated[i] = EvaluatedPromise(promises[i], sums, plans[i])
-        kept[key] = kept_values([evaluated[i] for i in indices], start)
-    shares = (pilot_answers + test_answers) / max(len(held.truth), 1)
-    return CalibrationResult([evaluated[i] for i in range(len(promises))], kept, *shares)
-
-
-def by_label(promises: list[Promise]) -> dict[int | None, list[int]]:
-    """Indices of the promises about each label; None: about whole rows."""
-    indices: dict[int | None, list[int]] = {}
-    for i, promise in enumerate(promises):
-        indices.setdefault(promise.label, []).append(i)
-    return indices
-
-
-def columns_of(label: int | None) -> slice:
-    """The labels that a promise is about."""
-    return slice(None) if label is None else slice(label, label + 1)
+    for promise in promises:
+        if confidence is None and promise.risk.is_ratio:
+            raise ValueError(
+                f"{promise.risk.name} may rise with caution, so nothing is known of it on "
+                "average: give a confidence, such as 0.9 (--confidence 0.9)."
+            )
+    return method if in_folds else "conformal" if confidence is None else "learn_then_test"
 
 
 def check_estimator(estimator: Any) -> None:
-    """Refuse what has no degrees of caution, fitted or not."""
+    """Raise if an estimator, fitted or not, has no degrees of caution."""
     final, _ = unwrap(estimator)
     for name in ("predict_path", "fit", "caution_parameter", "larger_is_more_cautious"):
         if not hasattr(final, name):
@@ -208,26 +133,240 @@ def caution_values(estimator: Any, requested: Any) -> FloatArray:
     return values if rising else values[::-1]
 
 
+def check_rows(truth: Labels, promises: list[Promise], note: str = "") -> None:
+    """Raise if rows are too few, and warn of those that cannot be judged, before fitting.
+
+    ``note`` says why some rows do not count at all.
+    """
+    complete = int((truth != MISSING).all(axis=1).sum())
+    of_rows = [p.risk.name for p in promises if p.label is None and not p.risk.is_ratio]
+    if of_rows and complete < len(truth):
+        warn_of_data(
+            f"{complete} of {len(truth)} calibration rows can be judged for {of_rows[0]}: the "
+            "others have missing labels. selective_error and promises about single labels, such "
+            "as {'row_error': {label: level}}, use every label that is known."
+        )
+    with_pilot = {promise.label for promise in promises if promise.needs_pilot}
+    for promise in promises:
+        risk = promise.risk
+        n = len(evaluable_rows(risk, truth[:, promise.columns]))
+        n -= int(PILOT_SHARE * n) if promise.label in with_pilot else 0
+        needed = fewest_rows(promise.level, promise.confidence)
+        if n >= needed:
+            continue
+        how = "" if promise.confidence is None else f" with confidence {promise.confidence:g}"
+        that_count = " that count" if n < len(truth) else ""
+        hint = ""
+        if len(truth) < needed:
+            hint = " Give more rows, or promise a larger level."
+        elif promise.label is None and not risk.is_ratio and complete < len(truth):
+            hint = (
+                " A row counts if all its labels are known; for selective_error and promises "
+                "about single labels, each label that is known counts."
+            )
+        raise ValueError(
+            f"the promise {risk.name} at most {promise.level:g}{how} needs at least {needed} "
+            f"rows for calibration{that_count}, got {n}: even if all were right, fewer could "
+            f"not show it.{hint}{note and ' '}{note}"
+        )
+
+
+# -- holding rows out ----------------------------------------------------------------------------
+
+
+class HeldOut(NamedTuple):
+    """A fitted estimator, and rows held out from it, or from models of the folds, fold by fold.
+
+    ``counted`` (m,) are the labels that count in shares answered; ``notes`` are what a report says
+    about the choice of rows.
+    """
+
+    estimator: Any
+    parts: Iterable[CalibrationRows]
+    promises: list[Promise]
+    method: str
+    counted: NDArray[np.bool_]
+    notes: tuple[str, ...]
+
+
+def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
+    """Fit to some of the rows and hold out others, as the parameters of a PromisedClassifier say.
+
+    A share of the groups, chosen at random, is held out, and one row of each counts. With
+    ``calibration="prefit"`` that are all rows. With folds, each is held out from a model of the
+    others, and the estimator is fitted to all rows.
+    """
+    if Y is None:
+        raise ValueError("PromisedClassifier requires y to be passed, but the target y is None.")
+    X, Y = as_indexable(X), as_indexable_labels(Y)
+    targets, labels = Targets.learn(Y)
+    check_consistent_length(X, labels)
+    estimator, calibration = promised.estimator, promised.calibration
+    prefit, names = isinstance(calibration, str), targets.names
+    if estimator is not None or prefit:
+        check_estimator(estimator)
+    if prefit:
+        names = getattr(unwrap(estimator)[0], "label_names_", names)
+    promises = read_promises(promised.promise, promised.confidence, [*map(str, names)])
+    method = read_method(promised.method, calibration, promised.confidence, promises)
+    rng = check_random_state(promised.random_state)
+    if estimator is None:
+        is_seed = isinstance(promised.random_state, Integral)
+        seed = promised.random_state if is_seed else rng.randint(2**31 - 1)
+        estimator = JointDecision(random_state=seed)
+    elif not prefit:
+        estimator = clone(estimator)
+    grid = caution_values(estimator, promised.values)
+    group_of = row_groups(X, labels, groups)
+    train, held_out = np.empty(0, dtype=np.int64), np.arange(len(labels))
+    if is_share(calibration):
+        shuffled = rng.permutation(int(group_of.max(initial=-1)) + 1)
+        n_held_out = int(np.ceil(calibration * len(shuffled)))
+        train = rows_of_groups(group_of, shuffled[n_held_out:])
+        held_out = rows_of_groups(group_of, shuffled[:n_held_out])
+    rows = one_of_each_group(group_of, held_out, rng)
+    note = _note_of_groups(len(held_out), len(rows), groups)
+    if is_share(calibration) and len(train) == 0:
+        raise ValueError(
+            f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
+            f"{len(held_out)} are kept apart for calibration.{note and ' '}{note}"
+        )
+    check_rows(labels[rows], promises, note)
+
+    def hold_out_folds(splits: list[tuple[Any, Any]]) -> Iterator[CalibrationRows]:
+        for fold in fitted_folds(repeat(estimator), X, Y, splits):
+            chosen = np.isin(fold.rows, rows)
+            fold_rows = take_rows(fold.X, np.flatnonzero(chosen))
+            yield CalibrationRows(fold.estimator, fold_rows, labels[fold.rows[chosen]], grid, None)
+        estimator.fit(X, Y)
+
+    if method == "cross_fit":
+        splits = _splits(calibration, labels, group_of, rng)
+        parts: Iterable[CalibrationRows] = hold_out_folds(splits)
+    else:
+        if not prefit:
+            estimator.fit(take_rows(X, train), take_rows(Y, train))
+            final, _ = unwrap(estimator)
+            model = getattr(getattr(final, "estimator_", final), "model_", None)
+            if isinstance(model, JointModel):  # explanations number rows as they were given
+                model.row_numbers = train
+        check_is_fitted(estimator)
+        truth = np.asarray(unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
+        is_pilot = np.zeros(len(truth), dtype=bool)
+        is_pilot[rng.permutation(len(truth))[: int(PILOT_SHARE * len(truth))]] = True
+        parts = [CalibrationRows(estimator, take_rows(X, rows), truth, grid, is_pilot)]
+    counted = np.ones(labels.shape[1], dtype=bool) if prefit else both_answers_seen(labels)
+    assumed = "assumed: neither these rows nor copies of them were used to fit the model"
+    notes = tuple(filter(None, [assumed if prefit else "", note]))
+    return HeldOut(estimator, parts, promises, method, counted, notes)
+
+
+def _splits(
+    calibration: Any, labels: Labels, groups: NDArray[np.int64], rng: np.random.RandomState
+) -> list[tuple[Any, Any]]:
+    """Folds that hold every row once."""
+    from sklearn.model_selection import KFold  # slow to import
+
+    splitter = calibration
+    if isinstance(calibration, Integral):
+        splitter = KFold(int(calibration), shuffle=True, random_state=rng.randint(2**31 - 1))
+    try:
+        splits = list(group_folds(groups, splitter, labels))
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"calibration: {calibration!r} cannot split {plural(len(labels), 'row')}: {error}"
+        ) from error
+    tested = np.concatenate([np.asarray(test) for _, test in splits])
+    if not np.array_equal(np.sort(tested), np.arange(len(labels))):
+        raise ValueError(
+            f"calibration: folds must hold every row once, as those of KFold, got {calibration!r}."
+        )
+    return splits
+
+
+def _note_of_groups(n_rows: int, n_groups: int, groups: Any) -> str:
+    """Say that one row of each group counts; nothing where every row is a group."""
+    if n_groups == n_rows:
+        return ""
+    kind, hint = "rows that belong together", ""
+    if groups is None:
+        kind = "equal rows"
+        hint = " If rows are equal only because columns have few values, let each count: "
+        hint += "groups=np.arange(n), at the command line --groups none."
+    return (
+        f"{n_rows} calibration rows are {n_groups} groups of {kind}: groups are kept together, one "
+        f"row of each, drawn at random, counts, and the guarantee is for rows of new groups.{hint}"
+    )
+
+
+# -- evaluation ----------------------------------------------------------------------------------
+
+
+def evaluate_promises(
+    held: Iterable[CalibrationRows], promises: list[Promise], *, together: bool = True
+) -> Calibration:
+    """Return which values keep the promises: those about one label (or about rows) together.
+
+    Or each by itself; then ``kept`` has their indices as keys.
+    """
+    pilot: list[Any] = []
+    tested: list[Any] = []
+    n_rows = n_tested = n_incomplete = 0
+    for part in held:
+        in_folds = part.is_pilot is None
+        is_pilot = np.zeros(len(part.truth), bool) if part.is_pilot is None else part.is_pilot
+        _add_losses(part, is_pilot, promises, pilot, tested)
+        n_rows += len(part.truth)
+        n_tested += int((~is_pilot).sum())
+        n_incomplete += int((part.truth == MISSING).any(axis=1).sum())
+    *test_sums, answers = tested
+    *pilot_sums, pilot_answers = tested if in_folds else pilot
+    pilots = [
+        EvaluatedPromise(promise, sums, plan_test(promise, sums, n_tested))
+        for promise, sums in zip(promises, pilot_sums, strict=True)
+    ]
+    keys = [promise.label if together else i for i, promise in enumerate(promises)]
+    with_pilot = {keys[i] for i, promise in enumerate(promises) if promise.needs_pilot}
+    evaluated = [
+        one._replace(sums=sums if in_folds or key in with_pilot else one.sums + sums)
+        for key, one, sums in zip(keys, pilots, test_sums, strict=True)
+    ]
+    kept = {}
+    for key in dict.fromkeys(keys):
+        chosen = [i for i in range(len(keys)) if keys[i] == key]
+        answered = pilot_answers[0][:, promises[chosen[0]].columns].sum(axis=1)
+        start = first_tested_value([pilots[i] for i in chosen], answered)
+        kept[key] = kept_values([evaluated[i] for i in chosen], start)
+    answered, yes = (answers if in_folds else pilot_answers + answers) / n_rows
+    return Calibration(evaluated, kept, part.values, answered, yes, n_rows, n_incomplete)
+
+
+def _add_losses(
+    held: CalibrationRows,
+    is_pilot: NDArray[np.bool_],
+    promises: list[Promise],
+    pilot: list[Any],
+    tested: list[Any],
+) -> None:
+    """Add the losses of pilot and other rows at every value to two lists of sums.
+
+    A list has the sums of each promise and, last, how many answer each label, and yes: (2, V, m).
+    """
+    n, m = held.truth.shape
+    nested = bool(unwrap(held.estimator)[0].nested_)
+    at_once = max(1, _MAX_CELLS // (len(held.values) * m))
+    for first in range(0, n, at_once):
+        part = slice(first, first + at_once)
+        with data_warnings_ignored():
+            path = answers_along(held.estimator, take_rows(held.X, part), held.values)
+        for sums, chosen in ((pilot, is_pilot[part]), (tested, ~is_pilot[part])):
+            truth, answers = held.truth[part][chosen], path[:, chosen]
+            found: list[Any] = [sum_losses(one, truth, answers, nested) for one in promises]
+            found.append(np.stack([(answers != ABSTAIN).sum(axis=1), (answers == 1).sum(axis=1)]))
+            sums[:] = map(operator.add, sums, found) if sums else found
+
+
 def answers_along(estimator: Any, X: Any, values: Any) -> Labels:
     """Partial predictions (V, n, m), also of pipelines."""
     final, Z = unwrap(estimator, X)
     return np.asarray(final.predict_path(Z, values))
-
-
-def loss_sums_along(
-    held: CalibrationRows, chosen: NDArray[np.int64], promises: list[Promise]
-) -> tuple[list[LossSums], FloatArray]:
-    """Losses of chosen rows at every value; how many answer each label, and yes: (2, V, m)."""
-    n_values, m = len(held.values), held.truth.shape[1]
-    nested = bool(unwrap(held.estimator)[0].nested_)
-    sums = [empty_loss_sums(promise, n_values) for promise in promises]
-    answers = np.zeros((2, n_values, m))
-    at_once = max(1, _MAX_CELLS // (n_values * m))
-    for first in range(0, len(chosen), at_once):
-        rows = chosen[first : first + at_once]
-        with data_warnings_ignored():
-            path = answers_along(held.estimator, take_rows(held.X, rows), held.values)
-        for i, promise in enumerate(promises):
-            sums[i] += sum_losses(promise, held.truth[rows], path, nested)
-        answers += [(path != ABSTAIN).sum(axis=1), (path == 1).sum(axis=1)]
-    return sums, answers

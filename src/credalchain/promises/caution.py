@@ -1,21 +1,36 @@
-"""How cautious, by how much is to be answered."""
+"""How cautious, by how much is to be answered; and what every level of a promise would buy."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, overload
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, clone
 from sklearn.utils import _safe_indexing as take_rows
 
+from credalchain._utils.array_types import FloatArray
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN, Targets, as_indexable_labels, both_answers_seen
 from credalchain.metrics import selective_error, set_accuracy
 from credalchain.model_selection import row_groups, rows_of_groups, unwrap
 from credalchain.preprocessing import as_indexable
-from credalchain.promises.calibration import answers_along, caution_values, check_estimator
-from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
+from credalchain.promises.calibration import (
+    answers_along,
+    caution_values,
+    check_estimator,
+    evaluate_promises,
+    hold_out,
+)
+from credalchain.promises.classifier import PromisedClassifier
+from credalchain.promises.risks import is_share
+from credalchain.promises.statistics import fewest_rows
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, RowLoss, VectorLike
 
+if TYPE_CHECKING:
+    import pandas as pd
+    from sklearn.model_selection import BaseCrossValidator  # slow to import
+
+LEVELS = (0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
 _MAX_HELD_OUT = 2000
 MIN_ROWS = 20
 
@@ -51,38 +66,16 @@ class CautionChoice:
         )
 
 
-@overload
 def choose_caution(
     estimator: BaseEstimator,
     X: MatrixLike,
     Y: LabelsLike,
     *,
-    completeness: float = ...,
-    n_rows: int | None = ...,
-    random_state: RandomStateLike = ...,
-    groups: VectorLike | None = ...,
-) -> CautionChoice: ...
-@overload
-def choose_caution(
-    estimator: BaseEstimator,
-    X: MatrixLike,
-    Y: LabelsLike,
-    *,
-    completeness: Sequence[float],
-    n_rows: int | None = ...,
-    random_state: RandomStateLike = ...,
-    groups: VectorLike | None = ...,
-) -> list[CautionChoice]: ...
-def choose_caution(
-    estimator: BaseEstimator,
-    X: MatrixLike,
-    Y: LabelsLike,
-    *,
-    completeness: float | Sequence[float] = 0.8,
+    completeness: float = 0.8,
     n_rows: int | None = None,
     random_state: RandomStateLike = None,
     groups: VectorLike | None = None,
-) -> CautionChoice | list[CautionChoice]:
+) -> CautionChoice:
     """The boldest value of caution that answers no more than a share of the labels.
 
     What s or a reward means depends on the data; what share is answered can be understood. A
@@ -95,8 +88,8 @@ def choose_caution(
     ----------
     estimator : unfitted classifier of this package, or a pipeline that ends in one
     X, Y : as in ``fit``
-    completeness : float or sequence of float, default=0.8
-        The share of labels that is to be answered, or several.
+    completeness : float, default=0.8
+        The share of labels that is to be answered.
     n_rows : int, default=None
         How many rows the classifier will be fitted to, if X is a sample of them.
     random_state : int, RandomState or None, default=None
@@ -107,7 +100,7 @@ def choose_caution(
 
     Returns
     -------
-    CautionChoice, or a list of them
+    CautionChoice
 
     Examples
     --------
@@ -119,11 +112,22 @@ def choose_caution(
     >>> 0.6 < chosen.completeness <= 0.8
     True
     """
+    (choice,) = choose_cautions(
+        estimator, X, Y, [completeness], n_rows=n_rows, random_state=random_state, groups=groups
+    )
+    return choice
+
+
+def choose_cautions(
+    estimator: Any, X: Any, Y: Any, shares: Any, *, n_rows: Any, random_state: Any, groups: Any
+) -> list[CautionChoice]:
+    """As :func:`choose_caution`, for several shares."""
     from sklearn.model_selection import train_test_split  # slow to import
 
     check_estimator(estimator)
-    shares = completeness if isinstance(completeness, Sequence) else [completeness]
-    shares = [_check_share(share) for share in shares]
+    for share in shares:
+        if not (isinstance(share, (int, float)) and 0 < share <= 1):
+            raise ValueError(f"completeness must be between 0 and 1, got {share!r}.")
     table, labels = as_indexable(X), as_indexable_labels(Y)
     n = table.shape[0]
     if n < MIN_ROWS:
@@ -133,12 +137,8 @@ def choose_caution(
     n_held_out = min(n_groups // 4, _MAX_HELD_OUT)
     if n_held_out == 0:
         raise ValueError(f"groups must be at least 4 to hold some out, got {n_groups}.")
-    train, test = (
-        rows_of_groups(group_of, part)
-        for part in train_test_split(
-            np.arange(n_groups), test_size=n_held_out, random_state=random_state
-        )
-    )
+    parts = train_test_split(np.arange(n_groups), test_size=n_held_out, random_state=random_state)
+    train, test = (rows_of_groups(group_of, part) for part in parts)
     with data_warnings_ignored():
         fitted = clone(estimator).fit(take_rows(table, train), take_rows(labels, train))
         final, _ = unwrap(fitted)
@@ -151,19 +151,131 @@ def choose_caution(
     for share in shares:
         fitting = np.flatnonzero(answered <= share + 1e-9)
         value_index = int(fitting[0]) if len(fitting) else int(answered.argmin())
-        choice = CautionChoice(
-            final.caution_parameter,
-            float(values[value_index]) * scale,
-            float(answered[value_index]),
-            set_accuracy(truth, path[value_index]),
-            selective_error(truth, path[value_index]),
-            len(test),
+        value, found = float(values[value_index]) * scale, float(answered[value_index])
+        rates = set_accuracy(truth, path[value_index]), selective_error(truth, path[value_index])
+        chosen.append(CautionChoice(final.caution_parameter, value, found, *rates, len(test)))
+    return chosen
+
+
+@dataclass(frozen=True, eq=False)
+class PromiseCurve:
+    """Risk and completeness along the caution parameter, and what every level would buy.
+
+    Attributes
+    ----------
+    risk : str
+    confidence : float or None
+    parameter : str
+        The name of the caution parameter.
+    n_rows : int
+        Calibration rows that count and are tested.
+    values, risks, completeness : ndarray of shape (V,)
+        From bold to cautious, in the calibration rows. Labels that are constant in Y do not count
+        in completeness, unless ``calibration`` is "prefit".
+    levels : tuple of float
+    value_indices : tuple of int or None
+        The index in ``values`` that each level allows; None: it cannot be promised.
+    notes : tuple of str
+        About the choice of calibration rows.
+    """
+
+    risk: str
+    confidence: float | None
+    parameter: str
+    n_rows: int
+    values: FloatArray
+    risks: FloatArray
+    completeness: FloatArray
+    levels: tuple[float, ...]
+    value_indices: tuple[int | None, ...]
+    notes: tuple[str, ...] = ()
+
+    def to_frame(self) -> "pd.DataFrame":
+        """A row for each level: the value, what it answers and how often it errs; NaN: nothing."""
+        import pandas as pd
+
+        columns = np.vstack([self.values, self.completeness, self.risks])
+        cells = [
+            (np.nan, 0.0, np.nan) if index is None else columns[:, index]
+            for index in self.value_indices
+        ]
+        frame = pd.DataFrame(cells, columns=[self.parameter, "completeness", "risk"])
+        frame.insert(0, "level", self.levels)
+        return frame.assign(
+            **{"rows needed": [fewest_rows(level, self.confidence) for level in self.levels]}
         )
-        chosen.append(choice)
-    return chosen if isinstance(completeness, Sequence) else chosen[0]
 
 
-def _check_share(share: Any) -> float:
-    if not (isinstance(share, (int, float)) and 0 < share <= 1):
-        raise ValueError(f"completeness must be between 0 and 1, got {share!r}.")
-    return float(share)
+def promise_curve(
+    estimator: BaseEstimator,
+    X: MatrixLike,
+    Y: LabelsLike,
+    risk: str | RowLoss = "row_error",
+    levels: Sequence[float] = LEVELS,
+    *,
+    confidence: float | None = None,
+    calibration: "float | str | BaseCrossValidator" = 0.3,
+    values: VectorLike | None = None,
+    random_state: RandomStateLike = None,
+    groups: VectorLike | None = None,
+) -> PromiseCurve:
+    """What promises at several levels would buy, from one fit.
+
+    A guarantee is for one level that is chosen beforehand, by :class:`PromisedClassifier`; to
+    choose a level, look at what all of them buy in rows that are not used again.
+
+    Parameters
+    ----------
+    estimator : as in :class:`PromisedClassifier`
+    X : array-like, data frame or scipy sparse of shape (n, n_features)
+    Y : array-like of shape (n, n_labels)
+    risk : str or callable, default="row_error"
+    levels : sequence of float
+        Those for which there are too few rows are shown as "nothing".
+    confidence, calibration, values, random_state
+        As in :class:`PromisedClassifier`; ``calibration`` is a share of the rows or "prefit".
+    groups : array-like of shape (n,), default=None
+        As in :meth:`PromisedClassifier.fit`.
+
+    Returns
+    -------
+    PromiseCurve
+    """
+    if not np.iterable(levels) or isinstance(levels, (str, dict)) or len(levels) == 0:
+        raise ValueError(f"levels must be a list of numbers between 0 and 1, got {levels!r}.")
+    for level in levels:
+        if not is_share(level):
+            raise ValueError(f"levels must be more than 0 and less than 1, got {level!r}.")
+    if not (callable(risk) or isinstance(risk, str)):
+        raise ValueError(f"risk must be a name or a function, got {risk!r}.")
+    if not (calibration == "prefit" or is_share(calibration)):
+        raise ValueError(
+            "calibration must be a share of the rows between 0 and 1, or 'prefit', got "
+            f"{calibration!r}."
+        )
+    easiest = PromisedClassifier(
+        estimator,
+        {risk: max(levels)},
+        confidence=confidence,
+        calibration=calibration,
+        values=values,
+        random_state=random_state,
+    )
+    held = hold_out(easiest, X, Y, groups)
+    promises = [replace(held.promises[0], level=float(level)) for level in levels]
+    result = evaluate_promises(held.parts, promises, together=False)
+    answers = result.answered.any(axis=1)
+    allowed = [np.flatnonzero(result.kept[i] & answers) for i in range(len(promises))]
+    sums = result.evaluated[0].sums
+    return PromiseCurve(
+        promises[0].risk.name,
+        confidence,
+        unwrap(held.estimator)[0].caution_parameter,
+        int(sums.n[0]),
+        result.values,
+        sums.risk,
+        result.answered[:, held.counted].mean(axis=1),
+        tuple(promise.level for promise in promises),
+        tuple(int(indices[0]) if len(indices) else None for indices in allowed),
+        held.notes,
+    )

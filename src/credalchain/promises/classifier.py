@@ -1,36 +1,28 @@
 """PromisedClassifier: caution chosen so that a promise about errors is kept."""
 
 from dataclasses import replace
-from numbers import Integral
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
-from sklearn.utils import check_random_state
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.validation import check_array, check_instance, check_s_values
-from credalchain.chains.base import CautiousTagsMixin
-from credalchain.joint.decision import JointDecision
-from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, both_answers_seen
+from credalchain.chains.base import CautiousTagsMixin, CredalClassifier
+from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels
 from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
-from credalchain.prediction import CredalPrediction
+from credalchain.prediction import Answer, CredalPrediction
 from credalchain.preprocessing import as_indexable
 from credalchain.promises.calibration import (
-    answers_along,
     caution_values,
-    check_estimator,
     evaluate_promises,
     hold_out,
 )
-from credalchain.promises.folds import evaluate_promises_by_folds
-from credalchain.promises.reading import is_share, read_method, read_promises
 from credalchain.promises.report import PromiseCheck, PromiseReport, PromiseTest, choose
-from credalchain.promises.risks import evaluable_rows
-from credalchain.promises.selection import Promise
+from credalchain.promises.risks import is_share, mean_loss, read_promises, shifted
 from credalchain.promises.statistics import evidence_against
 from credalchain.typing import LabelsLike, MatrixLike, PromiseLike, RandomStateLike, VectorLike
 
@@ -60,17 +52,13 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         None: the risk is at most the level in expectation over calibration rows and new rows. A
         number: with this probability over the calibration rows, all promises are kept; promises
         about several labels share what may go wrong.
-    method : {"auto", "conformal", "learn_then_test", "cross_conformal", "cross_fit"}, \
-default="auto"
-        How the promise is kept. "conformal" is for promises without confidence,
-        "learn_then_test" for those with one. With a cross-validation, "cross_conformal" answers
-        where all fold models agree, which is known to keep promises on average; it needs at
-        least 1 / level - 1 folds. "cross_fit" chooses by cross-validation and
-        fits again to all rows, without any guarantee. "auto" takes the one that has a guarantee.
+    method : {"auto", "cross_fit"}, default="auto"
+        "auto": conformal risk control without a confidence, learn then test with one. "cross_fit"
+        chooses by cross-validation and fits again to all rows, without any guarantee.
     calibration : float, "prefit", int or cross-validation splitter, default=0.3
         The share of the rows (of the groups, if rows are in groups) that is kept for
         calibration; "prefit" if all rows are for calibration, since the estimator is fitted
-        already, to other rows; or the folds of a cross-validation.
+        already, to other rows; or the folds of a cross-validation, for "cross_fit".
     values : array-like, default=None
         Of the caution parameter, to choose from. They must not depend on the calibration rows.
         None means s from 0 to 1e6, or rewards from 100 to 0.
@@ -92,9 +80,6 @@ default="auto"
 
     A. N. Angelopoulos, S. Bates, E. J. Candes, M. I. Jordan and L. Lei, Learn then test:
     calibrating predictive algorithms to achieve risk control, Annals of Applied Statistics, 2025.
-
-    K. M. Cohen, S. Park, O. Simeone and S. Shamai, Cross-validation conformal risk control,
-    IEEE International Symposium on Information Theory, 2024.
 
     Examples
     --------
@@ -154,63 +139,10 @@ default="auto"
         R. Dunn, L. Wasserman and A. Ramdas, Distribution-free prediction sets for two-layer
         hierarchical models, Journal of the American Statistical Association 118, 2023.
         """
-        if Y is None:
-            raise ValueError(
-                "PromisedClassifier requires y to be passed, but the target y is None."
-            )
-        X, Y = as_indexable(X), as_indexable_labels(Y)
-        targets, labels = Targets.learn(Y)
-        check_consistent_length(X, labels)
-        prefit = isinstance(self.calibration, str)
-        if self.estimator is not None or prefit:
-            check_estimator(self.estimator)
-        names = targets.names
-        if prefit:
-            names = getattr(unwrap(self.estimator)[0], "label_names_", names)
-        promises = read_promises(self.promise, self.confidence, [str(name) for name in names])
-        method = read_method(self.method, self.calibration, self.confidence, promises)
-        rng = check_random_state(self.random_state)
-        estimator = (
-            self.estimator if prefit else clone_or_default(self.estimator, self.random_state, rng)
-        )
-        caution_values(estimator, self.values)  # refused before anything is fitted
-        if method in ("cross_conformal", "cross_fit"):
-            self.estimator_, calibration, truth, notes = evaluate_promises_by_folds(
-                estimator,
-                X,
-                Y,
-                labels,
-                promises,
-                method=method,
-                calibration=self.calibration,
-                values=self.values,
-                rng=rng,
-                groups=groups,
-            )
-        else:
-            held = hold_out(
-                estimator,
-                X,
-                Y,
-                labels,
-                promises,
-                calibration=self.calibration,
-                values=self.values,
-                random_state=rng,
-                groups=groups,
-            )
-            self.estimator_, truth, notes = held.estimator, held.truth, held.notes
-            calibration = evaluate_promises(held, promises)
-        self.values_, self.report_ = choose(
-            self.estimator_,
-            calibration,
-            truth,
-            values=self.values,
-            method=method,
-            confidence=self.confidence,
-            notes=notes,
-            counted=None if prefit else both_answers_seen(labels),
-        )
+        held = hold_out(self, X, Y, groups)
+        calibration = evaluate_promises(held.parts, held.promises)
+        self.estimator_ = held.estimator
+        self.values_, self.report_ = choose(held, calibration, self.confidence)
         return self
 
     def check_state(self) -> None:
@@ -218,9 +150,8 @@ default="auto"
         final, names = unwrap(self.estimator_)[0], self.label_names_.tolist()
         check_instance("report_", self.report_, PromiseReport)
         promises = read_promises(self.promise, self.confidence, names)
-        labels = [None if promise.label is None else names[promise.label] for promise in promises]
         self.report_.check_state(
-            [(p.risk.name, p.level, label) for p, label in zip(promises, labels, strict=True)]
+            [(p.risk.name, p.level, None if p.label is None else names[p.label]) for p in promises]
         )
         if self.report_.parameter != final.caution_parameter:
             raise ValueError("report_ is not about this estimator.")
@@ -241,7 +172,8 @@ default="auto"
         check_is_fitted(self, "report_")
         if known is not None:
             return np.asarray(self.infer(X, known=known).labels)
-        return self._by_label(answers_along(self.estimator_, X, self.values_in_use()))
+        final, Z = unwrap(self.estimator_, X)
+        return self._promised(np.asarray(final.predict_path(Z, self.values_in_use())))
 
     def values_in_use(self) -> FloatArray:
         """The distinct values of all labels; the most cautious if no label is answered."""
@@ -249,16 +181,15 @@ default="auto"
         return used if len(used) else caution_values(self.estimator_, self.values)[-1:]
 
     def _by_label(self, path: NDArray[Any]) -> NDArray[Any]:
-        """Each label's column from answers (values, n, m) at the value it has; open without one."""
-        labels = np.stack([path[i, :, j] for j, i in enumerate(self._value_indices())], axis=1)
-        labels[:, ~np.isfinite(self.values_)] = ABSTAIN
-        return labels
-
-    def _value_indices(self) -> list[int]:
-        """Index of each label's value in ``values_in_use()``; 0 for a label without one."""
+        """Return each label's column of (values, n, m, ...) at the value that it has."""
         used = self.values_in_use()
-        values = np.nan_to_num(self.values_, nan=used[0])
-        return [int(i) for i in np.searchsorted(used, values)]
+        indices = np.searchsorted(used, np.nan_to_num(self.values_, nan=used[0]))
+        return np.stack([path[i, :, j] for j, i in enumerate(indices)], axis=1)
+
+    def _promised(self, path: Labels, known: Labels | None = None) -> Labels:
+        """Return each label's answer at its value: open without one, and known in any case."""
+        labels = np.where(np.isfinite(self.values_), self._by_label(path), np.int8(ABSTAIN))
+        return labels if known is None else np.where(known != MISSING, known, labels)
 
     def infer(self, X: MatrixLike, *, known: LabelsLike | None = None) -> CredalPrediction:
         """Labels and bounds, a :class:`CredalPrediction`.
@@ -267,23 +198,26 @@ default="auto"
         """
         check_is_fitted(self, "report_")
         final, Z = unwrap(self.estimator_, X)
-        predictions: list[CredalPrediction] = [
-            final.infer(Z, known=known, **{final.caution_parameter: value})
-            for value in self.values_in_use().tolist()
-        ]
-        labels = self._by_label(np.stack([prediction.labels for prediction in predictions]))
-        if known is not None:  # what is known is answered in any case
-            known_labels = np.asarray(final.targets_.encode_known(known, len(labels)))
-            labels = np.where(known_labels != MISSING, known_labels, labels)
-        if len(predictions) == 1:
-            return replace(predictions[0], labels=labels)
-        columns = list(enumerate(self._value_indices()))
-        return replace(
-            predictions[0],
-            labels=labels,
-            log_odds=np.stack([predictions[i].log_odds[:, j] for j, i in columns], axis=1),
-            model_interval=np.stack([predictions[i].interval[:, j] for j, i in columns], axis=1),
-        )
+        values = self.values_in_use().tolist()
+        if isinstance(final, CredalClassifier):  # in one pass
+            encoded = final.encode(Z)
+            request = final.request(encoded, s=values, known=known)
+            answer = final.model_.infer(encoded, request)
+            path, interval = answer.labels[0], answer.interval
+            by_label = Answer(
+                path[None],
+                self._by_label(answer.log_odds[0])[None, None],
+                self._by_label(answer.exactness[0])[None, None],
+                None if interval is None else self._by_label(interval[0])[None, None],
+            )
+            prediction = CredalPrediction.from_answer(by_label, 0, final.label_names_.tolist(), Z)
+        else:  # the bounds of a joint decision are the same for all rewards
+            prediction = final.infer(Z, known=known, **{final.caution_parameter: values[0]})
+            path = prediction.labels[None]
+            if len(values) > 1:
+                path = final.predict_path(Z, values, known=known)
+        known_labels = final.targets_.encode_known(known, path.shape[1])
+        return replace(prediction, labels=self._promised(path, known_labels))
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:
         """Lower and upper probability of each label: (n, m, 2)."""
@@ -333,7 +267,13 @@ default="auto"
         tests = []
         for promise, result in zip(promises, self.report_.promises, strict=True):
             level = result.level_to_check
-            losses, rows, estimate = _losses_of_evaluable_rows(promise, truth, answers, level)
+            rows, bad, every = promise.losses(truth, answers)
+            estimate = float(mean_loss(bad, every))
+            if promise.label is None:
+                losses = shifted(bad, every, level)
+            else:
+                rows = np.flatnonzero(every)
+                losses = bad[rows].astype(np.float64)
             evidence = evidence_against(losses, level)
             tests.append(PromiseTest(result, confidence_each, estimate, evidence, rows))
         return PromiseCheck(confidence, tuple(tests))
@@ -362,26 +302,3 @@ default="auto"
         """How labels are read: the estimator's own."""
         targets: Targets = unwrap(self.estimator_)[0].targets_
         return targets
-
-
-def _losses_of_evaluable_rows(
-    promise: Promise, truth: Labels, answers: Labels, level: float
-) -> tuple[FloatArray, NDArray[np.int64], float]:
-    """Losses of the rows that count, which rows these are, and the risk in them."""
-    if promise.label is None:
-        rows = evaluable_rows(promise.risk, truth)
-        estimate = float(promise.risk.estimate(truth, answers))
-        return promise.risk.losses(truth[rows], answers[rows], level), rows, estimate
-    assert promise.risk.label_losses is not None
-    bad, every = promise.risk.label_losses(truth, answers)
-    rows = np.flatnonzero(every[:, promise.label])
-    losses = bad[rows, promise.label].astype(np.float64)
-    return losses, rows, float(losses.mean()) if len(rows) else 0.0
-
-
-def clone_or_default(estimator: Any, random_state: Any, rng: np.random.RandomState) -> Any:
-    """A copy of the estimator, the default one if there is none."""
-    if estimator is not None:
-        return clone(estimator)
-    is_seed = isinstance(random_state, Integral)
-    return JointDecision(random_state=random_state if is_seed else rng.randint(2**31 - 1))

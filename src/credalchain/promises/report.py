@@ -1,27 +1,28 @@
 """What was promised, what was found, and whether it still holds: for people."""
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.array_types import FloatArray
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice
-from credalchain.labels import MISSING
 from credalchain.model_selection import caution_in_use, unwrap
-from credalchain.promises.calibration import CalibrationResult, caution_values, columns_of
-from credalchain.promises.reading import PILOT_SHARE
-from credalchain.promises.risks import RISKS
-from credalchain.promises.selection import EvaluatedPromise, interval, nearest_to_kept, passes
-from credalchain.promises.statistics import fewest_rows, rows_to_notice, rows_to_show
+from credalchain.promises.calibration import PILOT_SHARE, Calibration, HeldOut
+from credalchain.promises.risks import RISKS, Promise
+from credalchain.promises.selection import EvaluatedPromise, LossSums, p_values, passes
+from credalchain.promises.statistics import (
+    fewest_rows,
+    interval_of_ratio,
+    interval_of_share,
+    rows_to_notice,
+    rows_to_show,
+)
 
 GUARANTEES = {
     "conformal": "on average over calibration rows, not for each model (conformal risk control)",
     "learn_then_test": "with confidence {confidence:.4g} (learn then test)",
-    "cross_conformal": "on average over training rows, because all fold models must agree "
-    "(cross-validation conformal risk control)",
     "cross_fit": "no guarantee: chosen by cross-validation, then fitted again to all rows",
 }
 """What is known of the answers, by method."""
@@ -67,11 +68,11 @@ class PromiseResult:
     level: float
     label: str | None
     confidence: float | None
-    value: float | None
-    n_rows: int
-    estimate: float
-    interval: tuple[float, float]
-    completeness: float
+    value: float | None = None
+    n_rows: int = 0
+    estimate: float = 0.0
+    interval: tuple[float, float] = (0.0, 1.0)
+    completeness: float = 0.0
     upper_bound: float = 1.0
     reason: str = ""
 
@@ -84,23 +85,19 @@ class PromiseResult:
         """
         return self.level if self.confidence is not None else max(self.level, self.upper_bound)
 
-    def rows_needed(self, level: float) -> int:
-        """Calibration rows without which ``level`` cannot be promised, even if none is wrong."""
-        return fewest_rows(level, self.confidence)
-
-    def lines(self, parameter: str, unit: str = "calibration rows") -> list[str]:
-        """In words. ``unit`` is what a promise needs more of to be tighter."""
+    def lines(self, parameter: str) -> list[str]:
+        """In words."""
         lines = [f"promised: {promise_words(self.risk, self.label)}: at most {self.level:.4g}"]
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
         low, high = self.interval
+        needed = fewest_rows(self.level / 2, self.confidence)
         return [
             *lines,
             f"  chosen: {parameter} = {self.value:.4g}, which answers {self.completeness:.1%}",
             f"  in {plural(self.n_rows, 'calibration row')}: {self.estimate:.3f} "
             f"(between {low:.3f} and {high:.3f} with 95 % confidence)",
-            f"  half the level needs at least {self.rows_needed(self.level / 2)} {unit}, more if "
-            "there are errors",
+            f"  half the level needs at least {needed} calibration rows, more if there are errors",
         ]
 
 
@@ -118,7 +115,7 @@ class PromiseReport:
 
     Attributes
     ----------
-    method : {"conformal", "learn_then_test", "cross_conformal", "cross_fit"}
+    method : {"conformal", "learn_then_test", "cross_fit"}
     confidence : float or None
         That all promises are kept; None: each is kept on average.
     parameter : str
@@ -171,10 +168,8 @@ class PromiseReport:
         if self.method != "cross_fit":
             text += ", if new rows are like these (exchangeable)"
         if self.n_incomplete:
-            by_answers = [
-                result.label is None and result.risk in _BY_ANSWERS for result in self.promises
-            ]
-            rates = ", equally often for every label" if any(by_answers) else ""
+            by_answers = any(r.label is None and r.risk in _BY_ANSWERS for r in self.promises)
+            rates = ", equally often for every label" if by_answers else ""
             text += (
                 f" and labels are missing completely at random{rates}: "
                 f"{plural(self.n_incomplete, 'row')} with missing labels left out where they say "
@@ -183,17 +178,13 @@ class PromiseReport:
         return text
 
     def __str__(self) -> str:
-        agree = self.method == "cross_conformal"
-        unit = "folds" if agree else "calibration rows"
-        lines = [line for result in self.promises for line in result.lines(self.parameter, unit)]
+        lines = [line for result in self.promises for line in result.lines(self.parameter)]
         lines += [f"guarantee: {self.guarantee}", *self.notes]
         if self.not_promised:
             lines.append(f"nothing is promised about: {', '.join(self.not_promised)}")
-        whose = " by one fold model, and fewer where all must agree" if agree else ""
         lines.append(
             f"together: {self.completeness:.1%} of the labels answered in "
-            f"{plural(self.n_rows, 'calibration row')}{whose}; "
-            f"{self.yes:.1%} of these answers are yes"
+            f"{plural(self.n_rows, 'calibration row')}; {self.yes:.1%} of these answers are yes"
         )
         if self.constant:
             lines.append(f"not counted, because constant: {', '.join(self.constant)}")
@@ -254,11 +245,8 @@ class PromiseTest:
             after = ", though above the level in these rows"
         description = promise_words(self.promise.risk, self.promise.label)
         level, tested = self.promise.level, self.promise.level_to_check
-        line = (
-            f"{self.verdict}{after}: {description}: {self.estimate:.3f} in "
-            f"{plural(self.n_rows, 'row')}, "
-            f"at most {level:.4g} promised"
-        )
+        line = f"{self.verdict}{after}: {description}: {self.estimate:.3f} in "
+        line += f"{plural(self.n_rows, 'row')}, at most {level:.4g} promised"
         if self.promise.value is not None and tested > level:
             line += f" on average, which leaves up to {tested:.3f} open for this model"
         elif self.broken_at is None and self.estimate > level:
@@ -300,127 +288,99 @@ class PromiseCheck:
 
 
 def choose(
-    estimator: Any,
-    calibration: CalibrationResult,
-    truth: Labels,
-    *,
-    values: Any,
-    method: str,
-    confidence: float | None,
-    notes: tuple[str, ...],
-    counted: NDArray[np.bool_] | None,
+    held: HeldOut, calibration: Calibration, confidence: float | None
 ) -> tuple[FloatArray, PromiseReport]:
-    """The value for each label (NaN: it is never answered), and the report.
-
-    ``counted`` (m,) are the labels that count in shares answered; None: all.
-    """
-    final, _ = unwrap(estimator)
-    grid, names = caution_values(estimator, values), final.label_names_.tolist()
+    """Return the value for each label (NaN: it is never answered), and the report."""
+    final, counted = unwrap(held.estimator)[0], held.counted
+    grid, names = calibration.values, final.label_names_.tolist()
     current_value = caution_in_use(final)
     distances = np.nan_to_num(np.abs(grid - current_value), nan=0.0)
     value_indices = np.full(len(names), distances.argmin())
     chosen = np.full(len(names), current_value)  # where nothing is promised
-    for label, kept in calibration.kept.items():
-        answers = calibration.answered[:, columns_of(label)].any(axis=1)
-        kept_indices = np.flatnonzero(kept & answers)
-        value_indices[columns_of(label)] = kept_indices[0] if len(kept_indices) else -1
-        chosen[columns_of(label)] = grid[kept_indices[0]] if len(kept_indices) else np.nan
-    counted = np.ones(len(names), dtype=bool) if counted is None else counted
     results = []
     for evaluated in calibration.evaluated:
-        columns = columns_of(evaluated.promise.label)
-        shown = counted if evaluated.promise.label is None else columns
-        completeness = calibration.answered[:, shown].mean(axis=1)
-        value_index = int(value_indices[columns][0])
-        name = None if evaluated.promise.label is None else names[evaluated.promise.label]
-        if value_index >= 0:
-            alpha = 0.05 / len(calibration.evaluated)
-            results.append(_kept(evaluated, name, grid, completeness, value_index, alpha))
-            continue
-        results.append(
-            _broken(evaluated, name, grid, completeness, final.caution_parameter, method)
-        )
+        columns = evaluated.promise.columns
+        answers = calibration.answered[:, columns].any(axis=1)
+        kept = np.flatnonzero(calibration.kept[evaluated.promise.label] & answers)
+        value_indices[columns] = kept[0] if len(kept) else -1
+        chosen[columns] = grid[kept[0]] if len(kept) else np.nan
+        results.append(_result(held, calibration, evaluated, kept))
     about = {result.label for result in results}
-    answered, yes = (
-        np.where(value_indices < 0, 0.0, shares[value_indices, np.arange(len(names))])[
-            counted
-        ].mean()
-        for shares in (calibration.answered, calibration.yes)
-    )
+    shares = np.stack([calibration.answered, calibration.yes])
+    shares = np.where(value_indices < 0, 0.0, shares[:, value_indices, np.arange(len(names))])
+    answered, yes = shares[:, counted].mean(axis=1)
     return chosen, PromiseReport(
-        method,
+        held.method,
         confidence,
         final.caution_parameter,
-        len(truth),
-        int((truth == MISSING).any(axis=1).sum()),
+        calibration.n_rows,
+        calibration.n_incomplete,
         float(answered),
         float(yes / answered) if answered else 0.0,
         tuple(results),
         () if None in about else tuple(name for name in names if name not in about),
-        notes,
+        held.notes,
         tuple(name for name, is_counted in zip(names, counted, strict=True) if not is_counted),
     )
 
 
-def _kept(
+def _result(
+    held: HeldOut,
+    calibration: Calibration,
     evaluated: EvaluatedPromise,
-    name: str | None,
-    grid: FloatArray,
-    completeness: FloatArray,
-    value_index: int,
-    alpha: float,
+    kept: NDArray[np.int64],
 ) -> PromiseResult:
-    promise, sums, _ = evaluated
-    return PromiseResult(
-        promise.risk.name,
-        promise.level,
-        name,
-        promise.confidence,
-        float(grid[value_index]),
-        int(sums.n[value_index]),
-        float(sums.risk[value_index]),
-        interval(promise, sums, value_index),
-        float(completeness[value_index]),
-        interval(promise, sums, value_index, alpha)[1],
-    )
-
-
-def _broken(
-    evaluated: EvaluatedPromise,
-    name: str | None,
-    grid: FloatArray,
-    completeness: FloatArray,
-    parameter: str,
-    method: str,
-) -> PromiseResult:
-    """Result for a promise that no value keeps, with the reason."""
-    promise, sums, plan = evaluated
+    """Return what rows say of a promise at the boldest value that keeps it, or why none does."""
+    (promise, sums, plan), (final, _) = evaluated, unwrap(held.estimator)
+    grid, parameter, label = calibration.values, final.caution_parameter, promise.label
+    counted = held.counted if label is None else promise.columns
+    completeness = calibration.answered[:, counted].mean(axis=1)
+    name = None if label is None else str(final.label_names_[label])
     about = (promise.risk.name, promise.level, name, promise.confidence)
-    nearest = nearest_to_kept(evaluated, completeness)
-    if nearest is None:
+    if len(kept):
+        at = int(kept[0])
+        return PromiseResult(
+            *about,
+            float(grid[at]),
+            int(sums.n[at]),
+            float(sums.risk[at]),
+            _interval(promise, sums, at),
+            float(completeness[at]),
+            _interval(promise, sums, at, 0.05 / len(calibration.evaluated))[1],
+        )
+    answering = np.flatnonzero((completeness > 0) & (sums.n > 0))
+    if len(answering) == 0:
         reason = f"no {parameter} answers anything in the calibration rows"
         if completeness.any():
             reason = "no calibration row says anything about it"
-        return PromiseResult(*about, None, 0, 0.0, (0.0, 1.0), 0.0, 1.0, reason)
+        return PromiseResult(*about, reason=reason)
+    nearest = int(answering[-1])  # on average the most cautious, else that of most evidence
+    if promise.confidence is not None:
+        nearest = int(answering[p_values(*evaluated)[answering].argmin()])
     n, risk = int(sums.n[nearest]), float(sums.risk[nearest])
     reason = (
         f"the nearest is {parameter} = {grid[nearest]:.4g}, which answers "
         f"{completeness[nearest]:.1%} with a risk of {risk:.3f} in "
         f"{plural(n, 'calibration row')}; "
     )
-    growth = None
-    if sums.growth is not None and not promise.is_binomial:
-        growth = float(sums.growth[:, nearest].max()) / max(n, 1)
+    growth = None if sums.growth is None else float(sums.growth[:, nearest].max()) / max(n, 1)
     n_needed = rows_to_show(promise.level, promise.confidence, risk, growth)
-    agree = method == "cross_conformal"
-    if not agree and (passes(promise, sums, plan) & (completeness > 0)).any():
+    if (passes(promise, sums, plan) & (completeness > 0)).any():
         reason += "it is kept by itself, but not together with the others or from there on"
     elif n_needed is None:
         reason += "more rows would not help, a better model might"
-    elif agree:
-        reason += f"if that is the rate, about {plural(n_needed, 'fold')} would show it"
     else:
         tested_share = 1 - PILOT_SHARE if promise.needs_pilot else 1.0  # of the calibration rows
         n_needed = int(np.ceil(max(n_needed, n + 1) / tested_share))
         reason += f"if that is the rate, about {n_needed} such rows would show it"
-    return PromiseResult(*about, None, n, 0.0, (0.0, 1.0), 0.0, 1.0, reason)
+    return PromiseResult(*about, n_rows=n, reason=reason)
+
+
+def _interval(
+    promise: Promise, sums: LossSums, value_index: int, alpha: float = 0.05
+) -> tuple[float, float]:
+    """Confidence interval of the risk at one value, as if the value had been fixed beforehand."""
+    bad, every = float(sums.bad[value_index]), float(sums.every[value_index])
+    if promise.is_binomial:
+        return interval_of_share(bad, every, alpha)
+    return interval_of_ratio(bad, every, int(sums.n[value_index]), alpha)

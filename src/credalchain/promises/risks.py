@@ -1,7 +1,8 @@
 """What can be promised: risks, as losses of single rows along a path of caution."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ from numpy.typing import NDArray
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.text import plural
+from credalchain._utils.validation import check_choice
 from credalchain.labels import ABSTAIN, MISSING
 
 LossFunction = Callable[[Labels, Labels], tuple[Any, Any]]
@@ -29,7 +31,7 @@ class Risk:
     label_losses : callable or None
         The same for every label by itself: True or False, (..., n, m). The risk of a label is the
         share of ``bad`` among ``every``.
-    is_ratio, label_is_ratio : bool
+    is_ratio : bool
         Whether ``every`` depends on the answers, so that the risk may rise with caution. Such a
         risk of rows is judged by all labels that are known, also in rows where others are missing.
     row_loss_is_binary : bool
@@ -44,25 +46,17 @@ class Risk:
     description: str
     label_description: str
     row_losses: LossFunction
-    label_losses: LossFunction | None
-    is_ratio: bool
-    label_is_ratio: bool
+    label_losses: LossFunction | None = None
+    is_ratio: bool = False
     row_loss_is_binary: bool = False
     needs_positive: bool = False
     is_monotone: bool = False
 
-    def losses(self, truth: Labels, answers: Labels, level: float) -> FloatArray:
-        """(..., n) in [0, 1], with a mean of at most ``level`` if and only if the risk is."""
-        return shifted(*self.row_losses(truth, answers), level)
 
-    def estimate(self, truth: Labels, answers: Labels) -> FloatArray:
-        """The risk in the rows that count, (...,); 0 where nothing does."""
-        rows = evaluable_rows(self, truth)
-        bad, every = self.row_losses(truth[rows], answers[..., rows, :])
-        if every is None:
-            return np.asarray(np.sum(bad, axis=-1) / max(len(rows), 1))
-        total = np.sum(every, axis=-1)
-        return np.asarray(np.sum(bad, axis=-1) / np.where(total > 0, total, 1.0))
+def mean_loss(bad: Any, every: Any) -> FloatArray:
+    """The risk in rows with these losses, (...,); 0 where nothing counts."""
+    total = np.sum(np.ones_like(bad) if every is None else every, axis=-1)
+    return np.asarray(np.sum(bad, axis=-1) / np.where(total > 0, total, 1.0))
 
 
 def shifted(bad: Any, every: Any, level: float) -> FloatArray:
@@ -84,51 +78,42 @@ def evaluable_rows(risk: Risk, truth: Labels) -> NDArray[np.int64]:
     return np.flatnonzero(is_evaluable)
 
 
-def _wrong(truth: Labels, answers: Labels) -> NDArray[np.bool_]:
-    return np.asarray((answers != ABSTAIN) & (truth != MISSING) & (answers != truth))
+def _wrong_of_observed(truth: Labels, answers: Labels) -> tuple[Any, Any]:
+    observed = np.broadcast_to(truth != MISSING, answers.shape)
+    return (answers != ABSTAIN) & observed & (answers != truth), observed
 
 
-def _answered(truth: Labels, answers: Labels) -> NDArray[np.bool_]:
-    return np.asarray((answers != ABSTAIN) & (truth != MISSING))
+def _wrong_of_answered(truth: Labels, answers: Labels) -> tuple[Any, Any]:
+    answered = (answers != ABSTAIN) & (truth != MISSING)
+    return answered & (answers != truth), answered
 
 
-def _observed(truth: Labels, answers: Labels) -> NDArray[np.bool_]:
-    return np.broadcast_to(truth != MISSING, answers.shape)
+def _wrong_of_yes(truth: Labels, answers: Labels) -> tuple[Any, Any]:
+    yes = (answers == 1) & (truth != MISSING)
+    return yes & (truth == 0), yes
 
 
-def _row_error(truth: Labels, answers: Labels) -> tuple[Any, None]:
-    return _wrong(truth, answers).any(axis=-1), None
+def _missed_of_positives(truth: Labels, answers: Labels) -> tuple[Any, Any]:
+    return (truth == 1) & (answers == 0), np.broadcast_to(truth == 1, answers.shape)
 
 
-def _label_error(truth: Labels, answers: Labels) -> tuple[Any, Any]:
-    return _wrong(truth, answers), _observed(truth, answers)
+def _any_wrong(truth: Labels, answers: Labels) -> tuple[Any, None]:
+    return _wrong_of_observed(truth, answers)[0].any(axis=-1), None
 
 
-def _selective_error(truth: Labels, answers: Labels) -> tuple[Any, Any]:
-    return _wrong(truth, answers).mean(axis=-1), _answered(truth, answers).mean(axis=-1)
-
-
-def _label_selective_error(truth: Labels, answers: Labels) -> tuple[Any, Any]:
-    return _wrong(truth, answers), _answered(truth, answers)
-
-
-def _positive_error(truth: Labels, answers: Labels) -> tuple[Any, Any]:
-    bad, positive = _label_positive_error(truth, answers)
-    return bad.mean(axis=-1), positive.mean(axis=-1)
-
-
-def _label_positive_error(truth: Labels, answers: Labels) -> tuple[Any, Any]:
-    positive = (answers == 1) & (truth != MISSING)
-    return positive & (truth == 0), positive
-
-
-def _missed_positives(truth: Labels, answers: Labels) -> tuple[Any, None]:
-    missed, positives = _label_missed_positives(truth, answers)
+def _share_missed(truth: Labels, answers: Labels) -> tuple[Any, None]:
+    missed, positives = _missed_of_positives(truth, answers)
     return missed.sum(axis=-1) / np.maximum(positives.sum(axis=-1), 1), None
 
 
-def _label_missed_positives(truth: Labels, answers: Labels) -> tuple[Any, Any]:
-    return (truth == 1) & (answers == 0), np.broadcast_to(truth == 1, answers.shape)
+def _ratio(name: str, description: str, losses: LossFunction) -> Risk:
+    """A share of what is answered, of rows as of labels."""
+
+    def row_losses(truth: Labels, answers: Labels) -> tuple[Any, Any]:
+        bad, every = losses(truth, answers)
+        return bad.mean(axis=-1), every.mean(axis=-1)
+
+    return Risk(name, description, description, row_losses, losses, is_ratio=True)
 
 
 RISKS = {
@@ -138,39 +123,19 @@ RISKS = {
             "row_error",
             "rows with a wrong answer",
             "rows where the answer is wrong",
-            _row_error,
-            _label_error,
-            is_ratio=False,
-            label_is_ratio=False,
+            _any_wrong,
+            _wrong_of_observed,
             row_loss_is_binary=True,
             is_monotone=True,
         ),
-        Risk(
-            "selective_error",
-            "wrong answers among the answers",
-            "wrong answers among the answers",
-            _selective_error,
-            _label_selective_error,
-            is_ratio=True,
-            label_is_ratio=True,
-        ),
-        Risk(
-            "positive_error",
-            "wrong answers among the answers yes",
-            "wrong answers among the answers yes",
-            _positive_error,
-            _label_positive_error,
-            is_ratio=True,
-            label_is_ratio=True,
-        ),
+        _ratio("selective_error", "wrong answers among the answers", _wrong_of_answered),
+        _ratio("positive_error", "wrong answers among the answers yes", _wrong_of_yes),
         Risk(
             "missed_positives",
             "a row's positive labels that are answered no, on average over rows that have such",
             "rows with the label that are answered no",
-            _missed_positives,
-            _label_missed_positives,
-            is_ratio=False,
-            label_is_ratio=False,
+            _share_missed,
+            _missed_of_positives,
             needs_positive=True,
             is_monotone=True,
         ),
@@ -205,8 +170,103 @@ def own_risk(function: Callable[[Labels, Labels], Any]) -> Risk:
                 "leaving labels open could not keep the promise."
             )
         stack = answers.reshape(-1, *answers.shape[-2:])
-        return np.array(
-            [checked_losses(truth, answers_at_value) for answers_at_value in stack]
-        ).reshape(answers.shape[:-1]), None
+        losses = np.array([checked_losses(truth, at_value) for at_value in stack])
+        return losses.reshape(answers.shape[:-1]), None
 
-    return Risk(name, name, name, row_losses, None, is_ratio=False, label_is_ratio=False)
+    return Risk(name, name, name, row_losses)
+
+
+@dataclass(frozen=True)
+class Promise:
+    """A risk of whole rows, or of one label (its column), that is to be at most ``level``.
+
+    ``confidence`` is None for a promise on average.
+    """
+
+    risk: Risk
+    level: float
+    confidence: float | None = None
+    label: int | None = None
+
+    @property
+    def columns(self) -> slice:
+        """The labels that it is about."""
+        return slice(None) if self.label is None else slice(self.label, self.label + 1)
+
+    def losses(self, truth: Labels, answers: Labels) -> tuple[NDArray[np.int64], Any, Any]:
+        """Return the rows that may count, and their ``bad`` and ``every``, (..., rows) each."""
+        if self.label is None:
+            rows = evaluable_rows(self.risk, truth)
+            return rows, *self.risk.row_losses(truth[rows], answers[..., rows, :])
+        assert self.risk.label_losses is not None
+        bad, every = self.risk.label_losses(truth[:, self.columns], answers[..., self.columns])
+        return np.arange(len(truth)), bad[..., 0], every[..., 0]
+
+    @property
+    def is_binomial(self) -> bool:
+        """Whether every row that counts is right or wrong, so that their number is binomial."""
+        return self.label is not None or self.risk.row_loss_is_binary
+
+    @property
+    def needs_bets(self) -> bool:
+        """Whether p-values come from losses that are not only 0 and 1."""
+        return self.confidence is not None and not self.is_binomial
+
+    @property
+    def needs_pilot(self) -> bool:
+        """Whether a few rows have to say how the others are tested."""
+        return self.needs_bets or (self.confidence is not None and self.risk.is_ratio)
+
+
+def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promise]:
+    """Return the promises, about rows or columns of labels; confidence is split over labels."""
+    levels = {"row_error": 0.1} if promise is None else promise
+    if not isinstance(levels, Mapping) or not levels:
+        raise ValueError(
+            "promise must be a dict with risks and their levels, like {'row_error': 0.1}, "
+            f"got {levels!r}."
+        )
+    if confidence is not None and not is_share(confidence):
+        raise ValueError(f"confidence must be None or between 0 and 1, got {confidence!r}.")
+    entries: list[tuple[Risk, Any, int | None]] = []
+    for name, level in levels.items():
+        risk = own_risk(name) if callable(name) else RISKS[check_choice("promise", name, [*RISKS])]
+        if not isinstance(level, Mapping):
+            entries.append((risk, level, None))
+            continue
+        if risk.label_losses is None or not level:
+            raise ValueError(
+                f"promise: levels for single labels are for {', '.join(RISKS)}, got {level!r} "
+                f"for {risk.name}."
+            )
+        entries += [(risk, value, _label_index(label, names)) for label, value in level.items()]
+    labels = {label for _, _, label in entries}
+    if None in labels and len(labels) > 1:
+        raise ValueError(
+            f"promise: levels must be all for whole rows or all for single labels, got {levels!r}."
+        )
+    for risk, level, label in entries:
+        if not is_share(level):
+            raise ValueError(
+                f"the level of a promise must be more than 0 and less than 1, got {level!r}."
+            )
+        if sum(r is risk and j == label for r, _, j in entries) > 1:
+            raise ValueError(f"promise: {risk.name} of {names[label or 0]!r} is promised twice.")
+    confidence_each = None if confidence is None else 1 - (1 - confidence) / len(labels)
+    return [Promise(risk, float(level), confidence_each, label) for risk, level, label in entries]
+
+
+def _label_index(label: Any, names: list[str]) -> int:
+    """The column of a label, which is given by its name or its number."""
+    if not isinstance(label, bool):
+        if str(label) in names:
+            return names.index(str(label))
+        if isinstance(label, (int, np.integer)) and label in range(len(names)):
+            return int(label)
+    raise ValueError(f"promise: {label!r} is not one of the labels {', '.join(names)}.")
+
+
+def is_share(value: Any) -> bool:
+    """A number between 0 and 1."""
+    is_number = isinstance(value, Real) and not isinstance(value, (bool, Integral))
+    return is_number and bool(0 < value < 1)

@@ -5,53 +5,23 @@ added up chunk by chunk.
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import FloatArray, Labels
-from credalchain.promises.risks import Risk, evaluable_rows, shifted
+from credalchain.promises.risks import Promise, shifted
 from credalchain.promises.statistics import (
     STAKES,
     bets_below,
     binomial_p_value,
     conformal_bound,
     hoeffding_bentkus_p_value,
-    interval_of_ratio,
-    interval_of_share,
 )
 
 _ROUNDING = 1e-12
 _START_EVIDENCE_SHARE = 0.7  # of the largest evidence, in logarithms
-
-
-@dataclass(frozen=True)
-class Promise:
-    """A risk of whole rows, or of one label (its column), that is to be at most ``level``.
-
-    ``confidence`` is None for a promise on average.
-    """
-
-    risk: Risk
-    level: float
-    confidence: float | None = None
-    label: int | None = None
-
-    @property
-    def is_ratio(self) -> bool:
-        """Whether the risk is a share of what is answered, and may rise with caution."""
-        return self.risk.is_ratio if self.label is None else self.risk.label_is_ratio
-
-    @property
-    def needs_pilot(self) -> bool:
-        """Whether a few rows have to say how the others are tested."""
-        return self.confidence is not None and (self.is_ratio or not self.is_binomial)
-
-    @property
-    def is_binomial(self) -> bool:
-        """Whether every row that counts is right or wrong, so that their number is binomial."""
-        return self.label is not None or self.risk.row_loss_is_binary
 
 
 @dataclass(frozen=True)
@@ -77,15 +47,9 @@ class LossSums:
     growth: FloatArray | None
 
     def __add__(self, other: "LossSums") -> "LossSums":
-        both = self.growth is not None and other.growth is not None
-        growth = np.add(self.growth, other.growth) if both else None  # type: ignore[arg-type]
-        return LossSums(
-            self.n + other.n,
-            self.loss + other.loss,
-            self.bad + other.bad,
-            self.every + other.every,
-            growth,
-        )
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        sums: list[Any] = [None if mine is None else mine + theirs for mine, theirs in pairs]
+        return LossSums(*sums)
 
     @property
     def risk(self) -> FloatArray:
@@ -99,19 +63,14 @@ def sum_losses(promise: Promise, truth: Labels, path: Labels, nested: bool) -> L
     For a promise on average, a loss that may rise with caution is replaced by the largest of all
     more cautious values.
     """
-    if promise.label is not None:
-        assert promise.risk.label_losses is not None
-        column = slice(promise.label, promise.label + 1)
-        bad, every = promise.risk.label_losses(truth[:, column], path[:, :, column])
-        bad, every = bad[..., 0], every[..., 0]
-        n = np.asarray(np.sum(every, axis=-1), np.float64)
-        losses, total = bad, n
-    else:
-        rows = evaluable_rows(promise.risk, truth)
-        bad, every = promise.risk.row_losses(truth[rows], path[:, rows])
+    rows, bad, every = promise.losses(truth, path)
+    n = np.full(len(path), float(len(rows)))
+    total = n if every is None else np.asarray(np.sum(every, axis=-1), np.float64)
+    losses = bad
+    if promise.label is None:
         losses = shifted(bad, every, promise.level)
-        n = np.full(len(path), float(len(rows)))
-        total = n if every is None else np.asarray(np.sum(every, axis=-1), np.float64)
+    else:
+        n = total
     if promise.confidence is None and not (nested and promise.risk.is_monotone):
         losses = np.maximum.accumulate(losses[::-1])[::-1]
     return LossSums(
@@ -119,21 +78,8 @@ def sum_losses(promise: Promise, truth: Labels, path: Labels, nested: bool) -> L
         np.asarray(np.sum(losses, axis=-1), np.float64),
         np.asarray(np.sum(bad, axis=-1), np.float64),
         total,
-        bets_below(losses, promise.level) if needs_bets(promise) else None,
+        bets_below(losses, promise.level) if promise.needs_bets else None,
     )
-
-
-def empty_loss_sums(promise: Promise, n_values: int) -> LossSums:
-    """The sums over no rows, to begin with."""
-    zero = np.zeros(n_values)
-    bets = needs_bets(promise)
-    growth = bets_below(np.empty((n_values, 0)), promise.level) if bets else None
-    return LossSums(zero, zero, zero, zero, growth)
-
-
-def needs_bets(promise: Promise) -> bool:
-    """Whether p-values come from losses that are not only 0 and 1."""
-    return promise.confidence is not None and not promise.is_binomial
 
 
 class Plan(NamedTuple):
@@ -160,7 +106,7 @@ class EvaluatedPromise(NamedTuple):
 
 
 def plan_test(promise: Promise, pilot: LossSums, n_rows: int) -> Plan:
-    """The test of ``n_rows`` rows that promises most, by what a few other rows say."""
+    """Return the test of ``n_rows`` rows that promises most, by what a few other rows say."""
     n_values = len(pilot.n)
     if pilot.growth is None or pilot.n[0] == 0:
         return Plan(np.full(n_values, len(STAKES) // 2), np.ones(n_values, dtype=bool))
@@ -170,13 +116,13 @@ def plan_test(promise: Promise, pilot: LossSums, n_rows: int) -> Plan:
 
 
 def first_tested_value(pilots: list[EvaluatedPromise], answered: FloatArray) -> int:
-    """The index of the value at which tests of these promises begin.
+    """Return the index of the value at which tests of these promises begin.
 
     Where nothing is answered there is no evidence about a ratio, so its tests begin where a
     few other rows have nearly most evidence. Others begin at the most cautious value.
     """
     last = len(answered) - 1
-    if not any(evaluated.promise.is_ratio for evaluated in pilots):
+    if not any(evaluated.promise.risk.is_ratio for evaluated in pilots):
         return last
     p = np.max([p_values(*evaluated) for evaluated in pilots], axis=0)
     seen = np.logical_and.reduce([answered > 0, *(evaluated.sums.n > 0 for evaluated in pilots)])
@@ -214,47 +160,9 @@ def passes(promise: Promise, sums: LossSums, plan: Plan) -> NDArray[np.bool_]:
 
 def p_values(promise: Promise, sums: LossSums, plan: Plan) -> FloatArray:
     """P-values of the null hypothesis "the risk is above the level", (V,)."""
-    if promise.is_binomial:
-        return binomial_p_value(np.rint(sums.bad).astype(np.int64), sums.n, promise.level)
-    assert sums.growth is not None
+    if sums.growth is None:
+        return binomial_p_value(np.rint(sums.bad), sums.n, promise.level)
     n = np.maximum(sums.n, 1.0)
     bound = hoeffding_bentkus_p_value(sums.loss / n, n, promise.level)
     growth = sums.growth[plan.stake, np.arange(len(bound))]
     return np.where(plan.bets, np.exp(-np.maximum(growth, 0.0)), bound)
-
-
-def nearest_to_kept(evaluated: EvaluatedPromise, completeness: FloatArray) -> int | None:
-    """Index of the value that answers something with most evidence for the promise; None: none.
-
-    With confidence, that of the smallest p-value; on average, the most cautious one.
-    """
-    answering = np.flatnonzero((completeness > 0) & (evaluated.sums.n > 0))
-    if len(answering) == 0:
-        return None
-    if evaluated.promise.confidence is None:
-        return int(answering[-1])
-    return int(answering[p_values(*evaluated)[answering].argmin()])
-
-
-def kept_by_agreement(promise: Promise, folds: list[LossSums]) -> NDArray[np.bool_]:
-    """At which values the promise is kept on average by answers that all fold models share.
-
-    ``folds`` holds the losses of each fold's rows by the model that was not fitted on them.
-
-    References
-    ----------
-    K. M. Cohen, S. Park, O. Simeone and S. Shamai, Cross-validation conformal risk control,
-    IEEE International Symposium on Information Theory, 2024.
-    """
-    mean = np.mean([sums.loss / np.maximum(sums.n, 1.0) for sums in folds], axis=0)
-    return np.asarray(conformal_bound(mean, len(folds)) <= promise.level + _ROUNDING)
-
-
-def interval(
-    promise: Promise, sums: LossSums, value_index: int, alpha: float = 0.05
-) -> tuple[float, float]:
-    """Confidence interval of the risk at one value, as if the value had been fixed beforehand."""
-    bad, every = float(sums.bad[value_index]), float(sums.every[value_index])
-    if promise.is_binomial:
-        return interval_of_share(bad, every, alpha)
-    return interval_of_ratio(bad, every, int(sums.n[value_index]), alpha)

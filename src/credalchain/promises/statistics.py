@@ -7,7 +7,6 @@ to be exchangeable with those to come.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.special import betainc, betaincinv
 
 from credalchain._utils.array_types import FloatArray
@@ -36,9 +35,13 @@ def conformal_bound(mean_loss: FloatArray, n: Any) -> FloatArray:
     return np.asarray((n * mean_loss + 1.0) / (n + 1))
 
 
-def binomial_p_value(n_wrong: NDArray[np.int64], n: Any, level: float) -> FloatArray:
-    """P-value of "the risk is above the level" for losses 0 and 1: exact."""
-    return _binomial_cdf(n_wrong, n, level)
+def binomial_p_value(n_wrong: Any, n: Any, level: float) -> FloatArray:
+    """P-value of "the risk is above the level" for losses 0 and 1: exact.
+
+    P(at most ``n_wrong`` of ``n``), both whole, by the incomplete beta function.
+    """
+    n_right = np.asarray(n - n_wrong, dtype=np.float64)
+    return np.where(n_right > 0, betainc(np.maximum(n_right, 1.0), n_wrong + 1.0, 1 - level), 1.0)
 
 
 def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: Any, level: float) -> FloatArray:
@@ -51,7 +54,7 @@ def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: Any, level: float) -> Fl
     """
     below = np.minimum(mean_loss, level)
     hoeffding = np.exp(-n * _relative_entropy(below, level))
-    bentkus = np.e * _binomial_cdf(np.ceil(n * mean_loss - 1e-9), n, level)
+    bentkus = np.e * binomial_p_value(np.ceil(n * mean_loss - 1e-9), n, level)
     return np.asarray(np.minimum(np.minimum(hoeffding, bentkus), 1.0))
 
 
@@ -68,12 +71,6 @@ def bets_below(losses: FloatArray, level: float) -> FloatArray:
     """
     stakes = STAKES / (1 - level)
     return np.array([np.log1p(stake * (level - losses)).sum(axis=-1) for stake in stakes])
-
-
-def _binomial_cdf(k: Any, n: Any, p: float) -> FloatArray:
-    """P(at most k of n), by the incomplete beta function; k and n are whole, and k is at most n."""
-    n_above = np.asarray(n - k, dtype=np.float64)
-    return np.where(n_above > 0, betainc(np.maximum(n_above, 1.0), k + 1.0, 1 - p), 1.0)
 
 
 def _relative_entropy(p: FloatArray, q: float) -> FloatArray:
@@ -106,7 +103,7 @@ def rows_to_show(
     if growth is not None:
         return int(np.ceil(-np.log1p(-confidence) / growth))
     n = fewest_rows(level, confidence)
-    while n < _MANY_ROWS and _binomial_cdf(np.ceil(risk * n), n, level) > 1 - confidence:
+    while n < _MANY_ROWS and binomial_p_value(np.ceil(risk * n), n, level) > 1 - confidence:
         n = int(np.ceil(1.05 * n)) + 1
     return n if n < _MANY_ROWS else None
 

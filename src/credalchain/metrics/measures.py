@@ -1,0 +1,450 @@
+"""Measures of partial predictions: means over rows, shares of cells, order of labels.
+
+Missing true labels (see ``as_labels``) are left out: a measure uses the observed cells of a
+row, and a row without any leaves the mean. Completeness and set size do not look at the
+truth at all.
+
+A label left open is neither a yes nor a no. A positive (a true label that is 1) that was left open
+can be counted in two ways:
+
+- ``recall_*`` and ``f1_*`` count **all observed positives**: one that was left open was missed,
+  like one that was answered with no. Caution costs recall.
+- ``selective_recall_*`` and ``selective_f1_*`` count **the answered cells only**, as
+  ``selective_error`` does: a positive that was left open does not count. They measure how good
+  the answers are, not how many there are.
+
+Precision is about cells answered with yes, so both are the same.
+
+Micro pools the cells of all labels. Macro is the mean over labels; a label for which the measure is
+0/0 (no positive and no yes, say) is left out of it, as with ``zero_division=np.nan`` in
+scikit-learn. Where that leaves no label, the result is NaN. Cells with missing truth are left out.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import log_expit
+
+from credalchain._utils.array_types import FloatArray
+from credalchain.labels import ABSTAIN
+from credalchain.metrics.tally import (
+    LabelCounts,
+    Measure,
+    Tally,
+    partial_labels_of,
+    read_pair,
+    require_bounds,
+    tally,
+    tally_of,
+)
+from credalchain.typing import LabelsLike, Prediction, PredictionLike
+
+_WORTH_65, _WORTH_80, _COST = 0.65, 0.80, 0.25
+
+
+# -- each measure from a tally -------------------------------------------------------------------
+
+
+def _mean(t: Tally, rows: Any, *, needs_truth: bool = True) -> Any:
+    """Return the mean over the rows that count, of each prediction; NaN if none does."""
+    counted = t.observed > 0 if needs_truth else np.ones(len(t.observed), bool)
+    if not counted.any():
+        return np.full(np.shape(rows)[:-1], np.nan)
+    if t.times is not None:
+        return np.average(rows, axis=-1, weights=t.times * counted)
+    return np.mean(rows if counted.all() else rows[..., counted], axis=-1, dtype=np.float64)
+
+
+def _right(t: Tally) -> Any:
+    return _mean(t, t.wrong == 0)
+
+
+def _complete(t: Tally) -> Any:
+    return _mean(t, t.answered / t.n_labels, needs_truth=False)
+
+
+def _incorrect(t: Tally) -> Any:
+    return _mean(t, t.wrong / np.maximum(t.judged, 1))
+
+
+def _size(t: Tally) -> Any:
+    return _mean(t, 0.5**t.answered, needs_truth=False)
+
+
+def _utility(t: Tally, abstention: float) -> Any:
+    worth = t.judged - t.wrong + abstention * (t.observed - t.judged)
+    return _mean(t, worth / np.maximum(t.observed, 1))
+
+
+def _loss(t: Tally, cost: float) -> Any:
+    return _mean(t, (t.wrong + cost * (t.observed - t.judged)) / np.maximum(t.observed, 1))
+
+
+def _selective_error(t: Tally) -> Any:
+    """Pooled over the rows, so not a mean of them."""
+    times = 1 if t.times is None else t.times
+    answers = np.asarray((times * t.judged).sum(axis=-1))
+    with np.errstate(invalid="ignore"):  # 0/0: nothing answered
+        return (times * t.wrong).sum(axis=-1) / answers
+
+
+_RATIOS: dict[str, Callable[[LabelCounts], tuple[Any, Any]]] = {
+    "precision": lambda c: (c.right_yes, c.said_yes),
+    "recall": lambda c: (c.right_yes, c.positive),
+    "f1": lambda c: (2 * c.right_yes, c.said_yes + c.positive),
+    "selective_recall": lambda c: (c.right_yes, c.answered_positive),
+    "selective_f1": lambda c: (2 * c.right_yes, c.said_yes + c.answered_positive),
+}
+
+
+def _cell_share(name: str, t: Tally) -> FloatArray:
+    """Return a share of cells: pooled over labels (micro), or the mean of theirs (macro)."""
+    ratio, _, kind = name.rpartition("_")
+    numerator, denominator = np.broadcast_arrays(*_RATIOS[ratio](t.by_label))
+    with np.errstate(invalid="ignore"):  # 0/0: not defined
+        if kind == "micro":
+            return np.asarray(numerator.sum(axis=-1) / denominator.sum(axis=-1))
+        counted = denominator > 0
+        shares = np.where(counted, numerator / np.maximum(denominator, 1), 0.0)
+        return np.asarray(shares.sum(axis=-1) / counted.sum(axis=-1))
+
+
+# -- the measures ----------------------------------------------------------------------------
+
+
+def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """1 for a row in which no answered label is wrong, else 0; 1 if nothing is answered.
+
+    Examples
+    --------
+    >>> set_accuracy([[1, 0, 1], [0, 0, 1]], [[1, -1, 1], [1, -1, -1]])
+    0.5
+    """
+    return float(_right(tally_of(Y_true, prediction)))
+
+
+def completeness(Y_true: LabelsLike | None, prediction: PredictionLike) -> float:
+    """The share of labels that are answered. ``Y_true`` may be None.
+
+    Examples
+    --------
+    >>> completeness(None, [[1, -1], [-1, -1]])
+    0.25
+    """
+    labels = partial_labels_of(prediction)
+    return float(_complete(tally(np.zeros_like(labels), labels)))
+
+
+def incorrectness(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Wrong answers over answers, row by row; 0 for a row with no answer.
+
+    Examples
+    --------
+    >>> incorrectness([[1, 0], [1, 1]], [[1, 1], [-1, -1]])
+    0.25
+    """
+    return float(_incorrect(tally_of(Y_true, prediction)))
+
+
+def selective_error(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """All wrong answers over all answers, pooled; NaN if nothing was answered.
+
+    Examples
+    --------
+    >>> selective_error([[1, 0], [1, 1]], [[1, 1], [-1, 1]])
+    0.3333333333333333
+    """
+    return float(_selective_error(tally_of(Y_true, prediction)))
+
+
+def precise_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """The share of rows in which a complete prediction is right everywhere."""
+    t = tally_of(Y_true, prediction)
+    if (t.answered < t.n_labels).any():
+        raise ValueError(
+            "prediction must leave no label open here, got some: use the output of predict, "
+            "or set_accuracy for partial predictions."
+        )
+    return float(_right(t))
+
+
+def maximin_accuracy(Y_true: LabelsLike, prediction: Prediction) -> float:
+    """Exact match after each open label is resolved to the side that is better at worst.
+
+    An open label becomes 1 if lower > 1 - upper, else 0 (also where the two differ by no more than
+    the rounding of their sums, 1e-9 in log-odds). ``prediction`` is a
+    :class:`credalchain.CredalPrediction`, because the bounds are needed.
+    """
+    require_bounds(prediction, "whose bounds resolve what is open")
+    return float(_right(tally_of(Y_true, resolved_labels(prediction))))
+
+
+def resolved_labels(prediction: Prediction) -> NDArray[np.int8]:
+    """A CredalPrediction's labels (n, m), the open ones resolved as for ``maximin_accuracy``."""
+    labels = partial_labels_of(prediction)
+    with np.errstate(invalid="ignore"):  # vacuous bounds: inf - inf is NaN, so not above 0
+        resolved = (prediction.log_odds.sum(axis=-1) > 1e-9).astype(np.int8)
+    return np.where(labels == ABSTAIN, resolved, labels)
+
+
+def mean_set_size(Y_true: LabelsLike | None, prediction: PredictionLike) -> float:
+    """Label vectors a prediction allows, over all label vectors. ``Y_true`` may be None.
+
+    Examples
+    --------
+    >>> mean_set_size(None, [[1, -1], [0, 0]])
+    0.375
+    """
+    labels = partial_labels_of(prediction)
+    return float(_size(tally(np.zeros_like(labels), labels)))
+
+
+def discounted_utility(
+    Y_true: LabelsLike, prediction: PredictionLike, *, abstention: float
+) -> float:
+    """Per label: right 1, wrong 0, left open ``abstention``; the mean over labels.
+
+    Parameters
+    ----------
+    abstention : float
+        What an open label is worth. At 0.5 abstaining is worth a coin toss; 0.65 and 0.80
+        are the values in use for u65 and u80.
+    """
+    _check_worth("abstention", abstention)
+    return float(_utility(tally_of(Y_true, prediction), abstention))
+
+
+def utility_65(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """u65: :func:`discounted_utility` with an open label worth 0.65."""
+    return discounted_utility(Y_true, prediction, abstention=_WORTH_65)
+
+
+def utility_80(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """u80: :func:`discounted_utility` with an open label worth 0.80."""
+    return discounted_utility(Y_true, prediction, abstention=_WORTH_80)
+
+
+def abstention_loss(
+    Y_true: LabelsLike, prediction: PredictionLike, *, cost: float = _COST
+) -> float:
+    """Hamming loss with abstention: (wrong + cost * open) over labels.
+
+    Parameters
+    ----------
+    cost : float, default=0.25
+        What an open label costs, in wrong labels.
+    """
+    _check_worth("cost", cost)
+    return float(_loss(tally_of(Y_true, prediction), cost))
+
+
+def hamming_loss(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Wrong answers over all labels; one that was left open costs nothing.
+
+    scikit-learn's measure of the same name where everything is answered.
+    """
+    return abstention_loss(Y_true, prediction, cost=0.0)
+
+
+def _check_worth(name: str, value: Any) -> None:
+    if not (np.ndim(value) == 0 and np.isreal(value) and 0 <= value <= 1):
+        raise ValueError(f"{name} must be a number between 0 and 1, got {value!r}.")
+
+
+def precision_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of all cells answered with yes, the share that is right; NaN if there are none.
+
+    Examples
+    --------
+    >>> precision_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.6666666666666666
+    """
+    return float(_cell_share("precision_micro", tally_of(Y_true, prediction)))
+
+
+def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of a label's cells answered with yes, the share that is right; the mean over labels.
+
+    A label that is never answered with yes leaves the mean.
+
+    Examples
+    --------
+    >>> precision_macro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.75
+    """
+    return float(_cell_share("precision_macro", tally_of(Y_true, prediction)))
+
+
+def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of all positives, the share answered with yes: one that was left open is not found.
+
+    Examples
+    --------
+    >>> recall_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.6666666666666666
+    """
+    return float(_cell_share("recall_micro", tally_of(Y_true, prediction)))
+
+
+def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of a label's positives, the share answered with yes; the mean over labels.
+
+    A positive that was left open is not found. A label without positives leaves the mean.
+
+    Examples
+    --------
+    >>> recall_macro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.75
+    """
+    return float(_cell_share("recall_macro", tally_of(Y_true, prediction)))
+
+
+def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of all positives that were answered, the share answered with yes.
+
+    A positive that was left open does not count.
+
+    Examples
+    --------
+    >>> selective_recall_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    1.0
+    """
+    return float(_cell_share("selective_recall_micro", tally_of(Y_true, prediction)))
+
+
+def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of a label's positives that were answered, the share answered with yes; the mean over labels.
+
+    A label without such positives leaves the mean.
+
+    Examples
+    --------
+    >>> selective_recall_macro([[1, 1], [0, 1]], [[1, 0], [1, 1]])
+    0.75
+    """
+    return float(_cell_share("selective_recall_macro", tally_of(Y_true, prediction)))
+
+
+def f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Harmonic mean of ``precision_micro`` and ``recall_micro``: open positives are not found.
+
+    Examples
+    --------
+    >>> f1_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.6666666666666666
+    """
+    return float(_cell_share("f1_micro", tally_of(Y_true, prediction)))
+
+
+def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """F1 of each label, in which open positives are not found; the mean over labels.
+
+    A label without positives that is never answered with yes leaves the mean.
+
+    Examples
+    --------
+    >>> f1_macro([[1, 1], [1, 1]], [[1, -1], [1, 1]])
+    0.8333333333333333
+    """
+    return float(_cell_share("f1_macro", tally_of(Y_true, prediction)))
+
+
+def selective_f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Harmonic mean of ``precision_micro`` and ``selective_recall_micro``: answered cells only.
+
+    Examples
+    --------
+    >>> selective_f1_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
+    0.8
+    """
+    return float(_cell_share("selective_f1_micro", tally_of(Y_true, prediction)))
+
+
+def selective_f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """F1 of each label among its answered cells; the mean over labels.
+
+    Examples
+    --------
+    >>> selective_f1_macro([[1, 1], [1, 1]], [[1, -1], [1, 1]])
+    1.0
+    """
+    return float(_cell_share("selective_f1_macro", tally_of(Y_true, prediction)))
+
+
+def ranking_loss(Y_true: LabelsLike, prediction: Prediction) -> float:
+    """The share of pairs, a label that is 1 and one that is 0, in the wrong order; mean over rows.
+
+    Labels of a row are ordered by the middle of their intervals, open ones too; a tie is wrong, and
+    a row without such a pair counts 0, as in scikit-learn's ``label_ranking_loss``. Only labels
+    whose truth is observed form pairs; a row without any leaves the mean. ``prediction`` is a
+    :class:`credalchain.CredalPrediction`, because the bounds are needed.
+    """
+    require_bounds(prediction, "whose bounds put labels into an order")
+    truth, labels = read_pair(Y_true, prediction)
+    scores = middle_log_odds(prediction.log_odds)
+    # the highest score first, and among equal ones the negatives: ties are wrong
+    order = np.lexsort((truth, -scores), axis=-1)
+    ranked = np.take_along_axis(truth, order, axis=-1)
+    negatives_above = np.cumsum(ranked == 0, axis=-1)
+    n_wrong = np.where(ranked == 1, negatives_above, 0).sum(axis=-1)
+    n_pairs = (truth == 1).sum(axis=-1) * (truth == 0).sum(axis=-1)
+    return float(_mean(tally(truth, labels), n_wrong / np.maximum(n_pairs, 1)))
+
+
+def middle_log_odds(log_odds: FloatArray) -> FloatArray:
+    """Log-odds of the middle of each interval, from lower and upper log-odds (..., 2).
+
+    From logarithms, because intervals of a sure model are 0 or 1 as floats, so in no order.
+    """
+    yes = np.logaddexp.reduce(log_expit(log_odds), axis=-1)
+    no = np.logaddexp.reduce(log_expit(-log_odds), axis=-1)
+    return np.asarray(yes - no)
+
+
+def completeness_curve(
+    Y_true: LabelsLike, path: Iterable[PredictionLike]
+) -> tuple[FloatArray, FloatArray]:
+    """Completeness and set-accuracy along a path of predictions.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n, m)
+    path : array-like of shape (n_values, n, m)
+        Partial predictions from bold to cautious, for instance from ``predict_path``.
+
+    Returns
+    -------
+    completeness, set_accuracy : ndarrays of shape (n_values,)
+    """
+    predictions = [partial_labels_of(prediction) for prediction in path]
+    if not predictions:
+        return np.empty(0), np.empty(0)
+    truth, _ = read_pair(Y_true, predictions[0])
+    t = tally(truth, np.stack(predictions))
+    return _complete(t), _right(t)
+
+
+ROW_MEASURES = {
+    "set_accuracy": Measure(set_accuracy, True, of_tally=_right),
+    "completeness": Measure(completeness, True, of_tally=_complete),
+    "incorrectness": Measure(incorrectness, False, of_tally=_incorrect),
+    "selective_error": Measure(selective_error, False, of_tally=_selective_error),
+    "precise_accuracy": Measure(precise_accuracy, True, "precise", _right),
+    "maximin_accuracy": Measure(maximin_accuracy, True, "bounds", _right),
+    "mean_set_size": Measure(mean_set_size, False, of_tally=_size),
+    "utility_65": Measure(utility_65, True, of_tally=partial(_utility, abstention=_WORTH_65)),
+    "utility_80": Measure(utility_80, True, of_tally=partial(_utility, abstention=_WORTH_80)),
+    "abstention_loss": Measure(abstention_loss, False, of_tally=partial(_loss, cost=_COST)),
+    "hamming_loss": Measure(hamming_loss, False, of_tally=partial(_loss, cost=0.0)),
+}
+
+CELL_MEASURES = {
+    function.__name__: Measure(function, True, of_tally=partial(_cell_share, function.__name__))
+    for function in (
+        *(f1_micro, f1_macro, precision_micro, precision_macro, recall_micro, recall_macro),
+        *(selective_f1_micro, selective_f1_macro, selective_recall_micro, selective_recall_macro),
+    )
+}
