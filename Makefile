@@ -56,6 +56,7 @@ check: static
 test: static
 	$(PY) $(PYTEST) --durations=15
 
+test-full: export CREDALCHAIN_FULL = 1
 test-full: static
 	$(PY) $(PYTEST) --durations=15 --hypothesis-profile=thorough
 
