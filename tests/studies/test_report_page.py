@@ -176,6 +176,16 @@ def test_nothing_about_damage_where_there_is_none(plain, damaged):
     assert ">x, 25 % removed</text>" in files["trade_off.svg"].read_text()
 
 
+def test_a_chart_by_level_for_each_data_set_and_method(plain, damaged):
+    assert "by_level.svg" not in plain[1]
+    page, files, _ = damaged
+    text = files["by_level.svg"].read_text()
+    results = pd.read_csv(files["summary.csv"])
+    curves = results[["dataset", "method", "strategy"]].drop_duplicates()
+    assert text.count("training labels removed (%)") == len(curves)
+    assert "Measures by the share of labels removed" in page.words
+
+
 def test_labels_that_are_changed_are_not_called_removed(tmp_path):
     study = replace(a_study(["x"], ["a"], levels=(0.1, 0.2)), corruption="flip")
     page, files, _ = written(study, results_of(study, tmp_path / "r", skill), tmp_path)

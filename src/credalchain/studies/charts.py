@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 _MAX_NAME = 60  # characters
 _COLOURS = ("#0072b2", "#c24e00", "#00805a", "#a8508a", "#8a6a00", "#2b8fc4", "#33393f")
+_RAMP = ("#3b7dd8", "#9a5fd0", "#d0508f", "#c8641a")  # seen on light and dark
 _MARKERS, _LINES = "os^Dv|_", ("-", "--", ":", "-.")
 # what colours.css has other values for in the dark
 _VARIABLES = {colour: f"var(--k{i})" for i, colour in enumerate(_COLOURS)}
@@ -83,6 +84,42 @@ def trade_off_chart(part: pd.DataFrame, curves: Sequence[tuple[str, str]]) -> Ch
     ax.set(xlabel="completeness (%)", ylabel="set-accuracy (%)")
     ax.grid(color="#d9d6d0")
     ax.set_axisbelow(True)
+    return _drawn(figure)
+
+
+def level_chart(part: pd.DataFrame, parameter: str, damage: str) -> Chart:
+    """Return set-accuracy, and below it completeness, against the share of labels damaged.
+
+    One curve for each value of the caution parameter, from blue (small) to orange (large).
+    """
+    from matplotlib.colors import LinearSegmentedColormap
+
+    figure, upper = _axes((4.2, 4.8), (0.13, 0.6, 0.85, 0.38))
+    axes = {"set_accuracy": upper, "completeness": figure.add_axes((0.13, 0.2, 0.85, 0.38))}
+    values = sorted(part["s"].unique())
+    ramp = LinearSegmentedColormap.from_list("caution", _RAMP)
+    for value, colour in zip(values, ramp(np.linspace(0, 1, len(values))), strict=True):
+        curve = part[part["s"] == value].sort_values("missing")
+        for measure, ax in axes.items():
+            share = 100 * curve["missing"]
+            ax.plot(
+                share, 100 * curve[measure], "o-", markersize=3, color=colour, label=f"{value:g}"
+            )
+    for measure, ax in axes.items():
+        ax.set(ylabel=f"{measure.replace('_', '-')} (%)", ylim=(-3, 103))
+        ax.grid(color="#d9d6d0")
+    upper.tick_params(labelbottom=False)
+    ax.set_xlabel(f"training labels {damage} (%)")
+    if parameter:
+        ax.legend(
+            loc="upper center",
+            bbox_to_anchor=(0.45, -0.2),
+            ncols=6,
+            frameon=False,
+            fontsize=8,
+            handlelength=1,
+            title=visible(parameter)[:_MAX_NAME],
+        )
     return _drawn(figure)
 
 

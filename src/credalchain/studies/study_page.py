@@ -16,7 +16,14 @@ from credalchain._utils.files import replacing
 from credalchain._utils.text import plural, to_csv, visible
 from credalchain.studies import summary as summaries
 from credalchain.studies import wording
-from credalchain.studies.charts import Chart, asset, key_chart, sheet, trade_off_chart
+from credalchain.studies.charts import (
+    Chart,
+    asset,
+    key_chart,
+    level_chart,
+    sheet,
+    trade_off_chart,
+)
 from credalchain.studies.findings import WIDEST_GAP, ShareFindings, compare_methods, curve_name
 from credalchain.studies.results import Store
 from credalchain.studies.study_file import Study
@@ -40,6 +47,8 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     files = {f"{name}.csv": to_csv(table).encode() for name, table in report.tables.items()}
     if report.charts is not None:
         files["trade_off.svg"] = report.charts.file("Set-accuracy against completeness")
+    if report.level_charts is not None:
+        files["by_level.svg"] = report.level_charts.file("Measures by the share of damaged labels")
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in (files | {"report.html": page}).items():
         with replacing(folder / name) as file:
@@ -84,6 +93,7 @@ class _Report:
             **dict(self._shown_tables()),
         }
         self.charts: Chart | None = None
+        self.level_charts: Chart | None = None
 
     def _shown_tables(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Yield tables in percent: what was found, and all measures."""
@@ -158,6 +168,7 @@ class _Report:
         sections = {
             "findings": "\n".join(self._overview()),
             "curves": "\n".join(self._curves()),
+            "levels": "\n".join(self._levels()),
             "tables": "\n".join(self._tables()),
             "about": "\n".join(self._about()),
         }
@@ -243,6 +254,24 @@ class _Report:
             svg = chart.svg(f"Set-accuracy against completeness: {title}")
             yield f"<figure><figcaption>{_text(title)}</figcaption>{svg}</figure>"
         yield "</div>"
+
+    def _levels(self) -> Iterator[str]:
+        """The figures of the paper: measures by the share of labels damaged."""
+        if len(self.study.levels) < 2:
+            return
+        panels: dict[str, Chart] = {}
+        for key, part in summaries.groups(self.summary, ["dataset", "method", "strategy"]):
+            dataset, method, strategy = map(str, key)
+            title = f"{dataset}: {curve_name(method, strategy)}"
+            panels[title] = level_chart(part, self.parameters[method][0] or "", self.damage)
+        self.level_charts = sheet(panels, {})
+        yield f"<h2>Measures by the share of labels {self.damage}</h2>"
+        yield f"<details><summary>{plural(len(panels), 'chart')}</summary>"
+        yield '<div class="panels">'
+        for title, chart in panels.items():
+            svg = chart.svg(f"Measures by the share of labels {self.damage}: {title}")
+            yield f"<figure><figcaption>{_text(title)}</figcaption>{svg}</figure>"
+        yield "</div></details>"
 
     def _about_points(self) -> str:
         """Return what moves a point along a curve, for each method by its right name."""
