@@ -1,5 +1,6 @@
 import os
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -7,6 +8,8 @@ from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))  # oracle.py, problems.py and other helpers
 os.environ["MPLBACKEND"] = "Agg"  # no windows
+_CACHE = tempfile.TemporaryDirectory()  # of forests, for this run
+os.environ["CREDALCHAIN_CACHE"] = _CACHE.name
 for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # there is a worker for every core
     os.environ.setdefault(name, "1")
 

@@ -15,6 +15,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import ExtraTreesRegressor
 
 import credalchain as credalchain_package
 from credalchain import CredalChainClassifier, load_model, save_model
@@ -829,6 +830,33 @@ def test_tune_does_not_learn_from_the_groups(many_songs):
     given = ["sung.csv", "--labels", "last:2", "--method", "chain", "--levels", "0.4"]
     done = credalchain("tune", *given, "--groups", "singer", cwd=many_songs)
     assert "'singer'" not in done.stderr
+
+
+def test_fit_after_tune_grows_no_forest_again(many_songs, monkeypatch, tmp_path):
+    grown, grow_part = [], ExtraTreesRegressor.fit
+
+    def fit(self, *arguments):
+        grown.append(self.n_estimators)
+        return grow_part(self, *arguments)
+
+    monkeypatch.setattr(ExtraTreesRegressor, "fit", fit)
+    monkeypatch.setenv("CREDALCHAIN_CACHE", str(tmp_path / "cache"))
+    monkeypatch.setattr("credalchain.cli.options._CACHE_BYTES", 10**9)
+    given = ["songs.csv", "--labels", "last:2", "--seed", "5"]
+    credalchain("tune", *given, cwd=many_songs)
+    n_grown = len(grown)
+    promised = ["fit", *given, "--promise", "row-error=0.2"]
+    credalchain(*promised, "--out", "kept", cwd=many_songs)
+    assert len(grown) == n_grown > 0
+    monkeypatch.setattr("credalchain.cli.options._CACHE_BYTES", 1)
+    credalchain(*promised, "--out", "again", cwd=many_songs)
+    assert len(grown) > n_grown  # removed, as too large
+    new = ["later.csv", "--out", "-"]
+    kept, again = (credalchain("predict", m, *new, cwd=many_songs) for m in ("kept", "again"))
+    assert kept.stdout == again.stdout
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("CREDALCHAIN_CACHE", str(tmp_path / "file"))  # no folder can be made
+    credalchain(*promised, "--out", "without", cwd=many_songs)
 
 
 def test_promises_for_labels_at_the_command_line(many_songs):

@@ -118,7 +118,8 @@ def fit(
         X, group_of = table.take_groups(X)
         X = usable_features(X, Y, table.use)
     n_rows = len(X) if chunks is None else chunks.n_rows
-    with Progress("steps (choose caution, fit)" if chooses else "steps", 2) as steps:
+    words = "steps (choose caution, fit)" if chooses else "steps"
+    with o.forests_kept(), Progress(words, 2) as steps:
         if chooses:
             chosen = _choose_caution(classifier, X, Y, n_rows, answered, options.seed, group_of)
         steps(1)

@@ -2,14 +2,18 @@
 
 import codecs
 import inspect
-from collections.abc import Callable, Collection, Mapping
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
+from pathlib import Path
 from typing import Annotated, Any
 
 import numpy as np
 import typer
 
+from credalchain._version import __version__
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
 from credalchain.chains.ensemble import CredalChainEnsemble
 from credalchain.chains.forest import CredalForest, default_forest_classifier
@@ -21,9 +25,10 @@ from credalchain.cli.tables import LabelledChunks, pick_columns, read_labelled
 from credalchain.datasets.files import DialectOptions, reading_as
 from credalchain.joint.decision import JointDecision, default_reward
 from credalchain.joint.forest import CredalJointForest
-from credalchain.joint.growing import default_forest_regressor
+from credalchain.joint.growing import default_forest_regressor, grown_forests
 from credalchain.preprocessing import Discretizer
 
+_CACHE_BYTES = 2**30  # of forests that are kept, when a command starts
 _BASES = "naive, forest or wrapper"
 _METHODS = "chain, relevance, ensemble, joint or recommended"
 _DATA_HELP = (
@@ -314,6 +319,28 @@ def check_calibration(share: float) -> float:
     if not 0 < share < 1:
         raise ValueError(f"--calibration must be a share between 0 and 1, got {share:g}.")
     return share
+
+
+@contextmanager
+def forests_kept() -> Iterator[None]:
+    """Keep grown forests in the user's cache: `fit` after `tune` needs the same one."""
+    from joblib import Memory
+
+    try:
+        import pooch
+
+        cache = os.environ.get("CREDALCHAIN_CACHE") or pooch.os_cache("credalchain")
+        folder = Path(cache) / "forests" / __version__
+        memory = Memory(folder, verbose=0)
+        memory.reduce_size(bytes_limit=_CACHE_BYTES)
+    except (ImportError, OSError):  # without a cache
+        yield
+        return
+    token = grown_forests.set(memory)
+    try:
+        yield
+    finally:
+        grown_forests.reset(token)
 
 
 def build_classifier(options: ClassifierOptions) -> Any:

@@ -88,17 +88,18 @@ def tune(
     X, group_of = table.take_groups(X)
     X = usable_features(X, Y, table.use)
     note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
-    curve = promise_curve(
-        classifier,
-        X,
-        Y,
-        name,
-        wanted,
-        confidence=confidence,
-        calibration=calibration,
-        random_state=options.seed,
-        groups=group_of,
-    )
+    with o.forests_kept():
+        curve = promise_curve(
+            classifier,
+            X,
+            Y,
+            name,
+            wanted,
+            confidence=confidence,
+            calibration=calibration,
+            random_state=options.seed,
+            groups=group_of,
+        )
     for line in curve.notes:
         note(f"note: {line}")
     if as_json:

@@ -1,8 +1,10 @@
 """Trees on all labels at once, and leaves that keep their training rows."""
 
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 
 import numpy as np
+from joblib import Memory
 from numpy.typing import NDArray
 from scipy.optimize import minimize
 from sklearn.base import clone
@@ -20,6 +22,9 @@ _MAX_BYTES = 2**28  # of scikit-learn's trees that are grown together
 _ROWS_AT_ONCE = 512
 MIN_PROBABILITY = 1e-3
 _ROUNDS = 3  # of filling missing labels
+
+grown_forests: ContextVar[Memory | None] = ContextVar("grown_forests", default=None)
+"""Where forests are kept for the next fit to the same rows."""
 
 
 class GrownForest(NamedTuple):
@@ -62,6 +67,21 @@ def grow(
     A. Joly, P. Geurts and L. Wehenkel, Random forests with random projections of the output
     space for high dimensional multi-label classification, ECML PKDD 2014.
     """
+    memory = grown_forests.get()
+    run = _grow if memory is None else memory.cache(_grow, ignore=["n_jobs"], verbose=0)
+    grown: GrownForest = run(forest, X, labels, targets, n_jobs=n_jobs, seed=seed)
+    return grown
+
+
+def _grow(
+    forest: Any,
+    X: NDArray[np.float32],
+    labels: Labels,
+    targets: FloatArray,
+    *,
+    n_jobs: int,
+    seed: int,
+) -> GrownForest:
     rng = np.random.RandomState(seed)  # used by all parts: the trees are those of a single fit
     sums = np.random.RandomState(seed)
     n_trees = forest.n_estimators
