@@ -195,4 +195,4 @@ def test_forests_are_the_same_on_any_number_of_workers():
     )
     np.testing.assert_array_equal(alone.infer(X).log_odds, together.infer(X).log_odds)
     np.testing.assert_array_equal(alone.orders_, together.orders_)
-    assert len({model.forests[0].threshold.sum() for model in alone.model_.models}) == 3
+    assert len({model.forests[0].trees.threshold.sum() for model in alone.model_.models}) == 3

@@ -231,7 +231,7 @@ def test_cross_val_partial_with_frames_sparse_and_workers(data):
     assert cross_val_partial(chain, sparse.csr_array(X), Y, cv=3).shape == Y.shape
     with pytest.raises(ValueError, match="every row into exactly one test fold"):
         cross_val_partial(chain, X, Y, cv=[([0, 1], [2, 3])])
-    with pytest.raises(ValueError, match="cv must be"):
+    with pytest.raises(ValueError, match="Expected `cv` as"):
         cross_val_partial(chain, X, Y, cv=object())
 
 

@@ -18,7 +18,7 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator
 
 from credalchain import CredalChainClassifier, Discretizer, NaiveCredal, load_model
-from credalchain.cli import data as data_command
+from credalchain.cli import describe as data_command
 from credalchain.datasets import DataFile, load_embedded_yeast
 from credalchain.datasets.mulan import DataUnavailableError
 from credalchain.metrics import MEASURES, completeness, set_accuracy

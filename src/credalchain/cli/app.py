@@ -29,7 +29,7 @@ _COMMANDS = {
     "run": ("study", "Run a study, or go on with one that was interrupted."),
     "report": (
         "study",
-        "What a study found: the main findings here; tables, figures and one page in a folder.",
+        "Print what a study found; write tables, charts and one page to a folder.",
     ),
     "data": ("describe", "The data sets of the paper, from a folder, the cache or the network."),
     "demo": ("demo", "Try both models on the embedded yeast data: a table, a promise, figures."),

@@ -175,4 +175,4 @@ class Measure:
     function: Callable[..., float]
     greater_is_better: bool
     needs: Literal["partial", "precise", "bounds"] = "partial"
-    of_tally: Callable[[Tally], FloatArray] | None = None
+    of_tally: Callable[[Tally], FloatArray] | None = field(default=None, compare=False)

@@ -4,13 +4,12 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import numpy as np
 import pandas as pd
 
 from credalchain._utils.array_types import Labels
 from credalchain._utils.text import plural
 from credalchain.labels import MISSING
-from credalchain.review.rows import ReviewedRows, content_of, from_json
+from credalchain.review.rows import ReviewedRows, content_of, from_json, row_keys
 from credalchain.review.store import AnswerStore, RowKey, current_answers
 
 _QUESTION = "labels"  # as Label Studio names the choice of labels
@@ -120,15 +119,15 @@ def _rows_of(notes: Any, content: dict[str, Any], rows: ReviewedRows) -> list[in
     if isinstance(notes, dict) and "row" in notes:
         digest, _, nth = str(notes["row"]).rpartition("-")
         place = rows.place(RowKey(digest, int(nth) if nth.isdigit() else -1), rows.label_names[0])
-        return [] if place is None else [place[0]]
-    cells = {  # other tools make text of numbers
-        name: "" if value is None else str(value)
-        for name, value in content.items()
-        if name in rows.table.columns
-    }
-    table = rows.table[list(cells)]
-    texts = table.astype(str).where(table.notna(), "")
-    return np.flatnonzero((texts == pd.Series(cells)).all(axis=1) & bool(cells)).tolist()
+        if place is not None:
+            return [place[0]]
+    columns = [name for name in rows.table.columns if name in content]
+    if not columns:
+        return []
+    cells = pd.DataFrame([{name: content[name] for name in columns}])
+    (asked,) = row_keys(cells, 1)  # other tools make text of numbers
+    keys = row_keys(rows.table[columns], 1)
+    return [row for row, key in enumerate(keys) if key.hash == asked.hash]
 
 
 def _annotated_labels(chosen: set[str], notes: Any, names: Sequence[str]) -> dict[str, int]:
