@@ -1,4 +1,6 @@
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -32,3 +34,33 @@ def yeast():
     from credalchain.datasets import load_embedded_yeast
 
     return load_embedded_yeast()
+
+
+def pytest_collection_modifyitems(items):
+    """Long tests first, so that no worker is left with one in the end."""
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes():
+    """Compile the kernels once, where every worker would compile them."""
+    script = Path(__file__).parent / "preloaded.py"
+    compiling = [subprocess.Popen([sys.executable, script, part]) for part in ("chain", "joint")]
+    for process in compiling:
+        process.wait()
+
+
+@pytest.fixture(scope="session")
+def browser():
+    """One Chromium for all tests of its group."""
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
+    found = map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))
+    chromium = next(filter(None, found), None)
+    if chromium is None:
+        pytest.skip("there is no Chromium on this machine")
+    quietly = ["--no-sandbox", "--disable-gpu", "--disable-background-networking"]
+    quietly += ["--disable-component-update", "--disable-sync", "--no-first-run"]
+    with playwright.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=chromium, args=quietly)
+        yield browser
+        browser.close()

@@ -1,6 +1,7 @@
 """The documentation site builds without a warning, and everything that it points at is there."""
 
 import inspect
+import os
 import shutil
 import subprocess
 import sys
@@ -59,11 +60,16 @@ def build_site(folder: Path) -> Path:
         else:
             shutil.copy(source, copy)
     options = ("-W", "--keep-going", "-n", "-q", "-b", "html")
+    code = (
+        "import shell, sys\nfrom sphinx.cmd.build import main\n"
+        "with shell.small_forests(): sys.exit(main(sys.argv[1:]))"
+    )
     done = subprocess.run(
-        [sys.executable, "-m", "sphinx", *options, folder / "docs", folder / "html"],
+        [sys.executable, "-c", code, *options, folder / "docs", folder / "html"],
         capture_output=True,
         encoding="utf-8",
         check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
     )
     assert done.returncode == 0, done.stderr
     return folder / "html"

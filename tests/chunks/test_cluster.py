@@ -22,7 +22,11 @@ distributed = pytest.importorskip("distributed", reason="distributed is not inst
 dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 
-pytestmark = [pytest.mark.slow, pytest.mark.filterwarnings("ignore")]
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.filterwarnings("ignore"),
+    pytest.mark.xdist_group("cluster"),
+]
 
 N, PARTS = 6000, 24
 

@@ -1,27 +1,16 @@
 """The page of a study in a real browser: sorting, downloads, narrow and wide, light and dark."""
 
-import shutil
-
 import pytest
 
 from credalchain.studies.study_page import write_report
 from study_results import a_study, results_of
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-CHROMIUM = next(
-    filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None
-)
-
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore"),
-    pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium on this machine"),
+    pytest.mark.xdist_group("browser"),
 ]
 
-QUIETLY = (
-    "--no-sandbox", "--disable-gpu", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync", "--no-first-run",
-)  # fmt: skip
 LONG = "a method whose name is rather long, as names of methods in studies are, " * 2
 HOSTILE = "<script>document.title='owned'</script>"
 
@@ -39,14 +28,6 @@ def reports(tmp_path_factory):
         store = results_of(study, folder / f"{name}-results", lambda m, d: len(m) / 1000)
         write_report(study, store, folder / name)
     return folder
-
-
-@pytest.fixture(scope="module")
-def browser():
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=CHROMIUM, args=list(QUIETLY))
-        yield browser
-        browser.close()
 
 
 @pytest.fixture
