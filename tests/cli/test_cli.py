@@ -554,7 +554,7 @@ def test_bad_input_at_prediction_time(place, tmp_path):
         cwd=tmp_path,
         status=1,
     )
-    assert "'tempo' is not one of the labels" in sentence(done)
+    assert "there is no label 'tempo'" in sentence(done)
     done = credalchain(
         "-q", "predict", place / "m", place / "new.csv", "--out", "a.docx", cwd=tmp_path, status=1
     )

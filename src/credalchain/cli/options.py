@@ -40,8 +40,7 @@ ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit
 AsJson = Annotated[bool, typer.Option("--json", help="JSON in place of tables.")]
 Picture = Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")]
 Confidence = Annotated[
-    float | None,
-    typer.Option(help="That the promise is kept; without, it is kept on average."),
+    float | None, typer.Option(help="That the promise is kept; without, it is kept on average.")
 ]
 Calibration = Annotated[
     float, typer.Option(help="Share of the rows that is kept apart for the promise.")
@@ -85,9 +84,7 @@ class ClassifierOptions:
         "labels together. If not given: recommended, or chain if an option of chains is.",
     )
     base: str = _option(
-        "naive",
-        f"{_BASES}; wrapper goes with --estimator.",
-        {"method": (*_CHAINS, "joint")},
+        "naive", f"{_BASES}; wrapper goes with --estimator.", {"method": (*_CHAINS, "joint")}
     )
     estimator: str = _option(
         "",
@@ -183,8 +180,7 @@ class LabelOptions:
     )
     ignore: str = _option("", "Columns to leave out, such as row numbers.")
     tag_separator: str = _option(
-        "",
-        "--labels is one column of tags with this between them, such as ';': a label for each.",
+        "", "--labels is one column of tags with this between them, such as ';': a label for each."
     )
 
     def read(self, data: str) -> tuple[Any, Any]:

@@ -16,19 +16,12 @@ from credalchain._utils.files import replacing
 from credalchain._utils.text import plural, to_csv, visible
 from credalchain.studies import summary as summaries
 from credalchain.studies import wording
-from credalchain.studies.charts import (
-    Chart,
-    asset,
-    key_chart,
-    level_chart,
-    sheet,
-    trade_off_chart,
-)
+from credalchain.studies.charts import Chart, asset, key_chart, level_chart, sheet, trade_off_chart
 from credalchain.studies.findings import WIDEST_GAP, ShareFindings, compare_methods, curve_name
 from credalchain.studies.results import Store
 from credalchain.studies.study_file import Study
 from credalchain.studies.trials import TARGET
-from credalchain.studies.wording import percent, spread_words, with_spread
+from credalchain.studies.wording import in_percent, percent, spread_words
 
 _MAX_METHODS = 12  # on the first screen; all are in the tables
 _TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
@@ -104,7 +97,7 @@ class _Report:
                 self.results, shares, widest_gap=WIDEST_GAP, over=over
             )
             for share in shares:
-                cells = map(with_spread, table.pop(share), table.pop(f"{share}_spread"))
+                cells = map(in_percent, table.pop(share), table.pop(f"{share}_spread"))
                 table[f"{percent(share)} answered"] = list(cells)
             yield "set_accuracy_at_equal_completeness", self._named(table)
         columns = "method set_accuracy spread average_rank first_on datasets friedman_p"
@@ -120,7 +113,7 @@ class _Report:
             for at in self.findings.shares for test in at.comparisons
         ])  # fmt: skip
         measured = {
-            name: list(map(with_spread, summary[name], summary[f"{name}_spread"]))
+            name: list(map(in_percent, summary[name], summary[f"{name}_spread"]))
             for name in self.study.measures
         }
         yield "measures", self._named(summary[summaries.KEYS].assign(**measured))

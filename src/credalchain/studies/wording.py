@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from credalchain._utils.text import plural
+from credalchain._utils.text import plural, with_spread
 from credalchain.studies.findings import (
     COMPARED_COMPLETENESS,
     LEVEL,
@@ -142,14 +142,13 @@ def spread_words(findings: Findings) -> str:
 
 
 def accuracy(standing: Standing) -> str:
+    """Return mean and spread of the set-accuracy in percent."""
+    return in_percent(standing.accuracy, standing.spread)
+
+
+def in_percent(mean: float, spread: float) -> str:
     """Return mean and spread in percent."""
-    return with_spread(standing.accuracy, standing.spread)
-
-
-def with_spread(mean: float, spread: float) -> str:
-    """Return "mean ± spread" in percent; without what is NaN."""
-    parts = [f"{100 * part:.1f}" for part in (mean, spread) if not np.isnan(part)]
-    return "" if np.isnan(mean) else " ± ".join(parts)
+    return with_spread(100 * mean, 100 * spread, ".1f")
 
 
 def percent(share: float) -> str:
