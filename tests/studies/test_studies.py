@@ -18,7 +18,7 @@ from joblib import parallel_config
 from sklearn.base import BaseEstimator
 
 from credalchain import CredalChainClassifier, Discretizer, NaiveCredal, load_model
-from credalchain.cli import data as data_command
+from credalchain.cli import describe as data_command
 from credalchain.datasets import DataFile, load_embedded_yeast
 from credalchain.datasets.mulan import DataUnavailableError
 from credalchain.metrics import MEASURES, completeness, set_accuracy
@@ -117,7 +117,7 @@ MISTAKES = {
     "s": ("s = [0.0, 2.0]", "s = [0.0, -2.0]", r"line 18: \[method\] s = .*got -2.0"),
     "strategy": ('"marginalization"]', '"marginal"]', r"line 17: .*did you mean 'marginalization'"),
     "method key": ("s = [0.0, 2.0]", "S = [0.0, 2.0]", r"line 18: \[method\] there is no key 'S'"),
-    "kind": ('name = "chain"', 'kind = "tree"', r"line 16: \[method\] kind must be one of"),
+    "kind": ('name = "chain"', 'kind = "tree"', r"line 16: \[method\] kind: 'tree' is not known"),
     "import": ('name = "chain"', 'kind = "estimator"\nclass = "no.such"', r"line 17: .*imported"),
     "class": ('name = "chain"', 'kind = "estimator"', r"goes with class"),
     "toml": ("seed = 7", "seed =", r"is not TOML"),
@@ -958,7 +958,7 @@ def test_a_data_set_that_cannot_be_had_stops_only_its_own_tasks(tmp_path, monkey
     monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path / "nowhere"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     monkeypatch.setattr("credalchain.datasets.mulan.SOURCE", "http://127.0.0.1:9/")
-    monkeypatch.setattr("credalchain.datasets.mulan._TRIES", 1)
+    monkeypatch.setattr("credalchain.datasets.mulan._RETRIES", 0)
     study = replace(load_study(small(tmp_path)), data=("flags", "embedded:yeast"))
     store, failed = run(study, tmp_path / "r")
     assert failed == 1

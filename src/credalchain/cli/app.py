@@ -119,22 +119,23 @@ def run() -> None:
     try:
         app()
         sys.stdout.flush()  # a full disk behind a pipe shows only now
-    except BrokenPipeError:
-        _reader_has_left()
-    except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # click makes this an error
-            _reader_has_left()
-        raise
+    except (BrokenPipeError, SystemExit) as stop:
+        if BrokenPipeError not in (type(stop), type(stop.__context__)):  # click wraps it
+            raise
+        _discard_output()  # whoever reads it has seen enough: that is not an error
+        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(130)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        _fail(error)
+        message = " ".join(str(error).split()) or type(error).__name__
+        print(f"credalchain: {visible(message)}", file=sys.stderr)
+        if isinstance(error, OSError):  # what is still buffered cannot be written either
+            _discard_output()
+        sys.exit(1)
 
 
-def _reader_has_left() -> None:
-    """Whoever reads our output has seen enough: that is not an error."""
+def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.exit(0)
 
 
 def _as_note(shown: set[str], message: Warning | str, *_: object, **__: object) -> None:
@@ -143,11 +144,3 @@ def _as_note(shown: set[str], message: Warning | str, *_: object, **__: object) 
     if words not in shown:
         console.note(f"note: {words}")
     shown.add(words)
-
-
-def _fail(error: BaseException) -> None:
-    message = " ".join(str(error).split()) or type(error).__name__
-    print(f"credalchain: {visible(message)}", file=sys.stderr)
-    if isinstance(error, OSError):  # what is still buffered cannot be written either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.exit(1)

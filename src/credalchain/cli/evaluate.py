@@ -158,7 +158,7 @@ def _fold_chunks(
         yield fitted, ((X, Y) for X, Y, _ in rows(fold, tested=True))
 
 
-Scores = dict[float, dict[str, dict[str, float]]]
+Scores = dict[float, dict[str, Any]]
 """Mean and standard deviation over folds, by value of caution and measure."""
 
 

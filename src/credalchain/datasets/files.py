@@ -33,6 +33,7 @@ TEXT, PARQUET = (".csv", ".tsv"), (".parquet", ".pq")
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _HEAD_BYTES = 2**18  # that tell the dialect of a text that is read in chunks
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+_UNREADABLE = (ValueError, NotImplementedError, EOFError, OSError, lzma.LZMAError, zlib.error)
 _LINES = 50  # that tell the dialect
 _MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _DECIMAL = re.compile(r"[-+]?\d+([.,])\d+")
@@ -191,14 +192,7 @@ def iter_frames(
         raise ValueError(f"{shown} is empty.") from None
     except ImportError:
         raise
-    except (
-        ValueError,
-        NotImplementedError,
-        EOFError,
-        OSError,
-        lzma.LZMAError,
-        zlib.error,
-    ) as error:
+    except _UNREADABLE as error:
         first_line = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(f"{shown} cannot be read as a table: {first_line}") from error
 
