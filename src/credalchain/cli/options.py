@@ -310,13 +310,6 @@ def default_caution(classifier: Any, n_labels: int) -> float:
     return default_reward(n_labels) if value is None else float(value)
 
 
-def check_calibration(share: float) -> float:
-    """Return the share of the rows that is kept apart for a promise, if it is one."""
-    if not 0 < share < 1:
-        raise ValueError(f"--calibration must be a share between 0 and 1, got {share:g}.")
-    return share
-
-
 @contextmanager
 def forests_kept() -> Iterator[None]:
     """Keep grown forests in the user's cache: `fit` after `tune` needs the same one."""

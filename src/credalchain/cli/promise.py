@@ -88,7 +88,6 @@ def tune(
     wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
     if picture:
         check_picture(picture)
-    o.check_calibration(calibration)
     classifier = o.build_classifier(options)
     X, Y = table.read(data)
     X, group_of = table.take_groups(X)

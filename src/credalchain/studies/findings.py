@@ -261,11 +261,9 @@ def _standings(table: pd.DataFrame, means: pd.DataFrame, over: str) -> list[Stan
     spreads = table.groupby(level=units).mean().groupby(level="dataset").std()
     spread = np.sqrt((spreads**2).sum(skipna=False)) / len(spreads)
     first = means.eq(means.max(axis=1), axis=0).sum()
-    columns = zip(means, means.mean(), spread, average_ranks(means), first, strict=True)
-    standings = [
-        Standing(str(curve), float(mean), float(varies), float(rank), int(wins))
-        for curve, mean, varies, rank, wins in columns
-    ]
+    ranks = means.rank(axis=1, ascending=False).mean()  # 1 is best, ties share theirs
+    columns = pd.DataFrame([means.mean(), spread, ranks]).T.assign(first=first)
+    standings = [Standing(*row) for row in columns.itertuples()]
     return sorted(standings, key=lambda standing: (standing.rank, -standing.accuracy))
 
 
@@ -354,12 +352,6 @@ def friedman_test(values: ArrayLike) -> float:
     if (table == table[:, :1]).all():
         return 1.0
     return float(stats.friedmanchisquare(*table.T).pvalue)
-
-
-def average_ranks(values: ArrayLike) -> FloatArray:
-    """Return the mean rank of each column over rows; 1 is the largest value, ties share theirs."""
-    ranks: FloatArray = stats.rankdata(-np.asarray(values, dtype=float), axis=1).mean(axis=0)
-    return ranks
 
 
 def holm(p_values: ArrayLike) -> FloatArray:

@@ -16,6 +16,11 @@ from credalchain.studies.findings import (
     Standing,
 )
 
+_TESTS = {
+    True: "Wilcoxon's signed-rank test over data sets",
+    False: "Nadeau and Bengio's corrected resampled t-test over folds",
+}
+
 
 def in_words(findings: Findings, damage: str = "") -> list[str]:
     """Return the main findings, one a line; the first says what came out.
@@ -61,15 +66,9 @@ def _lead(findings: Findings, shares: list[ShareFindings]) -> str:
     parts = [f"{curves} at {_numbers(won)}" for curves, won in winners.items()]
     words = f"Best where the same share of labels is answered: {'; '.join(parts)}"
     verdicts = [at.verdict(other.curve) for at in shares for other in at.standings[1:]]
-    n_tests, n_better, n_worse = (sum(column) for column in zip((0, 0, 0), *verdicts, strict=True))
-    if not n_tests:
-        words += " (not tested)."
-    elif not n_better and not n_worse:
-        words += ". Tests show no difference from the best method."
-    elif n_better == n_tests:
-        words += ". Tests show that the best is better than all others."
-    else:
-        words += f". {n_better} of {plural(n_tests, 'test')} show that the best is better."
+    n_tests, n_better = (sum(verdict[i] for verdict in verdicts) for i in (0, 1))
+    shown = f". {n_better} of {plural(n_tests, 'test')} show that the best is better."
+    words += shown if n_tests else " (not tested)."
     parts = [f"{curve} at {_numbers(where)}" for curve, where in missing.items()]
     return f"{words} Not measured: {'; '.join(parts)}." if parts else words
 
@@ -117,8 +116,7 @@ def remarks(findings: Findings) -> list[str]:
     tested = [test for at in pairs for test in at.comparisons if not np.isnan(test.p)]
     used = {test.dataset is None for test in tested}
     if used:
-        tests = ["Wilcoxon's signed-rank test over data sets"] * (True in used)
-        tests += ["Nadeau and Bengio's corrected resampled t-test over folds"] * (False in used)
+        tests = [words for over_datasets, words in _TESTS.items() if over_datasets in used]
         lines.append(
             f"Tests of two methods: {' or '.join(tests)}, corrected by Holm's method (at "
             f"{LEVEL:g}) for all tests at a share."
@@ -126,10 +124,8 @@ def remarks(findings: Findings) -> list[str]:
     elif pairs:
         n = findings.n_folds * findings.n_repetitions
         lines.append(
-            "No test was possible: methods differ by the same in all folds."
-            if n >= MIN_FOLDS
-            else f"No test was possible with {plural(n, 'result')} of folds for each data set: "
-            f"{MIN_FOLDS} are needed, from more repetitions for instance."
+            f"No test was possible with {plural(n, 'result')} of folds for each data set: tests "
+            f"need {MIN_FOLDS} results that differ, from more repetitions for instance."
         )
     return lines
 
