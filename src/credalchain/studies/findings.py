@@ -14,7 +14,7 @@ from scipy import stats
 
 from credalchain._utils.array_types import FloatArray
 from credalchain.studies.study_file import Study
-from credalchain.studies.summary import folds_at_completeness, groups, spread_unit
+from credalchain.studies.summary import folds_at_completeness, groups
 
 COMPARED_COMPLETENESS = (1.0, 0.95, 0.9, 0.8, 0.6)  # of labels answered, where methods are compared
 WIDEST_GAP = 0.25  # between points of a curve, over which a value on the line counts as measured
@@ -183,7 +183,8 @@ def curve_name(method: str, strategy: str) -> str:
 def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
     """Compare the methods of a study where they answer the same share of labels."""
     results = _with_curves(results)
-    over = spread_unit(results)
+    n_repetitions = int(results["repetition"].nunique())
+    over = "repetitions" if n_repetitions > 1 else "folds"
     is_comparable = {"set_accuracy", "completeness"} <= set(study.measures)
     return Findings(
         curves=tuple(dict.fromkeys(results["curve"])),
@@ -192,7 +193,7 @@ def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
         shares=tuple(_shares(study, results, over)) if is_comparable else (),
         spread_over=over,
         n_folds=int(results["fold"].nunique()),
-        n_repetitions=int(results["repetition"].nunique()),
+        n_repetitions=n_repetitions,
     )
 
 

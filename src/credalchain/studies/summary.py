@@ -16,24 +16,10 @@ _NOT_MEASURES = {*KEYS, *CAUTION, *_TIMES, "chosen_parameter", "repetition", "fo
 _UNITS = {"repetitions": ["repetition"], "folds": ["repetition", "fold"]}
 
 
-def measures_in(results: pd.DataFrame) -> list[str]:
-    """Return the measures among the columns of a table of results."""
-    return [
-        name
-        for name in results.columns
-        if name not in _NOT_MEASURES and not name.startswith("version_")
-    ]
-
-
 def groups(frame: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
     """Yield rows that are equal in some columns, in the order in which they first appear."""
     grouped: Any = frame.groupby(by, sort=False)
     yield from grouped
-
-
-def spread_unit(results: pd.DataFrame) -> str:
-    """Return over what results vary: "repetitions", or "folds" if there is one repetition."""
-    return "repetitions" if results["repetition"].nunique() > 1 else "folds"
 
 
 def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFrame:
@@ -42,7 +28,8 @@ def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFra
     Folds are averaged within a repetition first; the spread is the standard deviation of the
     repetitions' means (NaN if there is only one). With ``over="folds"`` it is that of all folds.
     """
-    measures = measures_in(results)
+    versions = {name for name in results.columns if name.startswith("version_")}
+    measures = [name for name in results.columns if name not in _NOT_MEASURES | versions]
     by_unit = results.groupby([*KEYS, *_UNITS[over]], sort=False)[measures].mean()
     groups = by_unit.groupby(KEYS, sort=False)
     summary = groups.mean().join(groups.std().add_suffix("_spread"))
