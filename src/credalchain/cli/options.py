@@ -22,7 +22,7 @@ from credalchain.chains.naive.formulas import DENOMINATORS, MISSING_FEATURES, PR
 from credalchain.chains.strategies import STRATEGIES, branching, tree_marginalization
 from credalchain.chains.wrapper import CredalWrapper
 from credalchain.cli.tables import LabelledChunks, pick_columns, read_labelled
-from credalchain.datasets.files import DialectOptions, reading_as
+from credalchain.datasets.files import reading_as
 from credalchain.joint.decision import JointDecision, default_reward
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.growing import default_forest_regressor, grown_forests
@@ -232,8 +232,8 @@ class _TextOptions:
     decimal: str = _option("", "The decimal mark of a text file, . or a comma.")
     encoding: str = _option("", "Of a text file, such as latin-1.")
 
-    def dialect(self) -> DialectOptions:
-        """Return what they say."""
+    def dialect(self) -> tuple[str, str, str]:
+        """Return the separator, the decimal mark and the encoding, "" where not given."""
         separator = {"tab": "\t", "\\t": "\t"}.get(self.sep, self.sep)
         if len(separator) > 1 or separator in ("\n", "\r", '"'):
             raise ValueError(f"--sep must be one character, or tab, got {self.sep!r}.")
@@ -245,7 +245,7 @@ class _TextOptions:
             name = codecs.lookup(self.encoding).name if self.encoding else ""
         except LookupError:
             raise ValueError(f"--encoding: there is no encoding {self.encoding!r}.") from None
-        return DialectOptions(separator, self.decimal, "utf-8-sig" if name == "utf-8" else name)
+        return separator, self.decimal, "utf-8-sig" if name == "utf-8" else name
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -278,7 +278,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         built = {name: build(group) for name, group in groups.items()}
         if "options" in built:
             built["options"] = built["options"].resolved(given)
-        with reading_as(build(_TextOptions).dialect()):
+        with reading_as(*build(_TextOptions).dialect()):
             command(**{name: arguments[name] for name in declared}, **built)
 
     parameters = [
