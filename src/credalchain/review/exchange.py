@@ -95,13 +95,9 @@ Annotation = tuple[int, dict[str, int], str]
 def _notes(rows: ReviewedRows, row: int) -> dict[str, Any]:
     """Notes in an exported task, read on import: the row, and what people had answered."""
     key, person = rows.keys[row], rows.human_labels[row]
-    return {
-        "row": f"{key.hash}-{key.occurrence}",
-        "answered": [
-            name for name, y in zip(rows.label_names, person, strict=True) if y != MISSING
-        ],
-        "chosen": _positive_names(person, rows.label_names),
-    }
+    answered = [rows.label_names[j] for j in np.flatnonzero(person != MISSING)]
+    chosen = _positive_names(person, rows.label_names)
+    return {"row": f"{key.hash}-{key.occurrence}", "answered": answered, "chosen": chosen}
 
 
 def _positive_names(labels: Labels, names: Sequence[str]) -> list[str]:

@@ -1,6 +1,7 @@
 """From records to the numbers that tables and charts show."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -38,12 +39,8 @@ def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFra
 
 def _weights(answered: FloatArray, shares: Sequence[float], widest_gap: float) -> FloatArray:
     """Return what each point of a curve counts at each share; NaN where there is no value."""
-    weights = np.array(
-        [
-            np.interp(shares, answered, unit, left=np.nan, right=np.nan)
-            for unit in np.eye(len(answered))
-        ]
-    )
+    at_shares = partial(np.interp, shares, answered, left=np.nan, right=np.nan)
+    weights = np.array([at_shares(unit) for unit in np.eye(len(answered))])
     for column, share in enumerate(shares):
         below, above = answered[answered <= share], answered[answered >= share]
         if len(below) and len(above) and above.min() - below.max() > widest_gap:

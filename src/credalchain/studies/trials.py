@@ -151,9 +151,8 @@ class _MethodOfTask:
     def choose_values(self, estimator: Any, fold: int, labels: Labels) -> tuple[float, ...]:
         """Choose values of caution on training rows; every method has the same rows held out."""
         rows, rng = self.training[fold], np.random.default_rng(self.seed("grid", fold))
-        return chosen_values(
-            estimator, take_rows(self.data.X, rows), training_targets(labels[rows]), rng
-        )
+        X, Y = take_rows(self.data.X, rows), training_targets(labels[rows])
+        return chosen_values(estimator, X, Y, rng)
 
 
 class _NaiveMethod(_MethodOfTask):
@@ -162,21 +161,15 @@ class _NaiveMethod(_MethodOfTask):
     def __init__(self, task: Task, data: MultilabelDataset) -> None:
         super().__init__(task, data)
         settings = SETTINGS[task.study.settings]
-        self._base = NaiveCredal(
-            epsilon=settings.epsilon,
-            prior=settings.prior,
-            denominator=settings.denominator,
-            discretizer=None,
-        )
+        names = ("epsilon", "prior", "denominator")
+        about = {name: getattr(settings, name) for name in names}
+        self._base = NaiveCredal(**about, discretizer=None)
         self._naive = replace(self._base.settings(), epsilon_at_zero=settings.epsilon_at_zero)
         bins, codes = _encode_dataset(task.data, task.method.n_bins)
         self._is_per_fold = settings.bins == "train" and _bins_depend_on_rows(bins, data.X)
         self._encoded = [(bins.n_categories_, codes)] * len(self.folds)
         if self._is_per_fold:
-            fitted = [
-                Discretizer(task.method.n_bins).fit(take_rows(data.X, rows))
-                for rows in self.training
-            ]
+            fitted = [clone(bins).fit(take_rows(data.X, rows)) for rows in self.training]
             self._encoded = [(bins.n_categories_, bins.encode(data.X)) for bins in fitted]
         self._classifiers: dict[int, Any] = {}
 
@@ -205,10 +198,8 @@ class _NaiveMethod(_MethodOfTask):
         """Codes are the same in all folds: count each fold, and subtract it from all rows."""
         started = time.perf_counter()
         k, _ = self._encoded[0]
-        counts = [
-            count(encoded, labels[rows], k)
-            for rows, (_, encoded) in zip(self.folds, tested, strict=True)
-        ]
+        parts = zip(self.folds, tested, strict=True)
+        counts = [count(encoded, labels[rows], k) for rows, (_, encoded) in parts]
         total = sum(counts[1:], start=counts[0])
         seconds = (time.perf_counter() - started) / len(counts)  # each fold's share
         for one in counts:
