@@ -110,7 +110,8 @@ def _rows_of(notes: Any, content: dict[str, Any], rows: ReviewedRows) -> list[in
     if isinstance(notes, dict) and "row" in notes:
         digest, _, nth = str(notes["row"]).rpartition("-")
         place = rows.place(RowKey(digest, int(nth) if nth.isdigit() else -1), rows.label_names[0])
-        return [] if place is None else [place[0]]
+        if place is not None:  # else of a file of answers of another version, perhaps
+            return [place[0]]
     cells = {  # other tools make text of numbers
         name: "" if value is None else str(value)
         for name, value in content.items()
