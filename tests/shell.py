@@ -134,5 +134,5 @@ def _state_restored():
     finally:
         os.dup2(kept, 1)
         os.close(kept)
-        console.set_quiet(False)
+        console.configure()
         plt.close("all")

@@ -18,6 +18,10 @@ import pandas as pd
 from credalchain import CredalChainClassifier, JointDecision, PromisedClassifier
 from credalchain.cli.app import app
 from credalchain.cli.review import read_session
+from credalchain.datasets.registry import EMBEDDED
+from credalchain.studies.study_file import Method, Study
+from credalchain.studies.tasks import expand
+from credalchain.studies.trials import run_task
 
 # what newer Pythons inline, and what dataclasses generate
 _INLINE = ("<listcomp>", "<dictcomp>", "<setcomp>", "<genexpr>")
@@ -61,6 +65,17 @@ def travelled(step: Callable[[], Any]) -> Journey:
     return journey
 
 
+def step_of_study() -> Callable[[], Any]:
+    """A task of a study: a chain on the embedded data, in the least number of folds, two."""
+    method = Method("chain", s=(0.5, 1.0, 2.0))
+    about = {"corruption": "uniform", "levels": (0.0,), "split": "shuffled", "folds": 2}
+    measures = ("set_accuracy", "completeness", "incorrectness")
+    study = Study("tiny", 0, "paper", (EMBEDDED,), (method,), repeats=1, measures=measures, **about)
+    (task,) = expand(study)
+    run_task(task)  # reads the data
+    return lambda: run_task(task)
+
+
 def steps_of_commands(X: Any, Y: Any, folder: str) -> dict[str, Callable[[], Any]]:
     """``fit`` and ``predict`` as commands, and an answer on the review page."""
     model, data = f"{folder}/songs.model", f"{folder}/songs.csv"
@@ -100,6 +115,7 @@ def main() -> None:
         "PromisedClassifier: fit": lambda: promised.fit(X, Y),
         "PromisedClassifier: predict_partial": lambda: promised.predict_partial(X[:1]),
         **steps_of_commands(X, Y, tempfile.mkdtemp()),
+        "a study's task, two folds": step_of_study(),
     }
     print("| one row's way | functions | modules | switches between modules | depth |")
     print("|---|---:|---:|---:|---:|")

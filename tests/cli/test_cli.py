@@ -554,7 +554,7 @@ def test_bad_input_at_prediction_time(place, tmp_path):
         cwd=tmp_path,
         status=1,
     )
-    assert "'tempo' is not one of the labels" in sentence(done)
+    assert "there is no label 'tempo'" in sentence(done)
     done = credalchain(
         "-q", "predict", place / "m", place / "new.csv", "--out", "a.docx", cwd=tmp_path, status=1
     )
@@ -883,7 +883,7 @@ def test_promises_for_labels_at_the_command_line(many_songs):
         (["fit", "--confidence", "0.9", "--out", "x"], "--confidence is for --promise"),
         (["fit", "--calibration", "0.5", "--out", "x"], "--calibration is for --promise"),
         (["fit", "--s", "7", "--promise", "row-error=0.1", "--out", "x"], "--s is chosen by"),
-        (["tune", "--calibration", "5"], "--calibration must be a share between 0 and 1, got 5"),
+        (["tune", "--calibration", "5"], "calibration must be a share of the rows between 0 and 1"),
         (["tune", "--risk", "errors"], "--risk must be one of"),
         (["tune", "--levels", "0,1"], "more than 0 and less than 1"),
         (["tune", "--picture", "t.txt"], "must end in .png"),

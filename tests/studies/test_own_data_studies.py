@@ -162,7 +162,7 @@ MISTAKES = {
     "all columns": ('labels = ["tempo", "key", "rock", "pop"]', "labels: .*some of the attributes"),
     "not labels": ('labels = ["tempo"]', "labels: label column 'tempo': cells must be 0 or 1"),
     "no labels": ("labels = []", r"labels must be a list of one or more names.*got \[\]"),
-    "numbers": ("labels = [1]", r"labels must be a list .*got \[1\]"),
+    "numbers": ("labels = [1]", r"labels: .*songs.csv has no attribute 1,"),
     "xml": ('labels = "xml"', "labels: .*'meka' for an ARFF file, got 'xml'"),
     "key": ('label = ["rock"]', "there is no key 'label'; did you mean 'labels'"),
     "groups": ('labels = ["rock"], groups = "band"', "groups: there is no column 'band' besides"),

@@ -40,6 +40,18 @@ def plural(n: int, noun: str, form: str = "") -> str:
     return f"{n:{form}} {noun}{'s' * (n != 1)}"
 
 
+def with_spread(mean: float, std: float, form: str = ".3f") -> str:
+    """Return "mean ± standard deviation"; without what is NaN.
+
+    Examples
+    --------
+    >>> with_spread(12.34, 0.56, ".1f"), with_spread(12.34, float("nan"), ".1f")
+    ('12.3 ± 0.6', '12.3')
+    """
+    parts = [f"{part:{form}}" for part in (mean, std) if part == part]
+    return " ± ".join(parts) if mean == mean else ""
+
+
 def table_size(n_rows: int, n_features: int, n_labels: int) -> str:
     """How much a table holds, in words."""
     counts = ((n_rows, "row"), (n_features, "feature"), (n_labels, "label"))

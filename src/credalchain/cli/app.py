@@ -27,10 +27,7 @@ _COMMANDS = {
     "explain": ("predict", "Show why one row got its answers, and which question helps most."),
     "info": ("describe", "Say what a model file holds."),
     "run": ("study", "Run a study, or go on with one that was interrupted."),
-    "report": (
-        "study",
-        "Print what a study found; write tables, charts and one page to a folder.",
-    ),
+    "report": ("study", "Print what a study found; write tables, charts and one page to a folder."),
     "data": ("describe", "The data sets of the paper, from a folder, the cache or the network."),
     "demo": ("demo", "Try both models on the embedded yeast data: a table, a promise, figures."),
 }
@@ -110,8 +107,7 @@ def common(
     ] = False,
 ) -> None:
     """What holds for every command."""
-    console.set_quiet(quiet)
-    console.set_trusted(trust or [])
+    console.configure(quiet=quiet, trusted=trust or ())
     context.with_resource(show_progress(not quiet, line_seconds=60.0))
 
 
@@ -123,40 +119,28 @@ def run() -> None:
     try:
         app()
         sys.stdout.flush()  # a full disk behind a pipe shows only now
-    except BrokenPipeError:
-        _reader_has_left()
-    except SystemExit as stop:
-        if isinstance(stop.__context__, BrokenPipeError):  # click makes this an error
-            _reader_has_left()
-        raise
+    except (BrokenPipeError, SystemExit) as stop:
+        if BrokenPipeError not in (type(stop), type(stop.__context__)):  # click wraps it
+            raise
+        _discard_output()  # whoever reads it has seen enough: that is not an error
+        sys.exit(0)
     except KeyboardInterrupt:
         sys.exit(130)
     except (ValueError, TypeError, OSError, ImportError, MemoryError) as error:
-        _fail(error)
+        message = " ".join(str(error).split()) or type(error).__name__
+        print(f"credalchain: {visible(message)}", file=sys.stderr)
+        if isinstance(error, OSError):  # what is still buffered cannot be written either
+            _discard_output()
+        sys.exit(1)
 
 
-def _reader_has_left() -> None:
-    """Whoever reads our output has seen enough: that is not an error."""
+def _discard_output() -> None:
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.exit(0)
 
 
 def _as_note(shown: set[str], message: Warning | str, *_: object, **__: object) -> None:
     """Print a warning of the library once, in one line without the place in the source."""
-    words = _one_line(message)
+    words = " ".join(str(message).split())
     if words not in shown:
         console.note(f"note: {words}")
     shown.add(words)
-
-
-def _one_line(message: object) -> str:
-    """Messages of other packages may have several lines."""
-    return " ".join(str(message).split())
-
-
-def _fail(error: BaseException) -> None:
-    message = _one_line(error) or type(error).__name__
-    print(f"credalchain: {visible(message)}", file=sys.stderr)
-    if isinstance(error, OSError):  # what is still buffered cannot be written either
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
-    sys.exit(1)

@@ -1,11 +1,13 @@
 """Where words go: results to stdout, notes and progress to stderr."""
 
+import json
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.table import Table
 
 from credalchain._utils.files import check_folder, replacing
 from credalchain._utils.text import visible
@@ -13,14 +15,9 @@ from credalchain._utils.text import visible
 _state: dict[str, Any] = {"quiet": False, "trusted": ()}
 
 
-def set_quiet(quiet: bool) -> None:
-    """Whether notes and progress are left out."""
-    _state["quiet"] = quiet
-
-
-def set_trusted(names: Sequence[str]) -> None:
-    """Set the further types that model files may hold."""
-    _state["trusted"] = names
+def configure(*, quiet: bool = False, trusted: Sequence[str] = ()) -> None:
+    """Set whether notes and progress are left out, and the further types of model files."""
+    _state.update(quiet=quiet, trusted=trusted)
 
 
 def read_model(path: str) -> Any:
@@ -28,11 +25,6 @@ def read_model(path: str) -> Any:
     from credalchain.model_files import load_model  # slow to import
 
     return load_model(path, trusted=_state["trusted"])
-
-
-def is_quiet() -> bool:
-    """Whether --quiet was given."""
-    return bool(_state["quiet"])
 
 
 def check_picture(picture: str) -> Path:
@@ -56,6 +48,22 @@ def stdout() -> Console:
     """For results, without markup: plain and wide where stdout is not a terminal."""
     width = None if sys.stdout.isatty() else 110
     return Console(soft_wrap=False, width=width, highlight=False, emoji=False, markup=False)
+
+
+def print_table(columns: Sequence[Any], rows: Iterable[Sequence[Any]], n_words: int = 1) -> None:
+    """Print a table; the columns after the first ``n_words`` hold numbers."""
+    table = Table(*columns)
+    for column in table.columns[n_words:]:
+        column.justify = "right"
+    for row in rows:
+        table.add_row(*(visible(cell) if isinstance(cell, str) else cell for cell in row))
+    stdout().print(table)
+
+
+def print_json(content: Any) -> None:
+    """Print JSON, with null for what is not a finite number."""
+    text = json.dumps(content, default=str)
+    print(json.dumps(json.loads(text, parse_constant=lambda _: None), indent=2))
 
 
 def note(message: str) -> None:

@@ -8,11 +8,10 @@ from typing import Annotated, Any
 import numpy as np
 import typer
 from numpy.typing import NDArray
-from rich.table import Table
 
 from credalchain._utils.text import visible
 from credalchain.chains.classifier import CredalChainClassifier
-from credalchain.cli.console import stdout
+from credalchain.cli.console import print_table, stdout
 from credalchain.datasets import load_embedded_yeast
 from credalchain.joint.decision import JointDecision
 from credalchain.metrics import completeness_curve
@@ -86,11 +85,11 @@ def run(folder: Path, console: Any) -> None:
     console.print(f"yeast: {len(X)} rows, {X.shape[1]} features, {Y.shape[1]} labels")
     curves, recommended = compare(X, Y)
     console.print(f"\nFitted to {N_TRAINING} rows. Rows without a wrong answer among the others:")
-    table = Table("labels answered", *(f"{share:.0%}" for share in SHOWN_COMPLETENESS))
+    rows = []
     for name, (answered, right) in curves.items():
         nearest = [np.argmin(np.abs(answered - share)) for share in SHOWN_COMPLETENESS]
-        table.add_row(name, *(f"{share:.0%}" for share in right[nearest]))
-    console.print(table)
+        rows.append((name, *(f"{share:.0%}" for share in right[nearest])))
+    print_table(("labels answered", *(f"{share:.0%}" for share in SHOWN_COMPLETENESS)), rows)
     console.print("\nOr promise that at most one row in five has a wrong answer:")
     estimator = JointDecision(n_jobs=-1, random_state=0)
     promised = PromisedClassifier(estimator, {"row_error": 0.2}, random_state=0)
@@ -113,9 +112,7 @@ def run(folder: Path, console: Any) -> None:
     console.print(visible("  " + shlex.join(command)), soft_wrap=True)
 
 
-def demo(
-    out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("demo"),
-) -> None:
+def demo(out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("demo")) -> None:
     """Try both models on the embedded yeast data: a table, a promise, figures.
 
     Example: `credalchain demo --out figures`

@@ -1,16 +1,14 @@
 """``credalchain describe``, ``info`` and ``data``: what a table, a model and a data set hold."""
 
-import json
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, astuple
 from typing import Annotated, Any
 
 import typer
-from rich.table import Table
 
 from credalchain._utils.text import plural, table_size, visible
 from credalchain.cli import options as o
-from credalchain.cli.console import note, read_model, stdout
+from credalchain.cli.console import note, print_json, print_table, read_model, stdout
 from credalchain.cli.tables import inner_classifiers, load_table, pick_columns
 from credalchain.datasets import MULAN, load_mulan
 from credalchain.datasets.describe import describe_features, describe_labels
@@ -39,27 +37,19 @@ def describe(data: o.Data, as_json: o.AsJson = False, *, table: o.LabelOptions) 
     labels = describe_labels(Y) if Y.shape[1] else []
     if as_json:
         columns = {"features": list(map(asdict, features)), "labels": list(map(asdict, labels))}
-        print(json.dumps({"rows": len(X), **columns}, indent=2, ensure_ascii=False))
+        print_json({"rows": len(X), **columns})
         return
-    console = stdout()
-    console.print(table_size(len(X), len(features), len(labels)))
-    shown = Table("column", "kind", "missing", "distinct", "what fit does", "note")
-    for feature in features:
-        shown.add_row(
-            visible(feature.name),
-            feature.kind,
-            f"{feature.missing:.0%}",
-            str(feature.n_distinct),
-            "learns from it" if feature.is_used else "leaves it out",
-            feature.note,
-        )
-    console.print(shown)
-    shown = Table("label", "yes", "no", "missing", "note")
-    for label in labels:
-        counts = map(str, (label.n_yes, label.n_no, label.n_missing))
-        shown.add_row(visible(label.name), *counts, label.note)
+    stdout().print(table_size(len(X), len(features), len(labels)))
+    does = {True: "learns from it", False: "leaves it out"}
+    shown = [
+        (f.name, f.kind, f"{f.missing:.0%}", str(f.n_distinct), does[f.is_used], f.note)
+        for f in features
+    ]
+    heads = ["column", "kind", "missing", "distinct", "what fit does", "note"]
+    print_table(heads, shown, n_words=len(heads))
     if labels:
-        console.print(shown)
+        heads = ["label", "yes", "no", "missing", "note"]
+        print_table(heads, [list(map(str, astuple(label))) for label in labels], n_words=len(heads))
 
 
 def info(
@@ -75,7 +65,7 @@ def info(
     about = _describe_model(classifier, hidden={*_HIDDEN, getattr(report, "parameter", "")})
     about["written by"] = f"credalchain {read_about(model)['version']}"
     if as_json:
-        print(json.dumps({**about, "promise": report and str(report)}, indent=2, default=str))
+        print_json({**about, "promise": report and str(report)})
         return
     _print_pairs({**about, **{key: _few(about[key]) for key in ("features", "labels")}})
     for line in str(report or "").splitlines():
@@ -145,24 +135,23 @@ def list_all() -> None:
 
     Example: `credalchain data list`
     """
-    table = Table("data set", "domain", "features", "labels", "rows", "cardinality", "density")
-    for column in table.columns[2:]:
-        column.justify = "right"
+    columns = "data set", "domain", "features", "labels", "rows", "cardinality", "density"
+    rows: list[tuple[str, ...]] = []
     unavailable: list[str] = []
     for name, about in MULAN.items():
         numbers = ["?"] * 5
         try:
             facts = dataset_facts(load_mulan(name))
-            numbers = [str(facts[key]) for key in ("features", "labels", "rows")]
-            numbers += [f"{facts[key]:.2f}" for key in ("cardinality", "density")]
+            numbers = [str(facts[key]) for key in columns[2:5]]
+            numbers += [f"{facts[key]:.2f}" for key in columns[5:]]
         except DataUnavailableError as error:
             if not unavailable:  # the messages of the others would be the same
                 note(str(error))
             unavailable.append(name)
-        table.add_row(name, about.domain, *numbers)
+        rows.append((name, about.domain, *numbers))
     if len(unavailable) > 1:
         note(f"not available either: {', '.join(unavailable[1:])}")
-    stdout().print(table)
+    print_table(columns, rows, n_words=2)
 
 
 @data.command()
@@ -182,11 +171,10 @@ def describe_dataset(name: Name) -> None:
     Example: `credalchain data describe emotions`
     """
     dataset = load_mulan(name)
-    facts = dataset_facts(dataset)
-    pairs = {key: getattr(dataset, key) for key in ("name", "description")}
-    pairs |= {key: facts[key] for key in ("rows", "features", "labels")}
-    pairs |= {key: f"{getattr(dataset, key):.3f}" for key in ("cardinality", "density")}
-    _print_pairs(pairs | {key: getattr(dataset, key) for key in ("source", "citation")})
+    facts = vars(dataset) | dataset_facts(dataset)
+    facts |= {key: f"{facts[key]:.3f}" for key in ("cardinality", "density")}
+    shown = "name description rows features labels cardinality density source citation"
+    _print_pairs({key: facts[key] for key in shown.split()})
     counts = (dataset.labels == 1).sum(axis=0)
     for label, n in zip(dataset.label_names, counts.tolist(), strict=True):
         stdout().print(visible(f"{n:>12}  {label}"), soft_wrap=True)

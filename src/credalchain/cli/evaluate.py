@@ -1,8 +1,6 @@
 """``credalchain evaluate``."""
 
-import json
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from functools import partial
 from itertools import repeat
 from typing import Annotated, Any
@@ -11,16 +9,15 @@ import numpy as np
 import pandas as pd
 import typer
 from numpy.typing import NDArray
-from rich.table import Table
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
 from credalchain._utils.progress import track
-from credalchain._utils.text import plural, table_size
+from credalchain._utils.text import plural, table_size, with_spread
 from credalchain.chains.base import fitted_folds
 from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
-from credalchain.cli.console import note, stdout
+from credalchain.cli.console import note, print_json, print_table, stdout
 from credalchain.cli.tables import LabelledChunks, reads_chunked, usable_features
 from credalchain.labels import as_labels, both_answers_seen
 from credalchain.metrics import (
@@ -40,6 +37,9 @@ from credalchain.promises.caution import MIN_ROWS, choose_cautions
 _COMPLETENESS_SHOWN = (1.0, 0.9, 0.8, 0.6, 0.4)  # where nobody says how cautious
 _CLEARLY_MORE = 0.01
 _CHOSEN = "if not given, those that answer 100, 90, 80, 60 and 40 % of the labels of some rows."
+
+Parts = Iterable[tuple[pd.DataFrame, pd.DataFrame]]
+"""The rows on which a fold is tested, as features and labels."""
 
 
 @o.with_options
@@ -68,6 +68,7 @@ def evaluate(
     parameter, text = ("reward", reward) if options.is_joint else ("s", s)
     values = np.atleast_1d(o.parse_numbers(text, f"--{parameter}")).tolist() if text else []
     classifier, given = o.build_classifier(options), None
+    folded: Iterable[tuple[Any, Parts]]
     if reads_chunked(data, classifier, table.whole):
         chunks = table.chunks(data)
         X, Y = chunks.sample(table.use)
@@ -79,48 +80,40 @@ def evaluate(
         n_rows = len(X)
         X = usable_features(X, Y, table.use)
         splits = _split(X, Y, folds, options.seed, given)
-        folded = _fold_table(classifier, X, Y, splits)
-    if not values:
-        values = _values_from(classifier, X, Y, n_rows, folds, options.seed, given)
-    size = table_size(n_rows, X.shape[1], Y.shape[1])
-    note(f"{folds}-fold cross-validation: {size}")
-    evaluation = _cross_validate(folded, Y, list(dict.fromkeys(values)))
+        fitted = fitted_folds(repeat(classifier), X, Y, splits)
+        folded = ((fold.estimator, [(fold.X, Y.iloc[fold.rows])]) for fold in fitted)
+    if not values and len(X) < MIN_ROWS:
+        values = [o.default_caution(classifier, Y.shape[1])]
+    elif not values:
+        chosen = choose_cautions(
+            classifier, X, Y, _COMPLETENESS_SHOWN,
+            n_rows=n_rows * (folds - 1) // folds, random_state=options.seed, groups=given,
+        )  # fmt: skip
+        values = [float(f"{choice.value:.3g}") for choice in chosen]
+    note(f"{folds}-fold cross-validation: {table_size(n_rows, X.shape[1], Y.shape[1])}")
+    counted = both_answers_seen(as_labels(Y, require_zero=False))
+    scores, cells, reliability = _cross_validate(folded, counted, list(dict.fromkeys(values)))
+    labels = list(Y.columns)
     if as_json:
-        _print_json(parameter, evaluation)
+        report = partial(report_of_counts, names=labels, output_dict=True)
+        about = [(value, scores[value], report(counts)) for value, counts in cells.items()]
+        keys = parameter, "measures", "labels"
+        print_json([dict(zip(keys, one, strict=True)) for one in about])
     else:
-        _print_measures(parameter, evaluation, folds)
-        for value, counts in evaluation.cells.items() if not summary else ():
+        columns = ["measure", *(f"{parameter} = {value:g}" for value in cells)]
+        rows = [
+            (name, *(with_spread(**scores[value][name]) for value in cells))
+            for name in DEFAULT_MEASURES
+        ]
+        print_table(columns, rows)
+        stdout().print(f"mean ± standard deviation over {folds} folds")
+        if not counted.all():
+            n_counted = plural(int(counted.sum()), "label")
+            stdout().print(f"completeness: of {n_counted}, without those that are constant")
+        for value, counts in cells.items() if not summary else ():
             stdout().print(f"\n{parameter} = {value:g}")
-            stdout().print(report_of_counts(counts, evaluation.label_names))
-    _note_what_is_odd(parameter, evaluation)
-
-
-def _values_from(
-    classifier: Any,
-    X: pd.DataFrame,
-    Y: pd.DataFrame,
-    n_rows: int,
-    folds: int,
-    seed: int,
-    groups: Any,
-) -> list[float]:
-    """Return values of caution that answer certain shares of the labels of rows held out."""
-    if len(X) < MIN_ROWS:
-        return [o.default_caution(classifier, Y.shape[1])]
-    chosen = choose_cautions(
-        classifier,
-        X,
-        Y,
-        _COMPLETENESS_SHOWN,
-        n_rows=n_rows * (folds - 1) // folds,
-        random_state=seed,
-        groups=groups,
-    )
-    return [float(f"{choice.value:.3g}") for choice in chosen]
-
-
-Parts = Iterable[tuple[pd.DataFrame, pd.DataFrame]]
-"""The rows on which a fold is tested, as features and labels."""
+            stdout().print(report_of_counts(counts, labels))
+    _note_what_is_odd(parameter, scores, reliability)
 
 
 def _split(X: pd.DataFrame, Y: pd.DataFrame, folds: int, seed: int, groups: Any) -> Any:
@@ -137,18 +130,13 @@ def _split(X: pd.DataFrame, Y: pd.DataFrame, folds: int, seed: int, groups: Any)
     return group_folds(group_of, KFold(folds, shuffle=True, random_state=seed))
 
 
-def _fold_table(
-    classifier: Any, X: pd.DataFrame, Y: pd.DataFrame, splits: Any
-) -> Iterator[tuple[Any, Parts]]:
-    """Yield a fitted classifier for each fold, and the rows on which it is tested."""
-    for fold in fitted_folds(repeat(classifier), X, Y, splits):
-        yield fold.estimator, [(fold.X, Y.iloc[fold.rows])]
-
-
 def _fold_chunks(
     classifier: Any, chunks: LabelledChunks, folds: int, seed: int
 ) -> Iterator[tuple[Any, Parts]]:
-    """Yield the same in constant memory; a row's fold is a hash of its number."""
+    """Yield a fitted classifier for each fold, and the rows on which it is tested.
+
+    In constant memory: a row's fold is a hash of its number.
+    """
 
     def fold_of_rows(first: int, n: int) -> NDArray[np.uint64]:
         offset = seed % 2**20 * 2**40  # other numbers for another seed
@@ -170,30 +158,22 @@ def _fold_chunks(
         yield fitted, ((X, Y) for X, Y, _ in rows(fold, tested=True))
 
 
-@dataclass(frozen=True)
-class _Evaluation:
-    """Measures of every fold, and what reports of single labels are made of.
-
-    ``summary`` has mean and spread over folds, by measure and value of the caution parameter;
-    ``cells`` for each value what :func:`count_cells` gives, ``reliability`` how intervals agree
-    with the truth. ``n_counted`` labels are not constant, and count in completeness.
-    """
-
-    summary: dict[tuple[str, float], dict[str, float]]
-    cells: dict[float, Any]
-    reliability: dict[float, IntervalReliability]
-    label_names: list[str]
-    n_counted: int
+Scores = dict[float, dict[str, Any]]
+"""Mean and standard deviation over folds, by value of caution and measure."""
 
 
 def _cross_validate(
-    folded: Iterable[tuple[Any, Parts]], Y: pd.DataFrame, values: list[float]
-) -> _Evaluation:
-    """Evaluate folds; ``Y`` are all labels, or those of a sample of the rows."""
+    folded: Iterable[tuple[Any, Parts]], counted: NDArray[np.bool_], values: list[float]
+) -> tuple[Scores, dict[float, Any], dict[float, IntervalReliability]]:
+    """Evaluate folds; ``counted`` are the labels that count in completeness.
+
+    Return scores, what :func:`count_cells` gives, and how intervals agree with the truth, for each
+    value of caution.
+    """
     scores: list[tuple[str, float, float]] = []
     cells: dict[float, Any] = {}
     reliability: dict[float, IntervalReliability] = {}
-    counted, every = both_answers_seen(as_labels(Y, require_zero=False)), slice(None)
+    every = slice(None)
     for fitted, parts in folded:
         tallies: dict[tuple[str, float], Tally] = {}
         for X, labels in parts:
@@ -216,18 +196,21 @@ def _cross_validate(
             assert measure.of_tally is not None  # as a test holds for all that are shown
             kind = name if name == "completeness" else measure.needs
             scores += [(name, v, float(measure.of_tally(tallies[kind, v]))) for v in values]
-    groups = pd.DataFrame(scores, columns=["measure", "value", "score"]).groupby(
-        ["measure", "value"], sort=False
-    )["score"]
-    summary: Any = groups.agg(["mean", "std"]).to_dict("index")
-    return _Evaluation(summary, cells, reliability, list(Y.columns), int(counted.sum()))
+    frame = pd.DataFrame(scores, columns=["measure", "value", "score"])
+    by_value: Any = {
+        value: part.groupby("measure", sort=False)["score"].agg(["mean", "std"])
+        for value, part in frame.groupby("value", sort=False)
+    }
+    summary = {value: table.to_dict("index") for value, table in by_value.items()}
+    return summary, cells, reliability
 
 
-def _note_what_is_odd(parameter: str, evaluation: _Evaluation) -> None:
+def _note_what_is_odd(
+    parameter: str, scores: Scores, reliability: dict[float, IntervalReliability]
+) -> None:
     """Print notes about caution that buys nothing."""
-    summary = evaluation.summary
-    answered = {value: summary["completeness", value]["mean"] for value in evaluation.cells}
-    wrong = {value: summary["selective_error", value]["mean"] for value in evaluation.cells}
+    answered = {value: of["completeness"]["mean"] for value, of in scores.items()}
+    wrong = {value: of["selective_error"]["mean"] for value, of in scores.items()}
     boldest = max(answered, key=lambda value: answered[value])
     for value, share in answered.items():
         if share < NEARLY_NOTHING:
@@ -238,40 +221,8 @@ def _note_what_is_odd(parameter: str, evaluation: _Evaluation) -> None:
                 f"{parameter} = {boldest:g} {wrong[boldest]:.1%}: here, caution gives up labels "
                 "that would have been right. --method recommended, or a promise, may do better."
             )
-    for value, reliability in evaluation.reliability.items():
-        too_sure = reliability.overconfidence_note()
+    for value, found in reliability.items():
+        too_sure = found.overconfidence_note()
         if too_sure is not None:
             note(f"note: at {parameter} = {value:g} {too_sure}")
             break
-
-
-def _print_measures(parameter: str, evaluation: _Evaluation, folds: int) -> None:
-    console = stdout()
-    table = Table("measure", *(f"{parameter} = {value:g}" for value in evaluation.cells))
-    for column in table.columns[1:]:
-        column.justify = "right"
-    for name in DEFAULT_MEASURES:
-        cells = [evaluation.summary[name, value] for value in evaluation.cells]
-        table.add_row(name, *(f"{cell['mean']:.3f} ± {cell['std']:.3f}" for cell in cells))
-    console.print(table)
-    console.print(f"mean ± standard deviation over {folds} folds")
-    if evaluation.n_counted < len(evaluation.label_names):
-        counted = plural(evaluation.n_counted, "label")
-        console.print(f"completeness: of {counted}, without those that are constant")
-
-
-def _print_json(parameter: str, evaluation: _Evaluation) -> None:
-    result = []
-    for value, counts in evaluation.cells.items():
-        report = report_of_counts(counts, evaluation.label_names, output_dict=True)
-        measures = {name: evaluation.summary[name, value] for name in DEFAULT_MEASURES}
-        result.append({parameter: value, "measures": _finite(measures), "labels": _finite(report)})
-    print(json.dumps(result, indent=2))
-
-
-def _finite(table: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """JSON has no NaN."""
-    return {
-        name: {key: None if value != value else value for key, value in row.items()}
-        for name, row in table.items()
-    }

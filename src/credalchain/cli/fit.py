@@ -77,7 +77,7 @@ def fit(
             classifier,
             read_promise(promise),
             confidence=confidence,
-            calibration=o.check_calibration(calibration),
+            calibration=calibration,
             random_state=options.seed,
         )
     elif confidence is not None or calibration != o.CALIBRATION:

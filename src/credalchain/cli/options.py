@@ -22,7 +22,7 @@ from credalchain.chains.naive.formulas import DENOMINATORS, MISSING_FEATURES, PR
 from credalchain.chains.strategies import STRATEGIES, branching, tree_marginalization
 from credalchain.chains.wrapper import CredalWrapper
 from credalchain.cli.tables import LabelledChunks, pick_columns, read_labelled
-from credalchain.datasets.files import DialectOptions, reading_as
+from credalchain.datasets.files import reading_as
 from credalchain.joint.decision import JointDecision, default_reward
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.growing import default_forest_regressor, grown_forests
@@ -40,8 +40,7 @@ ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit
 AsJson = Annotated[bool, typer.Option("--json", help="JSON in place of tables.")]
 Picture = Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")]
 Confidence = Annotated[
-    float | None,
-    typer.Option(help="That the promise is kept; without, it is kept on average."),
+    float | None, typer.Option(help="That the promise is kept; without, it is kept on average.")
 ]
 Calibration = Annotated[
     float, typer.Option(help="Share of the rows that is kept apart for the promise.")
@@ -85,9 +84,7 @@ class ClassifierOptions:
         "labels together. If not given: recommended, or chain if an option of chains is.",
     )
     base: str = _option(
-        "naive",
-        f"{_BASES}; wrapper goes with --estimator.",
-        {"method": (*_CHAINS, "joint")},
+        "naive", f"{_BASES}; wrapper goes with --estimator.", {"method": (*_CHAINS, "joint")}
     )
     estimator: str = _option(
         "",
@@ -183,8 +180,7 @@ class LabelOptions:
     )
     ignore: str = _option("", "Columns to leave out, such as row numbers.")
     tag_separator: str = _option(
-        "",
-        "--labels is one column of tags with this between them, such as ';': a label for each.",
+        "", "--labels is one column of tags with this between them, such as ';': a label for each."
     )
 
     def read(self, data: str) -> tuple[Any, Any]:
@@ -236,8 +232,8 @@ class _TextOptions:
     decimal: str = _option("", "The decimal mark of a text file, . or a comma.")
     encoding: str = _option("", "Of a text file, such as latin-1.")
 
-    def dialect(self) -> DialectOptions:
-        """Return what they say."""
+    def dialect(self) -> tuple[str, str, str]:
+        """Return the separator, the decimal mark and the encoding, "" where not given."""
         separator = {"tab": "\t", "\\t": "\t"}.get(self.sep, self.sep)
         if len(separator) > 1 or separator in ("\n", "\r", '"'):
             raise ValueError(f"--sep must be one character, or tab, got {self.sep!r}.")
@@ -249,7 +245,7 @@ class _TextOptions:
             name = codecs.lookup(self.encoding).name if self.encoding else ""
         except LookupError:
             raise ValueError(f"--encoding: there is no encoding {self.encoding!r}.") from None
-        return DialectOptions(separator, self.decimal, "utf-8-sig" if name == "utf-8" else name)
+        return separator, self.decimal, "utf-8-sig" if name == "utf-8" else name
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -282,7 +278,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         built = {name: build(group) for name, group in groups.items()}
         if "options" in built:
             built["options"] = built["options"].resolved(given)
-        with reading_as(build(_TextOptions).dialect()):
+        with reading_as(*build(_TextOptions).dialect()):
             command(**{name: arguments[name] for name in declared}, **built)
 
     parameters = [
@@ -312,13 +308,6 @@ def default_caution(classifier: Any, n_labels: int) -> float:
     """Return the value of the caution parameter, where there are too few rows to choose one."""
     value = classifier.get_params()[classifier.caution_parameter]
     return default_reward(n_labels) if value is None else float(value)
-
-
-def check_calibration(share: float) -> float:
-    """Return the share of the rows that is kept apart for a promise, if it is one."""
-    if not 0 < share < 1:
-        raise ValueError(f"--calibration must be a share between 0 and 1, got {share:g}.")
-    return share
 
 
 @contextmanager

@@ -1,20 +1,27 @@
 """``credalchain predict`` and ``credalchain explain``: answers for new rows."""
 
-import json
 from collections.abc import Iterable
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import typer
-from rich.table import Table
+from rich.table import Column
 from rich.text import Text
 
 from credalchain._utils.array_types import FloatArray
 from credalchain._utils.text import plural, visible
 from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli import options as o
-from credalchain.cli.console import check_picture, note, read_model, save_picture, stdout
+from credalchain.cli.console import (
+    check_picture,
+    note,
+    print_json,
+    print_table,
+    read_model,
+    save_picture,
+    stdout,
+)
 from credalchain.cli.tables import (
     UnseenValues,
     features_for,
@@ -82,7 +89,7 @@ def predict(
                 continue
             with errors_name_chunk(name):
                 features = features_for(classifier, frame, name or data)
-                known_columns = _known_columns(frame, known, labels)
+                known_columns = _pick_known(frame, known, labels)
                 kept = pick_columns(frame, keep, "--keep")
                 extra = [c for c in frame.columns if c not in {*features.columns, *labels, *kept}]
                 if extra and n_rows == 0:
@@ -151,15 +158,18 @@ def _infer_overrides(classifier: Any, **options: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name != "threshold"}
 
 
-def _known_columns(frame: pd.DataFrame, known: str, labels: list[str]) -> list[str]:
+def _pick_known(frame: pd.DataFrame, known: str, labels: list[str]) -> list[str]:
     if known == "all":
         return [name for name in labels if name in frame.columns]
     names = pick_columns(frame, known, "--known") if known else []
-    unknown = [name for name in names if name not in labels]
-    if unknown:
-        raise ValueError(
-            f"--known: {unknown[0]!r} is not one of the labels {shorten_names(labels)}."
-        )
+    return _checked_labels(names, labels, "--known")
+
+
+def _checked_labels(names: list[str], labels: list[str], option: str) -> list[str]:
+    for name in names:
+        if name not in labels:
+            known = shorten_names(labels)
+            raise ValueError(f"{option}: there is no label {name!r}; the labels are {known}.")
     return names
 
 
@@ -209,7 +219,7 @@ def explain(
     selection = _label_selection(labels, classifier.label_names_.tolist())
     explanation = explain_row(classifier, features, **chosen, **selection)
     if as_json:
-        print(json.dumps(explanation.to_dict(), indent=2))
+        print_json(explanation.to_dict())
     else:
         _print_explanation(explanation, top, is_chosen=bool(labels))
     if picture:
@@ -225,69 +235,60 @@ def _label_selection(spec: str, names: list[str]) -> dict[str, Any]:
     if spec == "all":
         return {"max_labels": None}
     wanted = [spec] if spec in names else split_names(spec, "--labels")
-    missing = [name for name in wanted if name not in names]
-    if missing:
-        raise ValueError(
-            f"--labels: there is no label {missing[0]!r}; the labels are {shorten_names(names)}."
-        )
-    return {"labels": wanted}
+    return {"labels": _checked_labels(wanted, names, "--labels")}
 
 
 def _print_explanation(explanation: Explanation, top: int, *, is_chosen: bool) -> None:
     console = stdout()
-    table = Table("label", "answer", "lower", "upper")
-    table.add_column(f"0{'½'.center(_BAR - 2)}1", no_wrap=True, min_width=_BAR)
     has_reasons = any(step.reasons for step in explanation.steps)
-    if has_reasons:
-        table.add_column("reasons")
     steps: Iterable[Step] = explanation.steps
     is_cut = explanation.n_left_out > 0 and not is_chosen
     if is_cut:  # of many labels the open ones first, else the chain's order
         steps = sorted(steps, key=lambda step: step.answer != ABSTAIN)
+    rows: list[tuple[Any, ...]] = []
     for step in steps:
-        reasons = "\n".join(
-            visible(f"{reason.lower:+.2f} to {reason.upper:+.2f}  {reason.name} {reason.value}")
-            for reason in step.reasons[:top]
+        reasons = _lines(
+            f"{one.lower:+.2f} to {one.upper:+.2f}  {one.name} {one.value}"
+            for one in step.reasons[:top]
         )
-        known = " (known)" if step.known else ""
-        table.add_row(
-            visible(step.label),
-            Text.assemble((step.word, _COLOURS[step.answer]), known),
-            f"{step.lower:.3f}",
-            f"{step.upper:.3f}",
-            _bar(step),
-            *([reasons] if has_reasons else []),
-        )
+        answer = Text.assemble((step.word, _COLOURS[step.answer]), " (known)" * step.known)
+        bounds = f"{step.lower:.3f}", f"{step.upper:.3f}"
+        rows.append((step.label, answer, *bounds, _bar(step), *[reasons] * has_reasons))
     console.print(f"{explanation.setting}; {explanation.about_reasons}")
-    console.print(table)
+    scale = Column(f"0{'½'.center(_BAR - 2)}1", no_wrap=True, min_width=_BAR)
+    heads = ["label", "answer", "lower", "upper", scale, *["reasons"] * has_reasons]
+    print_table(heads, rows, n_words=len(heads))
     if is_cut:
         console.print(f"and {explanation.n_left_out} more: --labels all")
     for remark in explanation.remarks():
         console.print(remark)
     if explanation.similar and top:
-        table = Table("training row", "weight", "its labels", "in common")
-        for similar in explanation.similar[:top]:
-            shared = "\n".join(map(visible, similar.in_common[:3]))
-            table.add_row(str(similar.row), f"{similar.weight:.3f}", similar.labels_as_text, shared)
-        console.print(table)
+        rows = [
+            (str(one.row), f"{one.weight:.3f}", one.labels_as_text, _lines(one.in_common[:3]))
+            for one in explanation.similar[:top]
+        ]
+        heads = ["training row", "weight", "its labels", "in common"]
+        print_table(heads, rows, n_words=len(heads))
     questions = explanation.questions_in_words()
     for question in questions[:_MAX_QUESTIONS]:
         console.print(question)
-    if len(questions) > _MAX_QUESTIONS:
-        console.print(
-            f"{and_more(_MAX_QUESTIONS, len(questions), 'answer')} that would settle others"
-        )
+    more = and_more(_MAX_QUESTIONS, len(questions), "answer")
+    if more:
+        console.print(f"{more} that would settle others")
+
+
+def _lines(texts: Iterable[str]) -> Text:
+    """Return a cell of several lines."""
+    return Text("\n".join(map(visible, texts)))
 
 
 def _bar(step: Step) -> str:
     first, last = (round(p * (_BAR - 1)) for p in (step.lower, step.upper))
     middle = round(step.threshold * (_BAR - 1))
     if step.lower > step.threshold:  # what is settled does not touch the threshold
-        first = max(first, middle + 1)
-        last = max(last, first)
+        first, last = (max(end, middle + 1) for end in (first, last))
     if step.upper < step.threshold:
-        last = min(last, middle - 1)
-        first = min(first, last)
+        first, last = (min(end, middle - 1) for end in (first, last))
     cells = ["━" if first <= i <= last else "·" for i in range(_BAR)]
     cells[middle] = "╋" if first <= middle <= last else "┃"
     return "".join(cells)

@@ -1,17 +1,23 @@
 """``credalchain tune`` and ``credalchain check``: promises about errors."""
 
-import json
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import typer
-from rich.table import Table
 
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice
 from credalchain.cli import options as o
-from credalchain.cli.console import check_picture, note, read_model, save_picture, stdout
+from credalchain.cli.console import (
+    check_picture,
+    note,
+    print_json,
+    print_table,
+    read_model,
+    save_picture,
+    stdout,
+)
 from credalchain.cli.tables import (
     features_for,
     load_table,
@@ -82,7 +88,6 @@ def tune(
     wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
     if picture:
         check_picture(picture)
-    o.check_calibration(calibration)
     classifier = o.build_classifier(options)
     X, Y = table.read(data)
     X, group_of = table.take_groups(X)
@@ -103,8 +108,7 @@ def tune(
     for line in curve.notes:
         note(f"note: {line}")
     if as_json:
-        frame = curve.to_frame().astype(object)
-        print(json.dumps(frame.where(frame.notna(), None).to_dict("records"), indent=2))
+        print_json(curve.to_frame().to_dict("records"))
     else:
         _print_levels(curve)
     if picture:
@@ -114,19 +118,17 @@ def tune(
 
 
 def _print_levels(curve: PromiseCurve) -> None:
-    console = stdout()
-    table = Table("promised at most", "answered", "seen", curve.parameter, "rows needed")
-    for column in table.columns:
-        column.justify = "right"
-    for row in curve.to_frame().itertuples(index=False):
-        level, value, completeness, risk, needed = row
+    rows = []
+    for level, value, share, risk, needed in curve.to_frame().itertuples(index=False):
         seen = ["nothing", "", ""]
         if np.isfinite(value):
-            seen = [f"{completeness:.1%}", f"{risk:.3f}", f"{value:.4g}"]
-        table.add_row(f"{level:g}", *seen, f"{needed}")
+            seen = [f"{share:.1%}", f"{risk:.3f}", f"{value:.4g}"]
+        rows.append((f"{level:g}", *seen, str(needed)))
+    console = stdout()
     how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
     console.print(f"{promise_words(curve.risk, None)}, {how}")
-    console.print(table)
+    columns = "promised at most", "answered", "seen", curve.parameter, "rows needed"
+    print_table(columns, rows, n_words=0)
     console.print(
         f"answered and seen: in {plural(curve.n_rows, 'row')} kept apart; rows needed: at least, "
         "without an error"
@@ -186,7 +188,7 @@ def check(
             "of the rows without a wrong one; nothing was promised (fit --promise)"
         )
     if as_json:
-        print(json.dumps(facts, indent=2))
+        print_json(facts)
     else:
         stdout().print(words, soft_wrap=True)
     if is_broken:

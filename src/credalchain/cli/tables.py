@@ -218,9 +218,8 @@ def read_labelled(
     X = frame.drop(columns=[*names, *ignored])
     if tag_separator:
         if len(names) != 1:
-            raise ValueError(
-                f"--tag-separator is for one column of tags, got {shorten_names(names)}."
-            )
+            shown = shorten_names(names)
+            raise ValueError(f"--tag-separator is for one column of tags, got {shown}.")
         return X, split_tags(frame[names[0]], tag_separator)
     try:
         return X, read_label_words(frame[names])
@@ -237,9 +236,7 @@ def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
     """
     wanted = list(X.columns) if use == "all" else pick_columns(X, use, "--use") if use else []
     features = describe_features(X)
-    left_out = [
-        feature.name for feature in features if not feature.is_used and feature.name not in wanted
-    ]
+    left_out = [f.name for f in features if not f.is_used and f.name not in wanted]
     if len(left_out) == X.shape[1]:
         raise ValueError(
             "every column looks like names, free text or row numbers, so there is nothing to learn "
@@ -288,10 +285,8 @@ def split_tags(column: pd.Series, separator: str, known: Sequence[str] = ()) -> 
         note(f"note: tags that differ in capitals only are one label: {shorten_names(merged)}")
     labels = pd.get_dummies(tags.map(label_of), dtype=np.int8).groupby(level=0).max()
     if labels.shape[1] > _MANY_TAGS and labels.sum().median() <= 1:
-        note(
-            f"note: most of {labels.shape[1]} tags occur once: does {separator!r} stand between "
-            "tags?"
-        )
+        n = labels.shape[1]
+        note(f"note: most of {n} tags occur once: does {separator!r} stand between tags?")
     labels = labels.reindex(column.index, fill_value=0).astype("Int8")
     labels.loc[unknown] = pd.NA
     return labels
@@ -551,11 +546,10 @@ def table_writer(out: str) -> Iterator[Any]:
     if ending not in (".csv", ".tsv", *PARQUET):
         raise ValueError(f"--out {out}: the name must end in .csv, .tsv or .parquet, or be -.")
     with replacing(path) as file, contextlib.ExitStack() as stack:
-        yield (
-            _ParquetAppender(file, stack)
-            if ending in PARQUET
-            else _CsvAppender(file, "\t" if ending == ".tsv" else ",")
-        )
+        if ending in PARQUET:
+            yield _ParquetAppender(file, stack)
+        else:
+            yield _CsvAppender(file, "\t" if ending == ".tsv" else ",")
 
 
 class _CsvAppender:

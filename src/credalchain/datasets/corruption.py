@@ -27,10 +27,8 @@ def remove_uniformly(Y: Any, fraction: float, seed: Any) -> Labels:
     -------
     ndarray of int8 with -1 for the cells removed
     """
-    labels = as_labels(Y, require_zero=False).copy()
-    order = np.random.default_rng(seed).permutation(labels.size)
-    labels.ravel()[order[: int(_checked(fraction) * labels.size)]] = MISSING
-    return labels
+    labels = as_labels(Y, require_zero=False)
+    return np.where(_drawn(labels, fraction, seed), np.int8(MISSING), labels)
 
 
 def remove_per_label(Y: Any, fraction: float, seed: Any) -> Labels:
@@ -47,10 +45,7 @@ def remove_per_label(Y: Any, fraction: float, seed: Any) -> Labels:
 def flip(Y: Any, fraction: float, seed: Any) -> Labels:
     """Turn a fraction of all label cells into their opposites, drawn uniformly."""
     labels = as_labels(Y, require_zero=False)
-    order = np.random.default_rng(seed).permutation(labels.size)
-    chosen = np.zeros(labels.size, dtype=bool)
-    chosen[order[: int(_checked(fraction) * labels.size)]] = True
-    return _flipped(labels, chosen.reshape(labels.shape))
+    return _flipped(labels, _drawn(labels, fraction, seed))
 
 
 def flip_bernoulli(Y: Any, probability: float, seed: Any) -> Labels:
@@ -67,6 +62,12 @@ def redraw_uniformly(Y: Any, probability: float, seed: Any) -> Labels:
     chosen = rng.random(labels.shape) < _checked(probability)
     coins = (rng.random(labels.shape) > 0.5).astype(np.int8)
     return np.where(chosen & (labels != MISSING), coins, labels)
+
+
+def _drawn(labels: Labels, fraction: float, seed: Any) -> NDArray[np.bool_]:
+    """Draw a fraction of all cells."""
+    places = np.random.default_rng(seed).permutation(labels.size).argsort()
+    return (places < int(_checked(fraction) * labels.size)).reshape(labels.shape)
 
 
 def _flipped(labels: Labels, chosen: NDArray[np.bool_]) -> Labels:

@@ -69,14 +69,8 @@ class MultilabelDataset:
 
         X = self.X
         if sparse.issparse(X):
-            dense = X.toarray()
-            binary = ((dense == 0) | (dense == 1)).all(axis=0)
-            X = pd.DataFrame(
-                {
-                    name: dense[:, i].astype(bool) if binary[i] else dense[:, i]
-                    for i, name in enumerate(self.feature_names)
-                }
-            )
+            X = pd.DataFrame(X.toarray(), columns=self.feature_names)
+            X = X.astype(dict.fromkeys(X.columns[X.isin([0, 1]).all()], bool))
         elif not hasattr(X, "columns"):
             X = pd.DataFrame(X, columns=self.feature_names)
         Y = self.Y.astype("Int8")

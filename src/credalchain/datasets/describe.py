@@ -15,6 +15,7 @@ from credalchain.preprocessing import (
 )
 
 _MANY_CATEGORIES = 100
+# digits with marks around and between them; dates are not
 _NUMBER = re.compile(r"[^\w\d]{0,2}\d{1,3}([.,' ]?\d{3})*([.,]\d+)?\s*([%‰°€$£]|[A-Za-z]{2,3})?")
 _MOSTLY = 0.9
 RARE = 10  # rows with an answer, below which little can be learned
@@ -74,47 +75,29 @@ def _feature(name: str, column: Any) -> Feature:
     n, share = len(values), float(np.mean(missing)) if len(values) else 0.0
     if len(present) == 0:
         return Feature(name, "nothing", share, 0, "no values", is_used=False)
-    n_distinct = len(np.unique(present))
+    distinct = np.unique(present)
+    n_distinct = len(distinct)
+    note = "the same in all rows: it says nothing" if n_distinct == 1 else ""
     if keys.dtype.kind == "f":
         all_differ = n >= FEW_ROWS and n_distinct == len(present) == n
-        counts_rows = all_differ and _is_even(present)
-        note = "counts the rows, like an index" if counts_rows else _constant_note(n_distinct)
-        if all_differ and not note and (present == np.floor(present)).all():
+        counts_rows = all_differ and np.ptp(np.diff(present)) == 0
+        if counts_rows:
+            note = "counts the rows, like an index"
+        elif all_differ and (present == np.floor(present)).all():
             note = "whole numbers that all differ, like those of customers or orders"
         return Feature(name, "numbers", share, n_distinct, note, is_used=not counts_rows)
     like_names = looks_like_identifiers(n_distinct, len(present))
-    note = _constant_note(n_distinct)
-    if _look_like_numbers(present):
+    some = list(map(str, distinct[:1000]))
+    words = {str(text).strip().lower() for text in distinct}
+    if sum(_NUMBER.fullmatch(text) is not None for text in some) > _MOSTLY * len(some):
         note = "numbers with %, units or thousands separators, perhaps: they are taken as texts"
     elif like_names:
         note = "more than half as many different texts as rows, like names, dates or free text"
-    elif _are_answers(present):
+    elif words <= {*LABEL_WORDS} and {LABEL_WORDS[word] for word in words} >= {0, 1}:
         note = "yes and no: a label, perhaps, that --labels does not name"
     elif n_distinct > _MANY_CATEGORIES:
         note = f"{n_distinct} categories, most of them rare"
     return Feature(name, "categories", share, n_distinct, note, is_used=not like_names)
-
-
-def _look_like_numbers(texts: Any) -> bool:
-    """Whether most cells are digits with marks around and between them; dates are not."""
-    some = np.unique(texts)[:1000]
-    n_numbers = sum(_NUMBER.fullmatch(str(text)) is not None for text in some)
-    return n_numbers > _MOSTLY * len(some)
-
-
-def _are_answers(texts: Any) -> bool:
-    """Whether cells hold yes and no, true and false or the like."""
-    words = {str(text).strip().lower() for text in np.unique(texts)}
-    return words <= set(LABEL_WORDS) and {LABEL_WORDS[word] for word in words} >= {0, 1}
-
-
-def _is_even(numbers: Any) -> bool:
-    steps = np.diff(numbers.astype(float))
-    return bool((steps == steps[0]).all())
-
-
-def _constant_note(n_distinct: int) -> str:
-    return "the same in all rows: it says nothing" if n_distinct == 1 else ""
 
 
 def describe_labels(Y: Any) -> list[Label]:

@@ -19,7 +19,7 @@ from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple
+from typing import Any, BinaryIO
 from xml.etree import ElementTree
 
 import numpy as np
@@ -33,6 +33,7 @@ TEXT, PARQUET = (".csv", ".tsv"), (".parquet", ".pq")
 COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _HEAD_BYTES = 2**18  # that tell the dialect of a text that is read in chunks
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
+_UNREADABLE = (ValueError, NotImplementedError, EOFError, OSError, lzma.LZMAError, zlib.error)
 _LINES = 50  # that tell the dialect
 _MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
 _DECIMAL = re.compile(r"[-+]?\d+([.,])\d+")
@@ -191,14 +192,7 @@ def iter_frames(
         raise ValueError(f"{shown} is empty.") from None
     except ImportError:
         raise
-    except (
-        ValueError,
-        NotImplementedError,
-        EOFError,
-        OSError,
-        lzma.LZMAError,
-        zlib.error,
-    ) as error:
+    except _UNREADABLE as error:
         first_line = (str(error).splitlines() or [type(error).__name__])[0]
         raise ValueError(f"{shown} cannot be read as a table: {first_line}") from error
 
@@ -262,32 +256,24 @@ def _open(source: Any) -> Any:
     return opener(source, "rb")
 
 
-class DialectOptions(NamedTuple):
-    """What the user said about a text file, "" where it is to be found out."""
-
-    separator: str = ""
-    decimal: str = ""
-    encoding: str = ""
-
-
-_AS_FOUND = DialectOptions()
-_dialect_options: ContextVar[DialectOptions] = ContextVar("dialect_options", default=_AS_FOUND)
+_dialect: ContextVar[tuple[str, str, str]] = ContextVar("dialect", default=("", "", ""))
 
 
 @contextlib.contextmanager
-def reading_as(options: DialectOptions) -> Iterator[None]:
-    """Read text files inside as the user says."""
-    token = _dialect_options.set(options)
+def reading_as(separator: str, decimal: str, encoding: str) -> Iterator[None]:
+    """Read text files inside as the user says; "" is to be found out."""
+    token = _dialect.set((separator, decimal, encoding))
     try:
         yield
     finally:
-        _dialect_options.reset(token)
+        _dialect.reset(token)
 
 
 def _encoding_of(content: bytes, source: str) -> str:
     """Return the encoding: given, by the first bytes, UTF-8, or else Windows' western code."""
-    if _dialect_options.get().encoding:
-        return _dialect_options.get().encoding
+    *_, given = _dialect.get()
+    if given:
+        return given
     for mark, name in _MARKS:
         if content.startswith(mark):
             return name
@@ -309,9 +295,9 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
     """
     if "\0" in text:
         raise ValueError("it is not text")
-    options = _dialect_options.get()
+    given, given_decimal, _ = _dialect.get()
     head = "\n".join(text.splitlines()[:_LINES])
-    marks = [options.separator] if options.separator else [usual, *_SEPARATORS]
+    marks = [given] if given else [usual, *_SEPARATORS]
     rows = {
         mark: list(filter(None, csv.reader(io.StringIO(head), delimiter=mark))) for mark in marks
     }
@@ -320,12 +306,12 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
     separator = marks[0]
     if whole and separator not in whole:
         separator = max(whole, key=lambda mark: len(rows[mark][0]))
-    decimal = options.decimal or "."
-    if not options.decimal and separator != ",":
+    decimal = given_decimal or "."
+    if not given_decimal and separator != ",":
         numbers = [_DECIMAL.fullmatch(cell.strip()) for row in rows[separator] for cell in row]
         found = {match[1] for match in numbers if match is not None}
         decimal = "," if found == {","} else "."
-    if separator != marks[0] or decimal != (options.decimal or "."):
+    if separator != marks[0] or decimal != (given_decimal or "."):
         also = ", and numbers have a decimal comma" if decimal == "," else ""
         name = _SEPARATORS.get(separator, repr(separator))
         warnings.warn(f"{source}: cells are separated by {name}{also}.", UserWarning, stacklevel=2)

@@ -6,8 +6,6 @@ against their SHA-256 before they are used.
 
 import json
 import os
-import time
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from importlib import resources
 from pathlib import Path
@@ -19,7 +17,7 @@ from credalchain.datasets.files import import_extra, read_mulan
 COMMIT = "43f6389095ad71984264db4387a8074b22bc7d4a"
 SOURCE = f"https://raw.githubusercontent.com/tsoumakas/mulan/{COMMIT}/data/multi-label/"
 FOLDER_VARIABLE = "CREDALCHAIN_DATA"
-_TRIES, _PAUSE = 4, 0.5  # seconds, doubled after every try
+_RETRIES = 3  # one second after a failure, then two, then three
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,7 @@ def mulan_files(name: str) -> tuple[Path, Path]:
     return fetch(name, SOURCE, Path(_pooch().os_cache("credalchain")))
 
 
-def fetch(name: str, source: str, cache: Path, pause: float = _PAUSE) -> tuple[Path, Path]:
+def fetch(name: str, source: str, cache: Path) -> tuple[Path, Path]:
     """Return the two files of a data set from the cache, or from ``source`` into it, checked."""
     pooch = _pooch()
     pooch.get_logger().setLevel("WARNING")  # it would write on stderr, which is ours
@@ -78,8 +76,8 @@ def fetch(name: str, source: str, cache: Path, pause: float = _PAUSE) -> tuple[P
         f"{remote}/{remote}.arff": f"sha256:{about.arff_sha256}",
         f"{remote}/{remote}.xml": f"sha256:{about.xml_sha256}",
     }
-    shelf = pooch.create(path=cache / "mulan", base_url=source, registry=registry)
-    downloader = _patient_downloader(pooch, pause)
+    shelf = pooch.create(cache / "mulan", source, registry=registry, retry_if_failed=_RETRIES)
+    downloader = pooch.HTTPDownloader(timeout=30)
     try:
         arff, xml = (Path(shelf.fetch(file, downloader=downloader)) for file in registry)
     except ValueError as error:  # pooch: the checksum does not fit; it keeps nothing
@@ -94,27 +92,6 @@ def fetch(name: str, source: str, cache: Path, pause: float = _PAUSE) -> tuple[P
             "folder."
         ) from error
     return arff, xml
-
-
-def _patient_downloader(pooch: Any, pause: float) -> Callable[[str, str, Any], None]:
-    """Return a downloader that tries again where that can help: not if the file is not there."""
-    import requests
-
-    download = pooch.HTTPDownloader(progressbar=False, timeout=30)
-
-    def download_with_retries(url: str, output: str, shelf: Any) -> None:
-        for attempt in range(_TRIES):
-            try:
-                download(url, output, shelf)
-                return
-            except requests.RequestException as error:
-                answer = getattr(error, "response", None)
-                final = answer is not None and answer.status_code < 500
-                if final or attempt == _TRIES - 1:
-                    raise
-                time.sleep(pause * 2**attempt)
-
-    return download_with_retries
 
 
 def _known_name(name: str) -> str:

@@ -98,12 +98,7 @@ class DataFile:
 
     @classmethod
     def describe(
-        cls,
-        file: str,
-        labels: str | Sequence[str],
-        folder: Path,
-        name: str = "",
-        groups: str = "",
+        cls, file: str, labels: str | Sequence[str], folder: Path, name: str = "", groups: str = ""
     ) -> "DataFile":
         """Read a file once; ``labels`` as in ``read_file``, ``name`` is the file's if empty."""
         digest = _sha256(folder / file)

@@ -167,10 +167,15 @@ def plot_promise_curve(
     matplotlib axes
     """
     ax = new_axes(7.0, 4.5) if ax is None else ax
-    shown = _where_it_changes(curve.completeness)
-    x = _on_a_log_scale(curve.values)
+    answered = curve.completeness
+    last_bold = np.flatnonzero(answered >= answered.max() - 1e-9)[-1]
+    first_cautious = np.flatnonzero(answered <= answered.min() + 1e-9)[0]
+    low, high = sorted((int(last_bold), int(first_cautious)))
+    shown = slice(low, high + 1)  # where completeness changes
+    positive = curve.values[curve.values > 0]
+    x = np.maximum(curve.values, positive.min() if len(positive) else 1.0)  # on a log scale
     for values, colour, word in (
-        (curve.completeness[shown], YES_COLOUR, "answered"),
+        (answered[shown], YES_COLOUR, "answered"),
         (curve.risks[shown], NO_COLOUR, promise_words(curve.risk, None)),
     ):
         ax.plot(x[shown], values, color=colour, linewidth=2, label=for_figure(word, 60))
@@ -188,41 +193,20 @@ def plot_promise_curve(
             raise ValueError(f"level must be one of the curve's {curve.levels}, got {level!r}.")
         kept = [pair for pair in kept if np.isclose(pair[0], level)]
     if kept:
-        _draw_promise(ax, curve, x, *min(kept, key=lambda pair: abs(pair[0] - 0.1)))
+        level, index = min(kept, key=lambda pair: abs(pair[0] - 0.1))
+        ax.axvline(x[index], color=OPEN_COLOUR, linestyle=":", linewidth=1)
+        ax.plot([x[index]], [answered[index]], "o", color=YES_COLOUR)
+        ax.plot([x[index]], [curve.risks[index]], "o", color=NO_COLOUR)
+        how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
+        bought = f"{curve.parameter} = {curve.values[index]:.3g}, {answered[index]:.0%} answered"
+        ax.set_title(f"promised: at most {level:g} {how} -> {bought}", fontsize=10)
     elif level is not None:
-        ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
         rows = plural(curve.n_rows, "row")
         ax.set_title(f"at most {level:g} cannot be promised with {rows}", fontsize=10)
+    if level is not None:
+        ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
     ax.legend(frameon=False, loc="best")
     return ax
-
-
-def _where_it_changes(completeness: NDArray[np.float64]) -> NDArray[np.bool_]:
-    """Values between the last that answers as much as possible and the first that answers least."""
-    last = int(np.flatnonzero(completeness >= completeness.max() - 1e-9)[-1])
-    first = int(np.flatnonzero(completeness <= completeness.min() + 1e-9)[0])
-    shown = np.zeros(len(completeness), dtype=bool)
-    shown[min(last, first) : max(last, first) + 1] = True
-    return shown
-
-
-def _on_a_log_scale(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """0 becomes the smallest positive value."""
-    positive = values[values > 0]
-    return np.maximum(values, positive.min()) if len(positive) else np.ones_like(values)
-
-
-def _draw_promise(
-    ax: Any, curve: PromiseCurve, x: NDArray[np.float64], level: float, index: int
-) -> None:
-    answered = float(curve.completeness[index])
-    ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
-    ax.axvline(x[index], color=OPEN_COLOUR, linestyle=":", linewidth=1)
-    ax.plot([x[index]], [answered], "o", color=YES_COLOUR)
-    ax.plot([x[index]], [curve.risks[index]], "o", color=NO_COLOUR)
-    how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
-    bought = f"{curve.parameter} = {curve.values[index]:.3g}, {answered:.0%} answered"
-    ax.set_title(f"promised: at most {level:g} {how} -> {bought}", fontsize=10)
 
 
 @dataclass(kw_only=True, eq=False, repr=False)

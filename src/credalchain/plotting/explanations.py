@@ -46,7 +46,10 @@ def plot_explanation(
     -------
     matplotlib figure
     """
-    shown = _shown_steps(explanation, max_labels)
+    answers = np.array([[step.answer for step in explanation.steps]])
+    bounds = np.array([[(step.lower, step.upper) for step in explanation.steps]])
+    bounds = bounds.reshape(1, len(explanation.steps), 2)
+    shown = sorted(select_labels(answers, bounds, max_labels).tolist())  # as the chain has them
     steps = [explanation.steps[index] for index in shown]
     height = max(1, min(top, max((len(step.reasons) for step in steps), default=0)))
     has_reasons = top > 0 and any(step.reasons for step in steps)
@@ -73,15 +76,6 @@ def plot_explanation(
     n_labels = len(explanation.steps) + explanation.n_left_out
     _write_around(figure, explanation, and_more(len(steps), n_labels, "label"))
     return figure
-
-
-def _shown_steps(explanation: Explanation, max_labels: int | None) -> list[int]:
-    """The indices of the steps that are drawn, in the order of the chain."""
-    answers = np.array([[step.answer for step in explanation.steps]])
-    bounds = np.array([[(step.lower, step.upper) for step in explanation.steps]])
-    shape = (1, len(explanation.steps), 2)
-    chosen = select_labels(answers, bounds.reshape(shape), max_labels)
-    return sorted(chosen.tolist())
 
 
 def _draw_node(ax: Any, y: int, step: Step, scale: float) -> None:

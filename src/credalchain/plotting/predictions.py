@@ -92,16 +92,12 @@ def plot_predictions(
     return ax
 
 
-def _are_long(names: Sequence[str]) -> bool:
-    return max(map(len, names), default=0) > _FITS
-
-
 def _inches(names: Sequence[str], rows: Sequence[str]) -> tuple[float, float]:
     """Width and height of a figure, with room for the names around the cells."""
     width = 0.9 + 0.085 * max(map(len, rows), default=0) + 0.85 * len(names)
     height = 1.0 + 0.62 * len(rows)
-    if _are_long(names):  # they are turned
-        longest = max(map(len, names))
+    longest = max(map(len, names), default=0)
+    if longest > _FITS:  # they are turned
         width, height = width + 0.04 * longest, height + 0.05 * longest
     return width, height
 
@@ -114,7 +110,7 @@ def _name_cells(ax: Any, names: Sequence[str], rows: Sequence[str], scale: float
     ax.tick_params(length=0, labelsize=10 * scale)
     for side in ax.spines.values():
         side.set_visible(False)
-    if _are_long(names):
+    if max(map(len, names), default=0) > _FITS:
         for word in ax.get_xticklabels():
             word.set(rotation=40, ha="left", rotation_mode="anchor")
 

@@ -75,20 +75,14 @@ def add_answers(
     Y = given.fillna(Y)
     new_rows = answered[~is_here]
     if len(new_rows):
-        types = _dtypes(X, new_rows)
+        types = {  # of columns that can hold what is added
+            name: X[name].dtype
+            for name in X.columns
+            if X[name].dtype.kind in ("f" if new_rows[name].isna().any() else "fiub")
+        }
         X = pd.concat([X, new_rows[list(X.columns)].astype(types)], ignore_index=True)
         Y = pd.concat([Y, new_rows[names].astype("Float64")], ignore_index=True)
     return X, Y, (n_filled, n_replaced, len(new_rows))
-
-
-def _dtypes(X: pd.DataFrame, new_rows: pd.DataFrame) -> dict[str, Any]:
-    """The types of columns that can hold what is added."""
-    return {
-        name: X[name].dtype
-        for name in X.columns
-        if X[name].dtype.kind == "f"
-        or (X[name].dtype.kind in "iub" and new_rows[name].notna().all())
-    }
 
 
 # -- other tools --------------------------------------------------------------------------------
@@ -100,13 +94,9 @@ Annotation = tuple[int, dict[str, int], str]
 def _notes(rows: ReviewedRows, row: int) -> dict[str, Any]:
     """Notes in an exported task, read on import: the row, and what people had answered."""
     key, person = rows.keys[row], rows.human_labels[row]
-    return {
-        "row": f"{key.hash}-{key.occurrence}",
-        "answered": [
-            name for name, y in zip(rows.label_names, person, strict=True) if y != MISSING
-        ],
-        "chosen": _positive_names(person, rows.label_names),
-    }
+    answered = [rows.label_names[j] for j in np.flatnonzero(person != MISSING)]
+    chosen = _positive_names(person, rows.label_names)
+    return {"row": f"{key.hash}-{key.occurrence}", "answered": answered, "chosen": chosen}
 
 
 def _positive_names(labels: Labels, names: Sequence[str]) -> list[str]:

@@ -131,12 +131,8 @@ class ReviewQueue:
 
     def _ranks(self, rows: IntArray, order: str) -> FloatArray:
         """Ranks of the labels of rows, (rows, m), the least is asked first."""
-        of = self.rows
-        X, known, is_open = (
-            of.features.iloc[rows],
-            of.human_labels[rows],
-            of.labels[rows] == ABSTAIN,
-        )
+        of, is_open = self.rows, self.rows.labels[rows] == ABSTAIN
+        X, known = of.features.iloc[rows], of.human_labels[rows]
         interval = of.interval[rows].astype(float)
         return rank_questions(order, of.classifier, X, known, is_open, interval)[0]
 
@@ -154,15 +150,11 @@ class ReviewQueue:
         if order == "settles most":
             self._gain[row] = -ranks.min()
         key, names = self.rows.keys[row], self.rows.label_names
-        skipped = {
-            event.label
-            for j in indices
-            for event in standing(self.rows.history.get((key, names[j]), ()))
-            if event.kind == "skip" and event.who == who
-        }
-        later = np.array([names[j] in skipped for j in indices])
+        history = [standing(self.rows.history.get((key, names[j]), ())) for j in indices]
+        skips = [any((e.kind, e.who) == ("skip", who) for e in events) for events in history]
         shown = ~self.rows.blind[row, indices]
-        return [int(j) for j in indices[np.lexsort((indices, ranks[indices], shown, later))]]
+        order_of = np.lexsort((indices, ranks[indices], shown, np.array(skips)))
+        return [int(j) for j in indices[order_of]]
 
     def next_rows(self, who: str, order: str, at_most: int = 20) -> list[int]:
         """Rows that come next for a person, the first first."""

@@ -98,13 +98,9 @@ def from_json(contents: list[str]) -> pd.DataFrame:
 def whole_numbers(frame: pd.DataFrame) -> pd.DataFrame:
     """Return the table with integers where missing cells have made, or would make, floats."""
     present = {name: frame[name].dropna().tolist() for name in frame.columns}
-    return frame.astype(
-        {
-            name: "Int64"
-            for name, cells in present.items()
-            if 0 < len(cells) < len(frame) and all(map(_is_whole, cells))
-        }
-    )
+    some = {name: cells for name, cells in present.items() if 0 < len(cells) < len(frame)}
+    whole = [name for name, cells in some.items() if all(map(_is_whole, cells))]
+    return frame.astype(dict.fromkeys(whole, "Int64"))
 
 
 def _is_whole(value: Any) -> bool:
@@ -359,13 +355,8 @@ class ReviewedRows:
         """
         with self.lock:
             self.sync()
-            own = [
-                event
-                for cell, events in self.history.items()
-                if self.place(*cell) is not None
-                for event in events
-                if event.who == who
-            ]
+            here = [events for cell, events in self.history.items() if self.place(*cell)]
+            own = [event for events in here for event in events if event.who == who]
             again = [event for event in own if (event.kind, event.request) == ("undo", request)]
             last = max(again or standing(own), key=lambda event: event.id, default=None)
             if last is None:

@@ -226,7 +226,5 @@ class ReviewSession:
             rows = self.queue.next_rows(who, order)
             names = np.array(self.rows.label_names, dtype=object)
             cells = self.rows.open_cells(np.array(rows, dtype=int))
-        return [
-            {"row": row, "open": names[is_open].tolist()}
-            for row, is_open in zip(rows, cells, strict=True)
-        ]
+        pairs = zip(rows, cells, strict=True)
+        return [{"row": row, "open": names[is_open].tolist()} for row, is_open in pairs]

@@ -101,25 +101,17 @@ def level_chart(part: pd.DataFrame, parameter: str, damage: str) -> Chart:
     for value, colour in zip(values, ramp(np.linspace(0, 1, len(values))), strict=True):
         curve = part[part["s"] == value].sort_values("missing")
         for measure, ax in axes.items():
-            share = 100 * curve["missing"]
-            ax.plot(
-                share, 100 * curve[measure], "o-", markersize=3, color=colour, label=f"{value:g}"
-            )
+            points = 100 * curve["missing"], 100 * curve[measure]
+            ax.plot(*points, "o-", markersize=3, color=colour, label=f"{value:g}")
     for measure, ax in axes.items():
         ax.set(ylabel=f"{measure.replace('_', '-')} (%)", ylim=(-3, 103))
         ax.grid(color="#d9d6d0")
     upper.tick_params(labelbottom=False)
     ax.set_xlabel(f"training labels {damage} (%)")
     if parameter:
-        ax.legend(
-            loc="upper center",
-            bbox_to_anchor=(0.45, -0.2),
-            ncols=6,
-            frameon=False,
-            fontsize=8,
-            handlelength=1,
-            title=visible(parameter)[:_MAX_NAME],
-        )
+        place: dict[str, Any] = {"loc": "upper center", "bbox_to_anchor": (0.45, -0.2), "ncols": 6}
+        look: dict[str, Any] = {"frameon": False, "fontsize": 8, "handlelength": 1}
+        ax.legend(title=visible(parameter)[:_MAX_NAME], **place, **look)
     return _drawn(figure)
 
 

@@ -14,7 +14,7 @@ from scipy import stats
 
 from credalchain._utils.array_types import FloatArray
 from credalchain.studies.study_file import Study
-from credalchain.studies.summary import folds_at_completeness, groups, spread_unit
+from credalchain.studies.summary import folds_at_completeness, groups
 
 COMPARED_COMPLETENESS = (1.0, 0.95, 0.9, 0.8, 0.6)  # of labels answered, where methods are compared
 WIDEST_GAP = 0.25  # between points of a curve, over which a value on the line counts as measured
@@ -183,7 +183,8 @@ def curve_name(method: str, strategy: str) -> str:
 def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
     """Compare the methods of a study where they answer the same share of labels."""
     results = _with_curves(results)
-    over = spread_unit(results)
+    n_repetitions = int(results["repetition"].nunique())
+    over = "repetitions" if n_repetitions > 1 else "folds"
     is_comparable = {"set_accuracy", "completeness"} <= set(study.measures)
     return Findings(
         curves=tuple(dict.fromkeys(results["curve"])),
@@ -192,7 +193,7 @@ def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
         shares=tuple(_shares(study, results, over)) if is_comparable else (),
         spread_over=over,
         n_folds=int(results["fold"].nunique()),
-        n_repetitions=int(results["repetition"].nunique()),
+        n_repetitions=n_repetitions,
     )
 
 
@@ -261,11 +262,9 @@ def _standings(table: pd.DataFrame, means: pd.DataFrame, over: str) -> list[Stan
     spreads = table.groupby(level=units).mean().groupby(level="dataset").std()
     spread = np.sqrt((spreads**2).sum(skipna=False)) / len(spreads)
     first = means.eq(means.max(axis=1), axis=0).sum()
-    columns = zip(means, means.mean(), spread, average_ranks(means), first, strict=True)
-    standings = [
-        Standing(str(curve), float(mean), float(varies), float(rank), int(wins))
-        for curve, mean, varies, rank, wins in columns
-    ]
+    ranks = means.rank(axis=1, ascending=False).mean()  # 1 is best, ties share theirs
+    columns = pd.DataFrame([means.mean(), spread, ranks]).T.assign(first=first)
+    standings = [Standing(*row) for row in columns.itertuples()]
     return sorted(standings, key=lambda standing: (standing.rank, -standing.accuracy))
 
 
@@ -354,12 +353,6 @@ def friedman_test(values: ArrayLike) -> float:
     if (table == table[:, :1]).all():
         return 1.0
     return float(stats.friedmanchisquare(*table.T).pvalue)
-
-
-def average_ranks(values: ArrayLike) -> FloatArray:
-    """Return the mean rank of each column over rows; 1 is the largest value, ties share theirs."""
-    ranks: FloatArray = stats.rankdata(-np.asarray(values, dtype=float), axis=1).mean(axis=0)
-    return ranks
 
 
 def holm(p_values: ArrayLike) -> FloatArray:

@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from sklearn.base import BaseEstimator
 
-from credalchain._utils.validation import check_s
+from credalchain._utils.validation import check_int, check_s
 from credalchain.chains.strategies import STRATEGIES
 from credalchain.datasets.corruption import CORRUPTIONS
 from credalchain.datasets.registry import DATASETS, DataFile, DataSource
@@ -159,25 +159,23 @@ class _Table:
             self.fail(key, f"{key} must be of type {kind.__name__}, got {value!r}")
         return value
 
+    def integer(self, key: str, default: int, at_least: int) -> int:
+        try:
+            return check_int(key, self.content.get(key, default), at_least)
+        except ValueError as error:
+            self.fail(key, error)
+
     def choice(self, key: str, choices: Any, default: str) -> str:
-        value = self.content.get(key, default)
-        if value not in list(choices):
-            message = f"{key} must be one of {', '.join(choices)}, got {value!r}"
-            self.fail(key, message + _nearest(value, choices))
-        return str(value)
+        return self._known(key, [self.content.get(key, default)], choices)[0]
 
     def choices(self, key: str, choices: Any, default: Sequence[str] = ()) -> tuple[str, ...]:
-        values = self._list(key, default, "names")
-        for name in values:
+        return self._known(key, self._list(key, default, "names"), choices)
+
+    def _known(self, key: str, names: list[Any], choices: Any) -> tuple[str, ...]:
+        for name in names:
             if name not in list(choices):
                 self.fail(key, f"{key}: {name!r} is not known" + _nearest(name, choices))
-        return tuple(values)
-
-    def integer(self, key: str, default: int, at_least: int) -> int:
-        value = self.content.get(key, default)
-        if isinstance(value, bool) or not isinstance(value, int) or value < at_least:
-            self.fail(key, f"{key} must be a whole number, at least {at_least}, got {value!r}")
-        return int(value)
+        return tuple(names)
 
     def numbers(
         self, key: str, low: float, high: float, expected: str, default: Sequence[float] = ()
@@ -187,7 +185,7 @@ class _Table:
             is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
             if not is_number or not low <= value <= high:
                 self.fail(key, f"{key}: a number must be {expected}, got {value!r}")
-        return tuple(float(value) for value in values)
+        return tuple(map(float, values))
 
     def _list(self, key: str, default: Sequence[Any], what: str) -> list[Any]:
         values = self.content.get(key, list(default))
@@ -199,32 +197,27 @@ class _Table:
         return values
 
     def fail(self, key: str, message: object) -> NoReturn:
-        line = self._line_of(key)
-        where = f", line {line}" if line else ""
         inside = f" [{self.section}]" if self.section else ""
         message = str(message).removesuffix(".")
-        raise StudyError(f"{self.path}{where}:{inside} {message}.") from None
+        raise StudyError(f"{self.path}{self._place_of(key)}:{inside} {message}.") from None
 
-    def _line_of(self, key: str) -> int | None:
-        """Return the line of a key of the table; of the table if it is not there."""
-        current, seen, header = "", -1, None
-        for number, line in enumerate(self.lines, start=1):
-            if current == "" and self.section and _is_key(self.section, line):  # in one value
-                header = number
-            match = re.match(r"\s*\[+\s*([\w.-]+)\s*\]+", line)
-            if match:
-                current = match[1]
-                seen += current == self.section
-                if current == self.section and seen == self.occurrence:
-                    header = number
-            is_here = current == self.section and (not self.section or seen == self.occurrence)
-            if is_here and _is_key(key, line):
-                return number
-        return header
-
-
-def _is_key(key: str, line: str) -> bool:
-    return re.match(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=", line) is not None
+    def _place_of(self, key: str) -> str:
+        """Return the line of a key of the table, or that of the table, in words."""
+        heads = {0: ""} | {
+            i: match[1]
+            for i, line in enumerate(self.lines)
+            if (match := re.match(r"\s*\[+\s*([\w.-]+)\s*\]+", line))
+        }
+        starts = [i for i, name in heads.items() if name == self.section]
+        start, default = 0, None
+        if self.section and self.occurrence < len(starts):
+            start = default = starts[self.occurrence]
+        elif self.section:  # a value of a key
+            key = self.section
+        end = min((i for i in heads if i > start), default=len(self.lines))
+        is_key = re.compile(rf"\s*[\"']?{re.escape(key)}[\"']?\s*=").match
+        found = next((i for i in range(start, end) if is_key(self.lines[i])), default)
+        return "" if found is None else f", line {found + 1}"
 
 
 def _nearest(name: Any, choices: Any) -> str:
@@ -277,8 +270,7 @@ def _data_file(table: _Table) -> DataFile:
     file = table.typed("file", str, None)
     name, groups = (table.typed(key, str, "") for key in ("name", "groups"))
     labels = table.content.get("labels")
-    is_list = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
-    if not labels or not (is_list or isinstance(labels, str)):
+    if not labels or not isinstance(labels, (list, str)):
         message = "labels must be a list of one or more names, or 'xml' or 'meka' for ARFF"
         table.fail("labels", f"{message}, got {labels!r}")
     try:
@@ -339,12 +331,13 @@ def _method(table: _Table, allow: tuple[str, ...]) -> Method:
 def _estimator(table: _Table, name: str, allow: tuple[str, ...]) -> Any:
     """Return the estimator as tasks build it, so that they find nothing wrong with it later."""
     class_path, params = table.content["class"], table.content.get("params", {})
+    key, about = "class", ""
     try:
+        estimator_class(class_path, allow, table.folder)
+        key, about = "params", f"params of method {name!r}: "
         return build_estimator(class_path, params, allow, table.folder)
-    except ClassError as error:
-        table.fail("class" if error.path == class_path else "params", error)
     except Exception as error:  # whatever a class does with its parameters
-        table.fail("params", f"params of method {name!r}: {error}")
+        table.fail(key, f"{about}{error}")
 
 
 def _caution_values(
@@ -376,14 +369,6 @@ def _caution_values(
         except Exception as error:  # whatever a class does with its parameters
             table.fail(key, f"{key} = {value!r} of method {name!r}: {error}")
     return values
-
-
-class ClassError(ValueError):
-    """Raised for a class that a study cannot use; ``path`` is what the study calls it."""
-
-    def __init__(self, path: Any, reason: str) -> None:
-        super().__init__(f"class {path!r} {reason}")
-        self.path = path
 
 
 def build_estimator(
@@ -431,17 +416,16 @@ def estimator_class(path: Any, allow: Sequence[str] = (), folder: str = "") -> A
 
     Raises
     ------
-    ClassError
+    ValueError
         If the module is not allowed, cannot be imported or holds no such estimator class.
     """
     module, _, name = path.rpartition(".") if isinstance(path, str) else ("", "", "")
     if module and not _is_inside(module, (*PACKAGES, *allow)):
         top = module.partition(".")[0]
-        raise ClassError(
-            path,
-            "cannot be imported: a study may use estimators of credalchain and scikit-learn; if "
-            f"you trust the module {top!r}, allow it with --allow {top} or "
-            f"load_study(..., allow=[{top!r}])",
+        raise ValueError(
+            f"class {path!r} cannot be imported: a study may use estimators of credalchain and "
+            f"scikit-learn; if you trust the module {top!r}, allow it with --allow {top} or "
+            f"load_study(..., allow=[{top!r}])"
         )
     is_allowed = _is_inside(module, allow)
     if is_allowed and folder:
@@ -450,18 +434,15 @@ def estimator_class(path: Any, allow: Sequence[str] = (), folder: str = "") -> A
         cls = getattr(import_module(module), name)
     except Exception as error:  # whatever a module does when it is imported
         reason = f"{type(error).__name__}: {error}".removesuffix(".")
-        raise ClassError(path, f"cannot be imported: {reason}") from None
+        raise ValueError(f"class {path!r} cannot be imported: {reason}") from None
     finally:
         if is_allowed and folder:
             sys.path.remove(folder)
     is_ours = is_allowed or _is_inside(getattr(cls, "__module__", ""), PACKAGES)
     is_estimator = is_allowed and all(hasattr(cls, method) for method in ("fit", "get_params"))
-    if (
-        not is_ours
-        or not isinstance(cls, type)
-        or not (is_estimator or issubclass(cls, BaseEstimator))
-    ):
-        raise ClassError(path, "is not an estimator class of scikit-learn's kind")
+    is_class = is_ours and isinstance(cls, type)
+    if not is_class or not (is_estimator or issubclass(cls, BaseEstimator)):
+        raise ValueError(f"class {path!r} is not an estimator class of scikit-learn's kind")
     return cls
 
 

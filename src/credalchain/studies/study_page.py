@@ -4,7 +4,7 @@ import base64
 import hashlib
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from html import escape
 from pathlib import Path
 from typing import Any
@@ -16,19 +16,12 @@ from credalchain._utils.files import replacing
 from credalchain._utils.text import plural, to_csv, visible
 from credalchain.studies import summary as summaries
 from credalchain.studies import wording
-from credalchain.studies.charts import (
-    Chart,
-    asset,
-    key_chart,
-    level_chart,
-    sheet,
-    trade_off_chart,
-)
+from credalchain.studies.charts import Chart, asset, key_chart, level_chart, sheet, trade_off_chart
 from credalchain.studies.findings import WIDEST_GAP, ShareFindings, compare_methods, curve_name
 from credalchain.studies.results import Store
 from credalchain.studies.study_file import Study
 from credalchain.studies.trials import TARGET
-from credalchain.studies.wording import percent, spread_words, with_spread
+from credalchain.studies.wording import in_percent, percent, spread_words
 
 _MAX_METHODS = 12  # on the first screen; all are in the tables
 _TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
@@ -45,15 +38,12 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     report = _Report(study, store)
     page = report.page().encode()
     files = {f"{name}.csv": to_csv(table).encode() for name, table in report.tables.items()}
-    if report.charts is not None:
-        files["trade_off.svg"] = report.charts.file("Set-accuracy against completeness")
-    if report.level_charts is not None:
-        files["by_level.svg"] = report.level_charts.file("Measures by the share of damaged labels")
+    files |= {**report.charts, "report.html": page}
     folder.mkdir(parents=True, exist_ok=True)
-    for name, content in (files | {"report.html": page}).items():
+    for name, content in files.items():
         with replacing(folder / name) as file:
             file.write(content)
-    return [folder / name for name in (*files, "report.html")]
+    return [folder / name for name in files]
 
 
 def _damage(study: Study) -> str:
@@ -92,8 +82,7 @@ class _Report:
             "software": pd.DataFrame({"package": packages, "versions": used}),
             **dict(self._shown_tables()),
         }
-        self.charts: Chart | None = None
-        self.level_charts: Chart | None = None
+        self.charts: dict[str, bytes] = {}  # files, which the sections of the page add
 
     def _shown_tables(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Yield tables in percent: what was found, and all measures."""
@@ -104,7 +93,7 @@ class _Report:
                 self.results, shares, widest_gap=WIDEST_GAP, over=over
             )
             for share in shares:
-                cells = map(with_spread, table.pop(share), table.pop(f"{share}_spread"))
+                cells = map(in_percent, table.pop(share), table.pop(f"{share}_spread"))
                 table[f"{percent(share)} answered"] = list(cells)
             yield "set_accuracy_at_equal_completeness", self._named(table)
         columns = "method set_accuracy spread average_rank first_on datasets friedman_p"
@@ -120,7 +109,7 @@ class _Report:
             for at in self.findings.shares for test in at.comparisons
         ])  # fmt: skip
         measured = {
-            name: list(map(with_spread, summary[name], summary[f"{name}_spread"]))
+            name: list(map(in_percent, summary[name], summary[f"{name}_spread"]))
             for name in self.study.measures
         }
         yield "measures", self._named(summary[summaries.KEYS].assign(**measured))
@@ -165,16 +154,16 @@ class _Report:
             f"default-src 'none'; style-src '{_digest(style)}'; script-src '{_digest(script)}'; "
             "base-uri 'none'; form-action 'none'"
         )
-        sections = {
-            "findings": "\n".join(self._overview()),
-            "curves": "\n".join(self._curves()),
-            "levels": "\n".join(self._levels()),
-            "tables": "\n".join(self._tables()),
-            "about": "\n".join(self._about()),
+        parts = {
+            "findings": self._overview(),
+            "curves": self._curves(),
+            "levels": self._levels(),
+            "tables": self._tables(),
+            "about": self._about(),
         }
-        sections = {name: content for name, content in sections.items() if content}
+        sections = {name: text for name, part in parts.items() if (text := "\n".join(part))}
         links = [f'<a href="#{name}">{name.capitalize()}</a>' for name in sections]
-        parts = [
+        return "\n".join([
             "<!doctype html>",
             f'<html lang="en"><head><meta charset="utf-8"><title>{title}</title>',
             f'<meta http-equiv="Content-Security-Policy" content="{policy}">',
@@ -183,8 +172,7 @@ class _Report:
             f'<nav aria-label="Sections">{"".join(links)}</nav></header><main>',
             *(f'<section id="{name}">{content}</section>' for name, content in sections.items()),
             f"</main><script>{script}</script></body></html>\n",
-        ]
-        return "\n".join(parts)
+        ])  # fmt: skip
 
     def _link(self, name: str) -> str:
         """Return a link to a table as CSV: the same bytes as in the file beside the page."""
@@ -246,14 +234,12 @@ class _Report:
         for (dataset, level), part in summaries.groups(summary, ["dataset", "missing"]):
             title = f"{dataset}, {percent(level)} {damage}" if damage else str(dataset)
             panels[title] = trade_off_chart(part, curves)
-        self.charts = sheet(panels, keys)
-        yield f"<h2>Set-accuracy against completeness</h2><p>{_text(self._about_points())}</p>"
+        about = "Set-accuracy against completeness"
+        self.charts["trade_off.svg"] = sheet(panels, keys).file(about)
+        yield f"<h2>{about}</h2><p>{_text(self._about_points())}</p>"
         items = [f"<li>{key.svg()}<span>{_text(name)}</span></li>" for name, key in keys.items()]
-        yield f'<ul class="legend">{"".join(items)}</ul><div class="panels">'
-        for title, chart in panels.items():
-            svg = chart.svg(f"Set-accuracy against completeness: {title}")
-            yield f"<figure><figcaption>{_text(title)}</figcaption>{svg}</figure>"
-        yield "</div>"
+        yield f'<ul class="legend">{"".join(items)}</ul>'
+        yield _panels(about, panels)
 
     def _levels(self) -> Iterator[str]:
         """The figures of the paper: measures by the share of labels damaged."""
@@ -264,14 +250,11 @@ class _Report:
             dataset, method, strategy = map(str, key)
             title = f"{dataset}: {curve_name(method, strategy)}"
             panels[title] = level_chart(part, self.parameters[method][0] or "", self.damage)
-        self.level_charts = sheet(panels, {})
-        yield f"<h2>Measures by the share of labels {self.damage}</h2>"
+        about = f"Measures by the share of labels {self.damage}"
+        self.charts["by_level.svg"] = sheet(panels, {}).file(about)
+        yield f"<h2>{about}</h2>"
         yield f"<details><summary>{plural(len(panels), 'chart')}</summary>"
-        yield '<div class="panels">'
-        for title, chart in panels.items():
-            svg = chart.svg(f"Measures by the share of labels {self.damage}: {title}")
-            yield f"<figure><figcaption>{_text(title)}</figcaption>{svg}</figure>"
-        yield "</div></details>"
+        yield _panels(about, panels) + "</details>"
 
     def _about_points(self) -> str:
         """Return what moves a point along a curve, for each method by its right name."""
@@ -332,6 +315,15 @@ def _digest(words: str) -> str:
 def _scroll(label: str) -> str:
     """Return the start of a box in which a table scrolls by itself, by keyboard too."""
     return f'<div class="scroll" tabindex="0" role="region" aria-label="{_text(label)}">'
+
+
+def _panels(about: str, charts: Mapping[str, Chart]) -> str:
+    """Return charts below their titles; ``about`` is what all of them show."""
+    figures = [
+        f"<figure><figcaption>{_text(title)}</figcaption>{chart.svg(f'{about}: {title}')}</figure>"
+        for title, chart in charts.items()
+    ]
+    return f'<div class="panels">{"".join(figures)}</div>'
 
 
 def _ranking_cell(at: ShareFindings, curve: str, n_datasets: int) -> str:

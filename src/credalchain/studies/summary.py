@@ -1,6 +1,7 @@
 """From records to the numbers that tables and charts show."""
 
 from collections.abc import Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,24 +17,10 @@ _NOT_MEASURES = {*KEYS, *CAUTION, *_TIMES, "chosen_parameter", "repetition", "fo
 _UNITS = {"repetitions": ["repetition"], "folds": ["repetition", "fold"]}
 
 
-def measures_in(results: pd.DataFrame) -> list[str]:
-    """Return the measures among the columns of a table of results."""
-    return [
-        name
-        for name in results.columns
-        if name not in _NOT_MEASURES and not name.startswith("version_")
-    ]
-
-
 def groups(frame: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...], pd.DataFrame]]:
     """Yield rows that are equal in some columns, in the order in which they first appear."""
     grouped: Any = frame.groupby(by, sort=False)
     yield from grouped
-
-
-def spread_unit(results: pd.DataFrame) -> str:
-    """Return over what results vary: "repetitions", or "folds" if there is one repetition."""
-    return "repetitions" if results["repetition"].nunique() > 1 else "folds"
 
 
 def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFrame:
@@ -42,7 +29,8 @@ def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFra
     Folds are averaged within a repetition first; the spread is the standard deviation of the
     repetitions' means (NaN if there is only one). With ``over="folds"`` it is that of all folds.
     """
-    measures = measures_in(results)
+    versions = {name for name in results.columns if name.startswith("version_")}
+    measures = [name for name in results.columns if name not in _NOT_MEASURES | versions]
     by_unit = results.groupby([*KEYS, *_UNITS[over]], sort=False)[measures].mean()
     groups = by_unit.groupby(KEYS, sort=False)
     summary = groups.mean().join(groups.std().add_suffix("_spread"))
@@ -51,12 +39,8 @@ def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFra
 
 def _weights(answered: FloatArray, shares: Sequence[float], widest_gap: float) -> FloatArray:
     """Return what each point of a curve counts at each share; NaN where there is no value."""
-    weights = np.array(
-        [
-            np.interp(shares, answered, unit, left=np.nan, right=np.nan)
-            for unit in np.eye(len(answered))
-        ]
-    )
+    at_shares = partial(np.interp, shares, answered, left=np.nan, right=np.nan)
+    weights = np.array([at_shares(unit) for unit in np.eye(len(answered))])
     for column, share in enumerate(shares):
         below, above = answered[answered <= share], answered[answered >= share]
         if len(below) and len(above) and above.min() - below.max() > widest_gap:

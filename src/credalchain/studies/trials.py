@@ -3,7 +3,7 @@
 import time
 import warnings
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any
 
@@ -82,59 +82,12 @@ def _read(source: DataSource) -> MultilabelDataset:
         return load(source)
 
 
-@dataclass(frozen=True)
-class Trial:
-    """The predictions of one fit, along ``caution_parameter`` ("" if there is none).
-
-    ``strategies`` and ``targets`` have an entry for each value of ``path``. Targets are the shares
-    of labels that values of caution were chosen to answer; None if the study names values.
-    """
-
-    fold: int
-    level: float
-    path: PathPrediction
-    strategies: list[str]
-    targets: tuple[float, ...] | None
-    fit_seconds: float
-    predict_seconds: float
-    caution_parameter: str = "s"
-    larger_is_more_cautious: bool = True
-
-
 def run_task(task: Task) -> pd.DataFrame:
     """Return one record per fold, level, strategy and value of caution."""
-    data = load_dataset(task.data)
     method = _EstimatorMethod if task.method.kind == "estimator" else _NaiveMethod
     with data_warnings_ignored():  # of rows that are held out
-        running = method(task, data)
-        records = [
-            _records(task, trial, data.labels[running.folds[trial.fold]])
-            for trial in running.trials()
-        ]
-    return pd.concat(records, ignore_index=True)
-
-
-def _records(task: Task, trial: Trial, truth: Labels) -> pd.DataFrame:
-    measures, path = task.study.measures, trial.path
-    records = pd.DataFrame(
-        {
-            "dataset": task.dataset,
-            "method": task.method.name,
-            "strategy": trial.strategies,
-            "s": trial.targets or path.values,  # of the caution parameter, whatever its name
-            "missing": trial.level,
-            "repetition": task.repetition,
-            "fold": trial.fold,
-            **dict(zip(measures, score_path(measures, truth, path), strict=True)),
-            "fit_seconds": trial.fit_seconds,
-            "predict_seconds": trial.predict_seconds,
-            "caution_parameter": TARGET if trial.targets else trial.caution_parameter,
-            "larger_is_more_cautious": trial.larger_is_more_cautious and not trial.targets,
-        }
-    )
-    if trial.targets:  # the values differ from fold to fold
-        records = records.assign(chosen_parameter=trial.caution_parameter, chosen_value=path.values)
-    return records
+        trials = method(task, load_dataset(task.data)).trials()
+        return pd.concat(trials, ignore_index=True)
 
 
 class _MethodOfTask:
@@ -151,6 +104,46 @@ class _MethodOfTask:
         self.levels = list(zip(task.study.levels, damaged_labels(*about), strict=True))
         self.needs = {MEASURES[name].needs for name in task.study.measures}
 
+    def records(
+        self,
+        fold: int,
+        level: float,
+        path: PathPrediction,
+        strategies: list[str],
+        seconds: tuple[float, float],
+        caution: tuple[str, bool] = ("s", True),
+    ) -> pd.DataFrame:
+        """Return the predictions of one fit as records: one for each value of ``path``.
+
+        ``strategies`` has an entry for each of them; ``seconds`` are those of fitting and
+        predicting, ``caution`` the caution parameter ("" if there is none) and whether larger is
+        more cautious. If the study names no values, records have the shares of labels that values
+        were chosen to answer in their place.
+        """
+        task, (parameter, larger) = self.task, caution
+        measures, truth = task.study.measures, self.data.labels[self.folds[fold]]
+        records = pd.DataFrame(
+            {
+                "dataset": task.dataset,
+                "method": task.method.name,
+                "strategy": strategies,
+                "s": path.values,  # of the caution parameter, whatever its name
+                "missing": level,
+                "repetition": task.repetition,
+                "fold": fold,
+                **dict(zip(measures, score_path(measures, truth, path), strict=True)),
+                "fit_seconds": seconds[0],
+                "predict_seconds": seconds[1],
+                "caution_parameter": parameter,
+                "larger_is_more_cautious": larger,
+            }
+        )
+        if task.method.s is None:
+            records["s"] = TARGETS * (len(records) // len(TARGETS))
+            records["caution_parameter"], records["larger_is_more_cautious"] = TARGET, False
+            records["chosen_parameter"], records["chosen_value"] = parameter, path.values
+        return records
+
     def seed(self, purpose: str, fold: int) -> np.random.SeedSequence:
         task = self.task
         return seed_of(task.study.seed, purpose, task.dataset, task.repetition, fold)
@@ -158,9 +151,8 @@ class _MethodOfTask:
     def choose_values(self, estimator: Any, fold: int, labels: Labels) -> tuple[float, ...]:
         """Choose values of caution on training rows; every method has the same rows held out."""
         rows, rng = self.training[fold], np.random.default_rng(self.seed("grid", fold))
-        return chosen_values(
-            estimator, take_rows(self.data.X, rows), training_targets(labels[rows]), rng
-        )
+        X, Y = take_rows(self.data.X, rows), training_targets(labels[rows])
+        return chosen_values(estimator, X, Y, rng)
 
 
 class _NaiveMethod(_MethodOfTask):
@@ -169,25 +161,19 @@ class _NaiveMethod(_MethodOfTask):
     def __init__(self, task: Task, data: MultilabelDataset) -> None:
         super().__init__(task, data)
         settings = SETTINGS[task.study.settings]
-        self._base = NaiveCredal(
-            epsilon=settings.epsilon,
-            prior=settings.prior,
-            denominator=settings.denominator,
-            discretizer=None,
-        )
+        names = ("epsilon", "prior", "denominator")
+        about = {name: getattr(settings, name) for name in names}
+        self._base = NaiveCredal(**about, discretizer=None)
         self._naive = replace(self._base.settings(), epsilon_at_zero=settings.epsilon_at_zero)
         bins, codes = _encode_dataset(task.data, task.method.n_bins)
         self._is_per_fold = settings.bins == "train" and _bins_depend_on_rows(bins, data.X)
         self._encoded = [(bins.n_categories_, codes)] * len(self.folds)
         if self._is_per_fold:
-            fitted = [
-                Discretizer(task.method.n_bins).fit(take_rows(data.X, rows))
-                for rows in self.training
-            ]
+            fitted = [clone(bins).fit(take_rows(data.X, rows)) for rows in self.training]
             self._encoded = [(bins.n_categories_, bins.encode(data.X)) for bins in fitted]
         self._classifiers: dict[int, Any] = {}
 
-    def trials(self) -> Iterator[Trial]:
+    def trials(self) -> Iterator[pd.DataFrame]:
         """Yield a trial per level and fold."""
         tested = []
         for rows, (k, codes) in zip(self.folds, self._encoded, strict=True):
@@ -212,58 +198,40 @@ class _NaiveMethod(_MethodOfTask):
         """Codes are the same in all folds: count each fold, and subtract it from all rows."""
         started = time.perf_counter()
         k, _ = self._encoded[0]
-        counts = [
-            count(encoded, labels[rows], k)
-            for rows, (_, encoded) in zip(self.folds, tested, strict=True)
-        ]
+        parts = zip(self.folds, tested, strict=True)
+        counts = [count(encoded, labels[rows], k) for rows, (_, encoded) in parts]
         total = sum(counts[1:], start=counts[0])
         seconds = (time.perf_counter() - started) / len(counts)  # each fold's share
         for one in counts:
             yield total - one, seconds
 
     def _trial(
-        self,
-        fold: int,
-        level: float,
-        labels: Labels,
-        rows: Any,
-        counts: ChainCounts,
-        fitting: float,
-    ) -> Trial:
+        self, fold: int, level: float, labels: Labels, rows: Any, counts: Any, fitting: float
+    ) -> pd.DataFrame:
         method = self.task.method
         together: Any = method.strategies if method.kind == "chain" else None
-        grids, targets = [(together, method.s)], None
+        grids: list[Any] = [(together, method.s)]
         if method.s is None:
             each = [None] if together is None else [(strategy,) for strategy in together]
             grids = [(part, self._chosen(fold, labels, part)) for part in each]
-            targets = TARGETS * len(grids)
         started = time.perf_counter()
         classifier = self._classifier(fold, counts)
         paths = [self._predict(classifier, rows, *grid) for grid in grids]
         precise = classifier.predict(rows[0]) if "precise" in self.needs else None
-        path = PathPrediction(
-            tuple(value for values, _, _ in paths for value in values),
-            np.concatenate([labels for _, labels, _ in paths]),
-            tuple(bound for _, _, bounds in paths for bound in bounds),
-            precise,
-        )
-        predicting = time.perf_counter() - started
-        names = together or (NO_STRATEGY,)
-        strategies = [name for name in names for _ in range(len(path.values) // len(names))]
-        return Trial(fold, level, path, strategies, targets, fitting, predicting)
+        values, answers, bounds = zip(*paths, strict=True)
+        path = PathPrediction(sum(values, ()), np.concatenate(answers), sum(bounds, ()), precise)
+        seconds = fitting, time.perf_counter() - started
+        strategies = np.repeat(names := together or (NO_STRATEGY,), len(path.values) // len(names))
+        return self.records(fold, level, path, strategies.tolist(), seconds)
 
-    def _predict(
-        self, classifier: Any, rows: Any, strategies: Any, values: Any
-    ) -> tuple[Any, Labels, list[Any]]:
+    def _predict(self, classifier: Any, rows: Any, strategies: Any, values: Any) -> Any:
         """Return values, labels and bounds, strategy by strategy; bounds only if needed."""
         X, encoded = rows
         request = classifier.request(encoded, s=values, strategy=strategies, wants_bounds=False)
         labels = classifier.model_.infer(encoded, request).labels
-        n_strategies, bounds = len(labels), []
-        if "bounds" in self.needs:
-            names = strategies or (None,)
-            bounds = [classifier.infer(X, s=s, strategy=name) for name in names for s in values]
-        return values * n_strategies, labels.reshape(-1, *labels.shape[2:]), bounds
+        names = strategies or (None,) if "bounds" in self.needs else ()
+        bounds = tuple(classifier.infer(X, s=s, strategy=name) for name in names for s in values)
+        return values * len(labels), labels.reshape(-1, *labels.shape[2:]), bounds
 
     def _chosen(self, fold: int, labels: Labels, strategies: Any) -> tuple[float, ...]:
         base = clone(self._base).set_params(discretizer=Discretizer(self.task.method.n_bins))
@@ -313,7 +281,7 @@ def _bins_depend_on_rows(discretizer: Discretizer, X: Any) -> bool:
 class _EstimatorMethod(_MethodOfTask):
     """An estimator with the interface of scikit-learn, fitted as it comes."""
 
-    def trials(self) -> Iterator[Trial]:
+    def trials(self) -> Iterator[pd.DataFrame]:
         """Yield a trial per fold and level."""
         for fold, rows in enumerate(self.folds):
             training = self.training[fold]
@@ -331,13 +299,12 @@ class _EstimatorMethod(_MethodOfTask):
                 fitted = time.perf_counter()
                 path = self._predict(estimator, X_test, values)
                 seconds = fitted - started, time.perf_counter() - fitted
-                targets = TARGETS if self.task.method.s is None else None
                 caution = "", True
                 if hasattr(estimator, "predict_path"):
                     larger = bool(getattr(estimator, "larger_is_more_cautious", True))
                     caution = str(estimator.caution_parameter), larger
                 strategies = [NO_STRATEGY] * len(path.values)
-                yield Trial(fold, level, path, strategies, targets, *seconds, *caution)
+                yield self.records(fold, level, path, strategies, seconds, caution)
 
     def _predict(self, estimator: Any, X: Any, values: tuple[float, ...]) -> PathPrediction:
         """Predict along the caution parameter, if any; at its value if the study names none."""

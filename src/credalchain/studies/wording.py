@@ -5,7 +5,7 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from credalchain._utils.text import plural
+from credalchain._utils.text import plural, with_spread
 from credalchain.studies.findings import (
     COMPARED_COMPLETENESS,
     LEVEL,
@@ -15,6 +15,11 @@ from credalchain.studies.findings import (
     ShareFindings,
     Standing,
 )
+
+_TESTS = {
+    True: "Wilcoxon's signed-rank test over data sets",
+    False: "Nadeau and Bengio's corrected resampled t-test over folds",
+}
 
 
 def in_words(findings: Findings, damage: str = "") -> list[str]:
@@ -61,15 +66,9 @@ def _lead(findings: Findings, shares: list[ShareFindings]) -> str:
     parts = [f"{curves} at {_numbers(won)}" for curves, won in winners.items()]
     words = f"Best where the same share of labels is answered: {'; '.join(parts)}"
     verdicts = [at.verdict(other.curve) for at in shares for other in at.standings[1:]]
-    n_tests, n_better, n_worse = (sum(column) for column in zip((0, 0, 0), *verdicts, strict=True))
-    if not n_tests:
-        words += " (not tested)."
-    elif not n_better and not n_worse:
-        words += ". Tests show no difference from the best method."
-    elif n_better == n_tests:
-        words += ". Tests show that the best is better than all others."
-    else:
-        words += f". {n_better} of {plural(n_tests, 'test')} show that the best is better."
+    n_tests, n_better = (sum(verdict[i] for verdict in verdicts) for i in (0, 1))
+    shown = f". {n_better} of {plural(n_tests, 'test')} show that the best is better."
+    words += shown if n_tests else " (not tested)."
     parts = [f"{curve} at {_numbers(where)}" for curve, where in missing.items()]
     return f"{words} Not measured: {'; '.join(parts)}." if parts else words
 
@@ -117,8 +116,7 @@ def remarks(findings: Findings) -> list[str]:
     tested = [test for at in pairs for test in at.comparisons if not np.isnan(test.p)]
     used = {test.dataset is None for test in tested}
     if used:
-        tests = ["Wilcoxon's signed-rank test over data sets"] * (True in used)
-        tests += ["Nadeau and Bengio's corrected resampled t-test over folds"] * (False in used)
+        tests = [words for over_datasets, words in _TESTS.items() if over_datasets in used]
         lines.append(
             f"Tests of two methods: {' or '.join(tests)}, corrected by Holm's method (at "
             f"{LEVEL:g}) for all tests at a share."
@@ -126,10 +124,8 @@ def remarks(findings: Findings) -> list[str]:
     elif pairs:
         n = findings.n_folds * findings.n_repetitions
         lines.append(
-            "No test was possible: methods differ by the same in all folds."
-            if n >= MIN_FOLDS
-            else f"No test was possible with {plural(n, 'result')} of folds for each data set: "
-            f"{MIN_FOLDS} are needed, from more repetitions for instance."
+            f"No test was possible with {plural(n, 'result')} of folds for each data set: tests "
+            f"need {MIN_FOLDS} results that differ, from more repetitions for instance."
         )
     return lines
 
@@ -142,14 +138,13 @@ def spread_words(findings: Findings) -> str:
 
 
 def accuracy(standing: Standing) -> str:
+    """Return mean and spread of the set-accuracy in percent."""
+    return in_percent(standing.accuracy, standing.spread)
+
+
+def in_percent(mean: float, spread: float) -> str:
     """Return mean and spread in percent."""
-    return with_spread(standing.accuracy, standing.spread)
-
-
-def with_spread(mean: float, spread: float) -> str:
-    """Return "mean ± spread" in percent; without what is NaN."""
-    parts = [f"{100 * part:.1f}" for part in (mean, spread) if not np.isnan(part)]
-    return "" if np.isnan(mean) else " ± ".join(parts)
+    return with_spread(100 * mean, 100 * spread, ".1f")
 
 
 def percent(share: float) -> str:
