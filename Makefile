@@ -48,7 +48,7 @@ help:
 	@echo "Another Python: make demo PYTHON=python3.12"
 
 demo: .venv/.demo
-	@$(PY) -m credalchain demo --out demo
+	@$(PY) examples/demo.py demo
 
 check: static
 	$(PY) $(PYTEST) -m "not slow" --hypothesis-profile=quick tests src README.md

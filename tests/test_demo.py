@@ -2,12 +2,14 @@
 
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
 
-from credalchain.cli import demo
 from credalchain.datasets import load_embedded_yeast
+
+SCRIPT = Path(__file__).parents[1] / "examples" / "demo.py"
 
 
 def test_the_embedded_data_is_the_papers_yeast():
@@ -23,7 +25,7 @@ def test_the_embedded_data_is_the_papers_yeast():
 @pytest.mark.slow
 def test_the_demo_shows_both_models_a_promise_and_four_pictures(tmp_path):
     folder = tmp_path / "with a space"
-    command = [sys.executable, "-m", "credalchain", "demo", "--out", str(folder)]
+    command = [sys.executable, str(SCRIPT), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert done.stdout.index("JointDecision()") < done.stdout.index("CredalChainClassifier()")
     assert "at most one row in five has a wrong answer" in done.stdout
@@ -38,17 +40,3 @@ def test_the_demo_shows_both_models_a_promise_and_four_pictures(tmp_path):
     assert "-m credalchain review" in done.stdout
     for name in files:
         assert name in done.stdout.replace("\n", "")
-
-
-def test_without_river_the_demo_says_how_to_get_it(monkeypatch, tmp_path):
-    monkeypatch.setitem(sys.modules, "river.datasets", None)
-    with pytest.raises(ImportError, match=r"pip install .credalchain\[demo\]"):
-        demo.demo(tmp_path)
-
-
-def test_a_folder_that_cannot_be_made_is_found_before_the_work(monkeypatch, tmp_path):
-    file = tmp_path / "file"
-    file.touch()
-    monkeypatch.setattr(demo, "compare", lambda *_: pytest.skip("not reached"))
-    with pytest.raises(OSError, match="file"):
-        demo.demo(file)

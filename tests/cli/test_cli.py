@@ -388,15 +388,7 @@ def test_types_are_trusted_by_name(place, tmp_path):
     assert credalchain(*trust, *predict, cwd=place).stdout
 
 
-def test_demo(tmp_path, monkeypatch):
-    """The command hands over to the demo, which has tests of its own."""
-    asked = []
-    monkeypatch.setattr("credalchain.cli.demo.run", lambda folder, console: asked.append(folder))
-    credalchain("demo", "--out", "figures", cwd=tmp_path)
-    assert asked == [Path("figures")]
-
-
-@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "explain", "info", "demo"])
+@pytest.mark.parametrize("command", ["fit", "predict", "evaluate", "explain", "info"])
 def test_help_shows_an_example(command, tmp_path):
     done = credalchain(command, "--help", cwd=tmp_path)
     assert f"credalchain {command}" in done.stdout.split("Example")[1]

@@ -29,7 +29,6 @@ _COMMANDS = {
     "run": ("study", "Run a study, or go on with one that was interrupted."),
     "report": ("study", "Print what a study found; write tables, charts and one page to a folder."),
     "data": ("describe", "The data sets of the paper, from a folder, the cache or the network."),
-    "demo": ("demo", "Try both models on the embedded yeast data: a table, a promise, figures."),
 }
 """Each with its module, and what the list of commands says of it."""
 
@@ -51,7 +50,7 @@ class _Commands(typer.core.TyperGroup):
         target = getattr(import_module(f"credalchain.cli.{module}"), cmd_name)
         if not isinstance(target, typer.Typer):
             only = typer.Typer(**_SETTINGS)
-            only.command(cmd_name, no_args_is_help=cmd_name != "demo")(target)
+            only.command(cmd_name, no_args_is_help=True)(target)
             target = only
         command = typer.main.get_command(target)
         command.name = cmd_name

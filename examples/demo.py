@@ -1,12 +1,11 @@
-"""``credalchain demo``: the main job on real data, start to end."""
+"""The main job on real data, start to end: ``python examples/demo.py FOLDER``, or ``make demo``."""
 
 import shlex
 import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
-import typer
 from numpy.typing import NDArray
 
 from credalchain._utils.text import visible
@@ -112,14 +111,5 @@ def run(folder: Path, console: Any) -> None:
     console.print(visible("  " + shlex.join(command)), soft_wrap=True)
 
 
-def demo(out: Annotated[Path, typer.Option(help="Folder for the figures.")] = Path("demo")) -> None:
-    """Try both models on the embedded yeast data: a table, a promise, figures.
-
-    Example: `credalchain demo --out figures`
-    """
-    try:
-        run(out, stdout())
-    except ImportError as error:
-        raise ImportError(
-            f"{error}. Everything the demo needs: pip install 'credalchain[demo]'"
-        ) from error
+if __name__ == "__main__":
+    run(Path(sys.argv[1] if len(sys.argv) > 1 else "demo"), stdout())
