@@ -2,7 +2,7 @@
 
 The limits on ``s`` and ``epsilon`` keep every ratio of probabilities within the range for
 which the rounding bound of the fixed-point sums is proved (see
-``chains/naive/fixed_point.py``).
+``chains/naive/formulas.py``).
 """
 
 from collections.abc import Iterable, Sequence

@@ -17,8 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import IntArray
-from credalchain.chains.naive.codes import Codes
-from credalchain.chains.naive.counts import ChainCounts
+from credalchain.chains.naive.counts import ChainCounts, Codes
 from credalchain.chains.naive.formulas import NaiveSettings, idm_bounds
 from credalchain.chains.strategies import (
     EVEN,

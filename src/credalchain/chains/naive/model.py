@@ -12,17 +12,23 @@ from sklearn.base import TransformerMixin
 from credalchain._utils.array_types import IntArray, Labels
 from credalchain._utils.validation import check_instance, check_int
 from credalchain.chains.local import LocalWalk
-from credalchain.chains.naive.codes import (
+from credalchain.chains.naive.counts import (
+    ChainCounts,
     Codes,
     as_codes,
+    as_counts,
+    count,
     encode_input,
     infer_n_categories,
     rows_of_other_codes,
 )
-from credalchain.chains.naive.counts import ChainCounts, as_counts, count
 from credalchain.chains.naive.exact import ExactComparator
-from credalchain.chains.naive.fixed_point import FixedPoint, FixedTable, resolve_zero_factors
-from credalchain.chains.naive.formulas import NaiveSettings
+from credalchain.chains.naive.formulas import (
+    FixedPoint,
+    FixedTable,
+    NaiveSettings,
+    resolve_zero_factors,
+)
 from credalchain.chains.naive.tables import LANES, ChainTables, TableSource, TableSpec
 from credalchain.chains.naive.walk import FixedOrderWalk, NaiveLocal, NaiveWalk
 from credalchain.chains.protocol import (

@@ -20,31 +20,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import FloatArray, IntArray
-from credalchain.chains.naive.codes import (
+from credalchain.chains.naive.counts import (
     NEVER_SEEN,
     NO_DATA,
     SAYS_NOTHING,
+    ChainCounts,
     aligned,
     table_rows,
 )
-from credalchain.chains.naive.counts import ChainCounts
-from credalchain.chains.naive.fixed_point import (
+from credalchain.chains.naive.formulas import (
     LARGEST_TERM,
     ZERO_IN_DENOMINATOR,
     ZERO_IN_NUMERATOR,
     FixedPoint,
     FixedTable,
+    NaiveSettings,
     alike,
     combined,
+    idm_bounds,
 )
-from credalchain.chains.naive.formulas import NaiveSettings, idm_bounds
-from credalchain.chains.strategies import (
-    Strategy,
-    branching,
-    greatest_log_odds,
-    least_log_odds,
-    marginalization,
-)
+from credalchain.chains.strategies import Strategy, greatest_log_odds, least_log_odds
 
 LANES = 16  # of a block of eight labels
 _MAX_SLOTS = 2**14
@@ -115,14 +110,12 @@ class TableSource:
         self._order = np.array(spec.order, dtype=np.int64)
         self._scale = FixedPoint.for_terms(len(counts.n_categories), len(spec.order))
         self._needs_worst_case = spec.has_unseen and spec.conservative
-        known = {each.merge: each for each in (branching, marginalization)}  # as in ``join_pairs``
-        self._merges = known | {strategy.merge: strategy for strategy in spec.strategies}
+        self._merges = {strategy.merge: strategy for strategy in spec.strategies}
         self._told_rows = np.full((len(spec.strategies), 3, len(spec.order)), -1)
         if spec.chained:
             columns = [(0, 1 + list(self._merges).index(each.merge)) for each in spec.strategies]
             self._told_rows[:, 1:] = np.array(columns)[..., None] * len(spec.order)
             self._told_rows[:, 1:] += np.arange(len(spec.order))
-        self._merges_in_numpy = len(self._merges) > len(known)
         # of sparse features, rows hold the difference from code 0; the worst case needs all codes
         has_zero_codes = rows is not None and not self._needs_worst_case
         self._n_zero_codes = len(counts.n_categories) if has_zero_codes else 0
@@ -142,12 +135,11 @@ class TableSource:
         for at, logs in enumerate(_logarithms(evidence.triples, s, epsilon, self._scale)):
             if starts[at] is None:
                 starts[at] = np.zeros_like(starts[0])
-            begin, table = starts[at].reshape(-1), aligned(shape, zeros=False)
+            begin, table = starts[at].reshape(-1), aligned(shape)
             zero, one = evidence.numbers[:, : self._n_zero_codes].transpose(2, 0, 1)
             begin[: 2 * len(one) : 2] += (logs[0][one, 0] - logs[1][zero, 1]).sum(axis=1)
             begin[1 : 2 * len(one) : 2] += (logs[0][one, 1] - logs[1][zero, 0]).sum(axis=1)
-            if epsilon == 0 or self._merges_in_numpy:
-                table[:, shape[1] - n_pairs :] = 0  # all of it will be read
+            table[:, shape[1] - n_pairs :] = 0  # all of it will be read
             kernels.fill_table(evidence.numbers, evidence.starts, evidence.bases, *logs, table)
             tables.append(table)
         start, features = FixedTable(*starts), FixedTable(*tables)
@@ -240,13 +232,6 @@ class TableSource:
 
     def _forward_pairs(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
         """``start`` with all labels as 0, and what other answers add to that."""
-        from credalchain.chains.naive import kernels  # imports numba
-
-        m = len(self._order)
-        if table.zeros is None and not self._merges_in_numpy:
-            pairs = aligned((len(table.values), 3 * m, LANES), zeros=False)
-            kernels.join_pairs(table.values, pairs, start.values)
-            return start, FixedTable(pairs)
         zero, *others = self._answers(table, self._merges.values())
         start = combined(sum, [start, zero.map(lambda lanes: lanes.sum(axis=1))])
         minus_zero = zero.map(np.negative)
