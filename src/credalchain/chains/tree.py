@@ -100,18 +100,10 @@ def branching_bounds(tree: OpenTree, j: int) -> Bounds:
 
 def branching_ends(tree: OpenTree, j: int) -> Ends:
     """The same with complements."""
-    ends = [tree.both_ends(j, history) for history in tree.completions()]
-    lower = [low for low, _ in ends]
-    upper = [high for _, high in ends]
-    least = (
-        np.minimum.reduce([one for one, _ in lower]),
-        np.maximum.reduce([zero for _, zero in lower]),
-    )
-    greatest = (
-        np.maximum.reduce([one for one, _ in upper]),
-        np.minimum.reduce([zero for _, zero in upper]),
-    )
-    return least, greatest
+    lower, upper = zip(*(tree.both_ends(j, history) for history in tree.completions()), strict=True)
+    (low, not_low), (high, not_high) = zip(*lower, strict=True), zip(*upper, strict=True)
+    least = np.minimum.reduce(low), np.maximum.reduce(not_low)
+    return least, (np.maximum.reduce(high), np.minimum.reduce(not_high))
 
 
 def tree_marginal_bounds(tree: OpenTree, j: int) -> Bounds:

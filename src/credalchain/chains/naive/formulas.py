@@ -125,12 +125,12 @@ class NaiveSettings:
 
 # Log-odds as 64-bit integers: their scale, their error, and zero factors.
 #
-# Integer sums are associative: the same bits come out for any order of the features, any number
-# of threads, dense or sparse input. And the error of a sum is bounded by the number of its terms, so
-# a comparison outside that band is certain. Three facts carry the bound:
+# Integer sums are associative: the same bits come out for any order of the features, any number of
+# threads, dense or sparse input. And the error of a sum is bounded by the number of its terms, so a
+# comparison outside that band is certain. Three facts carry the bound:
 #
-# - every term is the logarithm of a ratio between 1e-111 and 1e111, so it is below 2**8 in size (the
-#   estimators refuse parameters that could break this);
+# - every term is the logarithm of a ratio between 1e-111 and 1e111, so it is below 2**8 in size
+#   (the estimators refuse parameters that could break this);
 # - a sum has at most ``terms`` of them, so ``2**8 * terms * 2**bits < 2**62``;
 # - a term is the difference of two logarithms of probabilities, each computed with less than 16
 #   roundings, its logarithm to 4 units in the last place (below 0.2 units of 2**-40) and rounded to
@@ -138,7 +138,8 @@ class NaiveSettings:
 #   terms; 4 units leave room for a strategy that triples them.
 #
 # Infinite terms are kept apart, as numbers of zero factors, because ``inf - inf`` would lose them:
-# the low half of a 64-bit lane counts zeros of the numerator, the high half zeros of the denominator.
+# the low half of a 64-bit lane counts zeros of the numerator, the high half zeros of the
+# denominator.
 
 LARGEST_TERM = 2.0**8
 INFINITE = 2**62  # larger than any sum

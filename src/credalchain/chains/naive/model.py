@@ -74,7 +74,8 @@ class NaiveChainModel(ChainModel):
 
     def _reset_tables(self) -> None:
         """Recent tables are kept, so that predicting row by row builds them once."""
-        self._dense_source = lru_cache(_MAX_CACHED)(partial(self._build_source, rows=None))
+        build = partial(TableSource, self.counts, self.settings, rows=None)
+        self._dense_source = lru_cache(_MAX_CACHED)(build)
         self._tables = lru_cache(_MAX_CACHED)(self._build_tables)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -206,7 +207,13 @@ class NaiveChainModel(ChainModel):
     def infer(self, encoded: Codes, request: Request) -> Answer:
         """Compiled where the order is fixed and open labels can be merged; else label by label."""
         if request.order is None or not all(strategy.merge for strategy in request.strategies):
-            return self._infer_each_strategy(encoded, request)
+            if len(request.strategies) == 1:
+                return super().infer(encoded, request)
+            each = [  # each strategy separately, since a tree does not merge
+                self.infer(encoded, replace(request, strategies=(strategy,)))
+                for strategy in request.strategies
+            ]
+            return combine_answers(each, np.concatenate)
         spec = self._spec(
             encoded, request.strategies, request.order, request.chained, request.precise
         )
@@ -227,16 +234,6 @@ class NaiveChainModel(ChainModel):
         )
         exactness.flags.writeable = False  # all cells of a strategy are the same one in memory
         return Answer(walk.labels, walk.log_odds if request.wants_bounds else None, exactness)
-
-    def _infer_each_strategy(self, encoded: Codes, request: Request) -> Answer:
-        """Each strategy separately, since a tree does not merge; compiled where possible."""
-        if len(request.strategies) == 1:
-            return super().infer(encoded, request)
-        each = [
-            self.infer(encoded, replace(request, strategies=(strategy,)))
-            for strategy in request.strategies
-        ]
-        return combine_answers(each, np.concatenate)
 
     def _comparator(
         self, codes: Codes, s: float, strategy: Strategy, *, precise: bool
@@ -272,7 +269,4 @@ class NaiveChainModel(ChainModel):
         """What builds tables."""
         if rows is None and self.counts.feature.size <= _MAX_KEPT:
             return self._dense_source(spec)
-        return self._build_source(spec, rows)
-
-    def _build_source(self, spec: TableSpec, rows: IntArray | None) -> TableSource:
         return TableSource(self.counts, self.settings, spec, rows)
