@@ -178,15 +178,28 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         validate_data(self, X, reset=True, skip_check_array=True)
         columns = _columns_of(X)
         self.set_binnings(self._learned(columns))
-        return self._encode(columns, X.shape)
+        return self.encode(X, columns)
 
-    def encode(self, X: Any) -> Any:
-        """Codes of input that was checked already: ``transform`` without its checks of X."""
-        if sparse.issparse(X) and not all(
-            isinstance(binning, ZeroAndBins) for binning in self.binnings_
-        ):
-            X = X.toarray()
-        return self._encode(_columns_of(X), X.shape)
+    def encode(self, X: Any, columns: Any = None) -> Any:
+        """Codes of input that was checked already: ``transform`` without its checks of X.
+
+        ``columns``: X by columns, if it is at hand.
+        """
+        if columns is None:
+            only_sparse = all(isinstance(binning, ZeroAndBins) for binning in self.binnings_)
+            X = X.toarray() if sparse.issparse(X) and not only_sparse else X
+            columns = _columns_of(X)
+        dtype = np.min_scalar_type(-int(self.n_categories_.max(initial=1)) - 1)
+        if sparse.issparse(columns):
+            return _encode_sparse(columns, self.binnings_, dtype)
+        codes = np.empty(X.shape, dtype=dtype)
+        for i, (column, binning) in enumerate(zip(columns, self.binnings_, strict=True)):
+            if isinstance(columns, np.ndarray) and isinstance(binning, NumericBins):
+                codes[:, i] = binning.encode(column)
+            else:
+                name, values = (str(i), column) if isinstance(columns, np.ndarray) else column
+                codes[:, i] = _encode_column(name, values, binning)
+        return codes
 
     def _learned(self, columns: Any) -> list[Binning]:
         n_bins = check_int("n_bins", self.n_bins, at_least=2)
@@ -200,19 +213,6 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Set what was learned of each column."""
         self.binnings_ = list(binnings)
         self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
-
-    def _encode(self, columns: Any, shape: tuple[int, ...]) -> Any:
-        dtype = np.min_scalar_type(-int(self.n_categories_.max(initial=1)) - 1)
-        if sparse.issparse(columns):
-            return _encode_sparse(columns, self.binnings_, dtype)
-        codes = np.empty(shape, dtype=dtype)
-        for i, (column, binning) in enumerate(zip(columns, self.binnings_, strict=True)):
-            if isinstance(columns, np.ndarray) and isinstance(binning, NumericBins):
-                codes[:, i] = binning.encode(column)
-            else:
-                name, values = (str(i), column) if isinstance(columns, np.ndarray) else column
-                codes[:, i] = _encode_column(name, values, binning)
-        return codes
 
     def __getstate__(self) -> dict[str, Any]:
         """Hold the bins of all columns in three arrays: files of many columns stay small."""

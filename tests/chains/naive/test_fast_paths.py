@@ -421,10 +421,9 @@ def test_padding_is_not_computed_with(monkeypatch):
     """Fresh memory may hold anything, and what looks like a number too large is a warning."""
     fresh = tables.aligned
 
-    def dirty(shape, dtype=np.int64, *, zeros=True):
-        array = fresh(shape, dtype, zeros=zeros)
-        if not zeros:
-            array.fill(np.iinfo(np.int64).max)
+    def dirty(shape):
+        array = fresh(shape)
+        array.fill(np.iinfo(np.int64).max)
         return array
 
     X, Y = data(60, 5, 3)

@@ -369,9 +369,10 @@ class ChainCounts:
     @cached_property
     def feature_totals(self) -> NDArray[Any]:
         """D: (p, m, 2), the sum of the counts over the categories of each feature."""
-        if not self.n_features:
+        if len(self.n_categories) == 0:
             return self.feature
-        return np.add.reduceat(self.feature, self.offsets(), axis=0, dtype=self.feature.dtype)
+        first = np.cumsum(self.n_categories) - self.n_categories
+        return np.add.reduceat(self.feature, first, axis=0, dtype=self.feature.dtype)
 
     def widened(self, n_categories: IntArray) -> "ChainCounts":
         """The same counts with at least ``n_categories`` categories per feature."""

@@ -209,6 +209,10 @@ class FixedTable(NamedTuple):
             log_odds = np.where(self.zeros, infinite, log_odds)
         return log_odds
 
+    def take(self, index: Any) -> "FixedTable":
+        """Return a part of both."""
+        return FixedTable(self.values[index], None if self.zeros is None else self.zeros[index])
+
     def map(self, function: Callable[[Any], Any]) -> "FixedTable":
         """The same rearrangement, or sum, of both."""
         return FixedTable(

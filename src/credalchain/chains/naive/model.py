@@ -171,8 +171,8 @@ class NaiveChainModel(ChainModel):
         observed = [self._describe_code(i, code) for i, code in enumerate(row)]
 
         def bounds(table: FixedTable, *index: Any) -> list[Any]:
-            zeros = None if table.zeros is None else table.zeros[index]
-            log_odds = table.values[index] / tables.scale.unit
+            values, zeros = table.take(index)
+            log_odds = values / tables.scale.unit
             return list(resolve_zero_factors(log_odds, zeros, -np.inf, np.inf).tolist())
 
         parts = []

@@ -12,8 +12,8 @@ their bounds; and a table is filled by looking up and subtracting. ``kernels`` s
 out.
 """
 
-from collections.abc import Iterable, Iterator
-from functools import cached_property, partial
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -144,11 +144,8 @@ class TableSource:
             tables.append(table)
         start, features = FixedTable(*starts), FixedTable(*tables)
         pairs = FixedTable(np.empty((n_blocks, 0, LANES), dtype=np.int64))
-        if self._spec.chained and self._spec.forward:
-            start, pairs = self._forward_pairs(start, features)
-        elif self._spec.chained:
-            answers = self._answers(features, self._spec.strategies)
-            pairs = combined(np.stack, answers).map(self._by_label)
+        if self._spec.chained:
+            start, pairs = self._pairs(start, features)
         if self._needs_worst_case:
             start, features = self._worst_case(start, features)
         start, features, pairs = alike([start, features, pairs])
@@ -165,7 +162,7 @@ class TableSource:
                 by_label[:, bound::2] = np.log(numerator) - np.log(denominator)
         _check_size(by_label, f"prior {self._settings.prior.name!r}")
         table = FixedTable.from_log_odds(log_odds, self._scale)
-        return (table.map(lambda lanes: lanes[v]) for v in range(len(values)))  # noqa: B023
+        return map(table.take, range(len(values)))
 
     # -- observations ------------------------------------------------------------------
 
@@ -230,27 +227,40 @@ class TableSource:
 
     # -- what is made of a table -------------------------------------------------------
 
-    def _forward_pairs(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
-        """``start`` with all labels as 0, and what other answers add to that."""
-        zero, *others = self._answers(table, self._merges.values())
-        start = combined(sum, [start, zero.map(lambda lanes: lanes.sum(axis=1))])
-        minus_zero = zero.map(np.negative)
-        differences = [combined(sum, [other, minus_zero]) for other in others]
-        return start, combined(partial(np.concatenate, axis=1), differences)
-
-    def _answers(self, table: FixedTable, strategies: Iterable[Strategy]) -> list[FixedTable]:
-        """What every label adds as 0, as 1 and left open: (blocks, m, 16) each."""
+    def _pairs(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
+        """Return ``start`` and ``pairs`` as :class:`ChainTables` has them."""
         m = len(self._order)
-        zero = table.map(lambda lanes: lanes[:, -2 * m : -m])
-        one = table.map(lambda lanes: lanes[:, -m:])
-        opened = [_merged(zero, one, strategy, self._scale) for strategy in strategies]
-        return alike([zero, one, *opened])
-
-    def _by_label(self, lanes: IntArray) -> IntArray:
-        """(m, answers, m, 2) of (answers, blocks, m, 16)."""
-        m = len(self._order)
-        by_row = lanes.transpose(2, 0, 1, 3).reshape(m, len(lanes), -1)
-        return by_row[..., : 2 * m].reshape(m, len(lanes), m, 2)
+        zero, one = table.take(np.s_[:, -2 * m : -m]), table.take(np.s_[:, -m:])
+        if_zero, if_one = (
+            (lanes[..., 0::2].copy(), lanes[..., 1::2].copy())
+            for lanes in (zero.log_odds(self._scale), one.log_odds(self._scale))
+        )
+        nothing, answers = np.zeros_like(if_zero[0]), [zero, one]
+        for strategy in self._merges.values():
+            assert strategy.merge is not None
+            merged = strategy.merge(if_zero, if_one, (nothing, nothing))
+            open_terms, name = np.empty(zero.values.shape), f"merge of strategy {strategy.name!r}"
+            try:
+                open_terms[..., 0::2], open_terms[..., 1::2] = merged
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"{name} must give (lower, upper), two arrays of the shape of if_zero[0]; "
+                    f"got {merged!r}."
+                ) from None
+            _check_size(open_terms, name)
+            answers.append(FixedTable.from_log_odds(open_terms, self._scale))
+        starts, pairs = [], []
+        for first, *parts in zip(*alike([start, *answers]), strict=True):
+            if first is None:
+                break
+            if self._spec.forward:
+                starts.append(first + parts[0].sum(axis=1))
+                pairs.append(np.concatenate([part - parts[0] for part in parts[1:]], axis=1))
+            else:  # (m, answers, m, 2) of (blocks, m, 16) each
+                by_label = np.stack(parts).transpose(2, 0, 1, 3).reshape(m, len(parts), -1)
+                starts.append(first)
+                pairs.append(by_label[..., : 2 * m].reshape(m, len(parts), m, 2))
+        return FixedTable(*starts), FixedTable(*pairs)
 
     def _worst_case(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
         """The last row of each feature, for a missing one: the worst over its categories.
@@ -258,7 +268,7 @@ class TableSource:
         For sparse codes, ``start`` with all codes 0, and differences from these.
         """
         n_rows, offsets = table_rows(self._counts.n_categories, self._spec.has_unseen)
-        table = table.map(lambda lanes: lanes[:, : n_rows.sum()])
+        table = table.take(np.s_[:, : n_rows.sum()])
         log_odds = table.log_odds(self._scale)
         for begin, last in zip(offsets.tolist(), (offsets + n_rows - 1).tolist(), strict=True):
             categories = log_odds[:, begin : last - 1].swapaxes(0, 1)
@@ -300,28 +310,6 @@ def _logarithms(
     if zeros is None:
         return [(logs, logs)]
     return [(logs, logs), (zeros * ZERO_IN_NUMERATOR, zeros * -ZERO_IN_DENOMINATOR)]
-
-
-def _merged(zero: FixedTable, one: FixedTable, strategy: Strategy, scale: FixedPoint) -> FixedTable:
-    """What open labels add, by the strategy's ``merge``: (blocks, m, 16)."""
-    assert strategy.merge is not None
-    if_zero, if_one = (
-        (lanes[..., 0::2].copy(), lanes[..., 1::2].copy())
-        for lanes in (zero.log_odds(scale), one.log_odds(scale))
-    )
-    nothing = np.zeros_like(if_zero[0])
-    merged = strategy.merge(if_zero, if_one, (nothing, nothing))
-    open_terms, name = np.empty(zero.values.shape), f"merge of strategy {strategy.name!r}"
-    try:
-        lower, upper = merged
-        open_terms[..., 0::2], open_terms[..., 1::2] = lower, upper
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must give (lower, upper), two arrays of the shape of if_zero[0]; "
-            f"got {merged!r}."
-        ) from None
-    _check_size(open_terms, name)
-    return FixedTable.from_log_odds(open_terms, scale)
 
 
 def _check_size(log_odds: FloatArray, name: str) -> None:

@@ -143,7 +143,7 @@ class FixedOrderWalk:
         chunk_rows = np.flatnonzero(all_stuck < len(order))
         rows = first + chunk_rows
         stuck: NDArray[np.int32] | None = all_stuck[None, chunk_rows]
-        sums = sums.map(lambda lanes: lanes.take(chunk_rows, axis=1))
+        sums = sums.take(np.s_[:, chunk_rows])
         forced = forced[chunk_rows % len(forced)]
         labels = self.labels[strategy, v, rows][None, None]
         log_odds = np.empty((1, 1, len(rows) if request.wants_bounds else 0, len(order), 2))
