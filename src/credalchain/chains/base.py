@@ -250,7 +250,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Refuse parameters that predictions would refuse."""
-        check_s(self.s)
+        check_s_values((self.s,))
         check_n_jobs(self.n_jobs)
         check_int("verbose", self.verbose, at_least=0)
         get_strategy(self.strategy)
@@ -302,7 +302,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             Parameters of the classifier.
         """
         self = cls(**params)
-        names = None if label_names is None else [str(name) for name in label_names]
+        names = [*map(str, label_names)] if label_names is not None else None
         if names is not None and len(names) != model.n_labels:
             raise ValueError(f"label_names must have {model.n_labels} names, got {len(names)}.")
         self.model_ = model

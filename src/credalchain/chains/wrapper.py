@@ -21,13 +21,7 @@ from credalchain._utils.validation import (
     check_instance,
     check_int,
 )
-from credalchain.chains.local import (
-    LocalWalk,
-    earlier_labels,
-    fit_each_label,
-    indicators,
-    side_by_side,
-)
+from credalchain.chains.local import LocalWalk, earlier_labels, fit_each_label, with_labels
 from credalchain.chains.protocol import ChainModel, ProbabilityWalk, Rows, Walk
 from credalchain.chains.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.chains.tree import Bounds
@@ -174,7 +168,7 @@ class WrappedChainModel(ChainModel):
         model = self.models[j]
         if model is None:
             return np.zeros(len(history)), np.ones(len(history))
-        return model.bounds(side_by_side(X, indicators(history)), s)
+        return model.bounds(with_labels(X, history), s)
 
 
 class WrappedWalk(ProbabilityWalk):
@@ -310,7 +304,7 @@ class CredalWrapper(BaseEstimator):
         before = earlier_labels(order, Y.shape[1], chained=chained, base_name="CredalWrapper")
 
         def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> LabelModel:
-            inputs = side_by_side(table[rows], indicators(Y[rows][:, earlier]))
+            inputs = with_labels(table[rows], Y[rows][:, earlier])
             return self._fit_label(inputs, y, np.random.RandomState(rng.randint(2**31 - 1)))
 
         return WrappedChainModel(fit_each_label(Y, before, fit), before, encoder, int(self.budget))
@@ -332,7 +326,7 @@ class CredalWrapper(BaseEstimator):
         return Bagged(fit(all_rows), [fit(rows) for rows in draws], (float(low), float(high)))
 
     def check_parameters(self) -> None:
-        """Refuse parameters that fit or predictions would refuse."""
+        """Raise for values that ``fit_chain`` would reject."""
         check_choice("source", self.source, _SOURCES)
         check_int("n_members", self.n_members)
         check_int("budget", self.budget, at_least=2)

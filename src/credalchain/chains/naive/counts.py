@@ -109,14 +109,9 @@ class SparseCodes:
     def __getitem__(self, rows: slice) -> "SparseCodes":
         start, stop, _ = rows.indices(self.shape[0])
         first, last = self.indptr[start], self.indptr[stop]
-        return SparseCodes(
-            self.indptr[start : stop + 1] - first,
-            self.indices[first:last],
-            self.values[first:last],
-            self.entries[first:last],
-            self.n_features,
-            self.has_unseen,
-        )
+        stored = (part[first:last] for part in (self.indices, self.values, self.entries))
+        indptr = self.indptr[start : stop + 1] - first
+        return SparseCodes(indptr, *stored, self.n_features, self.has_unseen)
 
     def without_zeros(self) -> "SparseCodes":
         """These codes for a table without the rows of code 0, see ``rows_of_other_codes``."""
@@ -147,15 +142,12 @@ class SparseCodes:
 Codes = DenseCodes | SparseCodes
 
 
-def as_codes(codes: Any, n_categories: IntArray, *, in_range: bool = False) -> Codes:
-    """Input codes (dense array or scipy sparse) as table codes.
-
-    ``in_range``: all codes are known to be below their number of categories.
-    """
+def as_codes(codes: Any, n_categories: IntArray) -> Codes:
+    """Input codes (dense array or scipy sparse) as table codes."""
     if sparse.issparse(codes):
         return _as_sparse_codes(codes.tocsr(), n_categories)
     raw = np.asarray(codes)
-    any_beyond = not in_range and bool((raw.max(axis=0, initial=0) >= n_categories).any())
+    any_beyond = (raw.max(axis=0, initial=0) >= n_categories).any()
     limits = np.broadcast_to(n_categories, raw.shape)
     out_of_range = raw >= limits if any_beyond else None
     values, has_unseen = _translate(raw, limits, out_of_range, n_categories)
@@ -178,14 +170,8 @@ def _as_sparse_codes(matrix: Any, n_categories: IntArray) -> SparseCodes:
     small = np.int32 if n_rows.sum() < 2**31 else np.int64
     entries = offsets.astype(small)[matrix.indices]
     entries += values  # in place: the type of the codes is smaller
-    return SparseCodes(
-        matrix.indptr.astype(np.int64),
-        matrix.indices,
-        values,
-        entries,
-        matrix.shape[1],
-        has_unseen,
-    )
+    indptr = matrix.indptr.astype(np.int64)
+    return SparseCodes(indptr, matrix.indices, values, entries, matrix.shape[1], has_unseen)
 
 
 def _translate(
@@ -341,10 +327,8 @@ class ChainCounts:
             raise ValueError(
                 f"X and Y must have the same rows, got shapes {codes.shape} and {labels.shape}."
             )
-        if discretizer is None:
-            n_categories = infer_n_categories(codes)
-            return count(as_codes(codes, n_categories, in_range=True), labels, n_categories)
-        n_categories = np.asarray(discretizer.n_categories_, dtype=np.int64)
+        declared = infer_n_categories(codes) if discretizer is None else discretizer.n_categories_
+        n_categories = np.asarray(declared, dtype=np.int64)
         return count(as_codes(codes, n_categories), labels, n_categories)
 
     @classmethod
@@ -428,54 +412,34 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
     label = np.stack([np.sum(a == Y, axis=0) for a in (0, 1)], axis=1)
     n_table_rows, offsets = table_rows(n_categories, codes.has_unseen)
     feature = np.zeros((int(n_table_rows.sum()), n_lanes), dtype=_count_dtype(n_rows))
-    _count_features(codes, Y, feature)
-    if isinstance(codes, SparseCodes):  # code 0: all rows less those counted for another code
-        others = np.add.reduceat(feature, offsets, axis=0, dtype=feature.dtype)
-        feature[offsets] += label.ravel().astype(feature.dtype) - others
-    if codes.has_unseen:  # rows of codes that are in no category
-        feature = feature[_category_rows(n_categories, offsets)]
-    return ChainCounts.unchecked(
-        n_rows,
-        n_categories,
-        label,
-        feature.reshape(-1, n_labels, 2),
-        _count_pairs(Y, feature.dtype),
-    )
-
-
-def _count_features(codes: Codes, Y: NDArray[np.int8], feature: NDArray[Any]) -> None:
-    """Count codes into ``feature`` in place, some rows at a time."""
-    for first in range(0, len(Y), _ROWS_AT_ONCE):
-        part, lanes = codes[first : first + _ROWS_AT_ONCE], _lanes(Y[first : first + _ROWS_AT_ONCE])
+    pair = np.zeros((n_lanes, n_lanes), dtype=feature.dtype)
+    for start in range(0, n_rows, _ROWS_AT_ONCE):
+        some = slice(start, start + _ROWS_AT_ONCE)
+        lanes = (Y[some, :, None] == np.array([0, 1], np.int8)).reshape(-1, n_lanes)
+        floats = lanes.astype(np.float32)  # their products are exact below 2**24
+        pair += (floats.T @ floats).astype(pair.dtype)
+        part = codes[some]
         if isinstance(part, SparseCodes):
             indptr, entries = part.indptr, part.entries
         else:
             indptr = np.arange(0, part.values.size + 1, max(1, part.shape[1]))
             entries = (part.values + part.offsets).ravel()
         ones = np.ones(len(entries), feature.dtype)
-        shape = (len(lanes), len(feature))
-        feature += sparse.csr_array((ones, entries, indptr), shape).T @ lanes.astype(feature.dtype)
-
-
-def _lanes(Y: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """(rows, 2 * m): whether each label is 0, and whether it is 1."""
-    return (Y[:, :, None] == np.array([0, 1], np.int8)).reshape(len(Y), -1)
+        is_code = sparse.csr_array((ones, entries, indptr), shape=(len(lanes), len(feature)))
+        feature += is_code.T @ lanes.astype(feature.dtype)
+    if isinstance(codes, SparseCodes):  # code 0: all rows less those counted for another code
+        others = np.add.reduceat(feature, offsets, axis=0, dtype=feature.dtype)
+        feature[offsets] += label.ravel().astype(feature.dtype) - others
+    if codes.has_unseen:  # rows of codes that are in no category
+        feature = feature[_category_rows(n_categories, offsets)]
+    feature, pair = feature.reshape(-1, n_labels, 2), pair.reshape(n_labels, 2, n_labels, 2)
+    return ChainCounts.unchecked(n_rows, n_categories, label, feature, pair)
 
 
 def _category_rows(n_categories: IntArray, offsets: IntArray) -> IntArray:
     """The rows of categories, where unseen and missing rows follow each feature."""
     starts = np.cumsum(n_categories) - n_categories
     return np.repeat(offsets - starts, n_categories) + np.arange(int(n_categories.sum()))
-
-
-def _count_pairs(Y: NDArray[np.int8], dtype: Any) -> NDArray[Any]:
-    """(m, 2, m, 2), from products of 0/1 matrices: exact in single precision below 2**24."""
-    m = Y.shape[1]
-    pair = np.zeros((2 * m, 2 * m), dtype=dtype)
-    for start in range(0, len(Y), _ROWS_AT_ONCE):
-        lanes = _lanes(Y[start : start + _ROWS_AT_ONCE]).astype(np.float32)
-        pair += (lanes.T @ lanes).astype(dtype)
-    return pair.reshape(m, 2, m, 2)
 
 
 def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:
