@@ -258,14 +258,13 @@ class CredalChainEnsemble(CredalMetaClassifier):
 
         See :meth:`CredalChainClassifier.from_model`. An ``EnsembleModel`` is taken as it is.
         """
-        is_ensemble = isinstance(model, EnsembleModel)
-        if not (is_ensemble or model.serves_any_order):
+        if not (isinstance(model, EnsembleModel) or model.serves_any_order):
             raise TypeError(
                 "an ensemble asks its model for several orders of the labels; this one, "
                 f"{type(model).__name__}, was fitted for one."
             )
         self = super().from_model(model, **params)
-        if is_ensemble:
+        if isinstance(model, EnsembleModel):
             self.orders_, self.order_ = model.orders, model.orders[0]
         else:
             self._set_model_from_counts(model)

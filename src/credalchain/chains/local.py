@@ -117,7 +117,8 @@ class LocalWalk(Walk):
             raise ValueError(f"strategy {strategy.name!r} needs merge or from_tree.")
         self.n_rows, self.n_labels = int(X.shape[0]), n_labels
         self._local, self._X, self._s = local, X, s
-        self._solve = strategy.from_tree or partial(merged_ends, merge=strategy.merge)
+        merge: Any = strategy.merge
+        self._solve = strategy.from_tree or partial(merged_ends, merge=merge)
         self._error = getattr(local, "log_odds_error", 0.0)
         self._history = np.full((self.n_rows, n_labels), UNDECIDED, dtype=np.int8)
         self._position = np.full((self.n_rows, n_labels), -1)  # of each label in the row's order

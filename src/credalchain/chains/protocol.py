@@ -340,8 +340,9 @@ def _visit_dynamically(
 
 def combine_answers(parts: Sequence[Answer], combine: Callable[[Any], NDArray[Any]]) -> Answer:
     """Several answers as one: ``combine`` gets the arrays of each field."""
-    columns = zip(*(vars(part).values() for part in parts), strict=True)
-    return Answer(*(None if arrays[0] is None else combine(arrays) for arrays in columns))
+    columns: Any = zip(*(vars(part).values() for part in parts), strict=True)
+    fields: Any = (None if arrays[0] is None else combine(arrays) for arrays in columns)
+    return Answer(*fields)
 
 
 class ProbabilityWalk(Walk):

@@ -17,9 +17,7 @@ from credalchain.preprocessing import is_dask
 from credalchain.typing import Chunks, Total, Work, unchanged
 
 _SUMS_PER_TASK = 8  # sums that are added together in one task
-_COLUMNS: dict[
-    str, dict[str, Any]
-] = {  # of each label in a prediction: endings of their names, and types
+_COLUMNS: dict[str, dict[str, Any]] = {  # of each label: endings of their names, and types
     "predict": {"": np.int64},
     "predict_partial": {"": np.int8},
     "predict_proba": {"": np.float64},

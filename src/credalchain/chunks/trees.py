@@ -176,7 +176,8 @@ def _counts(
     encoded, labels = _read(X, Y, encoder)
     hashes, uniform = row_hashes(first, len(labels)), row_uniforms(first, *labels.shape)
     unsampled = np.flatnonzero(hashes > limit)
-    return count(*(part[unsampled] for part in (encoded, labels, hashes, uniform)))
+    rows: Any = (part[unsampled] for part in (encoded, labels, hashes, uniform))
+    return count(*rows)
 
 
 def _read(X: Any, Y: Any, encoder: TableEncoder) -> tuple[NDArray[np.float32], Labels]:

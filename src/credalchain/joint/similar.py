@@ -100,6 +100,6 @@ def _conditions(trees: Trees, x: NDArray[np.float32], shared: list[int]) -> list
             node = int(trees.left[node] if to_left else trees.right[node])
     columns = sorted(asked_by, key=lambda column: (-len(asked_by[column]), column))
     return [
-        Condition(column, *bounds[column], bool(np.isnan(x[column])), len(asked_by[column]))
-        for column in columns
+        Condition(column, low, high, bool(np.isnan(x[column])), len(asked_by[column]))
+        for column, (low, high) in ((column, bounds[column]) for column in columns)
     ]

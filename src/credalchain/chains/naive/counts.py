@@ -40,7 +40,7 @@ def aligned(shape: tuple[int, ...], dtype: Any = np.int64) -> NDArray[Any]:
     size = math.prod(shape) * np.dtype(dtype).itemsize
     buffer = np.empty(size + _CACHE_LINE, dtype=np.uint8)
     start = -buffer.__array_interface__["data"][0] % _CACHE_LINE
-    return buffer[start : start + size].view(dtype).reshape(shape)
+    return np.asarray(buffer[start : start + size].view(dtype).reshape(shape))
 
 
 def table_rows(n_categories: IntArray, has_unseen: bool) -> tuple[IntArray, IntArray]:
@@ -109,9 +109,10 @@ class SparseCodes:
     def __getitem__(self, rows: slice) -> "SparseCodes":
         start, stop, _ = rows.indices(self.shape[0])
         first, last = self.indptr[start], self.indptr[stop]
-        stored = (part[first:last] for part in (self.indices, self.values, self.entries))
-        indptr = self.indptr[start : stop + 1] - first
-        return SparseCodes(indptr, *stored, self.n_features, self.has_unseen)
+        stored = {
+            name: getattr(self, name)[first:last] for name in ("indices", "values", "entries")
+        }
+        return replace(self, indptr=self.indptr[start : stop + 1] - first, **stored)
 
     def without_zeros(self) -> "SparseCodes":
         """These codes for a table without the rows of code 0, see ``rows_of_other_codes``."""
