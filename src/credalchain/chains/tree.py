@@ -190,7 +190,8 @@ class _Nodes:
     def _worst(self, y: int | None, mu_nu: Pair, depth: int, filled: tuple[int, ...]) -> Pair:
         """The worst (a, c) at (mu, nu); y None asks for the most probable history instead."""
         if depth == len(self._path):
-            return self._worst_leaf(y, filled)
+            lower, upper = self._local(self._j, filled)
+            return (upper[1], upper[0]) if y == 0 else lower
         k, values = self._path[depth]
         lower, upper = self._local(k, filled)
         if values is None:
@@ -210,7 +211,3 @@ class _Nodes:
         """What every node maximises: c mu - a nu, or P(history) if y is None."""
         a, c = pair
         return a + c if y is None else c * mu_nu[0] - a * mu_nu[1]
-
-    def _worst_leaf(self, y: int | None, filled: tuple[int, ...]) -> Pair:
-        lower, upper = self._local(self._j, filled)
-        return (upper[1], upper[0]) if y == 0 else lower

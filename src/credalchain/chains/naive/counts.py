@@ -7,7 +7,7 @@ Input codes are 0..K-1, -1 for missing, anything else for a category never seen.
 import math
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,7 +65,6 @@ class DenseCodes:
     values: NDArray[Any]
     offsets: IntArray
     has_unseen: bool  # whether any code is unseen or missing
-    is_sparse: ClassVar = False
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -79,9 +78,6 @@ class DenseCodes:
 
     def compacted(self, n_categories: IntArray) -> tuple["DenseCodes", None]:
         return self, None
-
-    def single_row_dense(self, n_categories: IntArray) -> "DenseCodes":
-        return self
 
     def row(self, index: int) -> IntArray:
         return np.asarray(self.values[index], dtype=np.int64)
@@ -100,7 +96,6 @@ class SparseCodes:
     entries: NDArray[Any]
     n_features: int
     has_unseen: bool
-    is_sparse: ClassVar = True
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -127,11 +122,6 @@ class SparseCodes:
         needed[self.entries] = True
         new_row = (np.cumsum(needed) - 1).astype(self.entries.dtype)
         return replace(self, entries=new_row[self.entries]), np.flatnonzero(needed)
-
-    def single_row_dense(self, n_categories: IntArray) -> "DenseCodes":
-        """The first row, as dense codes."""
-        _, offsets = table_rows(n_categories, self.has_unseen)
-        return DenseCodes(self.row(0)[None], offsets, self.has_unseen)
 
     def row(self, index: int) -> IntArray:
         codes = np.zeros(self.n_features, dtype=np.int64)

@@ -15,12 +15,14 @@ from credalchain.chains.local import LocalWalk
 from credalchain.chains.naive.counts import (
     ChainCounts,
     Codes,
+    SparseCodes,
     as_codes,
     as_counts,
     count,
     encode_input,
     infer_n_categories,
     rows_of_other_codes,
+    table_rows,
 )
 from credalchain.chains.naive.exact import ExactComparator
 from credalchain.chains.naive.formulas import (
@@ -148,7 +150,7 @@ class NaiveChainModel(ChainModel):
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         spec = self._spec(encoded, (strategy if strategy.merge else branching,), precise=precise)
         codes = encoded.without_zeros()
-        tables = self._tables(spec, codes.is_sparse, s)
+        tables = self._tables(spec, isinstance(codes, SparseCodes), s)
         if strategy.merge is None:
             exact = self._comparator(encoded, s, branching, precise=precise).bounds
             return LocalWalk(
@@ -165,10 +167,10 @@ class NaiveChainModel(ChainModel):
     ) -> list[list[Contribution]] | None:
         if strategy.merge is None:
             return None
-        codes = encoded.single_row_dense(self.counts.n_categories)
-        tables = self._tables(self._spec(codes, (strategy,)), False, s)
-        row = codes.row(0).tolist()
-        observed = [self._describe_code(i, code) for i, code in enumerate(row)]
+        row = encoded.row(0)
+        _, offsets = table_rows(self.counts.n_categories, encoded.has_unseen)
+        tables = self._tables(self._spec(encoded, (strategy,)), False, s)
+        observed = [self._describe_code(i, code) for i, code in enumerate(row.tolist())]
 
         def bounds(table: FixedTable, *index: Any) -> list[Any]:
             values, zeros = table.take(index)
@@ -181,19 +183,13 @@ class NaiveChainModel(ChainModel):
             lanes = slice(lane, lane + 2)
             earlier = np.flatnonzero(history != UNDECIDED)
             y = np.where(history[earlier] == ABSTAIN, 2, history[earlier])
-            of_features = bounds(tables.features, block, codes.offsets + row, lanes)
+            of_features = bounds(tables.features, block, offsets + row, lanes)
             of_pairs = bounds(tables.pairs, earlier, y, j)
             of_labels = zip(earlier.tolist(), y.tolist(), of_pairs, strict=True)
-            parts.append(
-                [
-                    Contribution("prior", -1, "", *bounds(tables.start, block, lanes)),
-                    *(
-                        Contribution("feature", i, observed[i], *b)
-                        for i, b in enumerate(of_features)
-                    ),
-                    *(Contribution("label", k, ("no", "yes", "*")[v], *b) for k, v, b in of_labels),
-                ]
-            )
+            part = [Contribution("prior", -1, "", *bounds(tables.start, block, lanes))]
+            part += [Contribution("feature", i, observed[i], *b) for i, b in enumerate(of_features)]
+            part += [Contribution("label", k, ["no", "yes", "*"][v], *b) for k, v, b in of_labels]
+            parts.append(part)
         return parts
 
     def _describe_code(self, i: int, code: int) -> str:
@@ -219,9 +215,8 @@ class NaiveChainModel(ChainModel):
         )
         if len(request.s_values) == 1:
             codes = encoded.without_zeros()
-            tables: Iterable[ChainTables] = [
-                self._tables(spec, codes.is_sparse, request.s_values[0])
-            ]
+            is_sparse = isinstance(codes, SparseCodes)
+            tables: Iterable[ChainTables] = [self._tables(spec, is_sparse, request.s_values[0])]
         else:  # tables are used once and hold only the rows needed
             codes, rows = encoded.compacted(self.counts.n_categories)
             tables = self._source(spec, rows).tables(request.s_values)

@@ -84,19 +84,6 @@ Observations = tuple[Any, ...]
 """The first arguments of ``number_triples``: counts, and what observations are about."""
 
 
-class Evidence(NamedTuple):
-    """All observations, numbered: code 0 of sparse features, then what has a row in the table.
-
-    ``numbers`` (m, observations, 2) are of ``triples`` (3, triples); ``starts`` and ``bases`` are
-    as in ``fill_table``.
-    """
-
-    numbers: NDArray[np.int32]
-    starts: IntArray
-    bases: IntArray
-    triples: FloatArray
-
-
 class TableSource:
     """Builds tables for any s.
 
@@ -128,19 +115,20 @@ class TableSource:
     def _tables(self, s: float, epsilon: float, prior: FixedTable) -> ChainTables:
         from credalchain.chains.naive import kernels  # imports numba
 
-        evidence, n_blocks, tables = self.evidence, len(prior.values), []
+        numbers, first_labels, bases, triples = self.evidence
+        n_blocks, tables = len(prior.values), []
         n_pairs = 2 * len(self._order) if self._spec.chained else 0
-        shape = (n_blocks, evidence.numbers.shape[1] - self._n_zero_codes, LANES)
+        shape = (n_blocks, numbers.shape[1] - self._n_zero_codes, LANES)
         starts: list[Any] = list(prior)
-        for at, logs in enumerate(_logarithms(evidence.triples, s, epsilon, self._scale)):
+        for at, logs in enumerate(_logarithms(triples, s, epsilon, self._scale)):
             if starts[at] is None:
                 starts[at] = np.zeros_like(starts[0])
             begin, table = starts[at].reshape(-1), aligned(shape)
-            zero, one = evidence.numbers[:, : self._n_zero_codes].transpose(2, 0, 1)
+            zero, one = numbers[:, : self._n_zero_codes].transpose(2, 0, 1)
             begin[: 2 * len(one) : 2] += (logs[0][one, 0] - logs[1][zero, 1]).sum(axis=1)
             begin[1 : 2 * len(one) : 2] += (logs[0][one, 1] - logs[1][zero, 0]).sum(axis=1)
             table[:, shape[1] - n_pairs :] = 0  # all of it will be read
-            kernels.fill_table(evidence.numbers, evidence.starts, evidence.bases, *logs, table)
+            kernels.fill_table(numbers, first_labels, bases, *logs, table)
             tables.append(table)
         start, features = FixedTable(*starts), FixedTable(*tables)
         pairs = FixedTable(np.empty((n_blocks, 0, LANES), dtype=np.int64))
@@ -167,8 +155,12 @@ class TableSource:
     # -- observations ------------------------------------------------------------------
 
     @cached_property
-    def evidence(self) -> Evidence:
-        """What does not depend on s."""
+    def evidence(self) -> tuple[NDArray[np.int32], IntArray, IntArray, FloatArray]:
+        """Number all observations: code 0 of sparse features, then what has a row in the table.
+
+        Numbers (m, observations, 2) are of triples (3, triples), the last value; the others are
+        ``starts`` and ``bases`` as in ``fill_table``. Nothing of it depends on s.
+        """
         from credalchain.chains.naive import kernels  # imports numba
 
         observed = [self._feature_observations()]
@@ -189,7 +181,7 @@ class TableSource:
             variables = observed[0][4][n_zero_codes:]
             bases[n_zero_codes : n_zero_codes + len(variables)] = variables
         columns = triples[:n_triples].T.astype(np.float64, order="C")
-        return Evidence(numbers, starts, bases, columns)
+        return numbers, starts, bases, columns
 
     def _feature_observations(self) -> Observations:
         """Every category of every feature, and unseen and missing codes where they occur."""
