@@ -443,7 +443,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_labels); (n_samples, n_classes) if fitted on a vector
         """
-        return self.targets_.decode_proba(self.label_proba(X))
+        p = self.label_proba(X)  # first: it raises NotFittedError
+        return self.targets_.decode_proba(p)
 
     def label_proba(self, X: MatrixLike, *, known: LabelsLike | None = None) -> NDArray[np.float64]:
         """P(Y_j = 1) of the precise chain as (n_samples, n_labels), also for a vector.
