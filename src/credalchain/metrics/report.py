@@ -1,7 +1,7 @@
 """A report per label for partial predictions, in the manner of classification_report."""
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +14,24 @@ from credalchain.typing import LabelsLike, PredictionLike
 _COLUMNS = ("support", "answered", "abstained", "precision", "selective_recall")
 
 
+@overload
+def partial_report(
+    Y_true: LabelsLike,
+    prediction: PredictionLike,
+    *,
+    label_names: Sequence[str] | None = ...,
+    output_dict: Literal[False] = ...,
+    digits: int = ...,
+) -> str: ...
+@overload
+def partial_report(
+    Y_true: LabelsLike,
+    prediction: PredictionLike,
+    *,
+    label_names: Sequence[str] | None = ...,
+    output_dict: Literal[True],
+    digits: int = ...,
+) -> dict[str, dict[str, float]]: ...
 def partial_report(
     Y_true: LabelsLike,
     prediction: PredictionLike,
@@ -21,7 +39,7 @@ def partial_report(
     label_names: Sequence[str] | None = None,
     output_dict: bool = False,
     digits: int = 2,
-) -> Any:
+) -> str | dict[str, dict[str, float]]:
     """For each label: how often it is answered, and how well.
 
     Parameters
@@ -56,8 +74,10 @@ def partial_report(
     truth, labels = read_pair(Y_true, prediction)
     default = prediction.label_names if is_prediction(prediction) else column_names(Y_true)
     names = _names(default if label_names is None else label_names, truth.shape[1])
-    counts = count_cells(truth, labels)
-    return report_of_counts(counts, names, output_dict=output_dict, digits=digits)
+    report: str | dict[str, dict[str, float]] = report_of_counts(
+        count_cells(truth, labels), names, output_dict=output_dict, digits=digits
+    )
+    return report
 
 
 def count_cells(truth: Any, labels: Any) -> NDArray[np.int64]:
