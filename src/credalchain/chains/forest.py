@@ -410,7 +410,7 @@ class CredalForest(BaseEstimator):
 
         return ForestChainModel(fit_each_label(Y, before, fit), encoder)
 
-    def check_parameters(self) -> Any:
+    def check_parameters(self) -> BaseEstimator:
         """Raise for values that ``fit_chain`` would reject, and return an unfitted forest."""
         if self.forest is None:
             return default_forest_classifier()
