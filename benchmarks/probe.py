@@ -14,7 +14,7 @@ from timing import fastest
 from credalchain import CredalChainClassifier, NaiveCredal
 from credalchain._utils.compiler import lane_kernel, load, plus, store
 from credalchain.chains.naive import kernels
-from credalchain.chains.naive.codes import aligned
+from credalchain.chains.naive.counts import aligned
 from credalchain.chains.strategies import branching
 
 

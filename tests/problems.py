@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 import oracle
 from credalchain import CredalChainClassifier, NaiveCredal
-from credalchain.chains.naive.codes import as_codes
-from credalchain.chains.naive.counts import count
+from credalchain.chains.naive.counts import as_codes, count
 from credalchain.chains.naive.formulas import DENOMINATORS, PRIORS
 from credalchain.chunks.sampling import row_hashes
 from credalchain.prediction import CredalPrediction

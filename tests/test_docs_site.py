@@ -147,7 +147,8 @@ def public_names() -> Iterator[str]:
             yield f"credalchain.{name}"
     yield from ("credalchain.model_files.read_about", "credalchain.model_files.untrusted_types")
     for module in (datasets, studies, metrics, plotting):
-        for name in module.__all__:
+        names = [name for name in vars(module) if name[0].isalpha()]
+        for name in getattr(module, "__all__", names):
             if name not in credalchain.__all__ and callable(getattr(module, name)):
                 yield f"{module.__name__}.{name}"
 

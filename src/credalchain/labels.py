@@ -11,7 +11,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from credalchain._utils.array_types import Labels
 from credalchain._utils.text import plural
-from credalchain._utils.validation import check_instance
+from credalchain._utils.validation import check_instance, check_int
 from credalchain.typing import LabelsLike
 
 MISSING = -1  # in a label matrix: not observed
@@ -64,8 +64,7 @@ def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> N
            [ 0,  1]], dtype=int8)
     """
     has_minus_one, labels = _read(Y, name)
-    if labels.ndim == 1:
-        labels = labels[:, None]
+    labels = labels[:, None] if labels.ndim == 1 else labels
     if labels.ndim != 2:
         raise ValueError(f"{name} must have two dimensions (rows, labels), got {labels.ndim}.")
     if require_zero and has_minus_one and (labels == 1).any() and not (labels == 0).any():
@@ -253,11 +252,7 @@ def select_labels(labels: Any, interval: Any, at_most: int | None) -> NDArray[np
     """
     labels, interval = np.asarray(labels), np.asarray(interval)
     n_labels = labels.shape[1]
-    if at_most is not None and not (isinstance(at_most, (int, np.integer)) and at_most >= 1):
-        raise ValueError(
-            f"max_labels must be a whole number of at least 1, or None, got {at_most!r}."
-        )
-    if at_most is None or n_labels <= at_most:
+    if at_most is None or n_labels <= check_int("max_labels", at_most):
         return np.arange(n_labels)
     n_open, n_yes = (labels == ABSTAIN).sum(axis=0), (labels == 1).sum(axis=0)
     likely = interval.sum(axis=(0, 2))

@@ -160,8 +160,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
         y : ignored
         """
-        check_int("n_bins", self.n_bins, at_least=2)
-        self._learn(_columns_of(validate_table(self, X, reset=True)))
+        self.set_binnings(self._learned(_columns_of(validate_table(self, X, reset=True))))
         return self
 
     def transform(self, X: MatrixLike) -> Any:
@@ -178,36 +177,22 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         """Learn from input that was checked already, and give its codes, in one pass."""
         validate_data(self, X, reset=True, skip_check_array=True)
         columns = _columns_of(X)
-        self._learn(columns)
-        return self._encode(columns, X.shape)
+        self.set_binnings(self._learned(columns))
+        return self.encode(X, columns)
 
-    def encode(self, X: Any) -> Any:
-        """Codes of input that was checked already: ``transform`` without its checks of X."""
-        if sparse.issparse(X) and not all(
-            isinstance(binning, ZeroAndBins) for binning in self.binnings_
-        ):
-            X = X.toarray()
-        return self._encode(_columns_of(X), X.shape)
+    def encode(self, X: Any, columns: Any = None) -> Any:
+        """Codes of input that was checked already: ``transform`` without its checks of X.
 
-    def _learn(self, columns: Any) -> None:
-        n_bins = check_int("n_bins", self.n_bins, at_least=2)
-        if sparse.issparse(columns):
-            self.set_binnings(bin_sparse(columns, n_bins))
-        elif isinstance(columns, np.ndarray):
-            self.set_binnings([NumericBins(cut_points(column, n_bins)) for column in columns])
-        else:
-            self.set_binnings([_learn_column(name, column, n_bins) for name, column in columns])
-
-    def set_binnings(self, binnings: Sequence[Binning]) -> None:
-        """Set what was learned of each column."""
-        self.binnings_ = list(binnings)
-        self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
-
-    def _encode(self, columns: Any, shape: tuple[int, ...]) -> Any:
+        ``columns``: X by columns, if it is at hand.
+        """
+        if columns is None:
+            only_sparse = all(isinstance(binning, ZeroAndBins) for binning in self.binnings_)
+            X = X.toarray() if sparse.issparse(X) and not only_sparse else X
+            columns = _columns_of(X)
         dtype = np.min_scalar_type(-int(self.n_categories_.max(initial=1)) - 1)
         if sparse.issparse(columns):
             return _encode_sparse(columns, self.binnings_, dtype)
-        codes = np.empty(shape, dtype=dtype)
+        codes = np.empty(X.shape, dtype=dtype)
         for i, (column, binning) in enumerate(zip(columns, self.binnings_, strict=True)):
             if isinstance(columns, np.ndarray) and isinstance(binning, NumericBins):
                 codes[:, i] = binning.encode(column)
@@ -215,6 +200,19 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
                 name, values = (str(i), column) if isinstance(columns, np.ndarray) else column
                 codes[:, i] = _encode_column(name, values, binning)
         return codes
+
+    def _learned(self, columns: Any) -> list[Binning]:
+        n_bins = check_int("n_bins", self.n_bins, at_least=2)
+        if sparse.issparse(columns):
+            return bin_sparse(columns, n_bins)
+        if isinstance(columns, np.ndarray):
+            return [NumericBins(cut_points(column, n_bins)) for column in columns]
+        return [_learn_column(name, column, n_bins) for name, column in columns]
+
+    def set_binnings(self, binnings: Sequence[Binning]) -> None:
+        """Set what was learned of each column."""
+        self.binnings_ = list(binnings)
+        self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
 
     def __getstate__(self) -> dict[str, Any]:
         """Hold the bins of all columns in three arrays: files of many columns stay small."""
@@ -374,9 +372,9 @@ def column_kind(name: str, column: Any) -> tuple[str, NDArray[Any]]:
     "numbers", "booleans", "texts", "categories"; "nothing" if all values are missing, "objects" if
     these are Python objects, so that the type of other values is unknown.
     """
-    declared = declared_categories(column, name)
-    if declared is not None:
-        return "categories", declared
+    declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
+    if declared.ndim == 1:
+        return "categories", values_and_missing(declared, name)[0]
     values, none = np.asarray(column), np.empty(0)
     if values.dtype == bool:
         return "booleans", none
@@ -408,12 +406,6 @@ def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
         numbers, missing = values_and_missing(np.asarray(column), name)
         values = np.where(missing, np.nan, numbers)
     return binning_of(kind, keys, values, n_bins)
-
-
-def declared_categories(column: Any, name: str) -> NDArray[Any] | None:
-    """The categories of a categorical column, in their order; None if it is of another type."""
-    declared = np.asarray(getattr(getattr(column, "dtype", None), "categories", None))
-    return values_and_missing(declared, name)[0] if declared.ndim == 1 else None
 
 
 def _warn_of_identifiers(name: str, column: Any, n_distinct: int) -> None:
@@ -564,10 +556,13 @@ class TableEncoder:
         """Checked rows as a dense array."""
         if isinstance(X, EncodedRows):
             return np.ascontiguousarray(X.encoded, dtype=dtype)
-        self._check_sparse(X)
         if sparse.issparse(X):
+            if self.words:
+                raise ValueError("X held text in fit and is a sparse matrix now.")
             encoded = np.asarray(X.toarray(), dtype=np.float64)
-        elif _is_plain(X) and not self.words and not self.empty:
+        elif getattr(X, "dtype", np.dtype(object)).kind in "biuf" and not (
+            self.words or self.empty
+        ):
             encoded = X
         else:
             columns = [self._column(i, *named) for i, named in enumerate(named_columns(X))]
@@ -580,8 +575,7 @@ class TableEncoder:
 
     def encode_table(self, X: Any) -> Any:
         """The same, but sparse rows stay sparse."""
-        self._check_sparse(X)
-        return X.tocsr() if sparse.issparse(X) else self.encode(X)
+        return X.tocsr() if sparse.issparse(X) and not self.words else self.encode(X)
 
     def indicators(self, encoded: NDArray[Any]) -> NDArray[Any]:
         """Encoded rows with a column of 0 and 1 for each category, for linear learners.
@@ -614,10 +608,6 @@ class TableEncoder:
             raise ValueError("the columns of the encoder contradict each other.")
         added = sum(categories.n_categories - 1 for categories in self.words.values())
         return self.n_columns + (added if one_hot else 0)
-
-    def _check_sparse(self, X: Any) -> None:
-        if sparse.issparse(X) and self.words:
-            raise ValueError("X held text in fit and is a sparse matrix now.")
 
     def _column(self, i: int, name: str, column: Any) -> list[NDArray[np.float64]]:
         if i in self.empty:

@@ -606,8 +606,7 @@ def test_the_runner_equals_the_estimator_used_by_hand(tmp_path, settings):
         else {"epsilon": 0, "prior": "paper", "denominator": "class"}
     )
     codes = bins.transform(data.X)
-    from credalchain.chains.naive.codes import as_codes
-    from credalchain.chains.naive.counts import count
+    from credalchain.chains.naive.counts import as_codes, count
 
     k = bins.n_categories_
     chain = CredalChainClassifier.from_counts(

@@ -76,20 +76,16 @@ class Progress:
         if pause is None or now - self._last < pause:
             return
         self._last = now
-        message = ", ".join(progress._words() for progress in _running) + self._estimate(now)
-        line = f"\r{self._bar()}{message}\033[K" if in_terminal else f"{message}\n"
+        message = ", ".join(map(str, _running)) + self._estimate(now)
+        filled = min(_WIDTH, _WIDTH * self._done // self._total) if self._total else 0
+        bar = "━" * filled + "·" * (_WIDTH - filled) + " " if self._total else ""
+        line = f"\r{bar}{message}\033[K" if in_terminal else f"{message}\n"
         sys.stderr.write(line)
         sys.stderr.flush()
 
-    def _words(self) -> str:
+    def __str__(self) -> str:
         of = "" if self._total is None else f" of {self._total}"
         return f"{self._what}: {self._done}{of}"
-
-    def _bar(self) -> str:
-        if not self._total:
-            return ""
-        filled = min(_WIDTH, _WIDTH * self._done // self._total)
-        return "━" * filled + "·" * (_WIDTH - filled) + " "
 
     def _estimate(self, now: float) -> str:
         elapsed = now - self._started

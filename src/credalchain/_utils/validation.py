@@ -2,7 +2,7 @@
 
 The limits on ``s`` and ``epsilon`` keep every ratio of probabilities within the range for
 which the rounding bound of the fixed-point sums is proved (see
-``chains/naive/fixed_point.py``).
+``chains/naive/formulas.py``).
 """
 
 from collections.abc import Iterable, Sequence
@@ -97,7 +97,7 @@ def check_n_jobs(value: Any) -> int | None:
     """None, or a whole number other than 0, with a limit as every worker takes memory."""
     if value is None:
         return None
-    is_whole = isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value == 0 or value > _MAX_JOBS:
         raise ValueError(
             f"n_jobs must be None or a whole number other than 0, at most {_MAX_JOBS}, "

@@ -1,7 +1,8 @@
 """The scikit-learn interface shared by all cautious multi-label classifiers of this package."""
 
 from abc import abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from functools import wraps
 from typing import Any, NamedTuple, Self
 
 import numpy as np
@@ -32,7 +33,7 @@ from credalchain._utils.validation import (
 )
 from credalchain.chains.protocol import ChainModel, Request, Rows
 from credalchain.chains.strategies import Strategy, get_strategy
-from credalchain.chunks.dask_collections import LazyPredictionMixin, as_chunks
+from credalchain.chunks.dask_collections import as_chunks, predict_lazily
 from credalchain.chunks.trees import SAMPLE_SIZE, TrainingSample, sample_chunks
 from credalchain.exceptions import data_warnings_ignored, warn_of_data
 from credalchain.labels import MISSING, Targets, and_more
@@ -62,10 +63,26 @@ def fitted_folds(
 
 
 _MAX_NAMES = 10  # in a warning
+_LAZY = {"predict", "predict_partial", "predict_proba", "predict_interval", "infer"}
 
 
-class CautiousTagsMixin(LazyPredictionMixin):
-    """scikit-learn tags of every classifier of this package."""
+def _lazy_for_dask(method: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(method)
+    def predict(self: Any, X: Any, *args: Any, **options: Any) -> Any:
+        if is_dask(X) and not args:
+            return predict_lazily(self, method.__name__, X, options)
+        return method(self, X, *args, **options)
+
+    return predict
+
+
+class CautiousTagsMixin:
+    """Tags of every classifier of this package; predictions of dask collections are lazy."""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        for name in vars(cls).keys() & _LAZY:
+            setattr(cls, name, _lazy_for_dask(vars(cls)[name]))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()  # type: ignore[misc]
@@ -127,7 +144,17 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             return self.fit_chunks((X, Y))
         labels = self._fit_in_memory(X, Y, sample_weight=sample_weight)
         self._warn_of_never_observed()
-        self._warn_of_constant_labels(labels)
+        any_yes, any_no = (labels == 1).any(axis=0), (labels == 0).any(axis=0)
+        constant = np.flatnonzero(any_yes ^ any_no)
+        if len(constant) and not self.targets_.is_vector:  # as scikit-learn, which has no warning
+            shown = constant[:_MAX_NAMES]
+            names = [f"{visible(self.label_names_[j])} (always {int(any_yes[j])})" for j in shown]
+            names += filter(None, [and_more(len(shown), len(constant))])
+            warn_of_data(
+                "labels that are the same in all training rows, of which the other answer cannot "
+                "be learned; choose_caution and promises leave them out of the share answered, "
+                f"completeness does not: {', '.join(names)}"
+            )
         return self
 
     def fit_chunks(self, chunks: ChunksLike, *, sample_size: int | None = None) -> Self:
@@ -165,13 +192,8 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     def _draw_training_sample(self, chunks: Any, sample_size: int | None) -> TrainingSample:
         """The rows that trees are grown on; sets the attributes for columns and labels."""
         sampled = sample_chunks(chunks, sample_size or SAMPLE_SIZE)
-        names = sampled.feature_names
-        self._set_names(
-            sampled.X.shape[1],
-            None if names is None else np.array(names, dtype=object),
-            sampled.labels.shape[1],
-            sampled.label_names,
-        )
+        names = sampled.feature_names and np.array(sampled.feature_names, dtype=object)
+        self._set_names(sampled.X.shape[1], names, sampled.labels.shape[1], sampled.label_names)
         self.learned_from_ = sampled.source
         unseen = (sampled.labels == MISSING).all(axis=0)
         if unseen.any() and not sampled.is_everything:
@@ -201,23 +223,6 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             names = ", ".join(map(visible, self.label_names_[never]))
             warn_of_data(f"never observed in training, so left open in every prediction: {names}")
 
-    def _warn_of_constant_labels(self, labels: Labels) -> None:
-        """Except for a vector Y, as scikit-learn does."""
-        if self.targets_.is_vector:
-            return
-        any_yes, any_no = (labels == 1).any(axis=0), (labels == 0).any(axis=0)
-        constant = np.flatnonzero(any_yes ^ any_no)
-        if len(constant):
-            shown = constant[:_MAX_NAMES]
-            names = [f"{visible(self.label_names_[j])} (always {int(any_yes[j])})" for j in shown]
-            if len(constant) > len(shown):
-                names.append(and_more(len(shown), len(constant)))
-            warn_of_data(
-                "labels that are the same in all training rows, of which the other answer cannot "
-                "be learned; choose_caution and promises leave them out of the share answered, "
-                f"completeness does not: {', '.join(names)}"
-            )
-
     def _fit_in_memory(
         self, X: Any, Y: Any, *, classes: Any = None, sample_weight: Any = None
     ) -> Labels:
@@ -245,7 +250,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Refuse parameters that predictions would refuse."""
-        check_s(self.s)
+        check_s_values((self.s,))
         check_n_jobs(self.n_jobs)
         check_int("verbose", self.verbose, at_least=0)
         get_strategy(self.strategy)
@@ -297,7 +302,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             Parameters of the classifier.
         """
         self = cls(**params)
-        names = None if label_names is None else [str(name) for name in label_names]
+        names = [*map(str, label_names)] if label_names is not None else None
         if names is not None and len(names) != model.n_labels:
             raise ValueError(f"label_names must have {model.n_labels} names, got {len(names)}.")
         self.model_ = model
@@ -358,12 +363,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
         ``s`` may be one value or several, ``strategy`` one or a tuple of them.
         """
+        given = (self.s if s is None else s, self.strategy if strategy is None else strategy)
         values, strategies = (
-            value if isinstance(value, (tuple, list)) else (value,)
-            for value in (
-                self.s if s is None else s,
-                self.strategy if strategy is None else strategy,
-            )
+            value if isinstance(value, (tuple, list)) else (value,) for value in given
         )
         return Request(
             s_values=check_s_values(values),
@@ -441,7 +443,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_samples, n_labels); (n_samples, n_classes) if fitted on a vector
         """
-        p = self.label_proba(X)
+        p = self.label_proba(X)  # first: it raises NotFittedError
         return self.targets_.decode_proba(p)
 
     def label_proba(self, X: MatrixLike, *, known: LabelsLike | None = None) -> NDArray[np.float64]:

@@ -1,8 +1,9 @@
 """CredalChainEnsemble: chains in several orders as one model, by the mean of their bounds."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
+from operator import add
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,6 @@ from credalchain.chains.classifier import CredalMetaClassifier
 from credalchain.chains.protocol import (
     ChainModel,
     CredalBase,
-    ExactBounds,
     Request,
     Walk,
     combine_answers,
@@ -30,15 +30,12 @@ from credalchain.preprocessing import Categories
 from credalchain.typing import RandomStateLike, VectorLike
 
 
-@dataclass(frozen=True)
-class EnsembleRows:
+class EnsembleRows(dict[int, Any]):
     """Rows as each of the models encodes them, by the model's ``id``."""
-
-    by_model: dict[int, Any]
 
     @property
     def shape(self) -> Any:
-        return next(iter(self.by_model.values())).shape
+        return next(iter(self.values())).shape
 
 
 class EnsembleModel(ChainModel):
@@ -90,7 +87,7 @@ class EnsembleModel(ChainModel):
     def chains(self, encoded: EnsembleRows) -> list[tuple[ChainModel, Any, Order]]:
         """Every chain with its rows and its order."""
         return [
-            (model, encoded.by_model[id(model)], order)
+            (model, encoded[id(model)], order)
             for model, order in zip(self.models, self.orders, strict=True)
         ]
 
@@ -98,8 +95,8 @@ class EnsembleModel(ChainModel):
         """An ensemble that has also seen these rows, if its models can learn more."""
         if not all(hasattr(model, "update") for model in self.models):
             raise AttributeError("the base of this ensemble cannot learn from more rows.")
-        updated = {id(model): model for model in self.models}
-        updated = {key: model.update(X, Y) for key, model in updated.items()}  # type: ignore[attr-defined]
+        distinct = {id(model): model for model in self.models}
+        updated = {key: model.update(X, Y) for key, model in distinct.items()}  # type: ignore[attr-defined]
         return EnsembleModel([updated[id(model)] for model in self.models], self.orders)
 
     def count_rows(self, encoded: Any, labels: Labels) -> list[Any]:
@@ -131,7 +128,12 @@ class EnsembleModel(ChainModel):
             model.infer(rows, replace(request, order=order, wants_bounds=True))
             for model, rows, order in self.chains(encoded)
         ]
-        interval = _mean_interval(answers)
+        interval = np.zeros((*answers[0].labels.shape, 2))  # the mean over the chains
+        for answer in answers:
+            assert answer.log_odds is not None
+            own = answer.interval
+            interval += probabilities(answer.log_odds) if own is None else own
+        interval /= len(answers)
         signs = np.sign(interval - request.thresholds[:, None]).astype(np.int8)
         exactness = np.maximum.reduce([answer.exactness for answer in answers])
         self._settle(encoded, request, answers, interval, signs, exactness)
@@ -156,53 +158,25 @@ class EnsembleModel(ChainModel):
         error = max(model.log_odds_error for model in self.models) + rounding
         distance = np.abs(interval - request.thresholds[:, None])
         near = (distance <= error).any(axis=-1) & ~request.never_observed
-        for strategy_index, v in np.argwhere(near.any(axis=(2, 3))).tolist():
-            index = strategy_index, v
-            exact = self._exact_bounds(encoded, request, strategy_index, v)
-            if exact is None:
+        for index in map(tuple, np.argwhere(near.any(axis=(2, 3))).tolist()):
+            s, strategy = request.s_values[index[1]], request.strategies[index[0]]
+            exact = [
+                model.exact_bounds(rows, s=s, strategy=strategy, precise=request.precise)
+                for model, rows, _ in self.chains(encoded)
+            ]
+            if None in exact:  # a chain computes in floating point
                 exactness[index][near[index]] = RANKS[Exactness.APPROXIMATE]
                 continue
             for row, j in np.argwhere(near[index]).tolist():
                 t = len(answers) * Fraction(float(request.thresholds[j]))
                 totals = [Fraction(0), Fraction(0)]
                 for bounds, order, answer in zip(exact, self.orders, answers, strict=True):
-                    labels = answer.labels[index][row]
-                    history = _history_before(j, labels, order, chained=request.chained)
-                    for side, bound in enumerate(bounds(row, j, history)):
-                        totals[side] += bound
+                    assert bounds is not None
+                    history = np.full(len(order), UNDECIDED, dtype=np.int8)
+                    earlier = order[: order.tolist().index(j) if request.chained else 0]
+                    history[earlier] = answer.labels[index][row][earlier]
+                    totals = [*map(add, totals, bounds(row, j, history))]
                 signs[index][row, j] = [(total > t) - (total < t) for total in totals]
-
-    def _exact_bounds(
-        self, encoded: EnsembleRows, request: Request, strategy_index: int, v: int
-    ) -> list[ExactBounds] | None:
-        """Of every chain; None if one of them computes in floating point."""
-        s, strategy = request.s_values[v], request.strategies[strategy_index]
-        bounds = [
-            model.exact_bounds(rows, s=s, strategy=strategy, precise=request.precise)
-            for model, rows, _ in self.chains(encoded)
-        ]
-        exact = [each for each in bounds if each is not None]
-        return exact if len(exact) == len(bounds) else None
-
-
-def _mean_interval(answers: list[Answer]) -> FloatArray:
-    """The mean of the chains' lower and of their upper probabilities."""
-    total = np.zeros((*answers[0].labels.shape, 2))
-    for answer in answers:
-        assert answer.log_odds is not None
-        interval = answer.interval
-        total += probabilities(answer.log_odds) if interval is None else interval
-    total /= len(answers)
-    return total
-
-
-def _history_before(j: int, labels: Labels, order: Order, *, chained: bool) -> Labels:
-    """The labels of a row before label j in its chain; UNDECIDED elsewhere."""
-    history = np.full(len(order), UNDECIDED, dtype=np.int8)
-    if chained:
-        earlier = order[: order.tolist().index(j)]
-        history[earlier] = labels[earlier]
-    return history
 
 
 class CredalChainEnsemble(CredalMetaClassifier):
@@ -284,17 +258,16 @@ class CredalChainEnsemble(CredalMetaClassifier):
 
         See :meth:`CredalChainClassifier.from_model`. An ``EnsembleModel`` is taken as it is.
         """
-        if isinstance(model, EnsembleModel):
-            self = super().from_model(model, **params)
-            self.orders_, self.order_ = model.orders, model.orders[0]
-            return self
-        if not model.serves_any_order:
+        if not (isinstance(model, EnsembleModel) or model.serves_any_order):
             raise TypeError(
                 "an ensemble asks its model for several orders of the labels; this one, "
                 f"{type(model).__name__}, was fitted for one."
             )
         self = super().from_model(model, **params)
-        self._set_model_from_counts(model)
+        if isinstance(model, EnsembleModel):
+            self.orders_, self.order_ = model.orders, model.orders[0]
+        else:
+            self._set_model_from_counts(model)
         return self
 
     def _set_model_from_counts(self, model: Any) -> None:

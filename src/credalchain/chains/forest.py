@@ -89,7 +89,14 @@ class PackedForest:
         column = trees.feature
         label = np.append(earlier, 0)[np.clip(column - n_features, 0, len(earlier))]
         feature = np.where((column < n_features) | (column == LEAF), column, -1 - label)
-        counts = _counts(fitted, forest.classes_)
+        # training rows of each class in every node, as the bootstrap weighs them
+        shares = np.concatenate([tree.value[:, 0, :] for tree in fitted])
+        weights = np.concatenate([tree.weighted_n_node_samples for tree in fitted])
+        rows = shares * weights[:, None]
+        if (np.abs(rows - np.rint(rows)) < 1e-6).all():  # whole rows, which shares have rounded
+            rows = np.rint(rows)
+        counts = np.zeros((len(weights), 2))
+        counts[:, np.asarray(forest.classes_, dtype=np.int64)] = rows
         return cls(trees._replace(feature=feature.astype(np.int32)), counts)
 
     @classmethod
@@ -134,11 +141,12 @@ class PackedForest:
 
         The literal form of ``forest_bounds``.
         """
-        bounds: dict[bytes, tuple[Fraction, Fraction]] = {}
         keys = [x.tobytes() + labels.tobytes() for x, labels in zip(X, history, strict=True)]
-        for i, key in enumerate(keys):
-            if key not in bounds:
-                bounds[key] = self._exact_bounds(X[i], history[i].tolist(), Fraction(s), weighted)
+        first = {key: i for i, key in reversed(list(enumerate(keys)))}
+        bounds = {
+            key: self._exact_bounds(X[i], history[i].tolist(), Fraction(s), weighted)
+            for key, i in first.items()
+        }
         return [bounds[key] for key in keys]
 
     def _exact_bounds(
@@ -146,16 +154,14 @@ class PackedForest:
     ) -> tuple[Fraction, Fraction]:
         lower = upper = Fraction(0)
         for root in self.trees.roots.tolist():
-            leaves = []
+            lows, highs = [], []
             for leaf, weight in self._leaves(root, x, history, Fraction(1)):
                 n0, n1 = (Fraction(float(count)) for count in self.counts[leaf])
-                leaves.append((weight, n1 / (n0 + n1 + s), (n1 + s) / (n0 + n1 + s)))
-            if weighted:
-                lower += sum((weight * low for weight, low, _ in leaves), Fraction(0))
-                upper += sum((weight * high for weight, _, high in leaves), Fraction(0))
-            else:
-                lower += min(low for _, low, _ in leaves)
-                upper += max(high for _, _, high in leaves)
+                share = weight / (n0 + n1 + s) if weighted else 1 / (n0 + n1 + s)
+                lows.append(n1 * share)
+                highs.append((n1 + s) * share)
+            lower += sum(lows) if weighted else min(lows)
+            upper += sum(highs) if weighted else max(highs)
         return lower / len(self.trees.roots), upper / len(self.trees.roots)
 
     def _leaves(
@@ -181,18 +187,6 @@ class PackedForest:
             to_left = trees.missing_left[node] if np.isnan(value) else value <= threshold
             node = int(trees.left[node] if to_left else trees.right[node])
         yield node, weight
-
-
-def _counts(trees: list[Any], classes: NDArray[Any]) -> NDArray[np.float64]:
-    """Training rows of each class in every node, (nodes, 2), as the bootstrap weighs them."""
-    shares = np.concatenate([tree.value[:, 0, :] for tree in trees])
-    weights = np.concatenate([tree.weighted_n_node_samples for tree in trees])
-    rows = shares * weights[:, None]
-    if (np.abs(rows - np.rint(rows)) < 1e-6).all():  # whole rows, which shares have rounded
-        rows = np.rint(rows)
-    counts = np.zeros((len(weights), 2))
-    counts[:, np.asarray(classes, dtype=np.int64)] = rows
-    return counts
 
 
 _ROUNDING = 2.0**-40  # sums over leaves and trees are closer to the truth than this
@@ -259,13 +253,12 @@ class ForestChainModel(ChainModel):
     ) -> ExactBounds | None:
         if strategy.merge not in _COMPILED:
             return None
-        weighted = _COMPILED[strategy.merge]
 
         def bounds(row: int, j: int, history: Labels) -> tuple[Fraction, Fraction]:
             forest = self.forests[j]
             assert forest is not None  # bounds of labels never observed are not requested
-            x = encoded[row : row + 1]
-            return forest.exact_bounds(x, history[None], s=s, weighted=weighted)[0]
+            options = Fraction(s), _COMPILED[strategy.merge]
+            return forest._exact_bounds(encoded[row], history.tolist(), *options)
 
         return bounds
 
@@ -408,7 +401,7 @@ class CredalForest(BaseEstimator):
         encoded = encoder.encode(X, np.float32)
         labels = np.where(Y == MISSING, np.nan, Y).astype(np.float32)
         before = earlier_labels(order, Y.shape[1], chained=chained, base_name="CredalForest")
-        unfitted = self._checked_forest()
+        unfitted = self.check_parameters()
 
         def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> PackedForest:
             learner = clone(unfitted).set_params(random_state=rng.randint(2**31 - 1))
@@ -417,11 +410,8 @@ class CredalForest(BaseEstimator):
 
         return ForestChainModel(fit_each_label(Y, before, fit), encoder)
 
-    def check_parameters(self) -> None:
-        """Raise for values that ``fit_chain`` would reject."""
-        self._checked_forest()
-
-    def _checked_forest(self) -> Any:
+    def check_parameters(self) -> BaseEstimator:
+        """Raise for values that ``fit_chain`` would reject, and return an unfitted forest."""
         if self.forest is None:
             return default_forest_classifier()
         from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import

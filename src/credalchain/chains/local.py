@@ -6,6 +6,7 @@ To use a custom model, write a class with a ``bounds`` method.
 from abc import abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
+from functools import partial
 from typing import Any, Protocol, TypeVar
 
 import numpy as np
@@ -112,9 +113,12 @@ class LocalWalk(Walk):
     def __init__(
         self, local: LocalModel, X: Any, n_labels: int, s: float, strategy: Strategy
     ) -> None:
+        if strategy.merge is None and strategy.from_tree is None:
+            raise ValueError(f"strategy {strategy.name!r} needs merge or from_tree.")
         self.n_rows, self.n_labels = int(X.shape[0]), n_labels
         self._local, self._X, self._s = local, X, s
-        self._solve = strategy.from_tree or _merging(strategy)
+        merge: Any = strategy.merge
+        self._solve = strategy.from_tree or partial(merged_ends, merge=merge)
         self._error = getattr(local, "log_odds_error", 0.0)
         self._history = np.full((self.n_rows, n_labels), UNDECIDED, dtype=np.int8)
         self._position = np.full((self.n_rows, n_labels), -1)  # of each label in the row's order
@@ -133,13 +137,13 @@ class LocalWalk(Walk):
         lower, upper = (_signs(bound, threshold) for bound in bounds)
         if bounds[0].dtype == object:
             return lower, upper
-        near = self._near_threshold(j, threshold, rows)
-        if len(near):
+        cut = np.log(threshold) - np.log1p(-threshold)
+        distance = np.abs(np.stack(self.log_odds(j, rows)) - cut)
+        near = np.flatnonzero((distance <= self._rounding()).any(axis=0))
+        if len(near):  # so near that rounding could decide
             (exact_lower, _), (exact_upper, _) = self._solved(j, rows[near], exact=True)
-            lower[near], upper[near] = (
-                _signs(exact_lower, threshold),
-                _signs(exact_upper, threshold),
-            )
+            lower[near] = _signs(exact_lower, threshold)
+            upper[near] = _signs(exact_upper, threshold)
         return lower, upper
 
     def probabilities(self, j: int, rows: Rows) -> Bounds:
@@ -155,14 +159,12 @@ class LocalWalk(Walk):
         chosen: NDArray[np.int64] = np.argmax(near, axis=1)
         for row in np.flatnonzero(near.sum(axis=1) > 1).tolist():
             labels = np.flatnonzero(near[row]).tolist()
-            exact = [self._exact_certainty(j, np.array([row])) for j in labels]
-            chosen[row] = labels[exact.index(max(exact))]
+            certainties = []  # max(lower, 1 - upper), which orders as max(L, -U) does
+            for j in labels:
+                (lower, _), (upper, _) = self._solved(j, np.array([row]), exact=True)
+                certainties.append(max(*_as_fractions(lower), *(1 - _as_fractions(upper))))
+            chosen[row] = labels[certainties.index(max(certainties))]
         return chosen
-
-    def _exact_certainty(self, j: int, row: Rows) -> Fraction:
-        """max(lower, 1 - upper), which orders as max(L, -U) does."""
-        (lower, _), (upper, _) = self._solved(j, row, exact=True)
-        return max(_as_fraction(lower[0]), 1 - _as_fraction(upper[0]))
 
     def _rounding(self) -> float:
         """How far log-odds can be off.
@@ -171,12 +173,6 @@ class LocalWalk(Walk):
         either side, so relative errors of these numbers add up and nothing cancels.
         """
         return 2 * (self.n_labels + 1) * (float(self._error) + 16 * np.finfo(float).eps)
-
-    def _near_threshold(self, j: int, threshold: float, rows: Rows) -> Rows:
-        """Indices into ``rows`` of bounds so near the threshold that rounding could decide."""
-        cut = np.log(threshold) - np.log1p(-threshold)
-        distance = np.abs(np.stack(self.log_odds(j, rows)) - cut)
-        return np.flatnonzero((distance <= self._rounding()).any(axis=0))
 
     def _ends(self, j: int, rows: Rows) -> Ends:
         """Both bounds with their complements; cached, since a chain asks several times."""
@@ -187,8 +183,8 @@ class LocalWalk(Walk):
         ends = np.empty((4, len(rows)), dtype=object)
         for group in self._groups(rows):
             part = rows[group]
-            model = self._exact_model_of(part) if exact else self._model_of(part)
-            lower, upper = self._solve(OpenTree(self._history_before(j, part), *model), j)
+            tree = self._tree(self._history_before(j, part), part, exact=exact)
+            lower, upper = self._solve(tree, j)
             for i, values in enumerate((*lower, *upper)):
                 ends[i, group] = values
         if not all(isinstance(value, (Fraction, int)) for value in ends[0]):
@@ -214,8 +210,8 @@ class LocalWalk(Walk):
                 history[k] = None if values[0] == ABSTAIN else values
         return history
 
-    def _model_of(self, rows: Rows) -> tuple[Any, ...]:
-        """The local model's bounds (and ends, if it has them) as a tree asks for them."""
+    def _tree(self, given: Any, rows: Rows, *, exact: bool) -> OpenTree:
+        """Return the tree of a group of rows over the local model, or its exact values."""
         X = self._X[rows]
 
         def bounds(k: int, history: History) -> Bounds:
@@ -224,24 +220,20 @@ class LocalWalk(Walk):
             _check_bounds(lower, upper, k, len(rows))
             return lower, upper
 
-        local_ends = getattr(self._local, "ends", None)
+        def exact_bounds(k: int, history: History) -> Any:
+            if not hasattr(self._local, "exact_bounds"):  # then the exact values of floats
+                return tuple(map(_as_fractions, bounds(k, history)))
+            return self._local.exact_bounds(X, k, self._as_array(rows, history), s=self._s)
+
+        def ends(k: int, history: History) -> Any:
+            return self._local.ends(X, k, self._as_array(rows, history), s=self._s)  # type: ignore[attr-defined]
+
         can_leave_out = getattr(self._local, "can_leave_out", False)
-        if local_ends is None:
-            return bounds, None, can_leave_out
-
-        def ends(k: int, history: History) -> Ends:
-            return local_ends(X, k, self._as_array(rows, history), s=self._s)  # type: ignore[no-any-return]
-
-        return bounds, ends, can_leave_out
-
-    def _exact_model_of(self, rows: Rows) -> tuple[Any, ...]:
-        """The same in fractions: from ``exact_bounds``, or the exact values of floats."""
-        exact = getattr(self._local, "exact_bounds", None)
-        bounds, _, can_leave_out = self._model_of(rows)
-        if exact is None:
-            return lambda k, h: tuple(map(_as_fractions, bounds(k, h))), None, can_leave_out
-        X = self._X[rows]
-        return lambda k, h: exact(X, k, self._as_array(rows, h), s=self._s), None, can_leave_out
+        if exact:
+            return OpenTree(given, exact_bounds, None, can_leave_out)
+        return OpenTree(
+            given, bounds, ends if hasattr(self._local, "ends") else None, can_leave_out
+        )
 
     def _as_array(self, rows: Rows, history: History) -> Labels:
         labels = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
@@ -255,16 +247,10 @@ def _without_names(X: Any) -> Any:
     return np.asarray(X) if hasattr(X, "columns") else X
 
 
-def _merging(strategy: Strategy) -> Callable[[OpenTree, int], Ends]:
-    """A strategy that merges two branches, as one that solves a tree."""
-    if strategy.merge is None:
-        raise ValueError(f"strategy {strategy.name!r} needs merge or from_tree.")
-    merge = strategy.merge
-    return lambda tree, j: merged_ends(tree, j, merge)
-
-
 def _as_fractions(values: NDArray[Any]) -> NDArray[Any]:
-    return np.array([Fraction(float(value)) for value in values], dtype=object)
+    """Fractions stay as they are; numpy's numbers are not all known to Fraction."""
+    exact = [value if isinstance(value, Fraction) else Fraction(float(value)) for value in values]
+    return np.array(exact, dtype=object)
 
 
 def _signs(bound: NDArray[Any], threshold: float) -> Signs:
@@ -296,42 +282,27 @@ def _log_ratio(p: NDArray[Any], complement: NDArray[Any]) -> LogOdds:
         )
 
 
-def _as_fraction(value: Any) -> Fraction:
-    """Fractions stay as they are; numpy's numbers are not all known to Fraction."""
-    return value if isinstance(value, Fraction) else Fraction(float(value))
-
-
 # -- inputs of bases that learn one model per label ---------------------------------------
 
 
-def side_by_side(X: Any, columns: NDArray[np.float64]) -> Any:
-    """A table with columns appended."""
-    return (
-        sparse.hstack([X, columns], format="csr") if sparse.issparse(X) else np.hstack([X, columns])
-    )
-
-
-def indicators(labels: Labels) -> NDArray[np.float64]:
-    """Two columns for each label, "is 0" and "is 1"; both 0 where it is neither."""
+def with_labels(X: Any, labels: Labels) -> Any:
+    """Append two columns for each label, "is 0" and "is 1"; both 0 where it is neither."""
     both = np.stack([labels == 0, labels == 1], axis=-1).astype(np.float64)
-    return both.reshape(len(labels), -1)
+    tables = [X, both.reshape(len(labels), -1)]
+    return sparse.hstack(tables, format="csr") if sparse.issparse(X) else np.hstack(tables)
 
 
 def earlier_labels(
     order: NDArray[np.int64] | None, n_labels: int, *, chained: bool, base_name: str
 ) -> list[NDArray[np.int64]]:
     """For each label, those before it in the chain: the inputs of its model."""
-    nothing = np.empty(0, dtype=np.int64)
     if not chained:
-        return [nothing] * n_labels
+        return [np.empty(0, dtype=np.int64)] * n_labels
     if order is None:
         raise ValueError(
             f"{base_name} learns for one order of the labels; order='dynamic' has none."
         )
-    before = [nothing] * n_labels
-    for position, j in enumerate(order.tolist()):
-        before[j] = order[:position]
-    return before
+    return [order[:position] for position in np.argsort(order)]
 
 
 def fit_each_label(

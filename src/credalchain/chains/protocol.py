@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import partial
 from typing import Any, NamedTuple, Protocol, TypeVar
 
 import numpy as np
@@ -52,12 +53,6 @@ class Request:
     precise: bool = False
     wants_bounds: bool = True
     n_jobs: int = 1
-
-    def for_rows(self, first: int, stop: int) -> "Request":
-        """The same for some of the rows."""
-        if self.known is None:
-            return self
-        return replace(self, known=self.known[first:stop])
 
     def forced_labels(self, rows: slice = slice(None)) -> Labels:
         """(1 or rows, m): labels that do not depend on bounds, UNDECIDED where bounds decide.
@@ -259,25 +254,20 @@ class ChainModel(ABC):
 
         def run(first: int, stop: int) -> None:
             rows = encoded if stop - first == encoded.shape[0] else encoded[first:stop]
-            parts[first] = self._walk_rows(rows, request.for_rows(first, stop))
+            known = None if request.known is None else request.known[first:stop]
+            parts[first] = self._walk_rows(rows, replace(request, known=known))
 
         for_each_range(encoded.shape[0], self.rows_at_once, request.n_jobs, run)
-        if len(parts) == 1:
-            return parts[0]
         ordered = [parts[first] for first in sorted(parts)]
-        return combine_answers(ordered, lambda arrays: np.concatenate(arrays, axis=2))
+        return combine_answers(ordered, partial(np.concatenate, axis=2))
 
     def _walk_rows(self, encoded: Any, request: Request) -> Answer:
         """One walk for every strategy and value of s."""
-
-        def walk(strategy: Strategy, s: float) -> Answer:
-            begun = self.begin(encoded, s=s, strategy=strategy, precise=request.precise)
-            return walk_along(begun, request)
-
-        each = [
-            combine_answers([walk(strategy, s) for s in request.s_values], np.stack)
-            for strategy in request.strategies
-        ]
+        each = []
+        for strategy in request.strategies:
+            begin = partial(self.begin, encoded, strategy=strategy, precise=request.precise)
+            walks = [walk_along(begin(s=s), request) for s in request.s_values]
+            each.append(combine_answers(walks, np.stack))
         return combine_answers(each, np.stack)
 
 
@@ -313,9 +303,8 @@ def walk_along(walk: Walk, request: Request) -> Answer:
     visited = None
     if request.order is None:
         visited = _visit_dynamically(walk, request.known, visit)
-    else:
-        for j in request.order.tolist():
-            visit(j, np.arange(walk.n_rows))
+    for j in [] if request.order is None else request.order.tolist():
+        visit(j, np.arange(walk.n_rows))
     exactness[:, request.never_observed] = 0
     request.make_vacuous(log_odds, interval)
     return Answer(labels, log_odds, exactness, interval, visited)
@@ -351,11 +340,9 @@ def _visit_dynamically(
 
 def combine_answers(parts: Sequence[Answer], combine: Callable[[Any], NDArray[Any]]) -> Answer:
     """Several answers as one: ``combine`` gets the arrays of each field."""
-    fields: dict[str, Any] = {}
-    for name in Answer.__dataclass_fields__:
-        arrays = [getattr(part, name) for part in parts]
-        fields[name] = None if arrays[0] is None else combine(arrays)
-    return Answer(**fields)
+    columns: Any = zip(*(vars(part).values() for part in parts), strict=True)
+    fields: Any = (None if arrays[0] is None else combine(arrays) for arrays in columns)
+    return Answer(*fields)
 
 
 class ProbabilityWalk(Walk):

@@ -100,18 +100,10 @@ def branching_bounds(tree: OpenTree, j: int) -> Bounds:
 
 def branching_ends(tree: OpenTree, j: int) -> Ends:
     """The same with complements."""
-    ends = [tree.both_ends(j, history) for history in tree.completions()]
-    lower = [low for low, _ in ends]
-    upper = [high for _, high in ends]
-    least = (
-        np.minimum.reduce([one for one, _ in lower]),
-        np.maximum.reduce([zero for _, zero in lower]),
-    )
-    greatest = (
-        np.maximum.reduce([one for one, _ in upper]),
-        np.minimum.reduce([zero for _, zero in upper]),
-    )
-    return least, greatest
+    lower, upper = zip(*(tree.both_ends(j, history) for history in tree.completions()), strict=True)
+    (low, not_low), (high, not_high) = zip(*lower, strict=True), zip(*upper, strict=True)
+    least = np.minimum.reduce(low), np.maximum.reduce(not_low)
+    return least, (np.maximum.reduce(high), np.minimum.reduce(not_high))
 
 
 def tree_marginal_bounds(tree: OpenTree, j: int) -> Bounds:
@@ -198,7 +190,8 @@ class _Nodes:
     def _worst(self, y: int | None, mu_nu: Pair, depth: int, filled: tuple[int, ...]) -> Pair:
         """The worst (a, c) at (mu, nu); y None asks for the most probable history instead."""
         if depth == len(self._path):
-            return self._worst_leaf(y, filled)
+            lower, upper = self._local(self._j, filled)
+            return (upper[1], upper[0]) if y == 0 else lower
         k, values = self._path[depth]
         lower, upper = self._local(k, filled)
         if values is None:
@@ -218,7 +211,3 @@ class _Nodes:
         """What every node maximises: c mu - a nu, or P(history) if y is None."""
         a, c = pair
         return a + c if y is None else c * mu_nu[0] - a * mu_nu[1]
-
-    def _worst_leaf(self, y: int | None, filled: tuple[int, ...]) -> Pair:
-        lower, upper = self._local(self._j, filled)
-        return (upper[1], upper[0]) if y == 0 else lower

@@ -6,6 +6,7 @@ that width is used: nothing at 0.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
@@ -21,13 +22,7 @@ from credalchain._utils.validation import (
     check_instance,
     check_int,
 )
-from credalchain.chains.local import (
-    LocalWalk,
-    earlier_labels,
-    fit_each_label,
-    indicators,
-    side_by_side,
-)
+from credalchain.chains.local import LocalWalk, earlier_labels, fit_each_label, with_labels
 from credalchain.chains.protocol import ChainModel, ProbabilityWalk, Rows, Walk
 from credalchain.chains.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.chains.tree import Bounds
@@ -42,11 +37,11 @@ def _bounds(centre: FloatArray, lower: Any, upper: Any, width: float) -> Bounds:
     return np.clip(least, 0.0, 1.0), np.clip(greatest, 0.0, 1.0)
 
 
+@dataclass
 class Contaminated:
     """Epsilon-contamination: with weight epsilon = s / (1 + s) anything may be true."""
 
-    def __init__(self, fitted: Any) -> None:
-        self.fitted = fitted
+    fitted: Any
 
     def bounds(self, inputs: Any, s: float) -> Bounds:
         return _bounds(probability_of_one(self.fitted, inputs), 0.0, 1.0, s / (1 + s))
@@ -71,14 +66,15 @@ class Bagged:
 LabelModel = Contaminated | Bagged
 
 
+@dataclass
 class Constant:
     """For a single class in training: as if there were one more row of each class.
 
     ``half_width`` is how far the probability moves if both of these had the same class.
     """
 
-    def __init__(self, p: float, half_width: float) -> None:
-        self.p, self.half_width = p, half_width
+    p: float
+    half_width: float
 
 
 def probability_of_one(fitted: Any, inputs: Any) -> FloatArray:
@@ -87,9 +83,9 @@ def probability_of_one(fitted: Any, inputs: Any) -> FloatArray:
         return np.full(inputs.shape[0], fitted.p)
     both = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
     p = both[:, fitted.classes_.tolist().index(1)]
-    if not ((p >= 0) & (p <= 1)).all():
-        invalid = p[~((p >= 0) & (p <= 1))][0]
-        raise ValueError(f"{fitted!r} gave {invalid} as a probability.")
+    invalid = p[~((p >= 0) & (p <= 1))]
+    if len(invalid):
+        raise ValueError(f"{fitted!r} gave {invalid[0]} as a probability.")
     return p
 
 
@@ -174,7 +170,7 @@ class WrappedChainModel(ChainModel):
         model = self.models[j]
         if model is None:
             return np.zeros(len(history)), np.ones(len(history))
-        return model.bounds(side_by_side(X, indicators(history)), s)
+        return model.bounds(with_labels(X, history), s)
 
 
 class WrappedWalk(ProbabilityWalk):
@@ -182,21 +178,20 @@ class WrappedWalk(ProbabilityWalk):
 
     def __init__(self, model: WrappedChainModel, X: Any, s: float, *, searches: bool) -> None:
         super().__init__(int(X.shape[0]), model.n_labels)
-        self._model, self._X, self._s, self._searches = model, X, s, searches
+        self._model, self._X, self._s = model, X, s
+        self._max_filled = model.max_filled if searches else 0
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
         n_open = (self._history[rows][:, self._model.before[j]] == ABSTAIN).sum(axis=1)
-        left_out = n_open > (self._model.max_filled if self._searches else 0)
+        left_out = n_open > self._max_filled
         ranks = RANKS[Exactness.APPROXIMATE], RANKS[Exactness.EXACT]
         return np.where(left_out, *ranks).astype(np.int8)
 
     def find_bounds(self, j: int, rows: Rows) -> FloatArray:
         """Evaluate all ways to fill in the open labels, as many of them as the budget allows."""
         history = self._history[rows][:, self._model.before[j]]
-        if not self._searches:
-            return np.column_stack(self._model.bounds(j, self._X[rows], history, self._s))
         bounds = np.tile([np.inf, -np.inf], (len(rows), 1))
-        n_filled = np.minimum((history == ABSTAIN).sum(axis=1), self._model.max_filled)
+        n_filled = np.minimum((history == ABSTAIN).sum(axis=1), self._max_filled)
         for n in np.unique(n_filled).tolist():
             group = np.flatnonzero(n_filled == n)
             X, filled = self._X[rows[group]], history[group]
@@ -310,7 +305,7 @@ class CredalWrapper(BaseEstimator):
         before = earlier_labels(order, Y.shape[1], chained=chained, base_name="CredalWrapper")
 
         def fit(rows: Rows, y: Labels, earlier: NDArray[np.int64]) -> LabelModel:
-            inputs = side_by_side(table[rows], indicators(Y[rows][:, earlier]))
+            inputs = with_labels(table[rows], Y[rows][:, earlier])
             return self._fit_label(inputs, y, np.random.RandomState(rng.randint(2**31 - 1)))
 
         return WrappedChainModel(fit_each_label(Y, before, fit), before, encoder, int(self.budget))
@@ -332,7 +327,7 @@ class CredalWrapper(BaseEstimator):
         return Bagged(fit(all_rows), [fit(rows) for rows in draws], (float(low), float(high)))
 
     def check_parameters(self) -> None:
-        """Refuse parameters that fit or predictions would refuse."""
+        """Raise for values that ``fit_chain`` would reject."""
         check_choice("source", self.source, _SOURCES)
         check_int("n_members", self.n_members)
         check_int("budget", self.budget, at_least=2)

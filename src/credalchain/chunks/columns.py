@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from credalchain.chunks.sampling import MAX_HASH, row_hashes
+from credalchain.chunks.sampling import MAX_HASH, row_hashes, smallest
 from credalchain.preprocessing import (
     Discretizer,
     TableEncoder,
@@ -17,13 +17,6 @@ from credalchain.preprocessing import (
     named_columns,
     values_and_missing,
 )
-
-_WORDS = {
-    "numbers": "numbers",
-    "booleans": "true and false",
-    "texts": "texts",
-    "categories": "categories",
-}
 
 
 class ColumnConflictError(ValueError):
@@ -93,9 +86,7 @@ class Summary:
 
     def trimmed(self, size: int) -> "Summary":
         """The same, with the ``size`` rows of the smallest hashes as the sample."""
-        if len(self.hashes) <= size:
-            return self
-        kept = np.sort(np.argpartition(self.hashes, size - 1)[:size])
+        kept = smallest(self.hashes, size)
         return replace(self, hashes=self.hashes[kept], sample=self.sample[kept])
 
 
@@ -149,15 +140,13 @@ def _merged(name: str, first: Column, other: Column) -> Column:
     are_texts = [part.keys.dtype.kind != "f" for part in (first, other) if len(part.keys)]
     if first.kind != other.kind or len(set(are_texts)) > 1:
         raise ColumnConflictError(
-            f"column {name!r} of X holds {_WORDS[first.kind]} in {first.chunk} and "
-            f"{_WORDS[other.kind]} in {other.chunk}.",
+            f"column {name!r} of X holds {first.kind} in {first.chunk} and {other.kind} in "
+            f"{other.chunk}.",
             name,
         )
-    if first.kind == "texts":
-        return Column("texts", np.union1d(first.keys, other.keys), first.chunk)
-    if first.kind == "categories" and not np.array_equal(first.keys, other.keys):
-        return Column("categories", np.union1d(first.keys, other.keys), first.chunk)
-    return first
+    if np.array_equal(first.keys, other.keys):  # categories keep the order that is declared
+        return first
+    return first._replace(keys=np.union1d(first.keys, other.keys))
 
 
 def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
@@ -167,14 +156,13 @@ def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
     if summary.columns is None:
         columns = summary.sample.tocsc()
         columns.eliminate_zeros()
-        discretizer.set_binnings(bin_sparse(columns, n_bins))
+        binnings = bin_sparse(columns, n_bins)
     else:
-        discretizer.set_binnings(
-            [
-                binning_of(kind, keys, summary.sample[:, i], n_bins)
-                for i, (kind, keys, _) in enumerate(summary.columns)
-            ]
-        )
+        binnings = [
+            binning_of(kind, keys, summary.sample[:, i], n_bins)
+            for i, (kind, keys, _) in enumerate(summary.columns)
+        ]
+    discretizer.set_binnings(binnings)
     discretizer.n_features_in_ = summary.n_columns
     if summary.names is not None:
         discretizer.feature_names_in_ = np.array(summary.names, dtype=object)
@@ -183,6 +171,6 @@ def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
 
 def learn_encoder(summary: Summary) -> TableEncoder:
     """The encoder that :class:`TableEncoder` would learn from all rows."""
-    kinds = [(column.kind, column.keys) for column in summary.columns or ()]
-    plain = [] if summary.is_plain else kinds
-    return TableEncoder.of_kinds(summary.n_columns, plain, one_hot=False)
+    columns = () if summary.is_plain else summary.columns or ()
+    kinds = [(column.kind, column.keys) for column in columns]
+    return TableEncoder.of_kinds(summary.n_columns, kinds, one_hot=False)

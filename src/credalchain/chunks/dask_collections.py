@@ -5,7 +5,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable
 from copy import copy
-from functools import cached_property, partial, reduce, wraps
+from functools import cached_property, partial, reduce
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,7 @@ from credalchain.preprocessing import is_dask
 from credalchain.typing import Chunks, Total, Work, unchanged
 
 _SUMS_PER_TASK = 8  # sums that are added together in one task
-_COLUMNS: dict[
-    str, dict[str, Any]
-] = {  # of each label in a prediction: endings of their names, and types
+_COLUMNS: dict[str, dict[str, Any]] = {  # of each label: endings of their names, and types
     "predict": {"": np.int64},
     "predict_partial": {"": np.int8},
     "predict_proba": {"": np.float64},
@@ -171,26 +169,7 @@ def _no_op(*tables: Any) -> None:
 # -- predicting ------------------------------------------------------------------------------------
 
 
-class LazyPredictionMixin:
-    """Makes the predict methods of subclasses lazy for dask collections."""
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        for name in vars(cls).keys() & {*_COLUMNS, "predict_interval"}:
-            setattr(cls, name, _lazy_for_dask(vars(cls)[name]))
-
-
-def _lazy_for_dask(method: Callable[..., Any]) -> Callable[..., Any]:
-    @wraps(method)
-    def predict(self: Any, X: Any, *args: Any, **options: Any) -> Any:
-        if is_dask(X) and not args:
-            return _predict_lazily(self, method.__name__, X, options)
-        return method(self, X, *args, **options)
-
-    return predict
-
-
-def _predict_lazily(classifier: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
+def predict_lazily(classifier: Any, method: str, X: Any, options: dict[str, Any]) -> Any:
     """Call a method on every partition, later, with the parameters that the classifier has now."""
     import pandas as pd
     from dask.delayed import delayed

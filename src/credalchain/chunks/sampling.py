@@ -47,6 +47,13 @@ def hash_limit(n_rows: int, size: int) -> np.uint64:
         bound = MAX_HASH
 
 
+def smallest(hashes: Hashes, size: int) -> NDArray[np.intp]:
+    """Return the positions of the ``size`` smallest hashes, in their order; all if not more."""
+    if len(hashes) <= size:
+        return np.arange(len(hashes))
+    return np.sort(np.argpartition(hashes, size - 1)[:size])
+
+
 def _up_to(bound: np.uint64, first: int, n_rows: int) -> Hashes:
     hashes = row_hashes(first, min(_HASHES_AT_ONCE, n_rows - first))
     return hashes[hashes <= bound]

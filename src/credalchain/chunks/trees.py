@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from credalchain._utils.array_types import Labels
 from credalchain._utils.text import plural
 from credalchain.chunks.columns import Summary, learn_encoder, summarize
-from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms
+from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms, smallest
 from credalchain.chunks.sources import check_same_labels, label_names
 from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import EncodedRows, TableEncoder, as_indexable
@@ -48,19 +48,14 @@ class SampledRows:
 
     def __add__(self, other: "SampledRows") -> "SampledRows":
         check_same_labels(self, other)
-        arrays: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(other, name)]) for name in _OF_ROWS
-        }
-        flags: dict[str, Any] = {
-            name: getattr(self, name) or getattr(other, name) for name in _FLAGS
-        }
-        return replace(self, n_rows=self.n_rows + other.n_rows, **arrays, **flags)
+        mine, others = vars(self), vars(other)
+        both: dict[str, Any] = {n: np.concatenate([mine[n], others[n]]) for n in _OF_ROWS}
+        both |= {name: mine[name] or others[name] for name in _FLAGS}
+        return replace(self, n_rows=self.n_rows + other.n_rows, **both)
 
     def trimmed(self, size: int) -> "SampledRows":
         """The same, with the ``size`` rows of the smallest hashes."""
-        if len(self.hashes) <= size:
-            return self
-        kept = np.sort(np.argpartition(self.hashes, size - 1)[:size])
+        kept = smallest(self.hashes, size)
         return replace(self, **{name: getattr(self, name)[kept] for name in _OF_ROWS})
 
 
@@ -158,14 +153,14 @@ def _columns(chunk: str, X: Any, Y: Any, first: int) -> Summary:
 def _sample(
     chunk: str, X: Any, Y: Any, first: int, encoder: TableEncoder, limit: Any
 ) -> SampledRows:
-    X, labels = _read(X, Y)
+    encoded, labels = _read(X, Y, encoder)
     hashes = row_hashes(first, len(labels))
     chosen = np.flatnonzero(hashes <= limit)
     return SampledRows(
         len(labels),
         hashes[chosen],
         first + chosen,
-        _encoded(encoder, X)[chosen],
+        encoded[chosen],
         labels[chosen],
         label_names(Y),
         holds_minus_one(Y),
@@ -178,22 +173,17 @@ def _sample(
 def _counts(
     chunk: str, X: Any, Y: Any, first: int, count: RowCounter, encoder: TableEncoder, limit: Any
 ) -> Any:
-    X, labels = _read(X, Y)
+    encoded, labels = _read(X, Y, encoder)
     hashes, uniform = row_hashes(first, len(labels)), row_uniforms(first, *labels.shape)
     unsampled = np.flatnonzero(hashes > limit)
-    return count(
-        _encoded(encoder, X)[unsampled], labels[unsampled], hashes[unsampled], uniform[unsampled]
-    )
+    rows: Any = (part[unsampled] for part in (encoded, labels, hashes, uniform))
+    return count(*rows)
 
 
-def _encoded(encoder: TableEncoder, X: Any) -> NDArray[np.float32]:
-    if X.shape[0] == 0:
-        return np.empty((0, encoder.n_columns), np.float32)
-    return encoder.encode(X, np.float32)
-
-
-def _read(X: Any, Y: Any) -> tuple[Any, Labels]:
+def _read(X: Any, Y: Any, encoder: TableEncoder) -> tuple[NDArray[np.float32], Labels]:
     X, labels = as_indexable(X), as_labels(Y, require_zero=False)
     if X.shape[0] != len(labels):
         raise ValueError(f"X and Y must have the same rows, got {X.shape[0]} and {len(labels)}.")
-    return X, labels
+    if len(labels) == 0:
+        return np.empty((0, encoder.n_columns), np.float32), labels
+    return encoder.encode(X, np.float32), labels

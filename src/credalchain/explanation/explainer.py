@@ -313,7 +313,7 @@ def _reason(classifier: Any, part: Any, feature_names: Any) -> Reason:
         name = _feature_name(feature_names, part.number)
     elif part.source == "label":
         name = str(classifier.label_names_[part.number])
-    return Reason(part.source, name, part.value, part.lower, part.upper)
+    return Reason(part.source, name, *part[2:])
 
 
 def _feature_name(names: Any, number: int) -> str:
@@ -356,25 +356,21 @@ def _similar(
         labels = list(zip(names, row.labels.tolist(), strict=True))
         observed = tuple((name, y) for name, y in labels if y >= 0)
         unknown = tuple(name for name, y in labels if y < 0)
-        in_common = tuple(
-            _condition_as_text(classifier, condition, encoded[0], feature_names)
-            for condition in row.in_common
-        )
+        as_text = partial(_condition_as_text, classifier, encoded[0], feature_names)
+        in_common = tuple(map(as_text, row.in_common))
         found.append(SimilarRow(row.number, row.weight, observed, in_common, unknown))
     return tuple(found)
 
 
-def _condition_as_text(classifier: Any, condition: Condition, x: Any, feature_names: Any) -> str:
+def _condition_as_text(classifier: Any, x: Any, feature_names: Any, condition: Condition) -> str:
     name = _feature_name(feature_names, condition.feature)
     categories = classifier.model_.encoder.words.get(condition.feature)
     if condition.is_missing:
         return f"{name} is missing{'' if categories is None else ', or new'}"
     if categories is not None:
-        keys = categories.keys.tolist()
-        fitting = [
-            key for code, key in enumerate(keys) if condition.lower < code <= condition.upper
-        ]
-        return f"{name} is {' or '.join(map(str, fitting))}"
+        codes = np.arange(len(categories.keys))
+        fitting = categories.keys[(codes > condition.lower) & (codes <= condition.upper)]
+        return f"{name} is {' or '.join(map(str, fitting.tolist()))}"
     value = float(x[condition.feature])
     low = "" if condition.lower == -np.inf else f"{_rounded(condition.lower, value)} < "
     high = "" if condition.upper == np.inf else f" <= {_rounded(condition.upper, value)}"

@@ -104,7 +104,7 @@ class SimilarRow:
         """The labels that are yes, and those that nobody knows; of many the first."""
         words = [visible(name) for name, y in self.labels if y == 1]
         words += [f"{visible(name)} unknown" for name in self.unknown]
-        return _first_of(words, _MAX_LABELS) or "none"
+        return _first_of(words) or "none"
 
     def __str__(self) -> str:
         text = f"training row {self.row}, weight {self.weight:.3f}: {self.labels_as_text}"
@@ -148,12 +148,12 @@ class Explanation:
 
         A joint decision answers with the likeliest combination of labels.
         """
-        unlikely = (
-            {1: step.upper < step.threshold, 0: step.lower > step.threshold}.get(step.answer)
+        return tuple(
+            step.label
             for step in self.steps
+            if not step.known
+            and {1: step.upper < step.threshold, 0: step.lower > step.threshold}.get(step.answer)
         )
-        pairs = zip(self.steps, unlikely, strict=True)
-        return tuple(step.label for step, is_so in pairs if is_so and not step.known)
 
     def remarks(self) -> list[str]:
         """Further remarks, a sentence each."""
@@ -202,8 +202,12 @@ class Explanation:
         columns = ["step", "label", "source", "name", "value", "lower", "upper"]
         return pd.DataFrame(rows, columns=columns)
 
+    @property
+    def _head(self) -> str:
+        return f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting
+
     def __str__(self) -> str:
-        lines = [f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting]
+        lines = [self._head]
         for step in self.steps:
             suffix = " (known)" if step.known else ""
             bounds = f"[{step.lower:.3f}, {step.upper:.3f}]"
@@ -223,9 +227,8 @@ class Explanation:
         table = notebook.table(head, [self._row_as_html(step) for step in steps])
         more = and_more(len(steps), len(self.steps) + self.n_left_out, "label")
         others = [*self.remarks(), *map(str, self.similar[:5]), *self.questions_in_words()[:10]]
-        above = f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting
-        below = [more] if more else []
-        return notebook.page(notebook.words(above), table, *map(notebook.words, [*below, *others]))
+        below = [*filter(None, [more]), *others]
+        return notebook.page(notebook.words(self._head), table, *map(notebook.words, below))
 
     def _row_as_html(self, step: Step) -> list[str]:
         cells = [
@@ -240,19 +243,18 @@ class Explanation:
 
     def questions_in_words(self) -> list[str]:
         """One line for each answer that would settle something."""
-        return [
-            f"if {visible(question.label)} is {_WORDS[question.answer]}: "
-            + _first_of(
-                [f"{visible(name)} is {_WORDS[y]}" for name, y in question.settles], _MAX_LABELS
-            )
-            for question in self.questions
-            if question.settles
-        ]
+        lines = []
+        for question in self.questions:
+            settled = [f"{visible(name)} is {_WORDS[y]}" for name, y in question.settles]
+            start = f"if {visible(question.label)} is {_WORDS[question.answer]}: "
+            lines += [start + _first_of(settled)] if settled else []
+        return lines
 
 
-def _first_of(words: Sequence[str], most: int) -> str:
+def _first_of(words: Sequence[str]) -> str:
     """The first of several words, and how many more there are."""
-    return ", ".join([*words[:most], *filter(None, [and_more(most, len(words))])])
+    more = and_more(_MAX_LABELS, len(words))
+    return ", ".join([*words[:_MAX_LABELS], *filter(None, [more])])
 
 
 def _words(answers: Sequence[tuple[str, int]]) -> dict[str, str]:

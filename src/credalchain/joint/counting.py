@@ -83,10 +83,7 @@ class LeafCounts:
     ) -> "LeafCounts":
         """From the leaves of rows (n, trees), their labels (n, m) and zero_bits (n,)."""
         vectors, vector_index = np.unique(labels, axis=0, return_inverse=True)
-        vector, once = (
-            vector_index.reshape(-1).astype(np.int32),
-            np.ones(len(vector_index), dtype=np.uint32),
-        )
+        vector, once = vector_index.reshape(-1).astype(np.int32), np.ones(len(labels), np.uint32)
         by_tree = [  # the nodes of a tree come after those of the tree before
             Entries(nodes[:, tree], vector, zero_bits, once).summed()
             for tree in range(nodes.shape[1])
@@ -105,9 +102,8 @@ class LeafCounts:
             for counts, new_index in zip((left, right), vector_indices, strict=True)
         ]
         summed = [Entries.concatenated(pair).summed() for pair in _by_nodes(*parts)]
-        return LeafCounts(
-            vectors, Entries.concatenated(summed), min_zero_bits, self.budget
-        )._within_budget()
+        entries = Entries.concatenated(summed)
+        return LeafCounts(vectors, entries, min_zero_bits, self.budget)._within_budget()
 
     def with_zero_bits(self, min_zero_bits: int) -> "LeafCounts":
         """The same of the rows whose hashes end with so many zero bits, or more."""
@@ -170,9 +166,8 @@ def trailing_zero_bits(hashes: NDArray[np.uint64]) -> NDArray[np.uint8]:
     """How many of the last bits of a hash are 0: half of the rows have none, a quarter one, ..."""
     last_bit = hashes & (~hashes + np.uint64(1))
     zero_bits = np.log2(np.maximum(last_bit, 1).astype(np.float64))  # powers of 2: exact
-    return np.minimum(np.where(last_bit == 0, np.inf, zero_bits), _MAX_ZERO_BITS - 1).astype(
-        np.uint8
-    )
+    zero_bits[last_bit == 0] = _MAX_ZERO_BITS
+    return np.minimum(zero_bits, _MAX_ZERO_BITS - 1).astype(np.uint8)
 
 
 @dataclass(frozen=True, eq=False)
@@ -265,10 +260,7 @@ def fill_missing_from_counts(
         rows = np.flatnonzero(labels[:, j] == MISSING)
         p = _probability(observed, nodes[rows], labels[rows], j)
         rows, p = rows[~np.isnan(p)], np.clip(p[~np.isnan(p)], MIN_PROBABILITY, 1 - MIN_PROBABILITY)
-        label_mass[0, leaves.vector_of[rows], j], label_mass[1, leaves.vector_of[rows], j] = (
-            1 - p,
-            p,
-        )
+        label_mass[:, leaves.vector_of[rows], j] = 1 - p, p
     return leaves._replace(label_mass=label_mass)
 
 

@@ -316,9 +316,9 @@ class FittedKernel:
 
         centres, coefficients = self._tiled
         Z = self.standardizer.apply(X)
-        kernel = _squared_distances(Z, self.centres, product_by_rows(Z, centres))
+        kernel = _squared_distances(Z, self.centres, product_by_rows(Z, centres, len(self.centres)))
         np.exp(np.multiply(kernel, -np.float32(self.gamma), out=kernel), out=kernel)
-        scores = product_by_rows(kernel, coefficients)
+        scores = product_by_rows(kernel, coefficients, len(self.classes))
         return on_vectors(self.normalised(scores), self.classes, self.n_vectors)
 
     @cached_property

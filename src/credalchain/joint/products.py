@@ -5,7 +5,7 @@ Every sum is made in the order of its terms. Memory layout: the second matrix is
 in registers.
 """
 
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,26 +13,16 @@ from numpy.typing import NDArray
 from credalchain._utils.compiler import BLOCK, lane_kernel, plus_product, repeat, store
 
 
-class TiledMatrix(NamedTuple):
-    """A matrix (p, m) as tiles (m / 16 rounded up, p, 16), filled up with 0."""
-
-    tiles: NDArray[Any]
-    n_columns: int
-
-
-def tiled(B: NDArray[Any]) -> TiledMatrix:
-    """Cut a matrix into tiles; worthwhile to keep if it is multiplied several times."""
+def tiled(B: NDArray[Any]) -> NDArray[Any]:
+    """Cut a matrix (p, m) into tiles (m / 16 rounded up, p, 16), filled up with 0."""
     p, m = B.shape
-    tiles = np.zeros((-(-m // BLOCK), p, BLOCK), dtype=B.dtype)
-    for t, tile in enumerate(tiles):
-        columns = B[:, t * BLOCK : (t + 1) * BLOCK]
-        tile[:, : columns.shape[1]] = columns
-    return TiledMatrix(tiles, m)
+    filled = np.zeros((p, -(-m // BLOCK) * BLOCK), dtype=B.dtype)
+    filled[:, :m] = B
+    return np.ascontiguousarray(filled.reshape(p, -1, BLOCK).swapaxes(0, 1))
 
 
-def product_by_rows(A: NDArray[Any], B: NDArray[Any] | TiledMatrix) -> NDArray[Any]:
-    """``A @ B`` of floats, the same bits for a row whatever the other rows are."""
-    tiles, n_columns = B if isinstance(B, TiledMatrix) else tiled(B)
+def product_by_rows(A: NDArray[Any], tiles: NDArray[Any], n_columns: int) -> NDArray[Any]:
+    """``A @ B`` of floats for a tiled B, the same bits for a row whatever the other rows are."""
     fours = np.zeros((-(-len(A) // 4) * 4, A.shape[1]), dtype=tiles.dtype)
     fours[: len(A)] = A
     sums = np.empty((len(fours), len(tiles), BLOCK), dtype=tiles.dtype)

@@ -94,20 +94,12 @@ def _conditions(trees: Trees, x: NDArray[np.float32], shared: list[int]) -> list
             value = float(x[column])  # NumPy would round the threshold to the value's 32 bits
             is_missing = np.isnan(value)
             to_left = trees.missing_left[node] if is_missing else value <= threshold
-            low, high = bounds[column]
             if not is_missing:
-                bounds[column] = (
-                    [low, min(high, threshold)] if to_left else [max(low, threshold), high]
-                )
+                nearer = min if to_left else max
+                bounds[column][int(to_left)] = nearer(bounds[column][int(to_left)], threshold)
             node = int(trees.left[node] if to_left else trees.right[node])
     columns = sorted(asked_by, key=lambda column: (-len(asked_by[column]), column))
     return [
-        Condition(
-            column,
-            bounds[column][0],
-            bounds[column][1],
-            bool(np.isnan(x[column])),
-            len(asked_by[column]),
-        )
-        for column in columns
+        Condition(column, low, high, bool(np.isnan(x[column])), len(asked_by[column]))
+        for column, (low, high) in ((column, bounds[column]) for column in columns)
     ]

@@ -47,15 +47,8 @@ class IntervalReliability:
     def __add__(self, other: "IntervalReliability") -> "IntervalReliability":
         if self.level != other.level or self.cells.shape != other.cells.shape:
             raise ValueError("only counts with the same level and the same bins can be added.")
-        return IntervalReliability(
-            self.cells + other.cells,
-            self.positive + other.positive,
-            self.lower_sum + other.lower_sum,
-            self.upper_sum + other.upper_sum,
-            self.level,
-            self.sure + other.sure,
-            self.sure_wrong + other.sure_wrong,
-        )
+        sums = {name: value + getattr(other, name) for name, value in vars(self).items()}
+        return IntervalReliability(**{**sums, "level": self.level})
 
     @property
     def share(self) -> FloatArray:

@@ -29,12 +29,8 @@ class LabelCounts:
     right_yes: Counts
 
     def __add__(self, other: "LabelCounts") -> "LabelCounts":
-        return LabelCounts(
-            self.positive + other.positive,
-            self.said_yes + other.said_yes,
-            self.answered_positive + other.answered_positive,
-            self.right_yes + other.right_yes,
-        )
+        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
+        return LabelCounts(*(mine + others for mine, others in pairs))
 
 
 def count_by_label(truth: Labels, labels: Labels) -> LabelCounts:

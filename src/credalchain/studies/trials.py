@@ -17,8 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.validation import seeded
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
-from credalchain.chains.naive.codes import as_codes
-from credalchain.chains.naive.counts import ChainCounts, count
+from credalchain.chains.naive.counts import ChainCounts, as_codes, count
 from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.naive.model import NaiveChainModel
 from credalchain.datasets import MultilabelDataset, load

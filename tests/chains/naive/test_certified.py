@@ -10,8 +10,7 @@ import pytest
 from scipy import sparse
 
 from credalchain import CredalChainClassifier, NaiveCredal, Strategy
-from credalchain.chains.naive.codes import as_codes
-from credalchain.chains.naive.counts import count
+from credalchain.chains.naive.counts import as_codes, count
 from credalchain.chains.protocol import ChainModel
 from credalchain.chains.strategies import merge_widest
 from credalchain.prediction import Exactness

@@ -21,8 +21,7 @@ from credalchain import ChainCounts, CredalChainClassifier, NaiveCredal
 from credalchain._utils.parallel import for_each_range
 from credalchain.chains.naive import model as model_module
 from credalchain.chains.naive import tables, walk
-from credalchain.chains.naive.codes import as_codes
-from credalchain.chains.naive.counts import count
+from credalchain.chains.naive.counts import as_codes, count
 from credalchain.chains.protocol import ChainModel
 from credalchain.chains.strategies import Strategy
 from problems import infer_all, paths_of_all
@@ -285,8 +284,7 @@ for module in [module for name, module in sys.modules.items() if "kernels" in na
     )
     parts = {"load", "plus", "store"}  # of kernels
     kernels = {name for name in used if name[0] != "_"} - parts
-    to_build_tables = {"number_triples", "fill_table", "join_pairs"}
-    assert kernels == {"count_codes", *to_build_tables, "add_rows", "walk_chain"}
+    assert kernels == {"number_triples", "fill_table", "add_rows", "walk_chain"}
 
 
 @pytest.mark.slow
@@ -423,10 +421,9 @@ def test_padding_is_not_computed_with(monkeypatch):
     """Fresh memory may hold anything, and what looks like a number too large is a warning."""
     fresh = tables.aligned
 
-    def dirty(shape, dtype=np.int64, *, zeros=True):
-        array = fresh(shape, dtype, zeros=zeros)
-        if not zeros:
-            array.fill(np.iinfo(np.int64).max)
+    def dirty(shape):
+        array = fresh(shape)
+        array.fill(np.iinfo(np.int64).max)
         return array
 
     X, Y = data(60, 5, 3)

@@ -11,8 +11,7 @@ from sklearn.multioutput import ClassifierChain
 from sklearn.naive_bayes import CategoricalNB
 
 from credalchain import ABSTAIN, CredalChainClassifier, NaiveCredal
-from credalchain.chains.naive.codes import as_codes
-from credalchain.chains.naive.counts import count
+from credalchain.chains.naive.counts import as_codes, count
 from credalchain.chains.strategies import branching, marginalization
 from credalchain.metrics import completeness, set_accuracy
 from problems import cases, infer_all, random_case

@@ -1,35 +1,254 @@
-"""The counts that are the whole model, and their arithmetic."""
+"""From codes to counts, which are the whole model, and their arithmetic.
 
-from dataclasses import dataclass
+Input codes are 0..K-1, -1 for missing, anything else for a category never seen. Table codes are
+0..K-1, K for never seen, K + 1 for missing, so that a code is always a valid table row.
+"""
+
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain._utils.array_types import IntArray
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_int
-from credalchain.chains.naive.codes import (
-    Codes,
-    DenseCodes,
-    SparseCodes,
-    aligned,
-    as_codes,
-    infer_n_categories,
-    table_rows,
-    validate_codes,
-)
 from credalchain.chunks.columns import Summary, learn_bins, summarize
 from credalchain.chunks.sources import check_same_labels, label_names
-from credalchain.labels import as_labels, holds_minus_one, minus_one_message
-from credalchain.preprocessing import Discretizer, as_indexable
+from credalchain.labels import as_labels, holds_minus_one, is_missing, minus_one_message
+from credalchain.preprocessing import MISSING_CODE, Discretizer, as_indexable
 from credalchain.typing import Chunks, MatrixLike
 
+NEVER_SEEN, SAYS_NOTHING = -1, -2  # in place of the row in which an observation was counted
+NO_DATA = -1  # in place of a count of 0, where the counts of all categories are 0
+_CACHE_LINE = 64  # bytes
+_MAX_CATEGORIES = 1_000_000
 SAMPLE_SIZE = 100_000  # rows that bins are learned from, in data in chunks
 _LIMIT = 2**53  # beyond this a count is not exact as a float
 _ROWS_AT_ONCE = 2**14
+
+
+def aligned(shape: tuple[int, ...], dtype: Any = np.int64) -> NDArray[Any]:
+    """Return an uninitialised array that starts at a cache line.
+
+    A table row that straddles lines costs one load in three.
+    """
+    size = math.prod(shape) * np.dtype(dtype).itemsize
+    buffer = np.empty(size + _CACHE_LINE, dtype=np.uint8)
+    start = -buffer.__array_interface__["data"][0] % _CACHE_LINE
+    return np.asarray(buffer[start : start + size].view(dtype).reshape(shape))
+
+
+def table_rows(n_categories: IntArray, has_unseen: bool) -> tuple[IntArray, IntArray]:
+    """How many table rows each feature has, and its first one.
+
+    Unseen and missing codes have rows only if any code is unseen or missing.
+    """
+    n_rows = n_categories + (2 if has_unseen else 0)
+    return n_rows, np.cumsum(n_rows) - n_rows
+
+
+def rows_of_other_codes(n_categories: IntArray, has_unseen: bool) -> IntArray:
+    """The table rows of all codes but 0."""
+    n_rows, offsets = table_rows(n_categories, has_unseen)
+    return np.delete(np.arange(int(n_rows.sum())), offsets)
+
+
+@dataclass(frozen=True)
+class DenseCodes:
+    """Codes (n, p). ``offsets[i]`` is the table row of code 0 of feature i."""
+
+    values: NDArray[Any]
+    offsets: IntArray
+    has_unseen: bool  # whether any code is unseen or missing
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __getitem__(self, rows: slice) -> "DenseCodes":
+        return DenseCodes(self.values[rows], self.offsets, self.has_unseen)
+
+    def without_zeros(self) -> "DenseCodes":
+        return self
+
+    def compacted(self, n_categories: IntArray) -> tuple["DenseCodes", None]:
+        return self, None
+
+    def row(self, index: int) -> IntArray:
+        return np.asarray(self.values[index], dtype=np.int64)
+
+
+@dataclass(frozen=True)
+class SparseCodes:
+    """Codes in CSR form; what is not stored has code 0.
+
+    ``entries`` are the table rows of the codes stored.
+    """
+
+    indptr: IntArray
+    indices: NDArray[Any]
+    values: NDArray[Any]
+    entries: NDArray[Any]
+    n_features: int
+    has_unseen: bool
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return len(self.indptr) - 1, self.n_features
+
+    def __getitem__(self, rows: slice) -> "SparseCodes":
+        start, stop, _ = rows.indices(self.shape[0])
+        first, last = self.indptr[start], self.indptr[stop]
+        stored = {
+            name: getattr(self, name)[first:last] for name in ("indices", "values", "entries")
+        }
+        return replace(self, indptr=self.indptr[start : stop + 1] - first, **stored)
+
+    def without_zeros(self) -> "SparseCodes":
+        """These codes for a table without the rows of code 0, see ``rows_of_other_codes``."""
+        dtype = self.entries.dtype
+        entries = np.subtract(self.entries, self.indices + 1, dtype=dtype, casting="same_kind")
+        return replace(self, entries=entries)
+
+    def compacted(self, n_categories: IntArray) -> tuple["SparseCodes", IntArray]:
+        """These codes for a table of the rows that occur here, and these rows."""
+        n_rows, _ = table_rows(n_categories, self.has_unseen)
+        needed = np.zeros(int(n_rows.sum()), dtype=bool)
+        needed[self.entries] = True
+        new_row = (np.cumsum(needed) - 1).astype(self.entries.dtype)
+        return replace(self, entries=new_row[self.entries]), np.flatnonzero(needed)
+
+    def row(self, index: int) -> IntArray:
+        codes = np.zeros(self.n_features, dtype=np.int64)
+        stored = slice(self.indptr[index], self.indptr[index + 1])
+        codes[self.indices[stored]] = self.values[stored]
+        return codes
+
+
+Codes = DenseCodes | SparseCodes
+
+
+def as_codes(codes: Any, n_categories: IntArray) -> Codes:
+    """Input codes (dense array or scipy sparse) as table codes."""
+    if sparse.issparse(codes):
+        return _as_sparse_codes(codes.tocsr(), n_categories)
+    raw = np.asarray(codes)
+    any_beyond = (raw.max(axis=0, initial=0) >= n_categories).any()
+    limits = np.broadcast_to(n_categories, raw.shape)
+    out_of_range = raw >= limits if any_beyond else None
+    values, has_unseen = _translate(raw, limits, out_of_range, n_categories)
+    _, offsets = table_rows(n_categories, has_unseen)
+    return DenseCodes(np.ascontiguousarray(values), offsets, has_unseen)
+
+
+def _as_sparse_codes(matrix: Any, n_categories: IntArray) -> SparseCodes:
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    if matrix.data.min(initial=1) <= 0 and (matrix.data == 0).any():
+        matrix = matrix.copy()  # stored or not, code 0 is code 0
+        matrix.eliminate_zeros()
+    limits = n_categories.astype(np.int32)[matrix.indices]
+    beyond = matrix.data >= limits
+    out_of_range = beyond if beyond.any() else None
+    values, has_unseen = _translate(matrix.data, limits, out_of_range, n_categories)
+    n_rows, offsets = table_rows(n_categories, has_unseen)
+    small = np.int32 if n_rows.sum() < 2**31 else np.int64
+    entries = offsets.astype(small)[matrix.indices]
+    entries += values  # in place: the type of the codes is smaller
+    indptr = matrix.indptr.astype(np.int64)
+    return SparseCodes(indptr, matrix.indices, values, entries, matrix.shape[1], has_unseen)
+
+
+def _translate(
+    codes: NDArray[Any],
+    limits: NDArray[Any],
+    out_of_range: NDArray[np.bool_] | None,
+    n_categories: IntArray,
+) -> tuple[NDArray[Any], bool]:
+    """Codes in the smallest type, and whether any is never seen or missing.
+
+    ``limits`` is K of each code's feature; ``out_of_range`` marks codes from K on (None: no such
+    code).
+    """
+    dtype: Any = np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
+    negative = codes.dtype.kind != "u" and codes.size > 0 and codes.min() < 0
+    if out_of_range is None and not negative:
+        if codes.dtype == np.int8:
+            return codes.view(np.uint8), False
+        return codes.astype(dtype, copy=False), False
+    replaced = np.zeros(codes.shape, dtype=bool) if out_of_range is None else out_of_range
+    if negative:
+        replaced |= codes < 0
+    values = codes.astype(dtype)  # always a copy
+    values[replaced] = limits[replaced] + (codes[replaced] == MISSING_CODE)
+    return values, True
+
+
+def encode_input(X: Any, discretizer: Any) -> Any:
+    """Input codes of checked input, from a fitted discretizer or, if None, X itself."""
+    if discretizer is None:
+        return validate_codes(X)
+    if isinstance(discretizer, Discretizer):
+        return discretizer.encode(X)  # X was checked when the classifier read it
+    return discretizer.transform(X)
+
+
+def validate_codes(X: Any) -> Any:
+    """Input that is codes already: integers, or whole floats with NaN for missing."""
+    stored = X.data if sparse.issparse(X) else np.asarray(X)
+    if stored.dtype.kind in "iu":
+        return X.tocsr() if sparse.issparse(X) else stored
+    message = "X must hold whole category codes where the base has discretizer=None, got "
+    if stored.dtype == object:
+        stored = _objects_as_floats(stored)
+    if stored.dtype.kind not in "bf":
+        raise ValueError(f"{message}values of dtype {stored.dtype}.")
+    whole = np.where(np.isnan(stored), float(MISSING_CODE), stored)
+    invalid = (np.abs(whole) > 2**53) | (whole != np.rint(whole))
+    if invalid.any():
+        raise ValueError(f"{message}{whole[invalid][0]}.")
+    codes = whole.astype(np.int64)
+    if not sparse.issparse(X):
+        return codes
+    matrix = X.tocsr()
+    return type(matrix)((codes, matrix.indices, matrix.indptr), shape=matrix.shape)
+
+
+def _objects_as_floats(values: NDArray[Any]) -> NDArray[Any]:
+    """Numbers with None or pd.NA among them; unchanged if there is anything else."""
+    try:
+        cells = [
+            np.nan if is_missing(cell) else float(cell)
+            for cell in values.ravel().tolist()
+            if not isinstance(cell, str)
+        ]
+        return np.array(cells).reshape(values.shape)
+    except (TypeError, ValueError):
+        return values
+
+
+def infer_n_categories(codes: Any) -> IntArray:
+    """1 + the largest code seen, at least 1, of each feature."""
+    if sparse.issparse(codes):
+        matrix = codes.tocsr()
+        largest = np.zeros(matrix.shape[1], dtype=matrix.dtype)
+        np.maximum.at(largest, matrix.indices, matrix.data)
+    else:
+        largest = codes.max(axis=0, initial=0)
+    n_categories: IntArray = np.maximum(largest.astype(np.int64), 0) + 1
+    if (n_categories > _MAX_CATEGORIES).any():
+        feature = int(n_categories.argmax())
+        raise ValueError(
+            f"X holds the code {n_categories[feature] - 1} in column {feature}; with "
+            f"discretizer=None codes must be below {_MAX_CATEGORIES}."
+        )
+    return n_categories
 
 
 def _count_dtype(n_rows: int) -> Any:
@@ -99,10 +318,8 @@ class ChainCounts:
             raise ValueError(
                 f"X and Y must have the same rows, got shapes {codes.shape} and {labels.shape}."
             )
-        if discretizer is None:
-            n_categories = infer_n_categories(codes)
-            return count(as_codes(codes, n_categories, in_range=True), labels, n_categories)
-        n_categories = np.asarray(discretizer.n_categories_, dtype=np.int64)
+        declared = infer_n_categories(codes) if discretizer is None else discretizer.n_categories_
+        n_categories = np.asarray(declared, dtype=np.int64)
         return count(as_codes(codes, n_categories), labels, n_categories)
 
     @classmethod
@@ -127,9 +344,10 @@ class ChainCounts:
     @cached_property
     def feature_totals(self) -> NDArray[Any]:
         """D: (p, m, 2), the sum of the counts over the categories of each feature."""
-        if not self.n_features:
+        if len(self.n_categories) == 0:
             return self.feature
-        return np.add.reduceat(self.feature, self.offsets(), axis=0, dtype=self.feature.dtype)
+        first = np.cumsum(self.n_categories) - self.n_categories
+        return np.add.reduceat(self.feature, first, axis=0, dtype=self.feature.dtype)
 
     def widened(self, n_categories: IntArray) -> "ChainCounts":
         """The same counts with at least ``n_categories`` categories per feature."""
@@ -185,70 +403,34 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
     label = np.stack([np.sum(a == Y, axis=0) for a in (0, 1)], axis=1)
     n_table_rows, offsets = table_rows(n_categories, codes.has_unseen)
     feature = np.zeros((int(n_table_rows.sum()), n_lanes), dtype=_count_dtype(n_rows))
-    _count_features(codes, Y, offsets, feature)
+    pair = np.zeros((n_lanes, n_lanes), dtype=feature.dtype)
+    for start in range(0, n_rows, _ROWS_AT_ONCE):
+        some = slice(start, start + _ROWS_AT_ONCE)
+        lanes = (Y[some, :, None] == np.array([0, 1], np.int8)).reshape(-1, n_lanes)
+        floats = lanes.astype(np.float32)  # their products are exact below 2**24
+        pair += (floats.T @ floats).astype(pair.dtype)
+        part = codes[some]
+        if isinstance(part, SparseCodes):
+            indptr, entries = part.indptr, part.entries
+        else:
+            indptr = np.arange(0, part.values.size + 1, max(1, part.shape[1]))
+            entries = (part.values + part.offsets).ravel()
+        ones = np.ones(len(entries), feature.dtype)
+        is_code = sparse.csr_array((ones, entries, indptr), shape=(len(lanes), len(feature)))
+        feature += is_code.T @ lanes.astype(feature.dtype)
     if isinstance(codes, SparseCodes):  # code 0: all rows less those counted for another code
         others = np.add.reduceat(feature, offsets, axis=0, dtype=feature.dtype)
         feature[offsets] += label.ravel().astype(feature.dtype) - others
     if codes.has_unseen:  # rows of codes that are in no category
         feature = feature[_category_rows(n_categories, offsets)]
-    return ChainCounts.unchecked(
-        n_rows,
-        n_categories,
-        label,
-        feature.reshape(-1, n_labels, 2),
-        _count_pairs(Y, feature.dtype),
-    )
-
-
-def _count_features(
-    codes: Codes, Y: NDArray[np.int8], offsets: IntArray, feature: NDArray[Any]
-) -> None:
-    """Count codes into ``feature`` in place, some rows at a time.
-
-    16-bit counters for sparse codes or few lanes, else 8-bit.
-    """
-    from credalchain.chains.naive import kernels  # imports numba
-
-    few_lanes = feature.shape[1] <= 16
-    counter: Any = np.uint16 if isinstance(codes, SparseCodes) or few_lanes else np.uint8
-    per_block = 4 * 8 // np.dtype(counter).itemsize
-    n_blocks = -(-feature.shape[1] // per_block)
-    packed = aligned((n_blocks, len(feature), 4), np.uint64)
-    lanes = packed.view(counter)
-    limit = int(np.iinfo(counter).max)
-    for first in range(0, len(Y), _ROWS_AT_ONCE):
-        words = _words(Y[first : first + _ROWS_AT_ONCE], counter, n_blocks * per_block)
-        if isinstance(codes, DenseCodes):
-            kernels.count_codes(codes.values, first, offsets, words, limit, packed, lanes, feature)
-        else:
-            kernels.count_sparse_codes(
-                codes.indptr, codes.entries, first, words, limit, packed, lanes, feature
-            )
-
-
-def _words(Y: NDArray[np.int8], counter: Any, n_lanes: int) -> NDArray[np.uint64]:
-    """(rows, blocks, 4): 1 in the lane of each label's class, viewed as 64-bit words."""
-    lanes = np.zeros((len(Y), n_lanes), dtype=counter)
-    for a in (0, 1):
-        np.equal(Y, a, out=lanes[:, a : 2 * Y.shape[1] : 2], casting="unsafe")
-    return lanes.view(np.uint64).reshape(len(Y), -1, 4)
+    feature, pair = feature.reshape(-1, n_labels, 2), pair.reshape(n_labels, 2, n_labels, 2)
+    return ChainCounts.unchecked(n_rows, n_categories, label, feature, pair)
 
 
 def _category_rows(n_categories: IntArray, offsets: IntArray) -> IntArray:
     """The rows of categories, where unseen and missing rows follow each feature."""
     starts = np.cumsum(n_categories) - n_categories
     return np.repeat(offsets - starts, n_categories) + np.arange(int(n_categories.sum()))
-
-
-def _count_pairs(Y: NDArray[np.int8], dtype: Any) -> NDArray[Any]:
-    """(m, 2, m, 2), from products of 0/1 matrices: exact in single precision below 2**24."""
-    m = Y.shape[1]
-    pair = np.zeros((2 * m, 2 * m), dtype=dtype)
-    for start in range(0, len(Y), _ROWS_AT_ONCE):
-        is_class = Y[start : start + _ROWS_AT_ONCE, :, None] == np.array([0, 1], np.int8)
-        lanes = is_class.reshape(-1, 2 * m).astype(np.float32)
-        pair += (lanes.T @ lanes).astype(dtype)
-    return pair.reshape(m, 2, m, 2)
 
 
 def _check_same_shape(left: ChainCounts, right: ChainCounts, verb: str) -> None:

@@ -8,8 +8,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 
 from credalchain._utils.array_types import IntArray, Labels
 from credalchain._utils.validation import check_choice, check_epsilon
-from credalchain.chains.naive.codes import as_codes
-from credalchain.chains.naive.counts import ChainCounts, as_counts, count
+from credalchain.chains.naive.counts import ChainCounts, as_codes, as_counts, count
 from credalchain.chains.naive.formulas import (
     DENOMINATORS,
     MISSING_FEATURES,

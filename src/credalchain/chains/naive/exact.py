@@ -10,15 +10,14 @@ import math
 from collections import Counter
 from collections.abc import Iterable
 from fractions import Fraction
-from functools import cached_property, lru_cache
+from functools import cached_property, cmp_to_key, lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import IntArray
-from credalchain.chains.naive.codes import Codes
-from credalchain.chains.naive.counts import ChainCounts
+from credalchain.chains.naive.counts import ChainCounts, Codes
 from credalchain.chains.naive.formulas import NaiveSettings, idm_bounds
 from credalchain.chains.strategies import (
     EVEN,
@@ -147,11 +146,8 @@ class ExactComparator:
         for j in labels:
             lower, upper = self.odds(row, j, history)
             candidates += [(lower, j), (upper.inverted(), j)]
-        best, chosen = candidates[0]
-        for certainty, j in candidates[1:]:
-            if certainty.compared_with(best) > 0:
-                best, chosen = certainty, j
-        return chosen
+        key = cmp_to_key(OddsProduct.compared_with)
+        return max(candidates, key=lambda candidate: key(candidate[0]))[1]
 
     def _multiply(
         self, j: int, codes: IntArray, history: NDArray[np.int8]
@@ -214,17 +210,12 @@ class ExactComparator:
         return self._merge(if_zero, if_one, (EVEN, EVEN))
 
     def _odds_of(self, key: CountsKey) -> tuple[Odds, Odds]:
-        n0, t0, d0, n1, t1, d1, n_categories = key
-        lower0, upper0 = self._bounds(n0, t0, d0, n_categories)
-        lower1, upper1 = self._bounds(n1, t1, d1, n_categories)
-        return Odds(lower1, upper0), Odds(upper1, lower0)
-
-    def _bounds(
-        self, n: int, total: int, denominator: int, n_categories: int
-    ) -> tuple[Fraction, Fraction]:
-        if self._s == 0 and total == 0:
-            return Fraction(1, n_categories), Fraction(1, n_categories)
-        bounds: tuple[Fraction, Fraction] = idm_bounds(
-            n, denominator, n_categories, self._s, self._epsilon
+        *counted, n_categories = key
+        uniform = Fraction(1, n_categories)
+        (lower0, upper0), (lower1, upper1) = (
+            (uniform, uniform)
+            if self._s == 0 and total == 0
+            else idm_bounds(n, denominator, n_categories, self._s, self._epsilon)
+            for n, total, denominator in (counted[:3], counted[3:])
         )
-        return bounds
+        return Odds(lower1, upper0), Odds(upper1, lower0)

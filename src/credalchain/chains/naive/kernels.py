@@ -1,4 +1,4 @@
-"""Kernels: from codes to counts, to tables, to sums over features, to labels.
+"""Kernels: from counts to tables, to sums over features, to labels.
 
 Memory layout: a lane is one 64-bit integer, (label, bound); labels stand in chain order, and eight
 of them are a block of 16 lanes that starts at a cache line. A table is (blocks, rows, 16): what an
@@ -17,90 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.compiler import kernel, kernel_helper, lane_kernel, load, plus, store
-from credalchain.chains.naive.codes import NEVER_SEEN, NO_DATA, SAYS_NOTHING
-from credalchain.chains.naive.fixed_point import INFINITE, NUMERATOR_MASK
+from credalchain.chains.naive.counts import NEVER_SEEN, NO_DATA, SAYS_NOTHING
+from credalchain.chains.naive.formulas import INFINITE, NUMERATOR_MASK
 from credalchain.labels import ABSTAIN, UNDECIDED
 
 _MIX_1, _MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9)  # large odd numbers
 _ONE, _HIGH = np.uint64(1), np.uint64(40)
-
-
-# -- from codes and labels to counts ------------------------------------------------------
-#
-# Several counters share a 64-bit word, eight of 8 bits or four of 16, so one addition counts for
-# many labels and classes. ``words`` (rows, blocks, 4) holds the 0/1 lanes (label, class) of each
-# training row, ``packed`` (blocks, categories, 4) their sums. Before a counter could overflow into
-# its neighbour, after ``limit`` rows, all are flushed into ``counts``; ``lanes`` is the memory of
-# ``packed``, seen as single counters.
-
-
-@kernel_helper
-def _add_words(row: Any, a: Any, b: Any, c: Any, d: Any) -> None:
-    a, b, c, d = row[0] + a, row[1] + b, row[2] + c, row[3] + d
-    row[0], row[1], row[2], row[3] = a, b, c, d
-
-
-@kernel_helper
-def _flush(lanes: NDArray[np.unsignedinteger], counts: NDArray[np.signedinteger]) -> None:
-    """Add counters (blocks, categories, lanes of a block) to ``counts`` and reset them."""
-    n_blocks, n_rows, width = lanes.shape
-    for row in range(n_rows):
-        for block in range(n_blocks):
-            first = block * width
-            for lane in range(width):
-                if first + lane < counts.shape[1]:
-                    counts[row, first + lane] += lanes[block, row, lane]
-                lanes[block, row, lane] = 0
-
-
-@lane_kernel
-def count_codes(
-    codes: NDArray[np.integer],
-    first: int,
-    offsets: NDArray[np.int64],
-    words: NDArray[np.uint64],
-    limit: int,
-    packed: NDArray[np.uint64],
-    lanes: NDArray[np.unsignedinteger],
-    counts: NDArray[np.signedinteger],
-) -> None:
-    """Count rows first.. of dense codes into ``counts`` (categories, lanes)."""
-    n_rows = words.shape[0]
-    for begin in range(0, n_rows, limit):
-        for block in range(words.shape[1]):
-            counters = packed[block]
-            for row in range(begin, min(begin + limit, n_rows)):
-                added = words[row, block]
-                a, b, c, d = added[0], added[1], added[2], added[3]
-                for feature in range(codes.shape[1]):
-                    table_row = np.uint64(offsets[feature] + codes[first + row, feature])
-                    _add_words(counters[table_row], a, b, c, d)
-        _flush(lanes, counts)
-
-
-@lane_kernel
-def count_sparse_codes(
-    indptr: NDArray[np.integer],
-    entries: NDArray[np.integer],
-    first: int,
-    words: NDArray[np.uint64],
-    limit: int,
-    packed: NDArray[np.uint64],
-    lanes: NDArray[np.unsignedinteger],
-    counts: NDArray[np.signedinteger],
-) -> None:
-    """The same for CSR; ``entries`` are rows of ``counts``. What is not stored is not counted."""
-    n_rows = words.shape[0]
-    for begin in range(0, n_rows, limit):
-        for block in range(words.shape[1]):
-            counters = packed[block]
-            for row in range(begin, min(begin + limit, n_rows)):
-                added = words[row, block]
-                a, b, c, d = added[0], added[1], added[2], added[3]
-                stored = entries[indptr[first + row] : indptr[first + row + 1]]
-                for entry in range(stored.shape[0]):
-                    _add_words(counters[np.uint64(stored[entry])], a, b, c, d)
-        _flush(lanes, counts)
 
 
 # -- from counts to tables ----------------------------------------------------------------
@@ -202,31 +124,6 @@ def fill_table(
                     upper -= logs[base_one, 1] - zero_logs[base_zero, 0]
                 lane = np.uint64(2 * (t - 8 * block))
                 rows[row, lane], rows[row, lane + _ONE] = lower, upper
-
-
-@kernel
-def join_pairs(
-    table: NDArray[np.int64], pairs: NDArray[np.int64], start: NDArray[np.int64]
-) -> None:
-    """From labels as 0 and as 1 to all labels as 0, and what other answers add to that.
-
-    The last rows of ``table`` are every label as 0, then as 1. ``start`` (blocks, 16) gets what
-    labels as 0 add to those after them. ``pairs`` (blocks, 3 * m, 16) gets what other answers add
-    to that: a 1, an open label in branching (the least lower and the greatest upper bound of both),
-    and one in marginalization (nothing). Only what a label adds to those after it is ever read.
-    """
-    m = pairs.shape[1] // 3
-    first = table.shape[1] - 2 * m
-    for block in range(table.shape[0]):
-        for t in range(min(m, 8 * block + 8)):
-            for lane in range(16):
-                zero, one = table[block, first + t, lane], table[block, first + m + t, lane]
-                widest = min(zero, one) if lane % 2 == 0 else max(zero, one)
-                pairs[block, t, lane] = one - zero
-                pairs[block, m + t, lane] = widest - zero
-                pairs[block, 2 * m + t, lane] = -zero
-                if 8 * block + lane // 2 > t:
-                    start[block, lane] += zero
 
 
 @lane_kernel

@@ -12,17 +12,25 @@ from sklearn.base import TransformerMixin
 from credalchain._utils.array_types import IntArray, Labels
 from credalchain._utils.validation import check_instance, check_int
 from credalchain.chains.local import LocalWalk
-from credalchain.chains.naive.codes import (
+from credalchain.chains.naive.counts import (
+    ChainCounts,
     Codes,
+    SparseCodes,
     as_codes,
+    as_counts,
+    count,
     encode_input,
     infer_n_categories,
     rows_of_other_codes,
+    table_rows,
 )
-from credalchain.chains.naive.counts import ChainCounts, as_counts, count
 from credalchain.chains.naive.exact import ExactComparator
-from credalchain.chains.naive.fixed_point import FixedPoint, FixedTable, resolve_zero_factors
-from credalchain.chains.naive.formulas import NaiveSettings
+from credalchain.chains.naive.formulas import (
+    FixedPoint,
+    FixedTable,
+    NaiveSettings,
+    resolve_zero_factors,
+)
 from credalchain.chains.naive.tables import LANES, ChainTables, TableSource, TableSpec
 from credalchain.chains.naive.walk import FixedOrderWalk, NaiveLocal, NaiveWalk
 from credalchain.chains.protocol import (
@@ -68,7 +76,8 @@ class NaiveChainModel(ChainModel):
 
     def _reset_tables(self) -> None:
         """Recent tables are kept, so that predicting row by row builds them once."""
-        self._dense_source = lru_cache(_MAX_CACHED)(partial(self._build_source, rows=None))
+        build = partial(TableSource, self.counts, self.settings, rows=None)
+        self._dense_source = lru_cache(_MAX_CACHED)(build)
         self._tables = lru_cache(_MAX_CACHED)(self._build_tables)
 
     def __getstate__(self) -> dict[str, Any]:
@@ -141,7 +150,7 @@ class NaiveChainModel(ChainModel):
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         spec = self._spec(encoded, (strategy if strategy.merge else branching,), precise=precise)
         codes = encoded.without_zeros()
-        tables = self._tables(spec, codes.is_sparse, s)
+        tables = self._tables(spec, isinstance(codes, SparseCodes), s)
         if strategy.merge is None:
             exact = self._comparator(encoded, s, branching, precise=precise).bounds
             return LocalWalk(
@@ -158,14 +167,14 @@ class NaiveChainModel(ChainModel):
     ) -> list[list[Contribution]] | None:
         if strategy.merge is None:
             return None
-        codes = encoded.single_row_dense(self.counts.n_categories)
-        tables = self._tables(self._spec(codes, (strategy,)), False, s)
-        row = codes.row(0).tolist()
-        observed = [self._describe_code(i, code) for i, code in enumerate(row)]
+        row = encoded.row(0)
+        _, offsets = table_rows(self.counts.n_categories, encoded.has_unseen)
+        tables = self._tables(self._spec(encoded, (strategy,)), False, s)
+        observed = [self._describe_code(i, code) for i, code in enumerate(row.tolist())]
 
         def bounds(table: FixedTable, *index: Any) -> list[Any]:
-            zeros = None if table.zeros is None else table.zeros[index]
-            log_odds = table.values[index] / tables.scale.unit
+            values, zeros = table.take(index)
+            log_odds = values / tables.scale.unit
             return list(resolve_zero_factors(log_odds, zeros, -np.inf, np.inf).tolist())
 
         parts = []
@@ -174,19 +183,13 @@ class NaiveChainModel(ChainModel):
             lanes = slice(lane, lane + 2)
             earlier = np.flatnonzero(history != UNDECIDED)
             y = np.where(history[earlier] == ABSTAIN, 2, history[earlier])
-            of_features = bounds(tables.features, block, codes.offsets + row, lanes)
+            of_features = bounds(tables.features, block, offsets + row, lanes)
             of_pairs = bounds(tables.pairs, earlier, y, j)
             of_labels = zip(earlier.tolist(), y.tolist(), of_pairs, strict=True)
-            parts.append(
-                [
-                    Contribution("prior", -1, "", *bounds(tables.start, block, lanes)),
-                    *(
-                        Contribution("feature", i, observed[i], *b)
-                        for i, b in enumerate(of_features)
-                    ),
-                    *(Contribution("label", k, ("no", "yes", "*")[v], *b) for k, v, b in of_labels),
-                ]
-            )
+            part = [Contribution("prior", -1, "", *bounds(tables.start, block, lanes))]
+            part += [Contribution("feature", i, observed[i], *b) for i, b in enumerate(of_features)]
+            part += [Contribution("label", k, ["no", "yes", "*"][v], *b) for k, v, b in of_labels]
+            parts.append(part)
         return parts
 
     def _describe_code(self, i: int, code: int) -> str:
@@ -200,15 +203,20 @@ class NaiveChainModel(ChainModel):
     def infer(self, encoded: Codes, request: Request) -> Answer:
         """Compiled where the order is fixed and open labels can be merged; else label by label."""
         if request.order is None or not all(strategy.merge for strategy in request.strategies):
-            return self._infer_each_strategy(encoded, request)
+            if len(request.strategies) == 1:
+                return super().infer(encoded, request)
+            each = [  # each strategy separately, since a tree does not merge
+                self.infer(encoded, replace(request, strategies=(strategy,)))
+                for strategy in request.strategies
+            ]
+            return combine_answers(each, np.concatenate)
         spec = self._spec(
             encoded, request.strategies, request.order, request.chained, request.precise
         )
         if len(request.s_values) == 1:
             codes = encoded.without_zeros()
-            tables: Iterable[ChainTables] = [
-                self._tables(spec, codes.is_sparse, request.s_values[0])
-            ]
+            is_sparse = isinstance(codes, SparseCodes)
+            tables: Iterable[ChainTables] = [self._tables(spec, is_sparse, request.s_values[0])]
         else:  # tables are used once and hold only the rows needed
             codes, rows = encoded.compacted(self.counts.n_categories)
             tables = self._source(spec, rows).tables(request.s_values)
@@ -221,16 +229,6 @@ class NaiveChainModel(ChainModel):
         )
         exactness.flags.writeable = False  # all cells of a strategy are the same one in memory
         return Answer(walk.labels, walk.log_odds if request.wants_bounds else None, exactness)
-
-    def _infer_each_strategy(self, encoded: Codes, request: Request) -> Answer:
-        """Each strategy separately, since a tree does not merge; compiled where possible."""
-        if len(request.strategies) == 1:
-            return super().infer(encoded, request)
-        each = [
-            self.infer(encoded, replace(request, strategies=(strategy,)))
-            for strategy in request.strategies
-        ]
-        return combine_answers(each, np.concatenate)
 
     def _comparator(
         self, codes: Codes, s: float, strategy: Strategy, *, precise: bool
@@ -266,7 +264,4 @@ class NaiveChainModel(ChainModel):
         """What builds tables."""
         if rows is None and self.counts.feature.size <= _MAX_KEPT:
             return self._dense_source(spec)
-        return self._build_source(spec, rows)
-
-    def _build_source(self, spec: TableSpec, rows: IntArray | None) -> TableSource:
         return TableSource(self.counts, self.settings, spec, rows)

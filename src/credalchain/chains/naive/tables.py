@@ -12,39 +12,34 @@ their bounds; and a table is filled by looking up and subtracting. ``kernels`` s
 out.
 """
 
-from collections.abc import Iterable, Iterator
-from functools import cached_property, partial
+from collections.abc import Iterator
+from functools import cached_property
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from credalchain._utils.array_types import FloatArray, IntArray
-from credalchain.chains.naive.codes import (
+from credalchain.chains.naive.counts import (
     NEVER_SEEN,
     NO_DATA,
     SAYS_NOTHING,
+    ChainCounts,
     aligned,
     table_rows,
 )
-from credalchain.chains.naive.counts import ChainCounts
-from credalchain.chains.naive.fixed_point import (
+from credalchain.chains.naive.formulas import (
     LARGEST_TERM,
     ZERO_IN_DENOMINATOR,
     ZERO_IN_NUMERATOR,
     FixedPoint,
     FixedTable,
+    NaiveSettings,
     alike,
     combined,
+    idm_bounds,
 )
-from credalchain.chains.naive.formulas import NaiveSettings, idm_bounds
-from credalchain.chains.strategies import (
-    Strategy,
-    branching,
-    greatest_log_odds,
-    least_log_odds,
-    marginalization,
-)
+from credalchain.chains.strategies import Strategy, greatest_log_odds, least_log_odds
 
 LANES = 16  # of a block of eight labels
 _MAX_SLOTS = 2**14
@@ -89,19 +84,6 @@ Observations = tuple[Any, ...]
 """The first arguments of ``number_triples``: counts, and what observations are about."""
 
 
-class Evidence(NamedTuple):
-    """All observations, numbered: code 0 of sparse features, then what has a row in the table.
-
-    ``numbers`` (m, observations, 2) are of ``triples`` (3, triples); ``starts`` and ``bases`` are
-    as in ``fill_table``.
-    """
-
-    numbers: NDArray[np.int32]
-    starts: IntArray
-    bases: IntArray
-    triples: FloatArray
-
-
 class TableSource:
     """Builds tables for any s.
 
@@ -115,14 +97,12 @@ class TableSource:
         self._order = np.array(spec.order, dtype=np.int64)
         self._scale = FixedPoint.for_terms(len(counts.n_categories), len(spec.order))
         self._needs_worst_case = spec.has_unseen and spec.conservative
-        known = {each.merge: each for each in (branching, marginalization)}  # as in ``join_pairs``
-        self._merges = known | {strategy.merge: strategy for strategy in spec.strategies}
+        self._merges = {strategy.merge: strategy for strategy in spec.strategies}
         self._told_rows = np.full((len(spec.strategies), 3, len(spec.order)), -1)
         if spec.chained:
             columns = [(0, 1 + list(self._merges).index(each.merge)) for each in spec.strategies]
             self._told_rows[:, 1:] = np.array(columns)[..., None] * len(spec.order)
             self._told_rows[:, 1:] += np.arange(len(spec.order))
-        self._merges_in_numpy = len(self._merges) > len(known)
         # of sparse features, rows hold the difference from code 0; the worst case needs all codes
         has_zero_codes = rows is not None and not self._needs_worst_case
         self._n_zero_codes = len(counts.n_categories) if has_zero_codes else 0
@@ -135,28 +115,25 @@ class TableSource:
     def _tables(self, s: float, epsilon: float, prior: FixedTable) -> ChainTables:
         from credalchain.chains.naive import kernels  # imports numba
 
-        evidence, n_blocks, tables = self.evidence, len(prior.values), []
+        numbers, first_labels, bases, triples = self.evidence
+        n_blocks, tables = len(prior.values), []
         n_pairs = 2 * len(self._order) if self._spec.chained else 0
-        shape = (n_blocks, evidence.numbers.shape[1] - self._n_zero_codes, LANES)
+        shape = (n_blocks, numbers.shape[1] - self._n_zero_codes, LANES)
         starts: list[Any] = list(prior)
-        for at, logs in enumerate(_logarithms(evidence.triples, s, epsilon, self._scale)):
+        for at, logs in enumerate(_logarithms(triples, s, epsilon, self._scale)):
             if starts[at] is None:
                 starts[at] = np.zeros_like(starts[0])
-            begin, table = starts[at].reshape(-1), aligned(shape, zeros=False)
-            zero, one = evidence.numbers[:, : self._n_zero_codes].transpose(2, 0, 1)
+            begin, table = starts[at].reshape(-1), aligned(shape)
+            zero, one = numbers[:, : self._n_zero_codes].transpose(2, 0, 1)
             begin[: 2 * len(one) : 2] += (logs[0][one, 0] - logs[1][zero, 1]).sum(axis=1)
             begin[1 : 2 * len(one) : 2] += (logs[0][one, 1] - logs[1][zero, 0]).sum(axis=1)
-            if epsilon == 0 or self._merges_in_numpy:
-                table[:, shape[1] - n_pairs :] = 0  # all of it will be read
-            kernels.fill_table(evidence.numbers, evidence.starts, evidence.bases, *logs, table)
+            table[:, shape[1] - n_pairs :] = 0  # all of it will be read
+            kernels.fill_table(numbers, first_labels, bases, *logs, table)
             tables.append(table)
         start, features = FixedTable(*starts), FixedTable(*tables)
         pairs = FixedTable(np.empty((n_blocks, 0, LANES), dtype=np.int64))
-        if self._spec.chained and self._spec.forward:
-            start, pairs = self._forward_pairs(start, features)
-        elif self._spec.chained:
-            answers = self._answers(features, self._spec.strategies)
-            pairs = combined(np.stack, answers).map(self._by_label)
+        if self._spec.chained:
+            start, pairs = self._pairs(start, features)
         if self._needs_worst_case:
             start, features = self._worst_case(start, features)
         start, features, pairs = alike([start, features, pairs])
@@ -173,13 +150,17 @@ class TableSource:
                 by_label[:, bound::2] = np.log(numerator) - np.log(denominator)
         _check_size(by_label, f"prior {self._settings.prior.name!r}")
         table = FixedTable.from_log_odds(log_odds, self._scale)
-        return (table.map(lambda lanes: lanes[v]) for v in range(len(values)))  # noqa: B023
+        return map(table.take, range(len(values)))
 
     # -- observations ------------------------------------------------------------------
 
     @cached_property
-    def evidence(self) -> Evidence:
-        """What does not depend on s."""
+    def evidence(self) -> tuple[NDArray[np.int32], IntArray, IntArray, FloatArray]:
+        """Number all observations: code 0 of sparse features, then what has a row in the table.
+
+        Numbers (m, observations, 2) are of triples (3, triples), the last value; the others are
+        ``starts`` and ``bases`` as in ``fill_table``. Nothing of it depends on s.
+        """
         from credalchain.chains.naive import kernels  # imports numba
 
         observed = [self._feature_observations()]
@@ -200,7 +181,7 @@ class TableSource:
             variables = observed[0][4][n_zero_codes:]
             bases[n_zero_codes : n_zero_codes + len(variables)] = variables
         columns = triples[:n_triples].T.astype(np.float64, order="C")
-        return Evidence(numbers, starts, bases, columns)
+        return numbers, starts, bases, columns
 
     def _feature_observations(self) -> Observations:
         """Every category of every feature, and unseen and missing codes where they occur."""
@@ -238,34 +219,40 @@ class TableSource:
 
     # -- what is made of a table -------------------------------------------------------
 
-    def _forward_pairs(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
-        """``start`` with all labels as 0, and what other answers add to that."""
-        from credalchain.chains.naive import kernels  # imports numba
-
+    def _pairs(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
+        """Return ``start`` and ``pairs`` as :class:`ChainTables` has them."""
         m = len(self._order)
-        if table.zeros is None and not self._merges_in_numpy:
-            pairs = aligned((len(table.values), 3 * m, LANES), zeros=False)
-            kernels.join_pairs(table.values, pairs, start.values)
-            return start, FixedTable(pairs)
-        zero, *others = self._answers(table, self._merges.values())
-        start = combined(sum, [start, zero.map(lambda lanes: lanes.sum(axis=1))])
-        minus_zero = zero.map(np.negative)
-        differences = [combined(sum, [other, minus_zero]) for other in others]
-        return start, combined(partial(np.concatenate, axis=1), differences)
-
-    def _answers(self, table: FixedTable, strategies: Iterable[Strategy]) -> list[FixedTable]:
-        """What every label adds as 0, as 1 and left open: (blocks, m, 16) each."""
-        m = len(self._order)
-        zero = table.map(lambda lanes: lanes[:, -2 * m : -m])
-        one = table.map(lambda lanes: lanes[:, -m:])
-        opened = [_merged(zero, one, strategy, self._scale) for strategy in strategies]
-        return alike([zero, one, *opened])
-
-    def _by_label(self, lanes: IntArray) -> IntArray:
-        """(m, answers, m, 2) of (answers, blocks, m, 16)."""
-        m = len(self._order)
-        by_row = lanes.transpose(2, 0, 1, 3).reshape(m, len(lanes), -1)
-        return by_row[..., : 2 * m].reshape(m, len(lanes), m, 2)
+        zero, one = table.take(np.s_[:, -2 * m : -m]), table.take(np.s_[:, -m:])
+        if_zero, if_one = (
+            (lanes[..., 0::2].copy(), lanes[..., 1::2].copy())
+            for lanes in (zero.log_odds(self._scale), one.log_odds(self._scale))
+        )
+        nothing, answers = np.zeros_like(if_zero[0]), [zero, one]
+        for strategy in self._merges.values():
+            assert strategy.merge is not None
+            merged = strategy.merge(if_zero, if_one, (nothing, nothing))
+            open_terms, name = np.empty(zero.values.shape), f"merge of strategy {strategy.name!r}"
+            try:
+                open_terms[..., 0::2], open_terms[..., 1::2] = merged
+            except (TypeError, ValueError):
+                raise ValueError(
+                    f"{name} must give (lower, upper), two arrays of the shape of if_zero[0]; "
+                    f"got {merged!r}."
+                ) from None
+            _check_size(open_terms, name)
+            answers.append(FixedTable.from_log_odds(open_terms, self._scale))
+        starts, pairs = [], []
+        for first, *parts in zip(*alike([start, *answers]), strict=True):
+            if first is None:
+                break
+            if self._spec.forward:
+                starts.append(first + parts[0].sum(axis=1))
+                pairs.append(np.concatenate([part - parts[0] for part in parts[1:]], axis=1))
+            else:  # (m, answers, m, 2) of (blocks, m, 16) each
+                by_label = np.stack(parts).transpose(2, 0, 1, 3).reshape(m, len(parts), -1)
+                starts.append(first)
+                pairs.append(by_label[..., : 2 * m].reshape(m, len(parts), m, 2))
+        return FixedTable(*starts), FixedTable(*pairs)
 
     def _worst_case(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
         """The last row of each feature, for a missing one: the worst over its categories.
@@ -273,7 +260,7 @@ class TableSource:
         For sparse codes, ``start`` with all codes 0, and differences from these.
         """
         n_rows, offsets = table_rows(self._counts.n_categories, self._spec.has_unseen)
-        table = table.map(lambda lanes: lanes[:, : n_rows.sum()])
+        table = table.take(np.s_[:, : n_rows.sum()])
         log_odds = table.log_odds(self._scale)
         for begin, last in zip(offsets.tolist(), (offsets + n_rows - 1).tolist(), strict=True):
             categories = log_odds[:, begin : last - 1].swapaxes(0, 1)
@@ -315,28 +302,6 @@ def _logarithms(
     if zeros is None:
         return [(logs, logs)]
     return [(logs, logs), (zeros * ZERO_IN_NUMERATOR, zeros * -ZERO_IN_DENOMINATOR)]
-
-
-def _merged(zero: FixedTable, one: FixedTable, strategy: Strategy, scale: FixedPoint) -> FixedTable:
-    """What open labels add, by the strategy's ``merge``: (blocks, m, 16)."""
-    assert strategy.merge is not None
-    if_zero, if_one = (
-        (lanes[..., 0::2].copy(), lanes[..., 1::2].copy())
-        for lanes in (zero.log_odds(scale), one.log_odds(scale))
-    )
-    nothing = np.zeros_like(if_zero[0])
-    merged = strategy.merge(if_zero, if_one, (nothing, nothing))
-    open_terms, name = np.empty(zero.values.shape), f"merge of strategy {strategy.name!r}"
-    try:
-        lower, upper = merged
-        open_terms[..., 0::2], open_terms[..., 1::2] = lower, upper
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"{name} must give (lower, upper), two arrays of the shape of if_zero[0]; "
-            f"got {merged!r}."
-        ) from None
-    _check_size(open_terms, name)
-    return FixedTable.from_log_odds(open_terms, scale)
 
 
 def _check_size(log_odds: FloatArray, name: str) -> None:

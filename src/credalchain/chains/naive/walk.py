@@ -14,13 +14,12 @@ from scipy.special import logit
 
 from credalchain._utils.array_types import FloatArray, IntArray, Labels
 from credalchain._utils.parallel import for_each_range
-from credalchain.chains.naive.codes import Codes, DenseCodes
+from credalchain.chains.naive.counts import Codes, DenseCodes
 from credalchain.chains.naive.exact import ExactComparator
-from credalchain.chains.naive.fixed_point import (
+from credalchain.chains.naive.formulas import (
     INFINITE,
     FixedPoint,
     FixedTable,
-    combined,
     resolve_zero_factors,
 )
 from credalchain.chains.naive.tables import LANES, ChainTables
@@ -44,15 +43,16 @@ def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> Fi
     """``tables.start`` plus features of some rows: (blocks, rows, 16)."""
     from credalchain.chains.naive import kernels  # imports numba
 
-    def add(parts: tuple[IntArray, IntArray]) -> IntArray:
-        sums = np.empty((len(parts[0]), stop - first, LANES), dtype=np.int64)
-        if isinstance(codes, DenseCodes):
-            kernels.add_rows(codes.values, codes.offsets, first, *parts, sums)
-        else:
-            kernels.add_sparse_rows(codes.indptr, codes.entries, first, *parts, sums)
-        return sums
-
-    return combined(add, [tables.start, tables.features])
+    parts = []
+    for start, features in zip(tables.start, tables.features, strict=True):
+        if start is not None and features is not None:
+            sums = np.empty((len(start), stop - first, LANES), dtype=np.int64)
+            if isinstance(codes, DenseCodes):
+                kernels.add_rows(codes.values, codes.offsets, first, start, features, sums)
+            else:
+                kernels.add_sparse_rows(codes.indptr, codes.entries, first, start, features, sums)
+            parts.append(sums)
+    return FixedTable(*parts)
 
 
 class FixedOrderWalk:
@@ -143,7 +143,7 @@ class FixedOrderWalk:
         chunk_rows = np.flatnonzero(all_stuck < len(order))
         rows = first + chunk_rows
         stuck: NDArray[np.int32] | None = all_stuck[None, chunk_rows]
-        sums = sums.map(lambda lanes: lanes.take(chunk_rows, axis=1))
+        sums = sums.take(np.s_[:, chunk_rows])
         forced = forced[chunk_rows % len(forced)]
         labels = self.labels[strategy, v, rows][None, None]
         log_odds = np.empty((1, 1, len(rows) if request.wants_bounds else 0, len(order), 2))
