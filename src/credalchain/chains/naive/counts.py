@@ -398,6 +398,8 @@ _ARRAYS = ("n_categories", "label", "feature", "pair")
 
 def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCounts:
     """Count table codes with labels ``Y`` (-1 = missing)."""
+    from credalchain.chains.naive.packed_counts import add_counts  # imports numba
+
     n_rows, n_labels = Y.shape
     n_lanes = 2 * n_labels
     label = np.stack([np.sum(a == Y, axis=0) for a in (0, 1)], axis=1)
@@ -406,8 +408,8 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
     pair = np.zeros((n_lanes, n_lanes), dtype=feature.dtype)
     for start in range(0, n_rows, _ROWS_AT_ONCE):
         some = slice(start, start + _ROWS_AT_ONCE)
-        lanes = (Y[some, :, None] == np.array([0, 1], np.int8)).reshape(-1, n_lanes)
-        floats = lanes.astype(np.float32)  # their products are exact below 2**24
+        is_class = Y[some, :, None] == np.array([0, 1], np.int8)
+        floats = is_class.reshape(-1, n_lanes).astype(np.float32)  # products exact below 2**24
         pair += (floats.T @ floats).astype(pair.dtype)
         part = codes[some]
         if isinstance(part, SparseCodes):
@@ -415,9 +417,8 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
         else:
             indptr = np.arange(0, part.values.size + 1, max(1, part.shape[1]))
             entries = (part.values + part.offsets).ravel()
-        ones = np.ones(len(entries), feature.dtype)
-        is_code = sparse.csr_array((ones, entries, indptr), shape=(len(lanes), len(feature)))
-        feature += is_code.T @ lanes.astype(feature.dtype)
+        wide = isinstance(part, SparseCodes) or n_lanes <= 16
+        add_counts(indptr, entries, Y[some], feature, wide)
     if isinstance(codes, SparseCodes):  # code 0: all rows less those counted for another code
         others = np.add.reduceat(feature, offsets, axis=0, dtype=feature.dtype)
         feature[offsets] += label.ravel().astype(feature.dtype) - others
