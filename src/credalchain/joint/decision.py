@@ -343,7 +343,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         ``known`` (n, m) holds labels that were answered already, -1 elsewhere.
         """
         check_is_fitted(self, "estimator_")
-        return np.asarray(self.predict_path(X, [self.caution_], known=known)[0])
+        return np.asarray(self.decide(X, known=known).labels([self.caution_])[0])
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:
         """Lower and upper probability of each label: (n, m, 2). Equal with ``bounds="precise"``."""

@@ -27,7 +27,7 @@ from credalchain.joint.growing import (
     default_forest_regressor,
     fill_missing,
     find_leaves,
-    grow,
+    grow_or_recall,
     learn_mixture_shares,
     out_of_bag_scores,
     score_weights,
@@ -217,7 +217,7 @@ class CredalJointForest(CredalClassifier):
         encoder = TableEncoder.learn(X, one_hot=False)
         encoded = encoder.encode(X, np.float32)
         forest = self.unfitted_forest()
-        grown = grow(
+        grown = grow_or_recall()(
             forest,
             encoded,
             labels,

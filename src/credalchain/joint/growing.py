@@ -1,5 +1,6 @@
 """Trees on all labels at once, and leaves that keep their training rows."""
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any, NamedTuple
 
@@ -47,6 +48,12 @@ def default_forest_regressor(n_estimators: int = 300) -> Any:
     )
 
 
+def grow_or_recall() -> Callable[..., GrownForest]:
+    """Return :func:`grow`, which returns what is kept for the same arguments, if there is."""
+    memory = grown_forests.get()
+    return grow if memory is None else memory.cache(grow, ignore=["n_jobs"], verbose=0)
+
+
 def grow(
     forest: Any,
     X: NDArray[np.float32],
@@ -67,21 +74,6 @@ def grow(
     A. Joly, P. Geurts and L. Wehenkel, Random forests with random projections of the output
     space for high dimensional multi-label classification, ECML PKDD 2014.
     """
-    memory = grown_forests.get()
-    run = _grow if memory is None else memory.cache(_grow, ignore=["n_jobs"], verbose=0)
-    grown: GrownForest = run(forest, X, labels, targets, n_jobs=n_jobs, seed=seed)
-    return grown
-
-
-def _grow(
-    forest: Any,
-    X: NDArray[np.float32],
-    labels: Labels,
-    targets: FloatArray,
-    *,
-    n_jobs: int,
-    seed: int,
-) -> GrownForest:
     rng = np.random.RandomState(seed)  # used by all parts: the trees are those of a single fit
     sums = np.random.RandomState(seed)
     n_trees = forest.n_estimators
@@ -226,7 +218,7 @@ def fill_missing(
     smaller = clone(forest).set_params(n_estimators=max(1, min(forest.n_estimators, 50)))
     for round_number in track(range(_ROUNDS), "rounds of filling missing labels", _ROUNDS):
         next_seed = (seed + round_number + 1) % 2**31
-        grown = grow(smaller, X, labels, targets, n_jobs=n_jobs, seed=next_seed)
+        grown = grow_or_recall()(smaller, X, labels, targets, n_jobs=n_jobs, seed=next_seed)
         p = out_of_bag_labels(grown, labels, n_jobs)
         p = np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY)  # only observed labels are certain
         targets = np.where(missing & np.isfinite(p), p, targets)

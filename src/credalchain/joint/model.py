@@ -264,7 +264,7 @@ class JointModel:
 
         def run_chunk(first: int, stop: int) -> None:
             part = encoded[first:stop]
-            nodes, weights = self.leaves_of(part), self.member_weights(part)
+            nodes, weights = find_leaves(part, self.trees), self.member_weights(part)
             run(slice(first, stop), nodes, weights, Workspace.allocate(nodes, leaves))
 
         for_each_range(len(encoded), self.rows_at_once, n_jobs, run_chunk)
