@@ -3,7 +3,7 @@
 from sklearn.model_selection import KFold
 
 from credalchain import CredalChainClassifier, cross_val_partial
-from credalchain.chains.base import fitted_folds
+from credalchain.chains.interface import fitted_folds
 from credalchain.model_selection import predict_along, score_path
 
 

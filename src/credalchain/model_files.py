@@ -17,10 +17,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain._utils.files import replacing
 from credalchain._version import __version__
-from credalchain.chains.base import CredalClassifier
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
 from credalchain.chains.ensemble import CredalChainEnsemble, EnsembleModel
 from credalchain.chains.forest import CredalForest, ForestChainModel, PackedForest, Trees
+from credalchain.chains.interface import CredalClassifier
 from credalchain.chains.naive.counts import ChainCounts
 from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.naive.formulas import (

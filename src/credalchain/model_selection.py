@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import indexable
 
 from credalchain._utils.array_types import Labels
-from credalchain.chains.base import fitted_folds
+from credalchain.chains.interface import fitted_folds
 from credalchain.chunks.sampling import Hashes, mixed, row_hashes
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import MISSING, as_labels, is_missing

@@ -141,7 +141,7 @@ def test_categories_declared_in_another_order_in_each_chunk(kind, seed, cuts, da
 @pytest.mark.parametrize("size", [SIZE, N])
 def test_dask(kind, size, monkeypatch):
     dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
-    monkeypatch.setattr("credalchain.chains.base.SAMPLE_SIZE", size)
+    monkeypatch.setattr("credalchain.chains.interface.SAMPLE_SIZE", size)
     X, Y = frame(3)
     X.index = Y.index = np.random.default_rng(0).integers(0, 9, N)
     lazy_X, lazy_Y = (

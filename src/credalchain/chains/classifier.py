@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_consistent_length
 
 from credalchain._utils.array_types import Labels
 from credalchain._utils.validation import check_order
-from credalchain.chains.base import CredalClassifier, repeat_rows
+from credalchain.chains.interface import CredalClassifier, repeat_rows
 from credalchain.chains.naive.counts import SAMPLE_SIZE, ChainCounts, count_chunks
 from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.protocol import CredalBase

@@ -14,7 +14,7 @@ from sklearn.model_selection import KFold
 
 from credalchain._utils.progress import track
 from credalchain._utils.text import plural, table_size, with_spread
-from credalchain.chains.base import fitted_folds
+from credalchain.chains.interface import fitted_folds
 from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
 from credalchain.cli.console import note, print_json, print_table, stdout

@@ -21,7 +21,7 @@ from credalchain._utils.validation import (
     check_n_jobs,
     check_s,
 )
-from credalchain.chains.base import CautiousTagsMixin, CredalClassifier, fitted_folds
+from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier, fitted_folds
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.model import JointModel, PricedAnswers, check_reward

@@ -11,7 +11,7 @@ from sklearn.utils import check_random_state
 
 from credalchain._utils.array_types import Labels
 from credalchain._utils.validation import check_choice, check_int, check_s
-from credalchain.chains.base import CredalClassifier
+from credalchain.chains.interface import CredalClassifier
 from credalchain.chains.protocol import Request
 from credalchain.chains.strategies import Strategy
 from credalchain.chunks.trees import count_unsampled_rows

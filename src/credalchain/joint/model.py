@@ -22,7 +22,7 @@ from credalchain.joint.growing import (
     merged_by_vector,
     no_member_weights,
 )
-from credalchain.joint.members import FittedKernel, FittedMember, checked_weights
+from credalchain.joint.members import FittedMember, checked_weights
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.prediction import RANKS, Answer, Exactness, Ranks, log_odds, uniform_exactness
 from credalchain.preprocessing import Categories, TableEncoder
@@ -126,7 +126,7 @@ class JointModel:
         for member in self.members:
             if not hasattr(member, "weights"):
                 raise ValueError("a member must give weights.")
-            if isinstance(member, FittedKernel):
+            if hasattr(member, "check_state"):
                 member.check_state(n_columns, self.leaves.label_mass.shape[1])
         shares = [self.leaves.joint, self.leaves.product, *self.shares]
         check_array("shares", np.array(shares), np.float64, (2 + len(self.members),), 0, 1)

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice, check_s_values
-from credalchain.chains.base import fitted_folds
+from credalchain.chains.interface import fitted_folds
 from credalchain.exceptions import data_warnings_ignored, warn_of_data
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.model import JointModel

@@ -10,7 +10,7 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.validation import check_array, check_instance, check_s_values
-from credalchain.chains.base import CautiousTagsMixin, CredalClassifier
+from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier
 from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels
 from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
