@@ -17,8 +17,8 @@ LOWEST := .venv-lowest/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 INDEX := $(PY) -m pip config list | sed -n "s/^[a-z:]*[.]index-url='\(.*\)'/\1/p" | tail -n 1
 UV := index=$$($(INDEX)); $(PY) -m uv pip install --quiet $${index:+--default-index "$$index"}
-# One worker more than there are cores: many tests wait for processes that they have started.
-PYTEST = -m pytest -n $$($(PY) -c "import os; print((os.cpu_count() or 1) + 1)") --dist loadgroup
+# Two workers more than there are cores: many tests wait for processes that they have started.
+PYTEST = -m pytest -n $$($(PY) -c "import os; print((os.cpu_count() or 1) + 2)") --dist loadgroup
 
 # Compiled tests are kept, whatever the shell says: each worker would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=
