@@ -37,8 +37,13 @@ def yeast():
 
 
 def pytest_collection_modifyitems(items):
-    """The longest test first, so that no worker is left with it in the end."""
+    """The longest test first, so that no worker is left with it in the end; some only at night."""
     items.sort(key=lambda item: item.name != "test_the_site")
+    if os.environ.get("CREDALCHAIN_FULL") != "1":
+        reason = "long: make test-full, and the workflow every night, run it"
+        for item in items:
+            if item.get_closest_marker("nightly"):
+                item.add_marker(pytest.mark.skip(reason=reason))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -44,7 +44,7 @@ def test_laws(seed, n, m, most):
 
 @pytest.mark.parametrize("bad", [0, -1, 2.5, "all"])
 def test_what_is_refused(bad):
-    with pytest.raises(ValueError, match="max_labels must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="max_labels must be a whole number, at least 1"):
         select_labels([[1]], [[[0.6, 0.7]]], bad)
 
 

@@ -111,7 +111,7 @@ def test_what_is_asked_for_is_drawn_in_a_figure_of_bounded_size():
     assert len(ax.get_yticks()) == 90
     assert ax.get_xlabel() == "and 69 more labels"
     assert max(ax.figure.get_size_inches()) <= 50
-    with pytest.raises(ValueError, match="max_labels must be a whole number of at least 1"):
+    with pytest.raises(ValueError, match="max_labels must be a whole number, at least 1"):
         plot_predictions(prediction, max_labels=0)
     plt.close("all")
 

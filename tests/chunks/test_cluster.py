@@ -129,6 +129,7 @@ def test_a_partition_that_does_not_fit_is_named(client, data):
         CredalChainClassifier().fit(lazy_X, lazy_Y)
 
 
+@pytest.mark.nightly
 def test_a_forest_grows_and_answers_although_workers_die(client, data, tmp_path):
     X, Y, folder = data
     trees = ExtraTreesRegressor(n_estimators=5, min_samples_leaf=2, bootstrap=True)
@@ -161,6 +162,7 @@ def test_a_partition_that_cannot_be_read_is_named(client, data, tmp_path):
         CredalChainClassifier().fit(frame[list(X)], frame[list(Y)])
 
 
+@pytest.mark.nightly
 def test_the_example_runs(client):
     script = Path(__file__).parents[2] / "examples" / "data_of_any_size.py"
     done = subprocess.run(

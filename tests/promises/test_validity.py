@@ -65,6 +65,7 @@ def test_the_simulation_chooses_as_the_library_does():
             assert chosen[at][split] == expected, tested[at]
 
 
+@pytest.mark.nightly
 def test_tuning_on_training_rows_breaks_the_promise():
     tuned, promised = tuned_on_training_rows(0.1)
     assert tuned > 0.3

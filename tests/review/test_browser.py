@@ -229,8 +229,7 @@ def test_a_hostile_name_is_text(serve, visit):
     assert "<b>bold</b>" in page.inner_text("#content")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize("width", [400, 1600])
+@pytest.mark.parametrize(("width", "scheme"), [(400, "dark"), (1600, "light")])
 def test_narrow_and_wide_without_scrolling_sideways(serve, visit, width, scheme, tmp_path):
     page = visit(serve(), width=width, scheme=scheme)
     press(page, "y")

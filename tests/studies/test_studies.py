@@ -895,6 +895,7 @@ class Deadly(BaseEstimator):
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_task_that_always_loses_its_worker_fails_alone(tmp_path, monkeypatch):
     """It is tried twice, the tasks beside it are done, and the next run goes on."""

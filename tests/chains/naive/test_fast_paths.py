@@ -287,6 +287,7 @@ for module in [module for name, module in sys.modules.items() if "kernels" in na
     assert kernels == {"number_triples", "fill_table", "add_rows", "walk_chain"}
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_what_users_compile_is_compiled_as_before(tmp_path):
     """Our kernels switch settings of numba while they compile, and nobody else sees it.
@@ -354,6 +355,7 @@ print(total({name}(1, 2)), sum(total.stats.cache_hits.values()))
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.parametrize("decorator", ["kernel", "lane_kernel"])
 def test_machine_code_of_an_older_version_is_no_obstacle(tmp_path, decorator):
