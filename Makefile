@@ -2,7 +2,7 @@
 # make demo   everything from nothing to pictures
 # make check  most of what has to hold, in ninety seconds
 # make test   everything that has to hold
-# make test-full  the same with four times as many random examples and simulations
+# make test-full  the same with five times as many random examples and simulations
 # make docs   the site, in docs/_build/html
 # make bench  how fast it is, in ratios
 #
@@ -37,7 +37,7 @@ help:
 	@echo "make demo         set up, try both models on the embedded yeast data, draw the figures"
 	@echo "make check        set up, then formatting, lint, types, layers and quick tests (ninety seconds)"
 	@echo "make test         the same with all tests and doctests, and more random examples"
-	@echo "make test-full    the same with four times as many random examples and simulations"
+	@echo "make test-full    the same with five times as many random examples and simulations"
 	@echo "make docs         the documentation site, with the example gallery (docs/_build/html)"
 	@echo "make test-lowest  the tests with the lowest versions that pyproject.toml allows (Python 3.11)"
 	@echo "make release-check  build, look into the archives, install them for each Python that is found, test-lowest"

@@ -25,6 +25,7 @@ SOURCES = (
     "CONTRIBUTING.md",
     "CHANGELOG.md",
 )
+RUN_EXAMPLES = os.environ.get("CREDALCHAIN_FULL") == "1"  # which takes as long as all pages
 GENERATED = shutil.ignore_patterns("_build", "auto_examples", "generated", "__pycache__")
 
 
@@ -59,7 +60,8 @@ def build_site(folder: Path) -> Path:
             shutil.copytree(source, copy, ignore=GENERATED)
         else:
             shutil.copy(source, copy)
-    options = ("-W", "--keep-going", "-n", "-q", "-b", "html")
+    options = ["-W", "--keep-going", "-n", "-q", "-b", "html"]
+    options += [] if RUN_EXAMPLES else ["-D", "plot_gallery=0"]
     code = (
         "import shell, sys\nfrom sphinx.cmd.build import main\n"
         "with shell.small_forests(): sys.exit(main(sys.argv[1:]))"
@@ -182,4 +184,4 @@ def check_gallery(site: Path, pages: dict[Path, Page]) -> None:
     for example in examples:
         page = pages[site / "auto_examples" / f"{example.stem}.html"]
         pictures = [part for part in page.parts if f"sphx_glr_{example.stem}_" in part]
-        assert pictures, example.stem
+        assert pictures or not RUN_EXAMPLES, example.stem

@@ -173,6 +173,7 @@ for line in open("/proc/self/status"):
 """
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux's /proc")
 def test_a_file_ten_times_as_large_as_the_memory_it_may_take(tmp_path, monkeypatch):

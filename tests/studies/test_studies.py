@@ -867,6 +867,7 @@ def test_a_killed_run_goes_on_where_it_was(tmp_path, how):
     pd.testing.assert_frame_equal(values(store.results(study)), values(clean.results(study)))
 
 
+@pytest.mark.nightly
 @pytest.mark.slow
 def test_a_killed_worker_does_not_stop_a_run(tmp_path):
     path = small(tmp_path, repeats=12)
