@@ -1,6 +1,6 @@
 # make        lists what there is
 # make demo   everything from nothing to pictures
-# make check  most of what has to hold, in ninety seconds
+# make check  most of what has to hold, in a few minutes
 # make test   everything that has to hold
 # make test-full  the same with five times as many random examples and simulations
 # make docs   the site, in docs/_build/html
@@ -35,7 +35,7 @@ endif
 
 help:
 	@echo "make demo         set up, try both models on the embedded yeast data, draw the figures"
-	@echo "make check        set up, then formatting, lint, types, layers and quick tests (ninety seconds)"
+	@echo "make check        set up, then formatting, lint, types, layers and quick tests (a few minutes)"
 	@echo "make test         the same with all tests and doctests, and more random examples"
 	@echo "make test-full    the same with five times as many random examples and simulations"
 	@echo "make docs         the documentation site, with the example gallery (docs/_build/html)"

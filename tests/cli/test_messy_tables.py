@@ -398,7 +398,11 @@ def test_tags_that_nobody_knows_and_capitals(tmp_path):
     assert set(labels) == {"rock", "pop"}
     assert labels["pop"]["n_missing"] == 6
     assert (labels["rock"]["n_yes"], labels["rock"]["n_no"]) == (14, 10)
-    assert "are one label: ROCK as rock" in done.stderr
+    assert "are one label: ROCK as rock (--case-sensitive keeps them apart)" in done.stderr
+    done = credalchain("describe", *given, "--case-sensitive", "--json", cwd=tmp_path)
+    assert {"rock", "pop", "ROCK"} == {one["name"] for one in json.loads(done.stdout)["labels"]}
+    idle = ["fit", "songs.csv", "--labels", "x", "--case-sensitive", "--out", "m"]
+    assert "is for --tag-separator" in credalchain(*idle, cwd=tmp_path, status=1).stderr
     credalchain("fit", *given, "--reward", "1", "--out", "m", cwd=tmp_path)
     done = credalchain("check", "m", "songs.csv", "--tags", "tags", cwd=tmp_path)
     assert "of the labels answered in 30 rows" in done.stdout

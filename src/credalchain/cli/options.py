@@ -182,10 +182,13 @@ class LabelOptions:
     tag_separator: str = _option(
         "", "--labels is one column of tags with this between them, such as ';': a label for each."
     )
+    case_sensitive: bool = _option(False, "Keep tags apart that differ in capitals only.")
 
     def read(self, data: str) -> tuple[Any, Any]:
         """Read the columns and the labels of a table."""
-        return read_labelled(data, self.labels or [], self.ignore, self.tag_separator)
+        return read_labelled(
+            data, self.labels or [], self.ignore, self.tag_separator, self.case_sensitive
+        )
 
 
 @dataclass(frozen=True)

@@ -206,7 +206,7 @@ def _beside(path: Path, name: str) -> Path:
 
 
 def read_labelled(
-    source: str, labels: Sequence[str], ignore: str, tag_separator: str
+    source: str, labels: Sequence[str], ignore: str, tag_separator: str, case_sensitive: bool
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
     """Read the columns and the labels of a table, from ``--labels`` and ``--ignore``.
 
@@ -220,7 +220,9 @@ def read_labelled(
         if len(names) != 1:
             shown = shorten_names(names)
             raise ValueError(f"--tag-separator is for one column of tags, got {shown}.")
-        return X, split_tags(frame[names[0]], tag_separator)
+        return X, split_tags(frame[names[0]], tag_separator, case_sensitive=case_sensitive)
+    if case_sensitive:
+        raise ValueError("--case-sensitive is for --tag-separator.")
     try:
         return X, read_label_words(frame[names])
     except ValueError as error:
@@ -262,11 +264,14 @@ def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
     return X.drop(columns=left_out)
 
 
-def split_tags(column: pd.Series, separator: str, known: Sequence[str] = ()) -> pd.DataFrame:
+def split_tags(
+    column: pd.Series, separator: str, known: Sequence[str] = (), *, case_sensitive: bool = False
+) -> pd.DataFrame:
     """Return a column of 0 and 1 for each tag in a column of tags.
 
     An empty cell has none of them; of a cell that is ``?`` nobody knows. Spellings that differ in
-    capitals only are one label, called as in ``known`` or else as most rows have it.
+    capitals only are one label, called as in ``known`` or else as most rows have it, unless
+    ``case_sensitive``.
     """
     cells = column.fillna("").astype(str).str.strip()
     unknown = cells == "?"
@@ -277,12 +282,15 @@ def split_tags(column: pd.Series, separator: str, known: Sequence[str] = ()) -> 
     counts = Counter(tags)
     spelled = {name.casefold(): name for name in known}
     label_of = {
-        tag: tag if tag in known else spelled.setdefault(tag.casefold(), tag)
+        tag: tag if case_sensitive or tag in known else spelled.setdefault(tag.casefold(), tag)
         for tag in sorted(counts, key=lambda tag: (-counts[tag], tag))
     }
     merged = [f"{tag} as {label}" for tag, label in label_of.items() if tag != label]
     if merged:
-        note(f"note: tags that differ in capitals only are one label: {shorten_names(merged)}")
+        hint = "" if known else " (--case-sensitive keeps them apart)"
+        note(
+            f"note: tags that differ in capitals only are one label: {shorten_names(merged)}{hint}"
+        )
     labels = pd.get_dummies(tags.map(label_of), dtype=np.int8).groupby(level=0).max()
     if labels.shape[1] > _MANY_TAGS and labels.sum().median() <= 1:
         n = labels.shape[1]
