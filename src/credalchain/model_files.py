@@ -42,8 +42,16 @@ from credalchain.chains.wrapper import (
 from credalchain.joint.arrays import Leaves
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
-from credalchain.joint.members import FittedKernel, KernelPowerset, Standardizer
+from credalchain.joint.members import (
+    FittedKernel,
+    FittedTilt,
+    KernelPowerset,
+    ScoreProduct,
+    Standardizer,
+)
 from credalchain.joint.model import JointModel
+from credalchain.joint.scores import ClassifierScores, PrecomputedScores
+from credalchain.joint.stacked import StackedJointForest
 from credalchain.labels import Targets
 from credalchain.preprocessing import (
     Categories,
@@ -64,6 +72,7 @@ _TYPES: set[Any] = {
     *(JointDecision, PromisedClassifier, PromiseReport, PromiseResult),
     *(CredalChainClassifier, CredalBinaryRelevanceClassifier, CredalChainEnsemble, Targets),
     *(CredalJointForest, JointModel, Trees, Leaves, KernelPowerset, FittedKernel, Standardizer),
+    *(StackedJointForest, ClassifierScores, PrecomputedScores, FittedTilt, ScoreProduct),
     *(NaiveCredal, NaiveChainModel, NaiveSettings, ChainCounts, Prior, Denominator, Strategy),
     *(Discretizer, Categories, NumericBins, ZeroAndBins, TableEncoder, EnsembleModel),
     *(CredalForest, ForestChainModel, PackedForest, CredalWrapper, WrappedChainModel),
