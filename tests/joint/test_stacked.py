@@ -6,6 +6,7 @@ from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
@@ -139,8 +140,14 @@ def test_splitters_and_groups(data):
     apart = decision(KNeighborsClassifier(1), cv=GroupKFold(3), features="scores")
     apart.fit(twice, labels, groups=groups)
     leaked = decision(KNeighborsClassifier(1), cv=3, features="scores").fit(twice, labels)
-    scales = [one.estimator_.model_.score_product.scale for one in (apart, leaked)]
-    assert scales[0] < scales[1]
+    by_number = decision(KNeighborsClassifier(1), cv=3, features="scores")
+    by_number.fit(twice, labels, groups=groups)
+    promised = PromisedClassifier(leaked, {"row_error": 0.5}, random_state=0).fit(twice, labels)
+    scales = [
+        one.estimator_.model_.score_product.scale
+        for one in (apart, by_number, promised.estimator_, leaked)
+    ]
+    assert max(scales[:3]) < scales[3]
 
 
 def test_a_frozen_model_and_its_scores_give_the_same_answers(data):
@@ -203,6 +210,39 @@ def test_model_files(data, tmp_path):
         again = load_model(tmp_path / f"{k}.credal")
         scores = X if k == 0 else expit(X[:, :M])
         np.testing.assert_array_equal(again.decide(scores).prices, fitted.decide(scores).prices)
+
+
+def test_a_frozen_model_may_be_named_and_not_stored(data, tmp_path):
+    X, Y = data
+    model = OneVsRestClassifier(LOGISTIC).fit(X[:120], Y[:120])
+    frozen = decision(FrozenEstimator(model)).fit(X[120:], Y[120:])
+    save_model(frozen, tmp_path / "whole")
+    save_model(frozen, tmp_path / "named", store_frozen=False)
+    for again in (
+        load_model(tmp_path / "whole"),
+        load_model(tmp_path / "named", frozen=model),
+    ):
+        np.testing.assert_array_equal(again.decide(X).prices, frozen.decide(X).prices)
+    assert frozen.estimator_.scores_.models[0].estimator is model
+    named = load_model(tmp_path / "named")
+    with pytest.raises(
+        NotFittedError, match=r"OneVsRestClassifier.*load_model\(path, frozen=model"
+    ):
+        named.predict(X)
+
+
+def test_what_is_assumed_and_chosen_is_said(data):
+    X, Y = data
+    scores = expit(X[:, :M])
+    promised = PromisedClassifier(decision("precomputed"), {"row_error": 0.5}).fit(scores, Y)
+    assert "the model behind the scores was not fitted on these rows" in str(promised.report_)
+    frozen = FrozenEstimator(OneVsRestClassifier(LOGISTIC).fit(X[:120], Y[:120]))
+    fitted = decision(frozen).fit(X[120:], Y[120:])
+    assert fitted.learned_from_ == "assumed: the frozen model was not fitted on these rows"
+    wide = decision().fit(sparse.csr_array(X), Y)
+    assert repr(wide).endswith("over LogisticRegression(solver='liblinear') of each label")
+    held_out = "the scores of LogisticRegression of each label, held out for 240 rows"
+    assert held_out in wide.learned_from_
 
 
 @pytest.mark.parametrize(

@@ -25,7 +25,6 @@ from credalchain.cli.tables import (
     shorten_names,
     split_tags,
     text_columns,
-    usable_features,
 )
 from credalchain.datasets.files import read_label_words
 from credalchain.labels import as_labels
@@ -88,10 +87,10 @@ def tune(
     wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
     if picture:
         check_picture(picture)
-    classifier = o.build_classifier(options)
+    classifier = o.build_classifier(options, over_scores=bool(table.scores))
     X, Y = table.read(data)
     X, group_of = table.take_groups(X)
-    X = usable_features(X, Y, table.use)
+    X = table.features(X, Y)
     note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
     with o.forests_kept():
         curve = promise_curve(

@@ -199,6 +199,14 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self.verbose = verbose
         self.random_state = random_state
 
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters; and, once fitted to wide data, the model that was chosen."""
+        text: str = super().__repr__(N_CHAR_MAX)
+        chosen = getattr(self, "estimator_", None)
+        if self.estimator is None and isinstance(chosen, StackedJointForest):
+            return f"{text}, over {chosen.estimator!r} of each label"
+        return text
+
     def fit(self, X: MatrixLike, Y: LabelsLike, *, groups: VectorLike | None = None) -> Self:
         """Fit the estimator, and calibrate its probabilities.
 
@@ -244,7 +252,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def learned_from_(self) -> str:
-        """As that of the estimator, after a fit on data in chunks."""
+        """As that of the estimator, after a fit on data in chunks, or over another classifier."""
         learned_from: str = self.estimator_.learned_from_
         return learned_from
 

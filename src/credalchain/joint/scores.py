@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed
 from scipy.special import logit
-from sklearn.base import BaseEstimator, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import get_tags
 
@@ -44,6 +45,23 @@ class PrecomputedScores:
                 f"{scores.min():.4g} to {scores.max():.4g}."
             )
         return _logits(scores)
+
+
+class NamedModel(ClassifierMixin, BaseEstimator):
+    """What stands in a model file for a frozen model that is not stored."""
+
+    def __init__(self, name: str = "") -> None:
+        self.name = name
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True
+
+    def predict_proba(self, X: Any) -> Any:
+        """Raise an error that says what to do."""
+        raise NotFittedError(
+            f"the model file names its frozen model but does not hold it: {self.name}. Load it "
+            "with load_model(path, frozen=model)."
+        )
 
 
 class ClassifierScores:

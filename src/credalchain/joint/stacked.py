@@ -8,11 +8,12 @@ from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, is_classifier
-from sklearn.model_selection import KFold, check_cv
+from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from credalchain._utils.progress import show_progress
+from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice, check_instance
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.scores import (
@@ -115,21 +116,32 @@ class StackedJointForest(CredalJointForest):
         from sklearn.frozen import FrozenEstimator
 
         n_labels, n_jobs = labels.shape[1], effective_n_jobs(self.n_jobs)
-        if isinstance(self.estimator, str) and self.estimator == PRECOMPUTED:
+        assumed = "assumed: the model behind the scores was not fitted on these rows"
+        if isinstance(self.estimator, str):
             self.scores_: Any = PrecomputedScores(X, n_labels)
         elif isinstance(self.estimator, FrozenEstimator):
             self.scores_ = ClassifierScores([self.estimator], np.zeros(n_labels))
+            assumed = "assumed: the frozen model was not fitted on these rows"
         else:
             cv = self.cv
-            if isinstance(cv, int) and groups is None:
+            if isinstance(cv, int):
+                n_apart = len(labels) if groups is None else len(np.unique(groups))
+                folds = KFold if groups is None else GroupKFold
                 seed = check_random_state(self.random_state).randint(2**31 - 1)
-                cv = KFold(min(cv, len(labels)), shuffle=True, random_state=seed)
+                cv = folds(min(cv, n_apart), shuffle=True, random_state=seed)
             splits = check_cv(cv).split(X, labels, groups)
             held_out = held_out_scores(
                 self.estimator, X, labels, splits, n_jobs=n_jobs, max_rows=_MAX_ROWS
             )
             self.scores_ = fit_scores(self.estimator, X, labels, n_jobs)
+            n_held_out = int(np.isfinite(held_out).all(axis=1).sum())
+            each = " of each label" if len(self.scores_.models) > 1 else ""
+            self.learned_from_ = (
+                f"joint model over the scores of {type(self.estimator).__name__}{each}, held out "
+                f"for {plural(n_held_out, 'row')}"
+            )
             return held_out
+        self.learned_from_ = assumed
         return np.asarray(self.scores_.log_odds(X))
 
     def _learn_table(self, X: Any) -> TableEncoder | None:
