@@ -20,8 +20,8 @@ NEEDED_IN_WHEEL = (
     f"{PACKAGE}/datasets/mulan.json",
     f"{PACKAGE}/review/page/index.html",
     f"{PACKAGE}/review/page/page.css",
-    f"{PACKAGE}/review/schema.sql",
     f"{PACKAGE}/review/page/page.js",
+    f"{PACKAGE}/review/schema.sql",
     f"{PACKAGE}-*.dist-info/entry_points.txt",
     f"{PACKAGE}-*.dist-info/licenses/LICENSE",
 )
