@@ -37,7 +37,7 @@ from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.prediction import Exactness, LogOdds, Ranks, uniform_exactness
 
 _SUMS_PER_CHUNK = 2**17  # 64-bit sums of one chunk of rows: a megabyte
-_PROBED = 64  # rows
+_PROBED = 64  # first rows that tell the usual answers, for at least 16 times as many rows
 
 
 def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> FixedTable:
@@ -88,7 +88,7 @@ class FixedOrderWalk:
     def run(self) -> None:
         """Walk all rows for one s after the other, in chunks whose sums fit a cache."""
         request, n_rows = self._request, self._codes.shape[0]
-        n_probed = _PROBED if n_rows >= 16 * _PROBED else 0  # most rows answer as the first do
+        n_probed = _PROBED if n_rows >= 16 * _PROBED else 0
         for v, tables in enumerate(self._tables):
             size = max(16, _SUMS_PER_CHUNK // tables.start.values.size)
             if n_probed:
