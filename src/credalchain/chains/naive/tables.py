@@ -269,7 +269,8 @@ class TableSource:
                 ) from None
             _check_size(open_terms, name)
             answers.append(FixedTable.from_log_odds(open_terms, self._scale))
-        starts, pairs = [], []
+        starts: list[IntArray] = []
+        pairs: list[IntArray] = []
         for first, *parts in zip(*alike([start, *answers]), strict=True):
             if first is None:
                 break
