@@ -50,7 +50,7 @@ def feature_kernel(split: Split) -> float:
     codes = model.encode(split.batch)
     spec = model._spec(codes, (branching,), chain.order_)
     codes = codes.without_zeros()
-    tables = model._tables(spec, codes.is_sparse, 1.0)
+    tables = model._tables(spec, split.is_text, 1.0)
     start, table = tables.start.values, tables.features.values
     out = aligned((len(table), codes.shape[0], 16))
     if split.is_text:

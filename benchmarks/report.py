@@ -96,7 +96,7 @@ def _notes(results: dict[str, Any]) -> list[str]:
         notes.append(
             f"- A fresh process, beyond importing scikit-learn: import, fit and infer take "
             f"{found['cold']:.1f} s with nothing compiled and {found['cached']:.2f} s with the "
-            f"compilation cache. Compiled: {', '.join(found['kernels'])}."
+            "compilation cache."
         )
         for name, row in found["one row"].items():
             beyond = row["call"] - row["checks"]

@@ -20,14 +20,15 @@ from credalchain.datasets import load
 from credalchain.joint.growing import default_forest_regressor
 from credalchain.promises.calibration import caution_values
 from credalchain.promises.risks import RISKS, Promise, evaluable_rows, mean_loss, own_risk, shifted
-from credalchain.promises.selection import (
+from credalchain.promises.statistics import (
+    STAKES,
     EvaluatedPromise,
     LossSums,
+    evidence_against,
     first_tested_value,
     kept_values,
     plan_test,
 )
-from credalchain.promises.statistics import STAKES, evidence_against
 
 # Tests allow two standard errors of SPLITS calibrations, so that with 200 as with 1,000 a procedure
 # that breaks just 10 % of its promises fails with probability 0.027 for each promise (the seed is

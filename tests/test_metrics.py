@@ -143,7 +143,7 @@ def test_a_curve_reads_the_truth_once(monkeypatch):
         seen.append(name)
         return as_labels(values, name=name, **options)
 
-    monkeypatch.setattr(sys.modules["credalchain.metrics.tally"], "as_labels", reading)
+    monkeypatch.setattr(sys.modules["credalchain.metrics.measures"], "as_labels", reading)
     path = np.stack([GUESS] * 50)
     share, right = metrics.completeness_curve(TRUTH, path)
     assert seen.count("Y_true") == 1

@@ -89,7 +89,9 @@ def test_a_wheel_with_too_much_is_refused(tmp_path, extra, words):
     [
         "credalchain/py.typed",
         "credalchain/chain.py",
+        "credalchain/_utils/notebook.css",
         "credalchain/datasets/mulan.json",
+        "credalchain/review/schema.sql",
         "credalchain/review/page/index.html",
         "credalchain/review/page/page.css",
         "credalchain/review/page/page.js",

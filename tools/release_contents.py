@@ -16,10 +16,12 @@ PACKAGE = "credalchain"
 NEEDED_IN_WHEEL = (
     f"{PACKAGE}/__init__.py",
     f"{PACKAGE}/py.typed",
+    f"{PACKAGE}/_utils/notebook.css",
     f"{PACKAGE}/datasets/mulan.json",
     f"{PACKAGE}/review/page/index.html",
     f"{PACKAGE}/review/page/page.css",
     f"{PACKAGE}/review/page/page.js",
+    f"{PACKAGE}/review/schema.sql",
     f"{PACKAGE}-*.dist-info/entry_points.txt",
     f"{PACKAGE}-*.dist-info/licenses/LICENSE",
 )

@@ -1,6 +1,7 @@
 """Label matrices of any kind, and how people write labels."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -11,7 +12,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from credalchain._utils.array_types import Labels
 from credalchain._utils.text import plural
-from credalchain._utils.validation import check_instance, check_int
+from credalchain._utils.validation import check_instance, check_int, import_extra
 from credalchain.typing import LabelsLike
 
 MISSING = -1  # in a label matrix: not observed
@@ -133,13 +134,8 @@ def as_indexable_labels(Y: Any, names: Sequence[str] | None = None) -> Any:
     ``names`` of the labels are those that occur, unless they are known.
     """
     if are_label_sets(Y):
-        try:
-            import pandas as pd
-        except ImportError as error:
-            raise ImportError(
-                "lists of label names need pandas where rows are kept apart for testing: pip "
-                "install pandas, or give a matrix of 0 and 1."
-            ) from error
+        message = "lists of label names need pandas where rows are kept apart for testing: pip "
+        pd = import_extra("pandas", message + "install pandas, or give a matrix of 0 and 1.")
         columns = sorted({name for row in Y for name in row}) if names is None else list(names)
         return pd.DataFrame(labels_of_sets(Y, columns), columns=columns)
     if sparse.issparse(Y):
@@ -184,8 +180,17 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
         least = values.min()
         if least >= MISSING:  # nothing to look for, so no need to look at every cell again
             return bool(least == MISSING), values.astype(np.int8)
+    if values.dtype.kind not in "iufOUST":  # dates, complex numbers: none of them is a label
+        raise ValueError(f"{name} must hold {_EXPECTED}; got values of dtype {values.dtype}.")
     if values.dtype.kind not in "iuf":
-        values = _object_to_float(values, name, column_names(Y))
+        cells, number = values.ravel().tolist(), (bool, int, float, np.bool_, np.number)
+        invalid = [i for i, c in enumerate(cells) if not (is_missing(c) or isinstance(c, number))]
+        if invalid:  # in a column of text even "0" is text: name the cell that made it so
+            causes = [i for i in invalid if cells[i] not in ("0", "1", "")] or invalid
+            position = np.array(np.unravel_index(causes[0], values.shape))
+            raise ValueError(_invalid(repr(cells[causes[0]]), position, name, column_names(Y)))
+        floats = [np.nan if is_missing(cell) else float(cell) for cell in cells]
+        values = np.array(floats, dtype=np.float64).reshape(values.shape)
     missing = np.isnan(values)
     minus_one = values == MISSING
     is_valid = (values == 0) | (values == 1) | minus_one | missing
@@ -196,22 +201,6 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
     return bool(minus_one.any()), labels
 
 
-def _object_to_float(
-    values: NDArray[Any], name: str, columns: list[str] | None
-) -> NDArray[np.float64]:
-    if values.dtype.kind not in "OUST":  # dates, complex numbers: none of them is a label
-        raise ValueError(f"{name} must hold {_EXPECTED}; got values of dtype {values.dtype}.")
-    cells = values.ravel().tolist()
-    invalid = [i for i, cell in enumerate(cells) if not _is_cell(cell)]
-    if invalid:
-        # in a column of text even "0" is text: name the cell that made it so
-        causes = [i for i in invalid if cells[i] not in ("0", "1", "")] or invalid
-        position = np.array(np.unravel_index(causes[0], values.shape))
-        raise ValueError(_invalid(repr(cells[causes[0]]), position, name, columns))
-    floats = [np.nan if is_missing(cell) else float(cell) for cell in cells]
-    return np.array(floats, dtype=np.float64).reshape(values.shape)
-
-
 def both_answers_seen(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
     """Labels (m,) that count in shares answered: not constant; all, if all are constant.
 
@@ -219,12 +208,6 @@ def both_answers_seen(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
     """
     seen = (labels == 0).any(axis=0) & (labels == 1).any(axis=0)
     return seen if seen.any() else np.ones(labels.shape[1], dtype=bool)
-
-
-def _is_cell(cell: Any) -> bool:
-    return is_missing(cell) or isinstance(
-        cell, (bool, int, float, np.bool_, np.integer, np.floating)
-    )
 
 
 def _invalid(value: Any, position: NDArray[Any], name: str, columns: list[str] | None) -> str:
@@ -305,10 +288,12 @@ class Targets:
                 raise ValueError(f"Y must have at least one row and one label, got {labels.shape}.")
             return cls.of_labels(labels.shape[1], column_names(Y)), labels
         names = np.array([str(getattr(Y, "name", None) or "y")])
-        if classes is not None or not _is_label_vector(Y):
-            self = cls(_two_classes(Y if classes is None else classes), names)
-            return self, self._encode_vector(Y)
-        return cls(np.array([0, 1]), names), as_labels(Y)
+        is_boolean = np.asarray(Y).dtype == bool and not np.ma.isMaskedArray(Y)
+        if classes is None and not is_boolean:  # those are two classes, False and True
+            with suppress(ValueError):  # so are -1 and +1 without 0
+                return cls(np.array([0, 1]), names), as_labels(Y)
+        self = cls(_two_classes(Y if classes is None else classes), names)
+        return self, self._encode_vector(Y)
 
     def check_state(self, n_labels: int) -> None:
         """Validate stored names and classes of so many labels."""
@@ -404,17 +389,6 @@ def _is_vector(Y: Any) -> bool:
         return np.asarray(Y).ndim == 1
     except ValueError:  # ragged, for which as_labels raises
         return False
-
-
-def _is_label_vector(y: Any) -> bool:
-    """0, 1 and missing only: read as labels. -1 and +1 without 0 are two classes."""
-    if np.asarray(y).dtype == bool and not np.ma.isMaskedArray(y):
-        return False  # two classes, False and True
-    try:
-        as_labels(y)
-    except ValueError:
-        return False
-    return True
 
 
 def _two_classes(y: Any) -> NDArray[Any]:

@@ -122,8 +122,15 @@ def cross_val_partial(
 
     labels = as_labels(Y)
     X, labels = indexable(X, labels)
-    if (labels == MISSING).any():
-        _check_takes_missing(estimator)
+    inner: Any = estimator
+    while (labels == MISSING).any() and not hasattr(inner, "predict_partial"):
+        steps = getattr(inner, "steps", None)
+        below = steps[-1][1] if steps else getattr(inner, "estimator", None)
+        if below is None:
+            raise ValueError(
+                f"Y has missing labels, from which {type(inner).__name__} cannot learn."
+            )
+        inner = below
     targets = training_targets(labels)
     folds = [
         (_as_indices(train), _as_indices(test))
@@ -138,17 +145,6 @@ def cross_val_partial(
     prediction: Labels = np.empty(labels.shape, dtype=np.int8)
     prediction[tested] = np.concatenate(parts)
     return prediction
-
-
-def _check_takes_missing(estimator: Any) -> None:
-    while not hasattr(estimator, "predict_partial"):
-        steps = getattr(estimator, "steps", None)
-        inner = steps[-1][1] if steps else getattr(estimator, "estimator", None)
-        if inner is None:
-            raise ValueError(
-                f"Y has missing labels, from which {type(estimator).__name__} cannot learn."
-            )
-        estimator = inner
 
 
 def row_groups(X: Any, labels: Labels, groups: VectorLike | None = None) -> Rows:

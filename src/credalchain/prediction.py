@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from credalchain._utils import notebook
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.text import plural, visible
+from credalchain._utils.validation import import_extra
 from credalchain.labels import ABSTAIN, and_more, select_labels
 from credalchain.typing import MatrixLike
 
@@ -182,23 +183,19 @@ class CredalPrediction:
         intervals : bool
             Add the columns ``<label>_lower`` and ``<label>_upper``.
         """
-        try:
-            import pandas as pd
-        except ImportError as error:  # pragma: no cover - pandas is there in our tests
-            raise ImportError("to_frame needs pandas: pip install pandas") from error
+        pandas = import_extra("pandas", "to_frame needs pandas: pip install pandas")
         endings = ("", "_lower", "_upper") if intervals else ("",)
         names = [name + ending for name in self.label_names for ending in endings]
         if len(set(names)) < len(names):
             raise ValueError(f"these labels do not give different column names: {names}.")
+        open_labels = self.abstained
         columns: dict[str, Any] = {}
         for j, name in enumerate(self.label_names):
-            answered = pd.array(self.labels[:, j], dtype="Int8")
-            answered[self.abstained[:, j]] = pd.NA
-            columns[name] = answered
+            columns[name] = pandas.arrays.IntegerArray(self.labels[:, j].copy(), open_labels[:, j])
             if intervals:
-                columns[f"{name}_lower"] = self.lower[:, j]
-                columns[f"{name}_upper"] = self.upper[:, j]
-        return pd.DataFrame(columns, index=self.index)
+                columns |= {f"{name}_lower": self.lower[:, j], f"{name}_upper": self.upper[:, j]}
+        frame: pd.DataFrame = pandas.DataFrame(columns, index=self.index)
+        return frame
 
     def to_strings(self) -> NDArray[np.str_]:
         """Labels as "1", "0" and "*", for display."""
@@ -215,8 +212,11 @@ class CredalPrediction:
                 head += f"; {plural(n_shown, noun)} shown, {and_more(n_shown, n_all)}"
         cells = []
         for i in rows:
-            name = notebook.name_of(i if self.index is None else self.index[i])
-            cells.append([name, *(self._cell_as_html(i, j) for j in shown)])
+            given = zip(
+                self.labels[i, shown].tolist(), self.interval[i, shown].tolist(), strict=True
+            )
+            answers = [notebook.answer(y) + notebook.interval(y, *bounds) for y, bounds in given]
+            cells.append([notebook.name_of(i if self.index is None else self.index[i]), *answers])
         names = ["", *(self.label_names[j] for j in shown)]
         return notebook.page(notebook.words(head), notebook.table(names, cells))
 
@@ -237,27 +237,15 @@ class CredalPrediction:
             return head + "; choose_caution finds how cautious to be to leave doubtful labels open"
         return head
 
-    def _cell_as_html(self, i: int, j: int) -> str:
-        y = int(self.labels[i, j])
-        return notebook.answer(y) + notebook.interval(
-            y, float(self.lower[i, j]), float(self.upper[i, j])
-        )
-
     def __len__(self) -> int:
         return len(self.labels)
 
     def __repr__(self) -> str:
-        n, m = self.labels.shape
-        head = f"CredalPrediction: {self._in_short()}"
-        shown = self.to_strings()[:10]
+        lines = [f"CredalPrediction: {self._in_short()}"]
         names = [visible(name) for name in self.label_names]
-        widths = [max(len(name), 1) for name in names]
-        if m > 20:
-            return head
-        lines = [" ".join(names)]
-        lines += [
-            " ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in shown
-        ]
-        if n > len(shown):
-            lines.append("...")
-        return "\n".join([head, *lines])
+        if len(names) > 20:
+            return lines[0]
+        for row in (names, *self.to_strings()[:10]):
+            pairs = zip(row, names, strict=True)
+            lines.append(" ".join(cell.rjust(len(name)) for cell, name in pairs))
+        return "\n".join([*lines, "..."] if len(self) > 10 else lines)

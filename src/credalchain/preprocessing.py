@@ -191,7 +191,14 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
             columns = _columns_of(X)
         dtype = np.min_scalar_type(-int(self.n_categories_.max(initial=1)) - 1)
         if sparse.issparse(columns):
-            return _encode_sparse(columns, self.binnings_, dtype)
+            stored = np.ones(len(columns.data), dtype=dtype)
+            stored[np.isnan(columns.data)] = MISSING_CODE
+            for i, binning in enumerate(self.binnings_):
+                if isinstance(binning, ZeroAndBins) and len(binning.cuts):
+                    of_column = slice(columns.indptr[i], columns.indptr[i + 1])
+                    stored[of_column] = binning.encode(columns.data[of_column])
+            columns.data = stored
+            return columns.tocsr()
         codes = np.empty(X.shape, dtype=dtype)
         for i, (column, binning) in enumerate(zip(columns, self.binnings_, strict=True)):
             if isinstance(columns, np.ndarray) and isinstance(binning, NumericBins):
@@ -219,9 +226,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         state = dict(super().__getstate__())
         binnings = state.pop("binnings_", None)
         if binnings is not None:
-            words = {
-                str(i): binning for i, binning in enumerate(binnings) if hasattr(binning, "keys")
-            }
+            words = {str(i): one for i, one in enumerate(binnings) if isinstance(one, Categories)}
             cuts = [getattr(binning, "cuts", np.empty(0)) for binning in binnings]
             kinds = [_BINNINGS.index(type(binning)) for binning in binnings]
             state["bins"] = {
@@ -299,10 +304,8 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 def as_indexable(X: Any) -> Any:
     """A table out of which rows can be taken."""
-    _refuse_dask(X)
-    if sparse.issparse(X):
-        return normalize_table(X.tocsr())
-    return X if hasattr(X, "columns") else np.asarray(normalize_table(X))
+    X = normalize_table(X.tocsr() if sparse.issparse(X) else X)
+    return X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
 
 
 def normalize_table(X: Any) -> Any:
@@ -310,8 +313,13 @@ def normalize_table(X: Any) -> Any:
 
     Otherwise numpy would turn the numbers beside a text into texts.
     """
-    _refuse_dask(X)
-    if isinstance(X, (list, tuple)) and _has_text(X):
+    if is_dask(X):  # never loaded into memory without being asked
+        raise TypeError(
+            "X is a dask collection, and all of its rows are needed in memory here: pass "
+            "X.compute(), if they fit."
+        )
+    has_rows = isinstance(X, (list, tuple)) and all(isinstance(row, (list, tuple)) for row in X)
+    if has_rows and any(isinstance(value, str) for row in X for value in row):
         return np.array(X, dtype=object)
     if isinstance(X, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(X), np.nan, X.data)
@@ -319,21 +327,6 @@ def normalize_table(X: Any) -> Any:
         X = X.copy()
         X.sum_duplicates()
     return X
-
-
-def _refuse_dask(X: Any) -> None:
-    """Never load a lazy collection into memory without being asked."""
-    if is_dask(X):
-        raise TypeError(
-            "X is a dask collection, and all of its rows are needed in memory here: pass "
-            "X.compute(), if they fit."
-        )
-
-
-def _has_text(rows: Any) -> bool:
-    return all(isinstance(row, (list, tuple)) for row in rows) and any(
-        isinstance(value, str) for row in rows for value in row
-    )
 
 
 def _columns_of(X: Any) -> Any:
@@ -397,24 +390,26 @@ def binning_of(kind: str, keys: NDArray[Any], values: FloatArray, n_bins: int) -
     return NumericBins(cut_points(values, n_bins))
 
 
-def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
+def _learn_kind(name: str, column: Any) -> tuple[str, NDArray[Any]]:
+    """Return what a column of training rows holds, with a warning of names."""
     kind, keys = column_kind(name, column)
     if kind == "texts":
-        _warn_of_identifiers(name, column, len(keys))
+        n = len(column) - int(values_and_missing(np.asarray(column), name)[1].sum())
+        if looks_like_identifiers(len(keys), n):
+            warn_of_data(
+                f"column {name!r} of X: more than half as many different texts as rows, like names "
+                "or dates, from which nothing can be learned. Leave it out."
+            )
+    return kind, keys
+
+
+def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
+    kind, keys = _learn_kind(name, column)
     values = np.empty(0)
     if kind == "numbers":
         numbers, missing = values_and_missing(np.asarray(column), name)
         values = np.where(missing, np.nan, numbers)
     return binning_of(kind, keys, values, n_bins)
-
-
-def _warn_of_identifiers(name: str, column: Any, n_distinct: int) -> None:
-    n = len(column) - int(values_and_missing(np.asarray(column), name)[1].sum())
-    if looks_like_identifiers(n_distinct, n):
-        warn_of_data(
-            f"column {name!r} of X: more than half as many different texts as rows, like names or "
-            "dates, from which nothing can be learned. Leave it out."
-        )
 
 
 def looks_like_identifiers(n_distinct: int, n: int) -> bool:
@@ -424,16 +419,14 @@ def looks_like_identifiers(n_distinct: int, n: int) -> bool:
 
 def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:
     keys, missing = values_and_missing(np.asarray(column), name)
+    known = np.empty(0) if isinstance(binning, NumericBins) else binning.keys
+    is_empty = isinstance(binning, Categories) and not len(known)
+    if keys.dtype.kind != known.dtype.kind and not (is_empty or missing.all()):
+        was, now = ("numbers", "strings")[:: 1 if known.dtype.kind == "f" else -1]
+        raise ValueError(f"column {name!r} of X held {was} in fit and holds {now} now.")
     if isinstance(binning, Categories):
-        if len(binning.keys) and not missing.all() and keys.dtype.kind != binning.keys.dtype.kind:
-            was, now = ("numbers", "strings")[:: 1 if binning.keys.dtype.kind == "f" else -1]
-            raise ValueError(f"column {name!r} of X held {was} in fit and holds {now} now.")
         return encode_categories(name, binning, keys, missing)
-    if keys.dtype.kind != "f":
-        if not missing.all():
-            raise ValueError(f"column {name!r} of X held numbers in fit and holds strings now.")
-        keys = np.full(len(keys), np.nan)
-    return binning.encode(np.where(missing, np.nan, keys))
+    return binning.encode(np.where(missing, np.nan, keys if keys.dtype.kind == "f" else 0.0))
 
 
 def encode_categories(
@@ -453,36 +446,26 @@ def encode_categories(
 
 def values_and_missing(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Values as floats or strings, and which of them are missing."""
-    if values.dtype.kind in "biuf":
-        keys = values.astype(np.float64)
-        if np.isinf(keys).any():
-            raise ValueError(f"Input X contains infinity in column {name!r}.")
-        return keys, np.isnan(keys)
     if values.dtype.kind in "US":
         return values.astype(str), np.zeros(len(values), dtype=bool)
-    if values.dtype.kind != "O":
+    if values.dtype.kind not in "biufO":
         raise ValueError(
             f"column {name!r} of X has dtype {values.dtype}; convert it to numbers or strings."
         )
-    missing = missing_cells(values)
-    present = values[~missing]
+    missing = missing_cells(values) if values.dtype == object else np.isnan(values)
+    present: Any = values[~missing] if values.dtype == object else ()
     if all(isinstance(value, (bool, int, float, np.number, np.bool_)) for value in present):
-        keys = np.full(len(values), np.nan)
-        keys[~missing] = present.astype(np.float64)
+        keys = np.asarray(np.where(missing, np.nan, values), dtype=np.float64)
         if np.isinf(keys).any():
             raise ValueError(f"Input X contains infinity in column {name!r}.")
         return keys, missing
-    if not all(_is_text(value) for value in present):
-        invalid = next(value for value in present if not _is_text(value))
-        raise TypeError(
-            "argument must be a string or a number, and a column all of one kind: column "
-            f"{name!r} of X holds {invalid!r} beside others."
-        )
+    for value in present:
+        if not (isinstance(value, (str, bytes)) or type(value).__name__ == "Interval"):
+            raise TypeError(
+                "argument must be a string or a number, and a column all of one kind: column "
+                f"{name!r} of X holds {value!r} beside others."
+            )
     return np.where(missing, "", values).astype(str), missing
-
-
-def _is_text(value: Any) -> bool:
-    return isinstance(value, (str, bytes)) or type(value).__name__ == "Interval"
 
 
 def bin_sparse(columns: Any, n_bins: int) -> list[Binning]:
@@ -491,17 +474,6 @@ def bin_sparse(columns: Any, n_bins: int) -> list[Binning]:
         ZeroAndBins(cut_points(columns.data[start:stop], n_bins))
         for start, stop in zip(columns.indptr[:-1], columns.indptr[1:], strict=True)
     ]
-
-
-def _encode_sparse(columns: Any, binnings: list[Binning], dtype: Any) -> Any:
-    codes = np.ones(len(columns.data), dtype=dtype)
-    codes[np.isnan(columns.data)] = MISSING_CODE
-    for i, binning in enumerate(binnings):
-        if isinstance(binning, ZeroAndBins) and len(binning.cuts):
-            stored = slice(columns.indptr[i], columns.indptr[i + 1])
-            codes[stored] = binning.encode(columns.data[stored])
-    columns.data = codes
-    return columns.tocsr()
 
 
 _MAX_INDICATORS = 100
@@ -527,12 +499,9 @@ class TableEncoder:
         """From checked training rows."""
         if isinstance(X, EncodedRows):
             return X.encoder
-        kinds = []
-        if not _is_plain(X):
-            for name, column in named_columns(X):
-                kinds.append(column_kind(name, column))
-                if kinds[-1][0] == "texts":
-                    _warn_of_identifiers(name, column, len(kinds[-1][1]))
+        is_array = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
+        is_plain = sparse.issparse(X) or is_array
+        kinds = [] if is_plain else [_learn_kind(*named) for named in named_columns(X)]
         return cls.of_kinds(int(X.shape[1]), kinds, one_hot=one_hot)
 
     @classmethod
@@ -540,16 +509,13 @@ class TableEncoder:
         cls, n_columns: int, kinds: Sequence[tuple[str, NDArray[Any]]], *, one_hot: bool
     ) -> "TableEncoder":
         """From what each column holds; nothing, if all are numbers."""
-        words = {
-            i: Categories(keys)
-            for i, (kind, keys) in enumerate(kinds)
-            if kind in ("texts", "categories") and len(keys) and keys.dtype.kind != "f"
-        }
-        empty = [
-            i
-            for i, (kind, keys) in enumerate(kinds)
-            if kind in ("nothing", "objects") or (kind == "categories" and not len(keys))
-        ]
+        words: dict[int, Categories] = {}
+        empty = []
+        for i, (kind, keys) in enumerate(kinds):
+            if kind in ("nothing", "objects") or (kind == "categories" and not len(keys)):
+                empty.append(i)
+            elif kind in ("texts", "categories") and keys.dtype.kind != "f":
+                words[i] = Categories(keys)
         return cls(n_columns, words, one_hot, tuple(empty))
 
     def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
@@ -637,7 +603,3 @@ class EncodedRows:
     @property
     def shape(self) -> tuple[int, ...]:
         return self.encoded.shape
-
-
-def _is_plain(X: Any) -> bool:
-    return sparse.issparse(X) or (isinstance(X, np.ndarray) and X.dtype.kind in "biuf")

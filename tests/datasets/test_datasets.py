@@ -22,11 +22,11 @@ from credalchain.datasets import (
     DataUnavailableError,
     load_embedded_yeast,
     load_mulan,
-    mulan,
     read_arff,
     read_meka,
     read_mulan,
     read_table,
+    registry,
 )
 from profiles import examples
 
@@ -190,7 +190,7 @@ def test_the_papers_table_2(name):
 @pytest.mark.parametrize("name", TABLE_2)
 def test_our_checksums_are_those_of_the_files(name):
     for file, expected in zip(
-        mulan.mulan_files(name), (MULAN[name].arff_sha256, MULAN[name].xml_sha256), strict=True
+        registry.mulan_files(name), (MULAN[name].arff_sha256, MULAN[name].xml_sha256), strict=True
     ):
         assert hashlib.sha256(file.read_bytes()).hexdigest() == expected
 
@@ -261,7 +261,7 @@ GOOD = {"/toy/toy.arff": DENSE.encode(), "/toy/toy.xml": XML.encode()}
 @pytest.fixture
 def server(monkeypatch, tmp_path):
     server = Server()
-    source = mulan.MulanSource(
+    source = registry.MulanSource(
         "music", *(hashlib.sha256(content).hexdigest() for content in GOOD.values()), "us"
     )
     monkeypatch.setitem(MULAN, "toy", source)
@@ -273,7 +273,7 @@ def server(monkeypatch, tmp_path):
 def fetch(server, cache):
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("pooch.core.time.sleep", lambda seconds: None)
-        return mulan.fetch("toy", server.address, cache)
+        return registry.fetch("toy", server.address, cache)
 
 
 def kept(cache):
@@ -329,7 +329,7 @@ def test_the_folder_comes_before_the_network(monkeypatch, server, tmp_path):
     for path, content in GOOD.items():
         (tmp_path / path[1:]).write_bytes(content)
     monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path))
-    assert mulan.mulan_files("toy")[0] == tmp_path / "toy" / "toy.arff"
+    assert registry.mulan_files("toy")[0] == tmp_path / "toy" / "toy.arff"
     assert server.requests == []
 
 

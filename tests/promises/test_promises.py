@@ -30,7 +30,6 @@ from credalchain.labels import as_labels
 from credalchain.plotting import plot_promise_curve
 from credalchain.promises.calibration import CalibrationRows, evaluate_promises
 from credalchain.promises.risks import RISKS, Promise
-from credalchain.promises.selection import sum_losses
 from credalchain.promises.statistics import (
     STAKES,
     bets_below,
@@ -39,6 +38,7 @@ from credalchain.promises.statistics import (
     fewest_rows,
     hoeffding_bentkus_p_value,
     rows_to_show,
+    sum_losses,
 )
 from promise_simulation import estimate
 

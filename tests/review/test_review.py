@@ -16,7 +16,7 @@ import pytest
 from conftest import HOSTILE, LABELS, N, make_session, make_songs
 from credalchain import PromisedClassifier, load_model
 from credalchain.cli.review import read_session
-from credalchain.review import queue as queue_module
+from credalchain.review import session as queue_module
 from credalchain.review.exchange import read_label_studio, to_label_studio
 from credalchain.review.rows import ReviewedRows, image_file, row_keys
 from credalchain.review.session import ReviewSession

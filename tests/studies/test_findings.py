@@ -8,15 +8,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from credalchain.studies.findings import compare_methods, signed_rank_test
-from credalchain.studies.results import Store
-from credalchain.studies.summary import (
+from credalchain.studies.findings import (
     at_completeness,
+    compare_methods,
     folds_at_completeness,
+    in_words,
+    signed_rank_test,
     summarize,
 )
+from credalchain.studies.results import Store
 from credalchain.studies.tasks import expand
-from credalchain.studies.wording import in_words
 from study_results import a_study, results_of
 
 SHARES = (1.0, 0.95, 0.9, 0.8, 0.6)

@@ -20,14 +20,14 @@ from sklearn.base import BaseEstimator
 from credalchain import CredalChainClassifier, Discretizer, NaiveCredal, load_model
 from credalchain.cli import describe as data_command
 from credalchain.datasets import DataFile, load_embedded_yeast
-from credalchain.datasets.mulan import DataUnavailableError
+from credalchain.datasets.registry import DataUnavailableError
 from credalchain.metrics import MEASURES, completeness, set_accuracy
 from credalchain.studies import running as run_module
+from credalchain.studies.findings import at_completeness, summarize
 from credalchain.studies.results import Store
 from credalchain.studies.running import run_study
 from credalchain.studies.study_file import Method, StudyError, build_estimator, load_study
 from credalchain.studies.study_page import write_report
-from credalchain.studies.summary import at_completeness, summarize
 from credalchain.studies.tasks import (
     damaged_labels,
     expand,
@@ -958,8 +958,8 @@ def test_problems_are_told_by_the_exit_status(tmp_path):
 def test_a_data_set_that_cannot_be_had_stops_only_its_own_tasks(tmp_path, monkeypatch):
     monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path / "nowhere"))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-    monkeypatch.setattr("credalchain.datasets.mulan.SOURCE", "http://127.0.0.1:9/")
-    monkeypatch.setattr("credalchain.datasets.mulan._RETRIES", 0)
+    monkeypatch.setattr("credalchain.datasets.registry.SOURCE", "http://127.0.0.1:9/")
+    monkeypatch.setattr("credalchain.datasets.registry._RETRIES", 0)
     study = replace(load_study(small(tmp_path)), data=("flags", "embedded:yeast"))
     store, failed = run(study, tmp_path / "r")
     assert failed == 1

@@ -7,30 +7,11 @@ the plain ones.
 
 from collections.abc import Iterable, Sequence
 from html import escape
+from importlib import resources
 
 from credalchain._utils.text import visible
 
-_STYLE = (
-    "<style>.credalchain{font:13px/1.4 system-ui,sans-serif;overflow-x:auto;"
-    "--yes:#0072b2;--no:#d55e00;--quiet:#767676;--line:#9996}"
-    "@supports(color:color-mix(in srgb,red 50%,blue)){.credalchain{"
-    "--yes:color-mix(in srgb,#0072b2 68%,currentColor);"
-    "--no:color-mix(in srgb,#d55e00 68%,currentColor);"
-    "--quiet:color-mix(in srgb,currentColor 72%,transparent);"
-    "--line:color-mix(in srgb,currentColor 24%,transparent)}}"
-    ".credalchain p{margin:4px 0}"
-    ".credalchain table{border-collapse:collapse;margin:4px 0;font-size:inherit}"
-    ".credalchain tr,.credalchain tbody tr:nth-child(odd){background:none}"
-    ".credalchain td,.credalchain th{padding:3px 10px 3px 0;text-align:left;vertical-align:middle;"
-    "white-space:nowrap;border:0;border-bottom:1px solid var(--line)}"
-    ".credalchain th{font-weight:500}.credalchain .yes{color:var(--yes);font-weight:700}"
-    ".credalchain .no{color:var(--no);font-weight:700}.credalchain .open{font-weight:700}"
-    ".credalchain .quiet,.credalchain th{color:var(--quiet)}"
-    ".credalchain svg{width:72px;height:12px;display:block}"
-    ".credalchain .bar-yes{fill:var(--yes)}.credalchain .bar-no{fill:var(--no)}"
-    ".credalchain .bar-open{fill:var(--quiet)}.credalchain line{stroke:var(--line)}"
-    ".credalchain .half{stroke:var(--quiet)}</style>"
-)
+_STYLE = resources.files("credalchain._utils").joinpath("notebook.css").read_text("utf-8")
 _MAX_CHARACTERS = 24  # of a name; all of it stands in the title
 _KINDS = {1: "yes", 0: "no", -1: "open"}
 _WORDS = {1: "yes", 0: "no", -1: "*"}
@@ -38,7 +19,7 @@ _WORDS = {1: "yes", 0: "no", -1: "*"}
 
 def page(*parts: str) -> str:
     """Pieces together, with their style."""
-    return f'<div class="credalchain">{_STYLE}{"".join(parts)}</div>'
+    return f'<div class="credalchain"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 
 def words(text: str, kind: str = "quiet") -> str:

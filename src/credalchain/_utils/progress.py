@@ -76,7 +76,10 @@ class Progress:
         if pause is None or now - self._last < pause:
             return
         self._last = now
-        message = ", ".join(map(str, _running)) + self._estimate(now)
+        message, elapsed = ", ".join(map(str, _running)), now - self._started
+        if self._done and self._total and elapsed >= _SECONDS_BEFORE_ESTIMATE:
+            left = elapsed * (self._total - self._done) / self._done
+            message += f", {left:.0f} s left" if left < 100 else f", {left / 60:.0f} min left"
         filled = min(_WIDTH, _WIDTH * self._done // self._total) if self._total else 0
         bar = "━" * filled + "·" * (_WIDTH - filled) + " " if self._total else ""
         line = f"\r{bar}{message}\033[K" if in_terminal else f"{message}\n"
@@ -86,10 +89,3 @@ class Progress:
     def __str__(self) -> str:
         of = "" if self._total is None else f" of {self._total}"
         return f"{self._what}: {self._done}{of}"
-
-    def _estimate(self, now: float) -> str:
-        elapsed = now - self._started
-        if not self._done or not self._total or elapsed < _SECONDS_BEFORE_ESTIMATE:
-            return ""
-        left = elapsed * (self._total - self._done) / self._done
-        return f", {left:.0f} s left" if left < 100 else f", {left / 60:.0f} min left"

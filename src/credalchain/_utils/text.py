@@ -128,9 +128,6 @@ def to_csv(frame: Any, separator: str = ",") -> str:
     The writer does not quote a carriage return by itself, though readers end a row there.
     """
     safe = in_table(frame, for_spreadsheet)
-    text: str = safe.to_csv(index=False, sep=separator, lineterminator="\n")
-    if "\r" in text:
-        text = safe.to_csv(
-            index=False, sep=separator, lineterminator="\n", quoting=csv.QUOTE_NONNUMERIC
-        )
-    return text
+    how: dict[str, Any] = {"index": False, "sep": separator, "lineterminator": "\n"}
+    text: str = safe.to_csv(**how)
+    return safe.to_csv(**how, quoting=csv.QUOTE_NONNUMERIC) if "\r" in text else text

@@ -6,6 +6,7 @@ which the rounding bound of the fixed-point sums is proved (see
 """
 
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from numbers import Integral, Real
 from typing import Any
 
@@ -142,6 +143,14 @@ def check_array(
     if not inside:
         raise ValueError(f"{name} must lie between {low} and {high}.")
     return array
+
+
+def import_extra(module: str, message: str) -> Any:
+    """Import a module of a package that is not always installed; ``message`` says what needs it."""
+    try:
+        return import_module(module)
+    except ImportError as error:
+        raise ImportError(message) from error
 
 
 def check_instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> None:

@@ -7,24 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from credalchain import preprocessing
 from credalchain.chunks.sampling import MAX_HASH, row_hashes, smallest
-from credalchain.preprocessing import (
-    Discretizer,
-    TableEncoder,
-    bin_sparse,
-    binning_of,
-    column_kind,
-    named_columns,
-    values_and_missing,
-)
-
-
-class ColumnConflictError(ValueError):
-    """A column holds different things in two chunks."""
-
-    def __init__(self, message: str, column: str = "") -> None:
-        super().__init__(message)
-        self.column = column
 
 
 class Column(NamedTuple):
@@ -121,14 +105,14 @@ def summarize(chunk: str, X: Any, first: int, limit: np.uint64 = MAX_HASH) -> Su
     names = tuple(X.columns) if named else None
     is_plain = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
     columns, sample = [], np.full((len(chosen), p), np.nan)
-    for i, (name, values) in enumerate(named_columns(X)):
+    for i, (name, values) in enumerate(preprocessing.named_columns(X)):
         if n == 0:
             kind, keys = "objects" if np.asarray(values).dtype == object else "nothing", np.empty(0)
         else:
-            kind, keys = column_kind(name, values)
+            kind, keys = preprocessing.column_kind(name, values)
         columns.append(Column(kind, keys, chunk))
         if kind == "numbers" and len(chosen):
-            numbers, missing = values_and_missing(np.asarray(values)[chosen], name)
+            numbers, missing = preprocessing.values_and_missing(np.asarray(values)[chosen], name)
             sample[:, i] = np.where(missing, np.nan, numbers)
     return Summary(n, p, names, tuple(columns), hashes[chosen], sample, chunk, is_plain)
 
@@ -139,27 +123,26 @@ def _merged(name: str, first: Column, other: Column) -> Column:
             return another
     are_texts = [part.keys.dtype.kind != "f" for part in (first, other) if len(part.keys)]
     if first.kind != other.kind or len(set(are_texts)) > 1:
-        raise ColumnConflictError(
+        raise ValueError(
             f"column {name!r} of X holds {first.kind} in {first.chunk} and {other.kind} in "
-            f"{other.chunk}.",
-            name,
+            f"{other.chunk}."
         )
     if np.array_equal(first.keys, other.keys):  # categories keep the order that is declared
         return first
     return first._replace(keys=np.union1d(first.keys, other.keys))
 
 
-def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
+def learn_bins(summary: Summary, n_bins: int) -> preprocessing.Discretizer:
     """The bins that :class:`Discretizer` would learn, numbers from the sampled rows."""
-    discretizer = Discretizer(n_bins=n_bins)
+    discretizer = preprocessing.Discretizer(n_bins=n_bins)
     summary.check_size()
     if summary.columns is None:
         columns = summary.sample.tocsc()
         columns.eliminate_zeros()
-        binnings = bin_sparse(columns, n_bins)
+        binnings = preprocessing.bin_sparse(columns, n_bins)
     else:
         binnings = [
-            binning_of(kind, keys, summary.sample[:, i], n_bins)
+            preprocessing.binning_of(kind, keys, summary.sample[:, i], n_bins)
             for i, (kind, keys, _) in enumerate(summary.columns)
         ]
     discretizer.set_binnings(binnings)
@@ -169,8 +152,8 @@ def learn_bins(summary: Summary, n_bins: int) -> Discretizer:
     return discretizer
 
 
-def learn_encoder(summary: Summary) -> TableEncoder:
+def learn_encoder(summary: Summary) -> preprocessing.TableEncoder:
     """The encoder that :class:`TableEncoder` would learn from all rows."""
     columns = () if summary.is_plain else summary.columns or ()
     kinds = [(column.kind, column.keys) for column in columns]
-    return TableEncoder.of_kinds(summary.n_columns, kinds, one_hot=False)
+    return preprocessing.TableEncoder.of_kinds(summary.n_columns, kinds, one_hot=False)

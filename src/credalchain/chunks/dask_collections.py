@@ -116,7 +116,7 @@ class DaskChunks:
                 raise
             for number, tables in enumerate(zip(self.X, self.Y, strict=True)):
                 try:
-                    delayed(_no_op)(*tables).compute()
+                    delayed(lambda *_: None)(*tables).compute()
                 except Exception as cause:
                     raise ValueError(f"partition {number} cannot be read: {cause!r}") from cause
             raise
@@ -160,10 +160,6 @@ def _apply(work: Work[Total], name: str, X: Any, Y: Any, *arguments: Any) -> Tot
 
 def _sum(sums: list[Any], trim: Callable[[Any], Any]) -> Any:
     return reduce(lambda total, part: trim(total + part), sums)
-
-
-def _no_op(*tables: Any) -> None:
-    """Computing it shows whether the tables can be read."""
 
 
 # -- predicting ------------------------------------------------------------------------------------

@@ -40,8 +40,9 @@ def hash_limit(n_rows: int, size: int) -> np.uint64:
     share = min(1.0, 1.1 * size / n_rows + 10 / np.sqrt(n_rows))
     bound = np.uint64(min(share * 2.0**64, 2.0**64 - 2**12))
     while True:  # once, but for very bad luck
-        small = [_up_to(bound, first, n_rows) for first in range(0, n_rows, _HASHES_AT_ONCE)]
-        hashes = np.concatenate(small)
+        starts = range(0, n_rows, _HASHES_AT_ONCE)
+        parts = (row_hashes(first, min(_HASHES_AT_ONCE, n_rows - first)) for first in starts)
+        hashes = np.concatenate([part[part <= bound] for part in parts])
         if len(hashes) >= size:
             return np.uint64(np.partition(hashes, size - 1)[size - 1])
         bound = MAX_HASH
@@ -52,11 +53,6 @@ def smallest(hashes: Hashes, size: int) -> NDArray[np.intp]:
     if len(hashes) <= size:
         return np.arange(len(hashes))
     return np.sort(np.argpartition(hashes, size - 1)[:size])
-
-
-def _up_to(bound: np.uint64, first: int, n_rows: int) -> Hashes:
-    hashes = row_hashes(first, min(_HASHES_AT_ONCE, n_rows - first))
-    return hashes[hashes <= bound]
 
 
 def row_uniforms(first: int, n: int, m: int) -> NDArray[np.float64]:

@@ -4,7 +4,6 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import MAX_HASH
 from credalchain.labels import column_names
 from credalchain.preprocessing import as_indexable
@@ -17,7 +16,7 @@ def errors_name_chunk(chunk: str) -> Iterator[None]:
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
-        if chunk in str(error) or isinstance(error, ColumnConflictError):
+        if chunk in str(error):
             raise
         kind = TypeError if isinstance(error, TypeError) else ValueError
         raise kind(f"{chunk}: {error}") from error
@@ -80,17 +79,12 @@ class IterableChunks:
                 raise TypeError(f"chunks must be pairs (X, Y), got {chunk!r}.")
             name = f"chunk {number}" if size == 2 else chunk[2]  # readers of files name theirs
             with errors_name_chunk(name):
-                table = _as_table(chunk[0])
+                table = as_indexable(chunk[0])
+                if not hasattr(table, "shape"):
+                    raise TypeError(f"X must be a table in memory, got {type(table).__name__}.")
+                if len(table.shape) != 2:
+                    raise ValueError(f"X must have two dimensions, got shape {table.shape}.")
             yield name, table, chunk[1]
-
-
-def _as_table(X: Any) -> Any:
-    rows = as_indexable(X)
-    if getattr(rows, "ndim", None) is None and not hasattr(rows, "shape"):
-        raise TypeError(f"X must be a table in memory, got {type(X).__name__}.")
-    if len(rows.shape) != 2:
-        raise ValueError(f"X must have two dimensions, got shape {rows.shape}.")
-    return rows
 
 
 def label_names(Y: Any) -> tuple[str, ...] | None:

@@ -20,15 +20,14 @@ from credalchain.typing import Chunks
 SAMPLE_SIZE = 20_000
 _MIN_HASH = np.uint64(0)  # a hash below all but one
 _OF_ROWS = ("hashes", "row_numbers", "numbers", "labels")  # arrays of SampledRows
-_FLAGS = ("holds_minus_one", "any_no", "any_yes")
 
 
 @dataclass(frozen=True)
 class SampledRows:
     """Rows chosen from some chunks by their hashes (k,): numbers (k, p) and labels (k, m).
 
-    ``row_numbers`` (k,) are their numbers among all rows. ``holds_minus_one``: whether missing
-    labels are written as -1; ``any_no``, ``any_yes``: whether there is a 0, and a 1, in any row.
+    ``row_numbers`` (k,) are their numbers among all rows. ``seen`` are the labels in any row: 0, 1,
+    and -1 if missing labels are written so.
     """
 
     n_rows: int
@@ -37,9 +36,7 @@ class SampledRows:
     numbers: NDArray[np.float32]
     labels: Labels
     names: tuple[str, ...] | None
-    holds_minus_one: bool
-    any_no: bool
-    any_yes: bool
+    seen: frozenset[int]
     chunk: str
 
     @property
@@ -50,8 +47,8 @@ class SampledRows:
         check_same_labels(self, other)
         mine, others = vars(self), vars(other)
         both: dict[str, Any] = {n: np.concatenate([mine[n], others[n]]) for n in _OF_ROWS}
-        both |= {name: mine[name] or others[name] for name in _FLAGS}
-        return replace(self, n_rows=self.n_rows + other.n_rows, **both)
+        n_rows, seen = self.n_rows + other.n_rows, self.seen | other.seen
+        return replace(self, n_rows=n_rows, seen=seen, **both)
 
     def trimmed(self, size: int) -> "SampledRows":
         """The same, with the ``size`` rows of the smallest hashes."""
@@ -105,7 +102,7 @@ def sample_chunks(chunks: Chunks, size: int) -> TrainingSample:
     sampled_rows: SampledRows = chunks.reduce(
         _sample, encoder, limit, trim=partial(SampledRows.trimmed, size=size)
     )
-    if sampled_rows.holds_minus_one and sampled_rows.any_yes and not sampled_rows.any_no:
+    if sampled_rows.seen == {-1, 1}:
         raise ValueError(minus_one_message())
     everything = len(sampled_rows.hashes) == sampled_rows.n_rows
     return TrainingSample(
@@ -163,9 +160,7 @@ def _sample(
         encoded[chosen],
         labels[chosen],
         label_names(Y),
-        holds_minus_one(Y),
-        bool((labels == 0).any()),
-        bool((labels == 1).any()),
+        frozenset({*np.unique(labels).tolist()} - ({-1} if not holds_minus_one(Y) else set())),
         chunk,
     )
 

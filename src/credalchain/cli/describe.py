@@ -12,7 +12,7 @@ from credalchain.cli.console import note, print_json, print_table, read_model, s
 from credalchain.cli.tables import inner_classifiers, load_table, pick_columns
 from credalchain.datasets import MULAN, load_mulan
 from credalchain.datasets.describe import describe_features, describe_labels
-from credalchain.datasets.mulan import DataUnavailableError, mulan_files
+from credalchain.datasets.registry import DataUnavailableError, mulan_files
 from credalchain.joint.forest import CredalJointForest
 from credalchain.model_files import read_about
 from credalchain.promises.classifier import PromisedClassifier

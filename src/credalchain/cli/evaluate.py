@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.model_selection import KFold
 
+from credalchain import metrics
 from credalchain._utils.progress import track
 from credalchain._utils.text import plural, table_size, with_spread
 from credalchain.chains.interface import fitted_folds
@@ -20,16 +21,7 @@ from credalchain.cli import options as o
 from credalchain.cli.console import note, print_json, print_table, stdout
 from credalchain.cli.tables import LabelledChunks, reads_chunked
 from credalchain.labels import as_labels, both_answers_seen
-from credalchain.metrics import (
-    DEFAULT_MEASURES,
-    IntervalReliability,
-    Tally,
-    interval_reliability,
-    pooled,
-    resolved_labels,
-    tally,
-)
-from credalchain.metrics.report import count_cells, report_of_counts
+from credalchain.metrics.report import report_of_counts
 from credalchain.model_selection import group_folds, predict_along, row_groups
 from credalchain.prediction import NEARLY_NOTHING
 from credalchain.promises.caution import MIN_ROWS, choose_cautions
@@ -79,7 +71,16 @@ def evaluate(
         X, given = table.take_groups(X)
         n_rows = len(X)
         X = table.features(X, Y)
-        splits = _split(X, Y, folds, options.seed, given)
+        if len(X) < folds:
+            raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
+        group_of = row_groups(X, as_labels(Y, require_zero=False), given)
+        n_groups = int(group_of.max()) + 1
+        kind = "different rows (--groups none: each by itself)" if given is None else "groups"
+        if n_groups < folds:
+            raise ValueError(f"--folds must be at most {n_groups}: there are {n_groups} {kind}.")
+        if n_groups < len(X):
+            note(f"note: {len(X)} rows are {n_groups} {kind}, which folds keep together")
+        splits = group_folds(group_of, KFold(folds, shuffle=True, random_state=options.seed))
         fitted = fitted_folds(repeat(classifier), X, Y, splits)
         folded = ((fold.estimator, [(fold.X, Y.iloc[fold.rows])]) for fold in fitted)
     if not values and len(X) < MIN_ROWS:
@@ -103,7 +104,7 @@ def evaluate(
         columns = ["measure", *(f"{parameter} = {value:g}" for value in cells)]
         rows = [
             (name, *(with_spread(**scores[value][name]) for value in cells))
-            for name in DEFAULT_MEASURES
+            for name in metrics.DEFAULT_MEASURES
         ]
         print_table(columns, rows)
         stdout().print(f"mean ± standard deviation over {folds} folds")
@@ -114,20 +115,6 @@ def evaluate(
             stdout().print(f"\n{parameter} = {value:g}")
             stdout().print(report_of_counts(counts, labels))
     _note_what_is_odd(parameter, scores, reliability)
-
-
-def _split(X: pd.DataFrame, Y: pd.DataFrame, folds: int, seed: int, groups: Any) -> Any:
-    """Return folds that keep rows of a group together."""
-    if len(X) < folds:
-        raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
-    group_of = row_groups(X, as_labels(Y, require_zero=False), groups)
-    n_groups = int(group_of.max()) + 1
-    kind = "different rows (--groups none: each by itself)" if groups is None else "groups"
-    if n_groups < folds:
-        raise ValueError(f"--folds must be at most {n_groups}: there are {n_groups} {kind}.")
-    if n_groups < len(X):
-        note(f"note: {len(X)} rows are {n_groups} {kind}, which folds keep together")
-    return group_folds(group_of, KFold(folds, shuffle=True, random_state=seed))
 
 
 def _fold_chunks(
@@ -154,7 +141,7 @@ def _fold_chunks(
     if n < 100 * folds and len(np.unique(fold_of_rows(0, n))) < folds:
         raise ValueError(f"--folds {folds}: a fold would have no rows; the data has {n}.")
     for fold in track(range(folds), "folds", folds):
-        fitted = chunks.fit(clone(classifier), partial(rows, fold, tested=False))
+        fitted = clone(classifier).fit_chunks(partial(rows, fold, tested=False))
         yield fitted, ((X, Y) for X, Y, _ in rows(fold, tested=True))
 
 
@@ -164,35 +151,37 @@ Scores = dict[float, dict[str, Any]]
 
 def _cross_validate(
     folded: Iterable[tuple[Any, Parts]], counted: NDArray[np.bool_], values: list[float]
-) -> tuple[Scores, dict[float, Any], dict[float, IntervalReliability]]:
+) -> tuple[Scores, dict[float, Any], dict[float, metrics.IntervalReliability]]:
     """Evaluate folds; ``counted`` are the labels that count in completeness.
 
-    Return scores, what :func:`count_cells` gives, and how intervals agree with the truth, for each
+    Return scores, the counts of each label, and how intervals agree with the truth, for each
     value of caution.
     """
     scores: list[tuple[str, float, float]] = []
     cells: dict[float, Any] = {}
-    reliability: dict[float, IntervalReliability] = {}
+    reliability: dict[float, metrics.IntervalReliability] = {}
     every = slice(None)
     for fitted, parts in folded:
-        tallies: dict[tuple[str, float], Tally] = {}
+        tallies: dict[tuple[str, float], metrics.Tally] = {}
         for X, labels in parts:
-            path = predict_along(fitted, X, values, DEFAULT_MEASURES)
+            path = predict_along(fitted, X, values, metrics.DEFAULT_MEASURES)
             truth = as_labels(labels, require_zero=False)
             for value, answers, bounds in zip(values, path.labels, path.bounds, strict=True):
-                cells[value] = cells.get(value, 0) + count_cells(truth, answers)
-                found = interval_reliability(truth, bounds)
+                found = metrics.interval_reliability(truth, bounds)
                 reliability[value] = reliability[value] + found if value in reliability else found
                 for kind, predicted, columns in (
                     ("partial", answers, every),
                     ("precise", path.precise, every),
-                    ("bounds", resolved_labels(bounds), every),
+                    ("bounds", metrics.resolved_labels(bounds), every),
                     ("completeness", answers, counted),
                 ):
                     before = [tallies[kind, value]] if (kind, value) in tallies else []
-                    new = tally(truth[:, columns], np.asarray(predicted)[:, columns])
-                    tallies[kind, value] = pooled([*before, new])
-        for name, measure in DEFAULT_MEASURES.items():
+                    new = metrics.tally(truth[:, columns], np.asarray(predicted)[:, columns])
+                    tallies[kind, value] = metrics.pooled([*before, new])
+        for value in values:
+            counts = tallies["partial", value].by_label
+            cells[value] = cells[value] + counts if value in cells else counts
+        for name, measure in metrics.DEFAULT_MEASURES.items():
             assert measure.of_tally is not None  # as a test holds for all that are shown
             kind = name if name == "completeness" else measure.needs
             scores += [(name, v, float(measure.of_tally(tallies[kind, v]))) for v in values]
@@ -206,7 +195,7 @@ def _cross_validate(
 
 
 def _note_what_is_odd(
-    parameter: str, scores: Scores, reliability: dict[float, IntervalReliability]
+    parameter: str, scores: Scores, reliability: dict[float, metrics.IntervalReliability]
 ) -> None:
     """Print notes about caution that buys nothing."""
     answered = {value: of["completeness"]["mean"] for value, of in scores.items()}

@@ -16,7 +16,7 @@ from credalchain.cli.console import note
 from credalchain.cli.promise import read_promise
 from credalchain.cli.tables import load_table, reads_chunked, refuse_to_replace
 from credalchain.model_files import save_model, untrusted_types
-from credalchain.promises.caution import MIN_ROWS, choose_caution
+from credalchain.promises.caution import MIN_ROWS, choose_cautions
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.exchange import add_answers
 from credalchain.review.rows import row_keys
@@ -113,8 +113,15 @@ def fit(
         X, Y = chunks.sample(table.use)
     else:
         X, Y = table.read(data)
-        if answers:
-            X, Y = _with_answers(X, Y, data, answers)
+        if answers:  # what people answered on the review page
+            cells = load_table(data)[0].drop(columns=Y.columns, errors="ignore")
+            with AnswerStore(answers, create=False) as store:
+                keys = row_keys(cells, store.version)
+                X, Y, (n_filled, n_replaced, n_added) = add_answers(X, Y, keys, store)
+            note(
+                f"{answers}: {plural(n_filled, 'missing label')} of rows in {data} filled, "
+                f"{plural(n_replaced, 'other')} replaced, {plural(n_added, 'row')} added"
+            )
         X, group_of = table.take_groups(X)
         X = table.features(X, Y)
     n_rows = len(X) if chunks is None else chunks.n_rows
@@ -124,7 +131,7 @@ def fit(
             chosen = _choose_caution(classifier, X, Y, n_rows, answered, options.seed, group_of)
         steps(1)
         if chunks is not None:
-            chunks.fit(classifier, sample_size=sample)
+            classifier.fit_chunks(chunks, sample_size=sample)
         else:
             classifier.fit(X, Y, **({"groups": group_of} if promise else {}))
     save_model(classifier, out)
@@ -152,30 +159,10 @@ def _choose_caution(
         return f"note: too few rows to choose caution by: {name} = {value:.4g}"
     with warnings.catch_warnings():  # they come again when all rows are fitted
         warnings.simplefilter("ignore", UserWarning)
-        chosen = choose_caution(
-            classifier,
-            X,
-            Y,
-            completeness=DEFAULT_COMPLETENESS if answered is None else answered,
-            n_rows=n_rows,
-            random_state=seed,
-            groups=groups,
+        share = DEFAULT_COMPLETENESS if answered is None else answered
+        (chosen,) = choose_cautions(
+            classifier, X, Y, [share], n_rows=n_rows, random_state=seed, groups=groups
         )
     classifier.set_params(**{chosen.parameter: chosen.value})
     how = " (--answered, --promise or a value of your own choose otherwise)"
     return f"{chosen}{how if answered is None else ''}"
-
-
-def _with_answers(X: Any, Y: Any, data: str, answers: str) -> tuple[Any, Any]:
-    """Add what people answered on the review page to the data."""
-    frame, _ = load_table(data)
-    cells = frame.drop(columns=[name for name in Y.columns if name in frame.columns])
-    with AnswerStore(answers, create=False) as store:
-        X, Y, (n_filled, n_replaced, n_added) = add_answers(
-            X, Y, row_keys(cells, store.version), store
-        )
-    note(
-        f"{answers}: {plural(n_filled, 'missing label')} of rows in {data} filled, "
-        f"{plural(n_replaced, 'other')} replaced, {plural(n_added, 'row')} added"
-    )
-    return X, Y

@@ -12,34 +12,13 @@ from rich.text import Text
 from credalchain._utils.array_types import FloatArray
 from credalchain._utils.text import plural, visible
 from credalchain.chunks.sources import errors_name_chunk
+from credalchain.cli import console, tables
 from credalchain.cli import options as o
-from credalchain.cli.console import (
-    check_picture,
-    note,
-    print_json,
-    print_table,
-    read_model,
-    save_picture,
-    stdout,
-)
-from credalchain.cli.tables import (
-    UnseenValues,
-    features_for,
-    inner_classifiers,
-    pick_columns,
-    read_for_model,
-    read_rows,
-    refuse_to_replace,
-    shorten_names,
-    split_names,
-    table_writer,
-    text_columns,
-)
 from credalchain.datasets.files import read_label_words
 from credalchain.explanation.explainer import explain as explain_row
 from credalchain.explanation.result import Explanation, Step
 from credalchain.labels import ABSTAIN, and_more
-from credalchain.prediction import NEARLY_NOTHING, CredalPrediction
+from credalchain.prediction import NEARLY_NOTHING
 from credalchain.promises.classifier import PromisedClassifier
 
 _PRECISE_WIDTH = 1e-9  # width of an interval that is due to rounding
@@ -70,36 +49,44 @@ def predict(
 
     Example: `credalchain predict songs.model new.csv --out answers.csv --intervals`
     """
-    refuse_to_replace(out, model, data)
-    classifier = read_model(model)
+    tables.refuse_to_replace(out, model, data)
+    classifier = console.read_model(model)
     chosen = _infer_overrides(
         classifier, s=s, strategy=strategy, reward=reward, threshold=threshold
     )
-    for inner in inner_classifiers(classifier):
+    for inner in tables.inner_classifiers(classifier):
         inner.set_params(n_jobs=jobs)
         if threshold is not None:
             inner.set_params(threshold=o.parse_numbers(threshold, "--threshold"))
     labels = classifier.label_names_.tolist()
     n_rows, n_yes, all_precise = 0, 0, True
     answered = np.zeros(len(labels), dtype=np.int64)  # rows, for each label
-    unseen = UnseenValues(classifier)
-    with table_writer(out) as append:
-        for name, frame in read_rows(data, text_columns(classifier)):
+    unseen = tables.UnseenValues(classifier)
+    with tables.table_writer(out) as append:
+        for name, frame in tables.read_rows(data, tables.text_columns(classifier)):
             if len(frame) == 0:
                 continue
             with errors_name_chunk(name):
-                features = features_for(classifier, frame, name or data)
-                known_columns = _pick_known(frame, known, labels)
-                kept = pick_columns(frame, keep, "--keep")
+                features = tables.features_for(classifier, frame, name or data)
+                known_columns = [name for name in labels if name in frame.columns]
+                if known != "all":
+                    known_columns = tables.pick_columns(frame, known, "--known")
+                    _check_labels(known_columns, labels, "--known")
+                kept = tables.pick_columns(frame, keep, "--keep")
                 extra = [c for c in frame.columns if c not in {*features.columns, *labels, *kept}]
                 if extra and n_rows == 0:
                     some = ", ".join(map(repr, extra[:8]))
-                    note(f"note: columns that the model does not know are ignored: {some}")
+                    console.note(f"note: columns that the model does not know are ignored: {some}")
                 unseen.count(features)
                 cells = frame[known_columns]
                 known_labels = read_label_words(cells.mask(cells == "*")) if known_columns else None
                 prediction = classifier.infer(features, known=known_labels, **chosen)
-                append(_as_table(prediction, frame[kept], intervals))
+                table = prediction.to_frame(intervals=intervals).reset_index(drop=True).round(6)
+                table[labels] = prediction.to_strings().astype(object)
+                clash = sorted(set(table.columns) & set(kept))
+                if clash:
+                    raise ValueError(f"--keep: {clash[0]!r} is a column of the answers.")
+                append(pd.concat([frame[kept].reset_index(drop=True), table], axis=1))
             n_rows += len(frame)
             answered += (~prediction.abstained).sum(axis=0)
             n_yes += int((prediction.labels == 1).sum())
@@ -109,12 +96,14 @@ def predict(
     unseen.report()
     _advise(shares, n_rows, classifier)
     if intervals and all_precise:
-        note(
+        console.note(
             "note: lower and upper are the same: this model gives single probabilities (with "
             "intervals: fit --method chain, or JointDecision(bounds='credal') in Python)"
         )
     answers = f"{shares.mean():.1%} of {plural(len(labels), 'label')} answered"
-    note(f"{plural(n_rows, 'row')}, {answers} ({n_yes} yes, {n_answered - n_yes} no) -> {out}")
+    console.note(
+        f"{plural(n_rows, 'row')}, {answers} ({n_yes} yes, {n_answered - n_yes} no) -> {out}"
+    )
 
 
 def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:
@@ -124,7 +113,7 @@ def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:
         seen = classifier.report_.completeness
         share = shares[~np.isin(classifier.label_names_, classifier.report_.constant)].mean()
         if n_rows >= _ENOUGH_ROWS and abs(share - seen) > _CLEARLY_OTHER:
-            note(
+            console.note(
                 f"note: {share:.0%} of the labels are answered, {seen:.0%} were in calibration. A "
                 "promise holds for rows like those in calibration; check says whether it does here."
             )
@@ -132,12 +121,12 @@ def _advise(shares: FloatArray, n_rows: int, classifier: Any) -> None:
     words = ("smaller", "larger") if classifier.larger_is_more_cautious else ("larger", "smaller")
     bolder, more_cautious = (f"{word} --{classifier.caution_parameter}" for word in words)
     if share < NEARLY_NOTHING:
-        note(
+        console.note(
             f"note: nearly nothing is answered. Try a {bolder}, or fit with --answered 0.8, which "
             "finds it; credalchain tune shows what each caution would buy."
         )
     elif share == 1:
-        note(
+        console.note(
             "note: everything is answered. To leave open what is doubtful, take a "
             f"{more_cautious}, or fit with --answered 0.8 or --promise."
         )
@@ -158,28 +147,11 @@ def _infer_overrides(classifier: Any, **options: Any) -> dict[str, Any]:
     return {name: value for name, value in given.items() if name != "threshold"}
 
 
-def _pick_known(frame: pd.DataFrame, known: str, labels: list[str]) -> list[str]:
-    if known == "all":
-        return [name for name in labels if name in frame.columns]
-    names = pick_columns(frame, known, "--known") if known else []
-    return _checked_labels(names, labels, "--known")
-
-
-def _checked_labels(names: list[str], labels: list[str], option: str) -> list[str]:
+def _check_labels(names: list[str], labels: list[str], option: str) -> None:
     for name in names:
         if name not in labels:
-            known = shorten_names(labels)
+            known = tables.shorten_names(labels)
             raise ValueError(f"{option}: there is no label {name!r}; the labels are {known}.")
-    return names
-
-
-def _as_table(prediction: CredalPrediction, kept: pd.DataFrame, intervals: bool) -> pd.DataFrame:
-    table = prediction.to_frame(intervals=intervals).reset_index(drop=True).round(6)
-    table[list(prediction.label_names)] = prediction.to_strings().astype(object)
-    clash = set(table.columns) & set(kept.columns)
-    if clash:
-        raise ValueError(f"--keep: {sorted(clash)[0]!r} is a column of the answers.")
-    return pd.concat([kept.reset_index(drop=True), table], axis=1)
 
 
 @o.with_options
@@ -206,40 +178,35 @@ def explain(
     Example: `credalchain explain songs.model new.csv --row 3 --picture why.png`
     """
     if picture:
-        check_picture(picture)
-    classifier = read_model(model)
-    frame, features = read_for_model(classifier, data)
+        console.check_picture(picture)
+    classifier = console.read_model(model)
+    frame, features = tables.read_for_model(classifier, data)
     if not 0 <= row < len(frame):
         raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")
     features = features.iloc[[row]]
-    unseen = UnseenValues(classifier)
+    unseen = tables.UnseenValues(classifier)
     unseen.count(features)
     unseen.report()
     chosen = _infer_overrides(classifier, s=s, strategy=strategy, reward=reward)
-    selection = _label_selection(labels, classifier.label_names_.tolist())
+    names = classifier.label_names_.tolist()
+    selection: dict[str, Any] = {"max_labels": None if labels == "all" else _MAX_LABELS}
+    if labels not in ("", "all"):
+        selection = {
+            "labels": [labels] if labels in names else tables.split_names(labels, "--labels")
+        }
+        _check_labels(selection["labels"], names, "--labels")
     explanation = explain_row(classifier, features, **chosen, **selection)
     if as_json:
-        print_json(explanation.to_dict())
+        console.print_json(explanation.to_dict())
     else:
         _print_explanation(explanation, top, is_chosen=bool(labels))
     if picture:
         from credalchain.plotting import plot_explanation
 
-        save_picture(plot_explanation(explanation, top=top), picture)
-
-
-def _label_selection(spec: str, names: list[str]) -> dict[str, Any]:
-    """What ``explain`` takes for ``--labels``."""
-    if not spec:
-        return {"max_labels": _MAX_LABELS}
-    if spec == "all":
-        return {"max_labels": None}
-    wanted = [spec] if spec in names else split_names(spec, "--labels")
-    return {"labels": _checked_labels(wanted, names, "--labels")}
+        console.save_picture(plot_explanation(explanation, top=top), picture)
 
 
 def _print_explanation(explanation: Explanation, top: int, *, is_chosen: bool) -> None:
-    console = stdout()
     has_reasons = any(step.reasons for step in explanation.steps)
     steps: Iterable[Step] = explanation.steps
     is_cut = explanation.n_left_out > 0 and not is_chosen
@@ -254,27 +221,27 @@ def _print_explanation(explanation: Explanation, top: int, *, is_chosen: bool) -
         answer = Text.assemble((step.word, _COLOURS[step.answer]), " (known)" * step.known)
         bounds = f"{step.lower:.3f}", f"{step.upper:.3f}"
         rows.append((step.label, answer, *bounds, _bar(step), *[reasons] * has_reasons))
-    console.print(f"{explanation.setting}; {explanation.about_reasons}")
+    console.stdout().print(f"{explanation.setting}; {explanation.about_reasons}")
     scale = Column(f"0{'½'.center(_BAR - 2)}1", no_wrap=True, min_width=_BAR)
     heads = ["label", "answer", "lower", "upper", scale, *["reasons"] * has_reasons]
-    print_table(heads, rows, n_words=len(heads))
+    console.print_table(heads, rows, n_words=len(heads))
     if is_cut:
-        console.print(f"and {explanation.n_left_out} more: --labels all")
+        console.stdout().print(f"and {explanation.n_left_out} more: --labels all")
     for remark in explanation.remarks():
-        console.print(remark)
+        console.stdout().print(remark)
     if explanation.similar and top:
         rows = [
             (str(one.row), f"{one.weight:.3f}", one.labels_as_text, _lines(one.in_common[:3]))
             for one in explanation.similar[:top]
         ]
         heads = ["training row", "weight", "its labels", "in common"]
-        print_table(heads, rows, n_words=len(heads))
+        console.print_table(heads, rows, n_words=len(heads))
     questions = explanation.questions_in_words()
     for question in questions[:_MAX_QUESTIONS]:
-        console.print(question)
+        console.stdout().print(question)
     more = and_more(_MAX_QUESTIONS, len(questions), "answer")
     if more:
-        console.print(f"{more} that would settle others")
+        console.stdout().print(f"{more} that would settle others")
 
 
 def _lines(texts: Iterable[str]) -> Text:

@@ -8,30 +8,14 @@ import typer
 
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice
+from credalchain.cli import console, tables
 from credalchain.cli import options as o
-from credalchain.cli.console import (
-    check_picture,
-    note,
-    print_json,
-    print_table,
-    read_model,
-    save_picture,
-    stdout,
-)
-from credalchain.cli.tables import (
-    features_for,
-    load_table,
-    pick_columns,
-    shorten_names,
-    split_tags,
-    text_columns,
-)
 from credalchain.datasets.files import read_label_words
 from credalchain.labels import as_labels
 from credalchain.metrics import completeness, selective_error, set_accuracy
 from credalchain.promises.caution import LEVELS, PromiseCurve, promise_curve
 from credalchain.promises.classifier import PromisedClassifier
-from credalchain.promises.report import PromiseCheck, promise_words
+from credalchain.promises.report import promise_words
 from credalchain.promises.risks import RISKS
 
 _RISKS = ", ".join(name.replace("_", "-") for name in RISKS)
@@ -86,12 +70,12 @@ def tune(
     name = check_choice("--risk", risk.replace("-", "_"), tuple(RISKS))
     wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
     if picture:
-        check_picture(picture)
+        console.check_picture(picture)
     classifier = o.build_classifier(options, over_scores=bool(table.scores))
     X, Y = table.read(data)
     X, group_of = table.take_groups(X)
     X = table.features(X, Y)
-    note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
+    console.note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
     with o.forests_kept():
         curve = promise_curve(
             classifier,
@@ -105,15 +89,15 @@ def tune(
             groups=group_of,
         )
     for line in curve.notes:
-        note(f"note: {line}")
+        console.note(f"note: {line}")
     if as_json:
-        print_json(curve.to_frame().to_dict("records"))
+        console.print_json(curve.to_frame().to_dict("records"))
     else:
         _print_levels(curve)
     if picture:
         from credalchain.plotting import plot_promise_curve
 
-        save_picture(plot_promise_curve(curve).figure, picture)
+        console.save_picture(plot_promise_curve(curve).figure, picture)
 
 
 def _print_levels(curve: PromiseCurve) -> None:
@@ -123,16 +107,15 @@ def _print_levels(curve: PromiseCurve) -> None:
         if np.isfinite(value):
             seen = [f"{share:.1%}", f"{risk:.3f}", f"{value:.4g}"]
         rows.append((f"{level:g}", *seen, str(needed)))
-    console = stdout()
     how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
-    console.print(f"{promise_words(curve.risk, None)}, {how}")
+    console.stdout().print(f"{promise_words(curve.risk, None)}, {how}")
     columns = "promised at most", "answered", "seen", curve.parameter, "rows needed"
-    print_table(columns, rows, n_words=0)
-    console.print(
+    console.print_table(columns, rows, n_words=0)
+    console.stdout().print(
         f"answered and seen: in {plural(curve.n_rows, 'row')} kept apart; rows needed: at least, "
         "without an error"
     )
-    console.print("to keep one of them: credalchain fit ... --promise RISK=LEVEL")
+    console.stdout().print("to keep one of them: credalchain fit ... --promise RISK=LEVEL")
 
 
 @o.with_options
@@ -157,25 +140,40 @@ def check(
 
     Example: `credalchain check songs.model answered.csv`
     """
-    classifier = read_model(model)
-    frame, _ = load_table(data, text_columns=text_columns(classifier))
+    classifier = console.read_model(model)
+    frame, _ = tables.load_table(data, text_columns=tables.text_columns(classifier))
     names = classifier.label_names_.tolist()
     if tags:
-        column = frame[pick_columns(frame, tags, "--tags")[0]]
-        found_tags = split_tags(column, tag_separator, names)
+        column = frame[tables.pick_columns(frame, tags, "--tags")[0]]
+        found_tags = tables.split_tags(column, tag_separator, names)
         _note_other_tags(found_tags, names, tag_separator)
         frame = frame.drop(columns=tags).join(found_tags.reindex(columns=names, fill_value=0))
     absent = [name for name in names if name not in frame.columns]
     if absent:
         raise ValueError(
-            f"{data} lacks the labels {shorten_names(absent)}, without which nothing is known (if "
-            "they stand in a column of tags: --tags COLUMN)."
+            f"{data} lacks the labels {tables.shorten_names(absent)}, without which nothing is "
+            "known (if they stand in a column of tags: --tags COLUMN)."
         )
-    X = features_for(classifier, frame.drop(columns=names), data)
+    X = tables.features_for(classifier, frame.drop(columns=names), data)
     Y = as_labels(read_label_words(frame[names]), require_zero=False)
     if isinstance(classifier, PromisedClassifier):
         result = classifier.check(X, Y, confidence=confidence)
-        words, facts, is_broken = str(result), _as_dict(result), result.verdict == "broken"
+        words, is_broken = str(result), result.verdict == "broken"
+        facts: dict[str, Any] = {"verdict": result.verdict, "confidence": result.confidence}
+        facts["promises"] = [
+            {
+                "risk": test.promise.risk,
+                "label": test.promise.label,
+                "level": test.promise.level,
+                "tested_against": test.promise.level_to_check,
+                "verdict": test.verdict,
+                "estimate": test.estimate,
+                "rows": test.n_rows,
+                "broken_at": test.broken_at,
+                "evidence": float(test.evidence[-1]) if test.n_rows else 1.0,
+            }
+            for test in result.tests
+        ]
     else:
         prediction, is_broken = classifier.infer(X), False
         measures = (completeness, set_accuracy, selective_error)
@@ -187,9 +185,9 @@ def check(
             "of the rows without a wrong one; nothing was promised (fit --promise)"
         )
     if as_json:
-        print_json(facts)
+        console.print_json(facts)
     else:
-        stdout().print(words, soft_wrap=True)
+        console.stdout().print(words, soft_wrap=True)
     if is_broken:
         raise typer.Exit(3)
 
@@ -207,25 +205,4 @@ def _note_other_tags(tags: pd.DataFrame, names: list[str], separator: str) -> No
             f"--tags: {message}, such as {unknown[0]!r}: does {separator!r} stand between tags "
             "(--tag-separator)?"
         )
-    note(f"note: {message}, which count as nothing: {shorten_names(unknown)}")
-
-
-def _as_dict(result: PromiseCheck) -> dict[str, Any]:
-    return {
-        "verdict": result.verdict,
-        "confidence": result.confidence,
-        "promises": [
-            {
-                "risk": test.promise.risk,
-                "label": test.promise.label,
-                "level": test.promise.level,
-                "tested_against": test.promise.level_to_check,
-                "verdict": test.verdict,
-                "estimate": test.estimate,
-                "rows": test.n_rows,
-                "broken_at": test.broken_at,
-                "evidence": float(test.evidence[-1]) if test.n_rows else 1.0,
-            }
-            for test in result.tests
-        ],
-    }
+    console.note(f"note: {message}, which count as nothing: {tables.shorten_names(unknown)}")

@@ -22,12 +22,7 @@ from credalchain._utils.validation import check_choice
 from credalchain.cli import options as o
 from credalchain.cli.console import note, read_model
 from credalchain.cli.tables import inner_classifiers, pick_columns, read_for_model, write_table
-from credalchain.review.exchange import (
-    people_answers,
-    read_label_studio,
-    to_label_studio,
-    training_rows,
-)
+from credalchain.review import exchange
 from credalchain.review.rows import ReviewedRows
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import AnswerStore
@@ -198,9 +193,11 @@ def export(
     if what == "label-studio" and Path(out).suffix.lower() != ".json":
         raise ValueError(f"--out {out}: the name must end in .json.")
     if needs[what] < 2:
-        names = read_model(model).label_names_.tolist() if what == "training" else []
         with AnswerStore(answers) as store:
-            table = people_answers(store) if what == "people" else training_rows(store, names)
+            if what == "people":
+                table = exchange.people_answers(store)
+            else:
+                table = exchange.training_rows(store, read_model(model).label_names_.tolist())
         write_table(table, out)
         note(f"{plural(len(table), 'answer' if what == 'people' else 'row')} -> {out}")
         return
@@ -208,7 +205,7 @@ def export(
     with rows.store:
         if what == "label-studio":
             with replacing(Path(out)) as file:
-                file.write(to_label_studio(rows).encode())
+                file.write(exchange.to_label_studio(rows).encode())
         else:
             texts = np.array(["0", "1", "*"], dtype=object)[rows.labels]  # as predict writes them
             final = pd.DataFrame(texts, columns=rows.label_names)
@@ -240,7 +237,7 @@ def import_answers(
     text = Path(file).read_text(encoding="utf-8")
     rows = read_session(model, data, out).rows
     with rows.store:
-        annotations = list(read_label_studio(text, rows))
+        annotations = list(exchange.read_label_studio(text, rows))
         digest = hashlib.sha256(text.encode()).hexdigest()[:16]
         n_new = 0
         for i, (row, values, who) in enumerate(annotations):

@@ -14,32 +14,16 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from credalchain._utils import text
 from credalchain._utils.files import replacing
 from credalchain._utils.progress import Progress
-from credalchain._utils.text import (
-    for_spreadsheet,
-    from_spreadsheet,
-    in_table,
-    plural,
-    to_csv,
-    visible,
-)
-from credalchain.chunks.columns import ColumnConflictError
 from credalchain.chunks.sampling import row_hashes
 from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli.console import note
+from credalchain.datasets import files as readers
 from credalchain.datasets import load, read_file, read_mulan
 from credalchain.datasets.describe import RARE, describe_features, describe_labels
-from credalchain.datasets.files import (
-    COMPRESSED,
-    PARQUET,
-    TEXT,
-    attribute_names,
-    check_frame,
-    iter_frames,
-    read_label_words,
-    table_ending,
-)
+from credalchain.datasets.files import COMPRESSED, PARQUET, TEXT, table_ending
 from credalchain.datasets.registry import is_dataset_name
 
 ROWS_AT_ONCE = 50_000
@@ -76,22 +60,26 @@ def load_table(
     mixed = [name for name in table.columns if len(frames) > 1 and _is_mixed(table[name])]
     if mixed and not set(mixed) <= set(text_columns):
         return load_table(source, text_columns=[*text_columns, *mixed])
-    return check_frame(table, "stdin" if source == "-" else source), []
+    return readers.check_frame(table, "stdin" if source == "-" else source), []
 
 
 def read_chunks(
     source: str, text_columns: Sequence[str], rows: int | None
 ) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield tables of at most ``rows`` rows, each with a name for messages."""
-    as_written = [*text_columns, *map(for_spreadsheet, text_columns)]
+    as_written = [*text_columns, *map(text.for_spreadsheet, text_columns)]
     if source == "-" and sys.stdin is None:
         raise ValueError("stdin is closed.")
     for path in [sys.stdin.buffer] if source == "-" else table_files(source):
         first = 0
-        for frame in iter_frames(path, as_written, rows):
-            is_text = not isinstance(path, Path) or table_ending(path) not in PARQUET
-            plain = in_table(frame, from_spreadsheet) if is_text else _dates_as_text(frame)
-            yield f"{path}, rows {first} to {first + len(frame) - 1}", plain
+        for frame in readers.iter_frames(path, as_written, rows):
+            if not isinstance(path, Path) or table_ending(path) not in PARQUET:
+                frame = text.in_table(frame, text.from_spreadsheet)
+            for name, column in frame.select_dtypes(
+                ["datetime", "datetimetz", "timedelta"]
+            ).items():
+                frame[name] = column.astype(str).where(column.notna())  # as CSV has them
+            yield f"{path}, rows {first} to {first + len(frame) - 1}", frame
             first += len(frame)
 
 
@@ -151,22 +139,19 @@ def table_files(source: str) -> list[Path]:
         if not files:
             raise FileNotFoundError(f"there is no file {source}.")
         return files
-    files = sorted((file for file in path.rglob("*") if _is_table(file, path)), key=_natural)
-    inside = sorted({file.parent for file in files} - {path})
-    if inside:
+    found = (file for file in path.rglob("*") if table_ending(file) in (*TEXT, *PARQUET))
+    names = ((file, file.relative_to(path).parts) for file in found if file.is_file())
+    shown = [file for file, parts in names if not any(part.startswith(".") for part in parts)]
+    files = sorted(shown, key=_natural)
+    folders = sorted({file.parent for file in files} - {path})
+    if folders:
         raise ValueError(
-            f"{source} has tables in folders inside it ({inside[0].name}): say which, as in "
+            f"{source} has tables in folders inside it ({folders[0].name}): say which, as in "
             f"'{path}/*{files[-1].suffix}' or '{path}/*/*{files[-1].suffix}'."
         )
     if not files:
         raise ValueError(f"{source} has no .csv, .tsv or .parquet files.")
     return files
-
-
-def _is_table(file: Path, folder: Path) -> bool:
-    """Whether a file is a table that is not hidden, nor in a hidden folder."""
-    is_hidden = any(name.startswith(".") for name in file.relative_to(folder).parts)
-    return table_ending(file) in (*TEXT, *PARQUET) and file.is_file() and not is_hidden
 
 
 def _natural(path: Path) -> list[tuple[int, int, str]]:
@@ -175,32 +160,20 @@ def _natural(path: Path) -> list[tuple[int, int, str]]:
     return [(1, int(part), "") if part.isdecimal() else (0, 0, part) for part in parts]
 
 
-def _dates_as_text(frame: pd.DataFrame) -> pd.DataFrame:
-    """Columns of dates as CSV has them: the same whatever the file."""
-    dates = [name for name in frame.columns if frame[name].dtype.kind in "mM"]
-    return frame.assign(
-        **{name: frame[name].astype(str).where(frame[name].notna()) for name in dates}
-    )
-
-
 def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
     """Without ``--labels`` (new rows to predict) no attribute is taken for a label."""
-    columns = attribute_names(path)
+    columns = readers.attribute_names(path)
     wanted: str | Sequence[str] = labels
     if list(labels) in _ARFF_LABELS:
         wanted = labels[0]
     elif len(labels) == 1 and labels[0].lower().endswith(".xml"):
-        data = read_mulan(path, _beside(path, labels[0]))
+        here, beside = Path(labels[0]), path.with_name(Path(labels[0]).name)
+        data = read_mulan(path, here if here.is_file() else beside)
         return data.to_frame()[columns], data.label_names
     elif labels:
         wanted = pick_labels(pd.DataFrame(columns=pd.Index(columns)), labels, [])
     data = read_file(path, wanted)
     return data.to_frame()[columns], data.label_names  # columns where the file has them
-
-
-def _beside(path: Path, name: str) -> Path:
-    """A file by its name as it is, or beside another."""
-    return Path(name) if Path(name).is_file() else path.with_name(Path(name).name)
 
 
 # -- labels and features ----------------------------------------------------------------------
@@ -225,7 +198,7 @@ def read_labelled(
     if case_sensitive:
         raise ValueError("--case-sensitive is for --tag-separator.")
     try:
-        return X, read_label_words(frame[names])
+        return X, readers.read_label_words(frame[names])
     except ValueError as error:
         if len(names) == 1 and frame[names[0]].astype(str).str.contains("[;|,]").any():
             raise ValueError(f"{error} For a column of tags: --tag-separator.") from None
@@ -253,7 +226,7 @@ def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
     constant = [label for label in labels if (label.n_yes == 0) != (label.n_no == 0)]
     for label in constant[:_MAX_NOTES]:
         note(f"note: label {label.name!r}: {label.note}")
-    rare = [label.name for label in labels if label.is_rare]
+    rare = [label.name for label in labels if 0 < min(label.n_yes, label.n_no) < RARE]
     if rare and len(Y) >= 10 * RARE:
         note(
             f"note: fewer than {RARE} rows are yes, or no, from which little can be learned: "
@@ -383,7 +356,7 @@ def _did_you_mean(name: str, columns: Sequence[str]) -> str:
 
 def shorten_names(names: Sequence[str], most: int = 12) -> str:
     """The first names in words, for a message."""
-    shown = ", ".join(map(visible, names[:most]))
+    shown = ", ".join(map(text.visible, names[:most]))
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
 
@@ -405,53 +378,45 @@ class LabelledChunks:
 
         Columns that these rows show to be unusable are left out from now on.
         """
-        X, Y = self._sample()
-        mixed = [name for name in X.columns if not self.in_parquet and _is_mixed(X[name])]
+        X, Y, mixed = self._sample()
         if mixed:  # texts that look like numbers in some chunks
             note(
                 f"note: {shorten_names(mixed)}: numbers in some chunks and text in others, so text"
             )
             self.text_columns += mixed
-            X, Y = self._sample()
+            X, Y, _ = self._sample()
         usable = usable_features(X, Y, use)
         self.left_out = [name for name in X.columns if name not in usable.columns]
         return usable, Y
 
-    def _sample(self) -> tuple[pd.DataFrame, pd.DataFrame]:
+    def _sample(self) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+        """Return sampled rows, and columns that do not hold the same in all chunks."""
         first: Any = None
+        kinds: dict[str, str] = {}
+        mixed: list[str] = []
         for columns, labels, name in self():
             hashes = row_hashes(self.n_rows - len(labels), len(labels))
             if first is None:
                 first, X, Y, kept = columns, columns, labels, hashes
+            elif list(columns.columns) != list(first.columns):
+                seen, before = (shorten_names(list(some.columns)) for some in (columns, first))
+                raise ValueError(
+                    f"{name}: it has the columns {seen}, and those before have {before}."
+                )
             else:
-                self._check_columns(columns, first, name)
                 X, Y = pd.concat([X, columns]), pd.concat([Y, labels])
                 kept = np.concatenate([kept, hashes])
+            for column in columns.columns:
+                present = columns[column].dropna()
+                kind = pd.api.types.infer_dtype(present)
+                kind = kind if kind in ("string", "boolean") else "numbers"
+                if len(present) and kinds.setdefault(column, kind) != kind:
+                    if self.in_parquet:
+                        raise ValueError(f"{name}: column {column!r} has another type than before.")
+                    mixed.append(column)
             rows = np.sort(np.argsort(kept)[:_SAMPLE_SIZE])
             X, Y, kept = X.iloc[rows], Y.iloc[rows], kept[rows]
-        return X, Y
-
-    def _check_columns(self, columns: pd.DataFrame, first: pd.DataFrame, name: str) -> None:
-        """Raise a ValueError if a chunk has other columns than the first, or of other types."""
-        if list(columns.columns) != list(first.columns):
-            seen, before = (shorten_names(list(frame.columns)) for frame in (columns, first))
-            raise ValueError(f"{name}: it has the columns {seen}, and those before have {before}.")
-        for column in columns.columns if self.in_parquet else ():
-            pair = columns[column], first[column]
-            numeric = [values.dtype.kind in "iufb" for values in pair if values.notna().any()]
-            if len(set(numeric)) > 1:
-                raise ValueError(f"{name}: column {column!r} has another type than before.")
-
-    def fit(self, classifier: Any, chunks: Any = None, sample_size: int | None = None) -> Any:
-        """``fit_chunks`` on all rows, or on ``chunks`` made of these chunks."""
-        while True:
-            try:
-                return classifier.fit_chunks(chunks or self, sample_size=sample_size)
-            except ColumnConflictError as conflict:  # texts that look like numbers in some chunks
-                if self.in_parquet or conflict.column in self.text_columns:
-                    raise
-                note(f"note: {conflict} It is taken as text, and read again.")
-                self.text_columns.append(conflict.column)
+        return X, Y, list(dict.fromkeys(mixed))
 
     def __call__(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
         self.n_rows = 0
@@ -459,7 +424,7 @@ class LabelledChunks:
             with errors_name_chunk(name):
                 names = pick_labels(frame, self.labels, [])
                 ignored = pick_columns(frame, self.ignore, "--ignore")
-                labels = read_label_words(frame[names])
+                labels = readers.read_label_words(frame[names])
                 for column in frame.columns:
                     if frame[column].dtype.kind == "f" and np.isinf(frame[column]).any():
                         raise ValueError(f"Input X contains infinity in column {column!r}.")
@@ -498,7 +463,7 @@ def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(
-            f"{source} lacks {len(missing)} of the model's {plural(len(names), 'column')}: "
+            f"{source} lacks {len(missing)} of the model's {text.plural(len(names), 'column')}: "
             f"{shorten_names(missing)}{_did_you_mean(missing[0], list(frame.columns))}."
         )
     return frame[names]
@@ -569,47 +534,26 @@ def write_table(frame: pd.DataFrame, out: str) -> None:
 @contextlib.contextmanager
 def table_writer(out: str) -> Iterator[Any]:
     """A function that appends data frames to what ``write_table`` writes."""
-    if out == "-":
-        if sys.stdout is None:
-            raise ValueError("stdout is closed.")
-        yield _CsvAppender(sys.stdout, ",")
-        sys.stdout.flush()
-        return
-    path = Path(out)
-    ending = path.suffix.lower()
+    ending = ".csv" if out == "-" else Path(out).suffix.lower()
+    if out == "-" and sys.stdout is None:
+        raise ValueError("stdout is closed.")
     if ending not in (".csv", ".tsv", *PARQUET):
         raise ValueError(f"--out {out}: the name must end in .csv, .tsv or .parquet, or be -.")
-    with replacing(path) as file, contextlib.ExitStack() as stack:
-        if ending in PARQUET:
-            yield _ParquetAppender(file, stack)
-        else:
-            yield _CsvAppender(file, "\t" if ending == ".tsv" else ",")
+    separator, header, writer = "\t" if ending == ".tsv" else ",", 0, None
 
+    def append_text(frame: pd.DataFrame) -> None:
+        nonlocal header
+        shown = text.in_table(frame, text.visible) if out == "-" and file.isatty() else frame
+        content = text.to_csv(shown, separator)[header:]
+        file.write(content if out == "-" else content.encode())
+        header = len(text.to_csv(shown[:0], separator))  # characters that others do not repeat
 
-class _CsvAppender:
-    def __init__(self, file: Any, separator: str) -> None:
-        self.file, self.separator, self.has_header = file, separator, False
-
-    def __call__(self, frame: pd.DataFrame) -> None:
-        is_terminal = self.file is sys.stdout and self.file.isatty()
-        text = to_csv(in_table(frame, visible) if is_terminal else frame, self.separator)
-        if self.has_header:
-            text = text[len(to_csv(frame[:0], self.separator)) :]
-        self.file.write(text if self.file is sys.stdout else text.encode())
-        self.has_header = True
-
-
-class _ParquetAppender:
-    writer: Any = None
-
-    def __init__(self, file: Any, stack: contextlib.ExitStack) -> None:
-        self.file, self.stack = file, stack
-
-    def __call__(self, frame: pd.DataFrame) -> None:
+    def append_parquet(frame: pd.DataFrame) -> None:
+        nonlocal writer
         import pyarrow as pa
         import pyarrow.parquet as pq
 
-        schema = None if self.writer is None else self.writer.schema
+        schema = None if writer is None else writer.schema
         try:
             table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
         except ValueError as error:  # a column of numbers that holds texts in this chunk
@@ -617,6 +561,11 @@ class _ParquetAppender:
                 "its --keep columns do not fit to those of the chunks before in Parquet "
                 f"({error}); write a .csv."
             ) from error
-        if self.writer is None:
-            self.writer = self.stack.enter_context(pq.ParquetWriter(self.file, table.schema))
-        self.writer.write_table(table)
+        writer = writer or stack.enter_context(pq.ParquetWriter(file, table.schema))
+        writer.write_table(table)
+
+    with contextlib.ExitStack() as stack:
+        file: Any = sys.stdout if out == "-" else stack.enter_context(replacing(Path(out)))
+        yield append_parquet if ending in PARQUET else append_text
+        if out == "-":
+            file.flush()

@@ -1,9 +1,22 @@
 """Data: readers, the paper's data sets, and damage to labels."""
 
-from credalchain.datasets.dataset import MultilabelDataset
-from credalchain.datasets.files import read_arff, read_file, read_meka, read_mulan, read_table
-from credalchain.datasets.mulan import MULAN, DataUnavailableError, load_mulan
-from credalchain.datasets.registry import DataFile, EmbeddedData, load, load_embedded_yeast
+from credalchain.datasets.files import (
+    MultilabelDataset,
+    read_arff,
+    read_file,
+    read_meka,
+    read_mulan,
+    read_table,
+)
+from credalchain.datasets.registry import (
+    MULAN,
+    DataFile,
+    DataUnavailableError,
+    EmbeddedData,
+    load,
+    load_embedded_yeast,
+    load_mulan,
+)
 
 __all__ = [
     "MULAN",

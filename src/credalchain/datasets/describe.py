@@ -6,13 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from credalchain import preprocessing
 from credalchain.labels import LABEL_WORDS, MISSING, as_labels, column_names
-from credalchain.preprocessing import (
-    FEW_ROWS,
-    looks_like_identifiers,
-    named_columns,
-    values_and_missing,
-)
 
 _MANY_CATEGORIES = 100
 # digits with marks around and between them; dates are not
@@ -57,20 +52,15 @@ class Label:
     n_missing: int
     note: str
 
-    @property
-    def is_rare(self) -> bool:
-        """Whether both answers occur, and one of them hardly ever."""
-        return 0 < min(self.n_yes, self.n_no) < RARE
-
 
 def describe_features(X: Any) -> list[Feature]:
     """Of each column of a data frame or array."""
-    return [_feature(str(name), column) for name, column in named_columns(X)]
+    return [_feature(str(name), column) for name, column in preprocessing.named_columns(X)]
 
 
 def _feature(name: str, column: Any) -> Feature:
     values = np.asarray(column)
-    keys, missing = values_and_missing(values, name)
+    keys, missing = preprocessing.values_and_missing(values, name)
     present = keys[~missing]
     n, share = len(values), float(np.mean(missing)) if len(values) else 0.0
     if len(present) == 0:
@@ -79,14 +69,14 @@ def _feature(name: str, column: Any) -> Feature:
     n_distinct = len(distinct)
     note = "the same in all rows: it says nothing" if n_distinct == 1 else ""
     if keys.dtype.kind == "f":
-        all_differ = n >= FEW_ROWS and n_distinct == len(present) == n
+        all_differ = n >= preprocessing.FEW_ROWS and n_distinct == len(present) == n
         counts_rows = all_differ and np.ptp(np.diff(present)) == 0
         if counts_rows:
             note = "counts the rows, like an index"
         elif all_differ and (present == np.floor(present)).all():
             note = "whole numbers that all differ, like those of customers or orders"
         return Feature(name, "numbers", share, n_distinct, note, is_used=not counts_rows)
-    like_names = looks_like_identifiers(n_distinct, len(present))
+    like_names = preprocessing.looks_like_identifiers(n_distinct, len(present))
     some = list(map(str, distinct[:1000]))
     words = {str(text).strip().lower() for text in distinct}
     if sum(_NUMBER.fullmatch(text) is not None for text in some) > _MOSTLY * len(some):
@@ -104,22 +94,19 @@ def describe_labels(Y: Any) -> list[Label]:
     """Of each column of labels."""
     labels = as_labels(Y, require_zero=False)
     names = column_names(Y) or [f"label{j}" for j in range(labels.shape[1])]
-    return [_label(name, labels[:, j]) for j, name in enumerate(names)]
-
-
-def _label(name: str, values: Any) -> Label:
-    n_yes, n_no = int((values == 1).sum()), int((values == 0).sum())
-    n_missing = int((values == MISSING).sum())
-    note = ""
-    if n_yes + n_no == 0:
-        note = "never observed: it will be left open in every row"
-    elif n_yes == 0 or n_no == 0:
-        word = "no" if n_yes == 0 else "yes"
-        note = (
-            f"always {word}: the other answer cannot be learned (a chain leaves it open), and it "
-            "does not count in shares of labels answered"
-        )
-    elif min(n_yes, n_no) < RARE:
-        rare, word = min(n_yes, n_no), "yes" if n_yes < n_no else "no"
-        note = f"only 1 row is {word}" if rare == 1 else f"only {rare} rows are {word}"
-    return Label(name, n_yes, n_no, n_missing, note)
+    counts = np.stack([(labels == value).sum(axis=0) for value in (1, 0, MISSING)], axis=1)
+    described = []
+    for name, (n_yes, n_no, n_missing) in zip(names, counts.tolist(), strict=True):
+        rare, note = min(n_yes, n_no), ""
+        if n_yes + n_no == 0:
+            note = "never observed: it will be left open in every row"
+        elif rare == 0:
+            note = (
+                f"always {'no' if n_yes == 0 else 'yes'}: the other answer cannot be learned (a "
+                "chain leaves it open), and it does not count in shares of labels answered"
+            )
+        elif rare < RARE:
+            rows = "1 row is" if rare == 1 else f"{rare} rows are"
+            note = f"only {rows} {'yes' if n_yes < n_no else 'no'}"
+        described.append(Label(name, n_yes, n_no, n_missing, note))
+    return described

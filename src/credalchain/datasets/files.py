@@ -14,19 +14,94 @@ import os
 import re
 import warnings
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
+from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 from xml.etree import ElementTree
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
-from credalchain.datasets.dataset import MultilabelDataset
-from credalchain.labels import LABEL_WORDS, as_labels
+from credalchain._utils.text import table_size
+from credalchain._utils.validation import import_extra
+from credalchain.labels import LABEL_WORDS, MISSING, as_labels
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+
+@dataclass(frozen=True, eq=False)
+class MultilabelDataset:
+    """Features and labels of a data set.
+
+    Attributes
+    ----------
+    name : str
+    X : pandas data frame, or scipy CSR array
+        Nominal attributes are categorical columns; sparse data of numbers and 0/1 is CSR.
+    labels : ndarray of int8, shape (n, m)
+        0, 1, or -1 for missing; columns in the order of the file.
+    Y : pandas data frame
+        The same with names, for ``fit``.
+    feature_names, label_names : list of str
+    description, source, citation : str
+    groups : pandas series or None
+        What each row belongs to, if rows depend on each other.
+    """
+
+    name: str
+    X: Any
+    labels: NDArray[np.int8]
+    feature_names: list[str]
+    label_names: list[str]
+    description: str = ""
+    source: str = ""
+    citation: str = ""
+    groups: Any = None
+
+    @property
+    def Y(self) -> "pd.DataFrame":
+        """Labels with their names, as a pandas data frame."""
+        import pandas as pd
+
+        return pd.DataFrame(self.labels, columns=self.label_names)
+
+    @property
+    def cardinality(self) -> float:
+        """Labels that a row has, on average."""
+        return float((self.labels == 1).sum(axis=1).mean())
+
+    @property
+    def density(self) -> float:
+        """The share of labels that a row has, on average."""
+        return self.cardinality / len(self.label_names)
+
+    def to_frame(self) -> "pd.DataFrame":
+        """Features and labels in one pandas data frame; missing labels are ``pd.NA``.
+
+        Sparse columns become dense ones: boolean where they hold 0 and 1 only.
+        """
+        import pandas as pd
+
+        X = self.X
+        if sparse.issparse(X):
+            X = pd.DataFrame(X.toarray(), columns=self.feature_names)
+            X = X.astype(dict.fromkeys(X.columns[X.isin([0, 1]).all()], bool))
+        elif not hasattr(X, "columns"):
+            X = pd.DataFrame(X, columns=self.feature_names)
+        Y = self.Y.astype("Int8")
+        both = [X.reset_index(drop=True), Y.mask(self.labels == MISSING)]
+        frame: pd.DataFrame = pd.concat(both, axis=1)
+        return frame
+
+    def __repr__(self) -> str:
+        (n, p), m = self.X.shape, self.labels.shape[1]
+        return f"MultilabelDataset({self.name!r}: {table_size(n, p, m)})"
+
 
 PathLike = str | os.PathLike[str]
 TEXT, PARQUET = (".csv", ".tsv"), (".parquet", ".pq")
@@ -49,6 +124,7 @@ _DECLARATION = re.compile(
     re.IGNORECASE | re.VERBOSE,
 )
 _ESCAPE = re.compile(r"""\\(["'\\%tnr])""")
+_NUMBERS = ("NUMERIC", "REAL", "INTEGER")
 _ESCAPED = {"t": "\t", "n": "\n", "r": "\r"}  # any other character stands for itself
 
 
@@ -60,8 +136,15 @@ def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
     """
     content = _parse(Path(arff))
     names = {name for name, _ in content["attributes"]}
-    labels = []
-    for label in read_label_names(xml):  # literally, or with escapes resolved
+    path, labels = _existing(xml), []
+    try:
+        nodes = list(ElementTree.parse(path).getroot().iter())
+    except ElementTree.ParseError as error:
+        raise ValueError(f"{path} is not an XML file of labels: {error}.") from None
+    named = [node.get("name") for node in nodes if node.tag.split("}")[-1] == "label"]
+    if not named or None in named:
+        raise ValueError(f"{path} names no labels.")
+    for label in map(str, named):  # literally, or with escapes resolved
         spellings = (label, _unescape_bare(label), _unescape(label))
         labels.append(next((name for name in spellings if name in names), spellings[-1]))
     return _as_dataset(Path(arff), content, labels)
@@ -126,19 +209,6 @@ def read_file(path: PathLike, labels: str | Sequence[str]) -> MultilabelDataset:
     return read_arff(path, labels) if is_arff else read_table(path, labels)
 
 
-def read_label_names(xml: PathLike) -> list[str]:
-    """The names of the labels in an XML file of MULAN."""
-    path = _existing(xml)
-    try:
-        root = ElementTree.parse(path).getroot()
-    except ElementTree.ParseError as error:
-        raise ValueError(f"{path} is not an XML file of labels: {error}.") from None
-    names = [node.get("name") for node in root.iter() if node.tag.split("}")[-1] == "label"]
-    if not names or None in names:
-        raise ValueError(f"{path} names no labels.")
-    return [str(name) for name in names]
-
-
 def attribute_names(arff: PathLike) -> list[str]:
     """The names of all attributes of an ARFF file, in its order."""
     return [name for name, _ in _parse(Path(arff))["attributes"]]
@@ -181,8 +251,11 @@ def iter_frames(
     if ending not in (*TEXT, ".txt", *PARQUET):
         raise ValueError(f"{shown}: the name must end in .csv, .tsv, .parquet or .arff.")
     try:
-        if ending in PARQUET:
-            frames = _parquet_frames(shown, rows)
+        if ending in PARQUET and rows is None:
+            frames = iter([pd.read_parquet(shown)])
+        elif ending in PARQUET:
+            batches = import_module("pyarrow.parquet").ParquetFile(shown).iter_batches(rows)
+            frames = (batch.to_pandas() for batch in batches)
         else:
             usual = "\t" if ending == ".tsv" else ","
             frames = _text_frames(source, shown, usual, text_columns, rows)
@@ -201,16 +274,6 @@ def table_ending(path: Path) -> str:
     """Return the ending of a name, without that of a compression."""
     plain = path.with_suffix("") if path.suffix.lower() in COMPRESSED else path
     return plain.suffix.lower()
-
-
-def _parquet_frames(path: str, rows: int | None) -> Iterator[Any]:
-    if rows is None:
-        yield _pandas().read_parquet(path)
-        return
-    import pyarrow.parquet as pq
-
-    for batch in pq.ParquetFile(path).iter_batches(batch_size=rows):
-        yield batch.to_pandas()
 
 
 def _text_frames(
@@ -296,11 +359,9 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
     if "\0" in text:
         raise ValueError("it is not text")
     given, given_decimal, _ = _dialect.get()
-    head = "\n".join(text.splitlines()[:_LINES])
+    head = text.splitlines()[:_LINES]
     marks = [given] if given else [usual, *_SEPARATORS]
-    rows = {
-        mark: list(filter(None, csv.reader(io.StringIO(head), delimiter=mark))) for mark in marks
-    }
+    rows = {mark: list(filter(None, csv.reader(head, delimiter=mark))) for mark in marks}
     widths = {mark: {len(row) for row in rows[mark]} for mark in marks}
     whole = [mark for mark in marks if len(widths[mark]) == 1 and widths[mark] != {1}]
     separator = marks[0]
@@ -346,16 +407,8 @@ def read_label_words(labels: Any) -> Any:
     return result
 
 
-def import_extra(module: str, what: str) -> Any:
-    """Import a package of the extra ``data``; ``what`` says what needs it."""
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(f'{what}: pip install "credalchain[data]"') from error
-
-
 def _pandas() -> Any:
-    return import_extra("pandas", "Reading tables needs pandas")
+    return import_extra("pandas", 'Reading tables needs pandas: pip install "credalchain[data]"')
 
 
 def _existing(file: PathLike) -> Path:
@@ -369,10 +422,11 @@ def _existing(file: PathLike) -> Path:
 
 def _parse(path: Path) -> dict[str, Any]:
     """Relation, attributes and data; sparse data as one dict per row."""
-    arff = import_extra("arff", "Reading ARFF needs liac-arff")
+    arff = import_extra("arff", 'Reading ARFF needs liac-arff: pip install "credalchain[data]"')
     try:
-        text, names = _take_names(_decode(_existing(path).read_bytes()))
-        kind = arff.LOD if _is_sparse(text) else arff.DENSE
+        text, names = _take_names(_existing(path).read_bytes())
+        match = re.search(r"^\s*@data\s*$(?:\s*%.*$)*\s*(\{?)", text, re.IGNORECASE | re.MULTILINE)
+        kind = arff.LOD if match and match[1] else arff.DENSE
         content: dict[str, Any] = arff.loads(text, return_type=kind)
     except (arff.ArffException, ValueError) as error:
         raise ValueError(f"{path} cannot be read as ARFF: {error}") from error
@@ -384,21 +438,17 @@ def _parse(path: Path) -> dict[str, Any]:
     return content
 
 
-def _decode(content: bytes) -> str:
-    """Text in UTF-8 or else Latin-1."""
-    try:
-        return content.decode("utf-8-sig")
-    except UnicodeDecodeError:
-        return content.decode("latin-1")
+def _take_names(content: bytes) -> tuple[str, list[str]]:
+    """Return ARFF with numbers in place of its attributes' names, and the names.
 
-
-def _take_names(text: str) -> tuple[str, list[str]]:
-    """ARFF with numbers in place of its attributes' names, and the names.
-
-    liac-arff would leave the escapes in a name and drop quotes at its ends.
+    It is in UTF-8 or else Latin-1. liac-arff would leave the escapes in a name and drop quotes at
+    its ends.
     """
     names: list[str] = []
-    lines = text.split("\n")
+    try:
+        lines = content.decode("utf-8-sig").split("\n")
+    except UnicodeDecodeError:
+        lines = content.decode("latin-1").split("\n")
     for i, line in enumerate(lines):
         if _DATA.match(line):
             break
@@ -426,11 +476,6 @@ def _unescape_bare(name: str) -> str:
     return re.sub(r"""\\(["'\\%])""", r"\1", name)
 
 
-def _is_sparse(text: str) -> bool:
-    match = re.search(r"^\s*@data\s*$(?:\s*%.*$)*\s*(\{?)", text, re.IGNORECASE | re.MULTILINE)
-    return bool(match and match[1])
-
-
 def _check_labels(labels: Sequence[str], names: list[str], path: Any) -> None:
     missing = [label for label in labels if label not in names]
     if missing:
@@ -442,20 +487,20 @@ def _check_labels(labels: Sequence[str], names: list[str], path: Any) -> None:
 def _as_dataset(path: Path, content: dict[str, Any], labels: Sequence[str]) -> MultilabelDataset:
     pd = _pandas()
     names, kinds = zip(*content["attributes"], strict=True)
-    twice = [name for name, count in Counter(names).items() if count > 1]
-    if twice:
-        raise ValueError(f"{path} has two attributes called {twice[0]!r}.")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"{path} has two attributes called {twice!r}.")
     _check_labels(labels, list(names), path)
     features = [i for i, name in enumerate(names) if name not in labels]
     targets = [i for i, name in enumerate(names) if name in labels]
     is_sparse = content["sparse"]
-    if is_sparse and all(_is_number_like(kinds[i]) for i in features):
+    number_like = [str(kind).upper() in _NUMBERS or kind == ["0", "1"] for kind in kinds]
+    if is_sparse and all(number_like[i] for i in features):
         X = _as_csr(content["data"], features)
     else:
         columns = _columns_of(content, features)
         X = pd.DataFrame({names[i]: _as_column(columns[i], kinds[i], is_sparse) for i in features})
-    label_columns = _columns_of(content, targets)
-    words = pd.DataFrame({names[i]: label_columns[i] for i in targets})
+    words = pd.DataFrame({names[i]: cells for i, cells in _columns_of(content, targets).items()})
     try:
         Y = as_labels(read_label_words(words), require_zero=False)
     except ValueError as error:
@@ -478,10 +523,6 @@ def _columns_of(content: dict[str, Any], indices: Sequence[int]) -> dict[int, li
     kinds = [kind for _, kind in content["attributes"]]
     default = {i: kinds[i][0] if isinstance(kinds[i], list) else 0.0 for i in indices}
     return {i: [row.get(i, default[i]) for row in content["data"]] for i in indices}
-
-
-def _is_number_like(kind: Any) -> bool:
-    return kind == ["0", "1"] or str(kind).upper() in ("NUMERIC", "REAL", "INTEGER")
 
 
 def _as_csr(rows: list[dict[int, Any]], features: list[int]) -> Any:

@@ -41,7 +41,7 @@ from credalchain.metrics.reliability import (
     overconfidence_note as overconfidence_note,
     sure_error as sure_error,
 )
-from credalchain.metrics.tally import (
+from credalchain.metrics.measures import (
     LabelCounts as LabelCounts,
     Measure as Measure,
     Tally as Tally,

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from credalchain._utils.array_types import FloatArray
 from credalchain.labels import MISSING
-from credalchain.metrics.tally import Counts, read_pair, require_bounds
+from credalchain.metrics.measures import Counts, read_pair, require_bounds
 from credalchain.typing import LabelsLike, Prediction
 
 _SURE = 0.99
@@ -111,15 +111,11 @@ class IntervalReliability:
     def _distance_beyond_doubt(self) -> float:
         """The mean distance of bins on one side of 1/2 from the share's confidence interval."""
         low, high = wilson_interval(self.positive, self.cells, _BEYOND_DOUBT)
-        n_cells, total = 0, 0.0
-        for counted, distance in (
-            (self.lower > 0.5, self.lower - high),
-            (self.upper < 0.5, low - self.upper),
-        ):
-            cells = self.cells[counted]
-            n_cells += int(cells.sum())
-            total += float((cells * np.maximum(distance[counted], 0.0)).sum())
-        return total / n_cells if n_cells else 0.0
+        yes, no = self.lower > 0.5, self.upper < 0.5
+        cells = np.concatenate([self.cells[yes], self.cells[no]])
+        distance = np.concatenate([(self.lower - high)[yes], (low - self.upper)[no]])
+        n_cells = int(cells.sum())
+        return float((cells * np.maximum(distance, 0.0)).sum()) / n_cells if n_cells else 0.0
 
     def _per_cell(self, sums: NDArray[Any]) -> FloatArray:
         with np.errstate(invalid="ignore"):  # 0/0: an empty bin
@@ -148,7 +144,8 @@ def interval_reliability(
     require_bounds(prediction, "whose bounds are compared with the truth")
     if not (isinstance(n_bins, (int, np.integer)) and n_bins >= 1):
         raise ValueError(f"n_bins must be a whole number of at least 1, got {n_bins!r}.")
-    _check_level(level)
+    if not (np.ndim(level) == 0 and np.isreal(level) and 0.5 <= level < 1):
+        raise ValueError(f"level must be a number from 0.5 to below 1, got {level!r}.")
     truth, _ = read_pair(Y_true, prediction)
     observed = truth != MISSING
     is_yes = truth[observed] == 1
@@ -218,8 +215,3 @@ def wilson_interval(n_positive: Any, n: Any, z: float) -> FloatArray:
     return np.where(
         n > 0, np.clip(bounds, 0.0, 1.0), np.array([0.0, 1.0]).reshape(2, *[1] * n.ndim)
     )
-
-
-def _check_level(level: Any) -> None:
-    if not (np.ndim(level) == 0 and np.isreal(level) and 0.5 <= level < 1):
-        raise ValueError(f"level must be a number from 0.5 to below 1, got {level!r}.")

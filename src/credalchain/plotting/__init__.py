@@ -5,8 +5,7 @@ from credalchain.plotting.curves import (
     IntervalCalibrationDisplay,
     plot_promise_curve,
 )
-from credalchain.plotting.explanations import plot_explanation
-from credalchain.plotting.predictions import plot_predictions
+from credalchain.plotting.predictions import plot_explanation, plot_predictions
 
 __all__ = [
     "CompletenessCurveDisplay",

@@ -13,6 +13,7 @@ from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
+from credalchain import model_selection as selection
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice, check_s_values
@@ -21,23 +22,9 @@ from credalchain.exceptions import data_warnings_ignored, warn_of_data
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.model import JointModel
 from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, both_answers_seen
-from credalchain.model_selection import (
-    group_folds,
-    one_of_each_group,
-    row_groups,
-    rows_of_groups,
-    unwrap,
-)
 from credalchain.preprocessing import as_indexable
+from credalchain.promises import statistics
 from credalchain.promises.risks import Promise, evaluable_rows, is_share, read_promises
-from credalchain.promises.selection import (
-    EvaluatedPromise,
-    first_tested_value,
-    kept_values,
-    plan_test,
-    sum_losses,
-)
-from credalchain.promises.statistics import fewest_rows
 
 PILOT_SHARE = 0.15  # of the calibration rows, to plan tests
 _S = np.append(0.0, np.geomspace(1e-3, 1e6, 361))
@@ -68,7 +55,7 @@ class Calibration(NamedTuple):
     (V, m) in which it is answered yes. ``n_incomplete`` of the rows have missing labels.
     """
 
-    evaluated: list[EvaluatedPromise]
+    evaluated: list[statistics.EvaluatedPromise]
     kept: dict[int | None, NDArray[np.bool_]]
     values: FloatArray
     answered: FloatArray
@@ -109,7 +96,7 @@ def read_method(method: Any, calibration: Any, confidence: Any, promises: list[P
 
 def check_estimator(estimator: Any) -> None:
     """Raise if an estimator, fitted or not, has no degrees of caution."""
-    final, _ = unwrap(estimator)
+    final, _ = selection.unwrap(estimator)
     for name in ("predict_path", "fit", "caution_parameter", "larger_is_more_cautious"):
         if not hasattr(final, name):
             raise TypeError(f"estimator must have {name}, like JointDecision(), got {estimator!r}.")
@@ -117,7 +104,7 @@ def check_estimator(estimator: Any) -> None:
 
 def caution_values(estimator: Any, requested: Any) -> FloatArray:
     """Values of the caution parameter, from bold to cautious."""
-    final, _ = unwrap(estimator)
+    final, _ = selection.unwrap(estimator)
     rising = getattr(final, "larger_is_more_cautious", True)
     if requested is None:
         return _S if rising else _REWARDS
@@ -151,7 +138,7 @@ def check_rows(truth: Labels, promises: list[Promise], note: str = "") -> None:
         risk = promise.risk
         n = len(evaluable_rows(risk, truth[:, promise.columns]))
         n -= int(PILOT_SHARE * n) if promise.label in with_pilot else 0
-        needed = fewest_rows(promise.level, promise.confidence)
+        needed = statistics.fewest_rows(promise.level, promise.confidence)
         if n >= needed:
             continue
         how = "" if promise.confidence is None else f" with confidence {promise.confidence:g}"
@@ -206,7 +193,7 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
     if estimator is not None or prefit:
         check_estimator(estimator)
     if prefit:
-        names = getattr(unwrap(estimator)[0], "label_names_", names)
+        names = getattr(selection.unwrap(estimator)[0], "label_names_", names)
     promises = read_promises(promised.promise, promised.confidence, [*map(str, names)])
     method = read_method(promised.method, calibration, promised.confidence, promises)
     rng = check_random_state(promised.random_state)
@@ -217,15 +204,26 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
     elif not prefit:
         estimator = clone(estimator)
     grid = caution_values(estimator, promised.values)
-    group_of = row_groups(X, labels, groups)
+    group_of = selection.row_groups(X, labels, groups)
     train, held_out = np.empty(0, dtype=np.int64), np.arange(len(labels))
     if is_share(calibration):
         shuffled = rng.permutation(int(group_of.max(initial=-1)) + 1)
         n_held_out = int(np.ceil(calibration * len(shuffled)))
-        train = rows_of_groups(group_of, shuffled[n_held_out:])
-        held_out = rows_of_groups(group_of, shuffled[:n_held_out])
-    rows = one_of_each_group(group_of, held_out, rng)
-    note = _note_of_groups(len(held_out), len(rows), groups)
+        train = selection.rows_of_groups(group_of, shuffled[n_held_out:])
+        held_out = selection.rows_of_groups(group_of, shuffled[:n_held_out])
+    rows = selection.one_of_each_group(group_of, held_out, rng)
+    note = ""
+    if len(rows) < len(held_out):
+        kind, hint = "rows that belong together", ""
+        if groups is None:
+            kind = "equal rows"
+            hint = " If rows are equal only because columns have few values, let each count: "
+            hint += "groups=np.arange(n), at the command line --groups none."
+        note = (
+            f"{len(held_out)} calibration rows are {len(rows)} groups of {kind}: groups are kept "
+            "together, one row of each, drawn at random, counts, and the guarantee is for rows of "
+            f"new groups.{hint}"
+        )
     if is_share(calibration) and len(train) == 0:
         raise ValueError(
             f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
@@ -247,20 +245,20 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
         if not prefit:
             grouped = _groups_for(estimator, group_of[train])
             estimator.fit(take_rows(X, train), take_rows(Y, train), **grouped)
-            final, _ = unwrap(estimator)
+            final, _ = selection.unwrap(estimator)
             model = getattr(getattr(final, "estimator_", final), "model_", None)
             if isinstance(model, JointModel):  # explanations number rows as they were given
                 used = slice(None) if model.row_numbers is None else model.row_numbers
                 model.row_numbers = train[used]
         check_is_fitted(estimator)
-        truth = np.asarray(unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
+        truth = np.asarray(selection.unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
         is_pilot = np.zeros(len(truth), dtype=bool)
         is_pilot[rng.permutation(len(truth))[: int(PILOT_SHARE * len(truth))]] = True
         parts = [CalibrationRows(estimator, take_rows(X, rows), truth, grid, is_pilot)]
     counted = np.ones(labels.shape[1], dtype=bool) if prefit else both_answers_seen(labels)
     assumed = "assumed: neither these rows nor copies of them were used to fit the model"
     if not prefit:
-        assumed = getattr(unwrap(estimator)[0], "learned_from_", "")
+        assumed = getattr(selection.unwrap(estimator)[0], "learned_from_", "")
     notes = tuple(filter(None, [assumed, note]))
     return HeldOut(estimator, parts, promises, method, counted, notes)
 
@@ -275,7 +273,7 @@ def _splits(
     if isinstance(calibration, Integral):
         splitter = KFold(int(calibration), shuffle=True, random_state=rng.randint(2**31 - 1))
     try:
-        splits = list(group_folds(groups, splitter, labels))
+        splits = list(selection.group_folds(groups, splitter, labels))
     except (TypeError, ValueError) as error:
         raise ValueError(
             f"calibration: {calibration!r} cannot split {plural(len(labels), 'row')}: {error}"
@@ -322,16 +320,28 @@ def evaluate_promises(
     tested: list[Any] = []
     n_rows = n_tested = n_incomplete = 0
     for part in held:
-        in_folds = part.is_pilot is None
-        is_pilot = np.zeros(len(part.truth), bool) if part.is_pilot is None else part.is_pilot
-        _add_losses(part, is_pilot, promises, pilot, tested)
-        n_rows += len(part.truth)
+        in_folds, (n, m) = part.is_pilot is None, part.truth.shape
+        is_pilot = np.zeros(n, bool) if part.is_pilot is None else part.is_pilot
+        nested = bool(selection.unwrap(part.estimator)[0].nested_)
+        at_once = max(1, _MAX_CELLS // (len(part.values) * m))
+        for first in range(0, n, at_once):
+            rows = slice(first, first + at_once)
+            with data_warnings_ignored():
+                path = answers_along(part.estimator, take_rows(part.X, rows), part.values)
+            for sums, some in ((pilot, is_pilot[rows]), (tested, ~is_pilot[rows])):
+                truth, given = part.truth[rows][some], path[:, some]
+                found: list[Any] = [
+                    statistics.sum_losses(promise, truth, given, nested) for promise in promises
+                ]  # and, last, how many answer each label, and yes: (2, V, m)
+                found.append(np.stack([(given != ABSTAIN).sum(axis=1), (given == 1).sum(axis=1)]))
+                sums[:] = map(operator.add, sums, found) if sums else found
+        n_rows += n
         n_tested += int((~is_pilot).sum())
         n_incomplete += int((part.truth == MISSING).any(axis=1).sum())
     *test_sums, answers = tested
     *pilot_sums, pilot_answers = tested if in_folds else pilot
     pilots = [
-        EvaluatedPromise(promise, sums, plan_test(promise, sums, n_tested))
+        statistics.EvaluatedPromise(promise, sums, statistics.plan_test(promise, sums, n_tested))
         for promise, sums in zip(promises, pilot_sums, strict=True)
     ]
     keys = [promise.label if together else i for i, promise in enumerate(promises)]
@@ -344,38 +354,13 @@ def evaluate_promises(
     for key in dict.fromkeys(keys):
         chosen = [i for i in range(len(keys)) if keys[i] == key]
         answered = pilot_answers[0][:, promises[chosen[0]].columns].sum(axis=1)
-        start = first_tested_value([pilots[i] for i in chosen], answered)
-        kept[key] = kept_values([evaluated[i] for i in chosen], start)
+        start = statistics.first_tested_value([pilots[i] for i in chosen], answered)
+        kept[key] = statistics.kept_values([evaluated[i] for i in chosen], start)
     answered, yes = (answers if in_folds else pilot_answers + answers) / n_rows
     return Calibration(evaluated, kept, part.values, answered, yes, n_rows, n_incomplete)
 
 
-def _add_losses(
-    held: CalibrationRows,
-    is_pilot: NDArray[np.bool_],
-    promises: list[Promise],
-    pilot: list[Any],
-    tested: list[Any],
-) -> None:
-    """Add the losses of pilot and other rows at every value to two lists of sums.
-
-    A list has the sums of each promise and, last, how many answer each label, and yes: (2, V, m).
-    """
-    n, m = held.truth.shape
-    nested = bool(unwrap(held.estimator)[0].nested_)
-    at_once = max(1, _MAX_CELLS // (len(held.values) * m))
-    for first in range(0, n, at_once):
-        part = slice(first, first + at_once)
-        with data_warnings_ignored():
-            path = answers_along(held.estimator, take_rows(held.X, part), held.values)
-        for sums, chosen in ((pilot, is_pilot[part]), (tested, ~is_pilot[part])):
-            truth, answers = held.truth[part][chosen], path[:, chosen]
-            found: list[Any] = [sum_losses(one, truth, answers, nested) for one in promises]
-            found.append(np.stack([(answers != ABSTAIN).sum(axis=1), (answers == 1).sum(axis=1)]))
-            sums[:] = map(operator.add, sums, found) if sums else found
-
-
 def answers_along(estimator: Any, X: Any, values: Any) -> Labels:
     """Partial predictions (V, n, m), also of pipelines."""
-    final, Z = unwrap(estimator, X)
+    final, Z = selection.unwrap(estimator, X)
     return np.asarray(final.predict_path(Z, values))

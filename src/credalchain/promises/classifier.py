@@ -16,11 +16,7 @@ from credalchain.metrics import utility_65
 from credalchain.model_selection import unwrap
 from credalchain.prediction import Answer, CredalPrediction
 from credalchain.preprocessing import as_indexable
-from credalchain.promises.calibration import (
-    caution_values,
-    evaluate_promises,
-    hold_out,
-)
+from credalchain.promises.calibration import caution_values, evaluate_promises, hold_out
 from credalchain.promises.report import PromiseCheck, PromiseReport, PromiseTest, choose
 from credalchain.promises.risks import is_share, mean_loss, read_promises, shifted
 from credalchain.promises.statistics import evidence_against

@@ -3,22 +3,14 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from credalchain._utils.array_types import FloatArray
+from credalchain._utils.array_types import FloatArray, IntArray
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice
 from credalchain.model_selection import caution_in_use, unwrap
+from credalchain.promises import statistics
 from credalchain.promises.calibration import PILOT_SHARE, Calibration, HeldOut
 from credalchain.promises.risks import RISKS, Promise
-from credalchain.promises.selection import EvaluatedPromise, LossSums, p_values, passes
-from credalchain.promises.statistics import (
-    fewest_rows,
-    interval_of_ratio,
-    interval_of_share,
-    rows_to_notice,
-    rows_to_show,
-)
 
 GUARANTEES = {
     "conformal": "on average over calibration rows, not for each model (conformal risk control)",
@@ -91,7 +83,7 @@ class PromiseResult:
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
         low, high = self.interval
-        needed = fewest_rows(self.level / 2, self.confidence)
+        needed = statistics.fewest_rows(self.level / 2, self.confidence)
         return [
             *lines,
             f"  chosen: {parameter} = {self.value:.4g}, which answers {self.completeness:.1%}",
@@ -213,7 +205,7 @@ class PromiseTest:
     confidence: float
     estimate: float
     evidence: FloatArray
-    rows: NDArray[np.int64]
+    rows: IntArray
 
     @property
     def n_rows(self) -> int:
@@ -236,7 +228,7 @@ class PromiseTest:
             return "nothing is answered"
         if self.broken_at is not None:
             return "broken"
-        enough = rows_to_notice(self.promise.level_to_check, self.confidence)
+        enough = statistics.rows_to_notice(self.promise.level_to_check, self.confidence)
         return "holds so far" if self.n_rows >= enough else "too few rows to say"
 
     def __str__(self) -> str:
@@ -325,10 +317,7 @@ def choose(
 
 
 def _result(
-    held: HeldOut,
-    calibration: Calibration,
-    evaluated: EvaluatedPromise,
-    kept: NDArray[np.int64],
+    held: HeldOut, calibration: Calibration, evaluated: statistics.EvaluatedPromise, kept: IntArray
 ) -> PromiseResult:
     """Return what rows say of a promise at the boldest value that keeps it, or why none does."""
     (promise, sums, plan), (final, _) = evaluated, unwrap(held.estimator)
@@ -356,7 +345,7 @@ def _result(
         return PromiseResult(*about, reason=reason)
     nearest = int(answering[-1])  # on average the most cautious, else that of most evidence
     if promise.confidence is not None:
-        nearest = int(answering[p_values(*evaluated)[answering].argmin()])
+        nearest = int(answering[statistics.p_values(*evaluated)[answering].argmin()])
     n, risk = int(sums.n[nearest]), float(sums.risk[nearest])
     reason = (
         f"the nearest is {parameter} = {grid[nearest]:.4g}, which answers "
@@ -364,8 +353,8 @@ def _result(
         f"{plural(n, 'calibration row')}; "
     )
     growth = None if sums.growth is None else float(sums.growth[:, nearest].max()) / max(n, 1)
-    n_needed = rows_to_show(promise.level, promise.confidence, risk, growth)
-    if (passes(promise, sums, plan) & (completeness > 0)).any():
+    n_needed = statistics.rows_to_show(promise.level, promise.confidence, risk, growth)
+    if (statistics.passes(promise, sums, plan) & (completeness > 0)).any():
         reason += "it is kept by itself, but not together with the others or from there on"
     elif n_needed is None:
         reason += "more rows would not help, a better model might"
@@ -377,10 +366,10 @@ def _result(
 
 
 def _interval(
-    promise: Promise, sums: LossSums, value_index: int, alpha: float = 0.05
+    promise: Promise, sums: statistics.LossSums, value_index: int, alpha: float = 0.05
 ) -> tuple[float, float]:
     """Confidence interval of the risk at one value, as if the value had been fixed beforehand."""
     bad, every = float(sums.bad[value_index]), float(sums.every[value_index])
     if promise.is_binomial:
-        return interval_of_share(bad, every, alpha)
-    return interval_of_ratio(bad, every, int(sums.n[value_index]), alpha)
+        return statistics.interval_of_share(bad, every, alpha)
+    return statistics.interval_of_ratio(bad, every, int(sums.n[value_index]), alpha)

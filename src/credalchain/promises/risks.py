@@ -107,7 +107,7 @@ def _share_missed(truth: Labels, answers: Labels) -> tuple[Any, None]:
 
 
 def _ratio(name: str, description: str, losses: LossFunction) -> Risk:
-    """A share of what is answered, of rows as of labels."""
+    """Return a share of what is answered, of rows as of labels."""
 
     def row_losses(truth: Labels, answers: Labels) -> tuple[Any, Any]:
         bad, every = losses(truth, answers)

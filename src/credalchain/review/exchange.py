@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from credalchain._utils.array_types import Labels
 from credalchain._utils.text import plural
 from credalchain.labels import MISSING
 from credalchain.review.rows import ReviewedRows, content_of, from_json, row_keys
@@ -92,19 +91,6 @@ Annotation = tuple[int, dict[str, int], str]
 """What an annotation says: the row, the labels, and who."""
 
 
-def _notes(rows: ReviewedRows, row: int) -> dict[str, Any]:
-    """Notes in an exported task, read on import: the row, and what people had answered."""
-    key, person = rows.keys[row], rows.human_labels[row]
-    answered = [rows.label_names[j] for j in np.flatnonzero(person != MISSING)]
-    chosen = _positive_names(person, rows.label_names)
-    return {"row": f"{key.hash}-{key.occurrence}", "answered": answered, "chosen": chosen}
-
-
-def _positive_names(labels: Labels, names: Sequence[str]) -> list[str]:
-    """The labels that are yes."""
-    return [name for name, y in zip(names, labels, strict=True) if y == 1]
-
-
 def _rows_of(notes: Any, content: dict[str, Any], rows: ReviewedRows) -> list[int]:
     """Return the rows that a task may be about: by the exported notes in it, or by its content."""
     if isinstance(notes, dict) and "row" in notes:
@@ -137,10 +123,15 @@ def _annotated_labels(chosen: set[str], notes: Any, names: Sequence[str]) -> dic
 
 def to_label_studio(rows: ReviewedRows) -> str:
     """Tasks with the model's answers as predictions, and people's as annotations."""
-    tasks = []
-    for row in range(len(rows.keys)):
-        notes = _notes(rows, row)
-        suggested = _choices(_positive_names(rows.labels[row], rows.label_names))
+    tasks, names = [], np.array(rows.label_names, dtype=object)
+    for row, key in enumerate(rows.keys):
+        person = rows.human_labels[row]
+        notes = {  # read on import: the row, and what people had answered
+            "row": f"{key.hash}-{key.occurrence}",
+            "answered": names[person != MISSING].tolist(),
+            "chosen": names[person == 1].tolist(),
+        }
+        suggested = _choices(names[rows.labels[row] == 1].tolist())
         task: dict[str, Any] = {
             "data": {**content_of(rows.table, row), _NOTES: notes},
             "predictions": [{"model_version": rows.model_digest[:12], "result": suggested}],

@@ -227,7 +227,16 @@ class ReviewedRows:
         self.first_labels = self.labels.copy()
         self.completeness_before = float((self.labels != ABSTAIN).mean())
         self.blind_share = blind
-        self._choose_blind()
+        if blind > 0:  # chosen by the rows' hashes: whole rows, or labels one by one
+            by_row = isinstance(classifier, PromisedClassifier)  # who promises something about rows
+            names = [""] * m if by_row else self.label_names
+            for i, key in enumerate(self.keys):
+                for j, name in enumerate(names):  # a number from 0 to 1 for each row and label
+                    text = f"{key.hash}\x1f{key.occurrence}\x1f{name}".encode()
+                    digest = hashlib.blake2b(text, digest_size=7).digest()
+                    self.blind[i, j] = int.from_bytes(digest) / 2**56 < blind
+        self.sampled_rows = self.blind.all(axis=1)
+        self.blind &= self.labels != ABSTAIN
         self._count(np.arange(n))
         self.sync()
 
@@ -245,19 +254,6 @@ class ReviewedRows:
         self.n_answered[rows] = (self.human_labels[rows] != MISSING).sum(axis=1)
         distance = distance_from_half(self.interval[rows].astype(float))
         self.least_distance[rows] = np.where(is_open, distance, np.inf).min(axis=1)
-
-    def _choose_blind(self) -> None:
-        """Answered labels to be asked without a suggestion, chosen by the rows' hashes.
-
-        Whole rows where the model has promised something about rows, else labels one by one.
-        """
-        if self.blind_share > 0:
-            by_row = isinstance(self.classifier, PromisedClassifier)
-            names = [""] * len(self.label_names) if by_row else self.label_names
-            for i, key in enumerate(self.keys):
-                self.blind[i] = [_uniform(key, name) < self.blind_share for name in names]
-        self.sampled_rows = self.blind.all(axis=1)
-        self.blind &= self.labels != ABSTAIN
 
     def open_cells(self, rows: IntArray) -> BoolArray:
         """Labels that a person is asked for: left open, or blind; not answered by anybody."""
@@ -367,9 +363,3 @@ class ReviewedRows:
                 undo = ReviewEvent(request, who, "undo", last.row, last.label, undoes=last.id)
                 self._append(undo, row)
             return row, label, before
-
-
-def _uniform(key: RowKey, name: str) -> float:
-    """A number from 0 to 1 that belongs to a row and a label."""
-    text = f"{key.hash}\x1f{key.occurrence}\x1f{name}".encode()
-    return int.from_bytes(hashlib.blake2b(text, digest_size=7).digest()) / 2**56

@@ -11,9 +11,8 @@ from fastapi.exceptions import RequestValidationError
 from fastapi.responses import FileResponse, JSONResponse, RedirectResponse, Response
 from pydantic import BaseModel, Field
 
-from credalchain.review.queue import ORDERS
 from credalchain.review.rows import IMAGES, image_file
-from credalchain.review.session import ReviewSession
+from credalchain.review.session import ORDERS, ReviewSession
 from credalchain.review.store import AnswersFileError, ReviewError
 
 _MAX_BYTES = 64 * 1024  # of a request
@@ -72,7 +71,14 @@ def make_app(
         What is reviewed, for the head of the page.
     """
     app = FastAPI(openapi_url=None, docs_url=None, redoc_url=None)
-    rows, policy = session.rows, _content_policy(session)
+    rows = session.rows
+    cells = rows.table[session.show].select_dtypes(exclude=["number", "bool"]).astype(str)
+    addresses = [cells[name].str.startswith(("http://", "https://")).any() for name in cells]
+    policy = (  # nothing from elsewhere, but images whose addresses stand in the cells shown
+        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
+        f"img-src 'self'{' http: https:' * any(addresses)}; base-uri 'none'; form-action 'none'; "
+        "frame-ancestors 'none'"
+    )
 
     @app.middleware("http")
     async def guard(request: Request, call_next: Any) -> Response:
@@ -162,17 +168,6 @@ def make_app(
         return FileResponse(file, media_type=IMAGES[file.suffix.lower()])
 
     return app
-
-
-def _content_policy(session: ReviewSession) -> str:
-    """Nothing from elsewhere, but images whose addresses stand in the cells that are shown."""
-    cells = session.rows.table[session.show].select_dtypes(exclude=["number", "bool"]).astype(str)
-    addresses = [cells[name].str.startswith(("http://", "https://")).any() for name in cells]
-    images = "img-src 'self'" + (" http: https:" if any(addresses) else "")
-    return (
-        "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "
-        f"{images}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    )
 
 
 def _refusal(request: Request, hosts: set[str] | None, token: str | None) -> Response | None:

@@ -1,21 +1,159 @@
-"""A review as the page shows it: rows, reasons, progress and disagreements."""
+"""A review as the page shows it: who gets which row, reasons, progress and disagreements."""
 
 import hashlib
 import time
+from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from credalchain._utils.array_types import Labels
+from credalchain._utils.array_types import FloatArray, IntArray, Labels
 from credalchain.explanation.explainer import explain
-from credalchain.labels import MISSING
+from credalchain.explanation.questions import rank_questions
+from credalchain.labels import ABSTAIN, MISSING
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.statistics import interval_of_share
-from credalchain.review.queue import ORDERS, ReviewQueue
 from credalchain.review.rows import ReviewedRows, shown_cells
 from credalchain.review.store import ChangedRowError, ReviewError, StoredReviewEvent, standing
+
+ORDERS = ("settles most", "least sure", "in order")
+LEASE_SECONDS = 300.0
+_SECONDS_OF_LOOKING_AHEAD = 0.02  # before a row is given out
+_MAX_ROWS_PER_LOOK_AHEAD = 16
+_MAX_SHOWN = 20  # rows that come next
+
+
+@dataclass
+class _Reviewer:
+    """What one person has passed over, in this run of the server, and the order of their choice."""
+
+    passed: set[int] = field(default_factory=set)
+    order: str = ORDERS[0]
+    n_served: int = 0
+
+
+class ReviewQueue:
+    """Rows that people have, and those that come next.
+
+    Parameters
+    ----------
+    rows : ReviewedRows
+    """
+
+    def __init__(self, rows: ReviewedRows) -> None:
+        self.rows = rows
+        self._reviewers: defaultdict[str, _Reviewer] = defaultdict(_Reviewer)
+        self._leases: dict[int, tuple[str, float]] = {}
+        self._n_waiting = 0
+        self._gain = np.full(len(rows.keys), np.nan)
+        self._rows_ahead = np.argsort(-rows.n_open, kind="stable")
+
+    def take(self, who: str, order: str, after: int | None = None) -> int | None:
+        """Lease the best row to a person; ``after`` is the row that the person leaves."""
+        self._n_waiting += 1
+        with self.rows.lock:
+            self._n_waiting -= 1
+            self.rows.sync()
+            person = self._reviewers[who]
+            if after is not None:
+                self.rows.check(after)
+                if self.holders().get(after) == who:
+                    del self._leases[after]
+                person.passed.add(after)
+            row = self._best_row(who, order)
+            if row is None and person.passed:
+                person.passed.clear()  # once more from the beginning
+                row = self._best_row(who, order)
+            if row is not None:
+                person.n_served += 1
+                self.lease(row, who)
+            person.order = order
+            return row
+
+    def lease(self, row: int, who: str) -> None:
+        """Give a row to a person, for some minutes."""
+        self._reviewers[who].passed.discard(row)
+        self._leases.pop(row, None)
+        self._leases[row] = who, time.monotonic() + LEASE_SECONDS
+
+    def holders(self) -> dict[int, str]:
+        """Who has which row."""
+        now = time.monotonic()
+        self._leases = {row: lease for row, lease in self._leases.items() if lease[1] >= now}
+        return {row: who for row, (who, _) in self._leases.items()}
+
+    def _best_row(self, who: str, order: str) -> int | None:
+        score = self.scores(who, order)
+        free = np.isfinite(score)
+        own = [row for row, holder in self.holders().items() if holder == who and free[row]]
+        if own:
+            return own[-1]
+        share = self.rows.blind_share
+        if share > 0 and self._reviewers[who].n_served % max(2, round(1 / share)) == 0:
+            blind = free & self.rows.blind.any(axis=1)
+            if blind.any():  # they come at their share
+                return int(np.argmax(blind))
+        return int(np.argmax(score)) if free.any() else None
+
+    def scores(self, who: str, order: str) -> FloatArray:
+        """How soon rows come, (n,); -inf: none open, with somebody else, or passed."""
+        if order not in ORDERS:
+            raise ReviewError(f"order must be one of {', '.join(ORDERS)}, got {order!r}.")
+        n_open = self.rows.n_open
+        if order == "in order":
+            score = -np.arange(len(n_open), dtype=float)
+        elif order == "least sure":
+            score = -self.rows.least_distance
+        else:
+            self._look_ahead()
+            # rows not yet looked at come after all others, those with most open labels first
+            later = n_open / (2.0 * len(n_open) + 1) - 1
+            score = np.where(np.isnan(self._gain), later, self._gain)
+        taken = [row for row, holder in self.holders().items() if holder != who]
+        score[[*taken, *self._reviewers[who].passed]] = -np.inf
+        return np.where(n_open > 0, score, -np.inf)
+
+    def _look_ahead(self) -> None:
+        """Compute what questions would settle in a few more rows, as long as time allows."""
+        began, n_done, n_rows = time.monotonic(), 0, 1
+        while len(self._rows_ahead) and n_rows >= 1 and self._n_waiting == 0:
+            part, self._rows_ahead = self._rows_ahead[:n_rows], self._rows_ahead[n_rows:]
+            self._gain[part] = -self._ranks(part, ORDERS[0]).min(axis=1)
+            n_done += len(part)
+            spent = max(time.monotonic() - began, 1e-6)
+            left = n_done * (_SECONDS_OF_LOOKING_AHEAD / spent - 1)
+            n_rows = min(int(left), _MAX_ROWS_PER_LOOK_AHEAD)
+
+    def _ranks(self, rows: IntArray, order: str) -> FloatArray:
+        """Ranks of the labels of rows, (rows, m), the least is asked first."""
+        of, is_open = self.rows, self.rows.labels[rows] == ABSTAIN
+        X, known = of.features.iloc[rows], of.human_labels[rows]
+        interval = of.interval[rows].astype(float)
+        return rank_questions(order, of.classifier, X, known, is_open, interval)[0]
+
+    def questions(self, row: int, who: str) -> list[int]:
+        """Open labels of a row, the best to be asked first.
+
+        Those asked without a suggestion come before, so that nothing has been seen; skipped ones
+        come last.
+        """
+        rows, order = np.array([row]), self._reviewers[who].order
+        indices = np.flatnonzero(self.rows.open_cells(rows)[0])
+        if len(indices) == 0:
+            return []
+        (ranks,) = self._ranks(rows, order)
+        if order == "settles most":
+            self._gain[row] = -ranks.min()
+        key, names = self.rows.keys[row], self.rows.label_names
+        history = [standing(self.rows.history.get((key, names[j]), ())) for j in indices]
+        skips = [any((e.kind, e.who) == ("skip", who) for e in events) for events in history]
+        shown = ~self.rows.blind[row, indices]
+        order_of = np.lexsort((indices, ranks[indices], shown, np.array(skips)))
+        return [int(j) for j in indices[order_of]]
+
 
 _PACE_WINDOW_SECONDS = 3600.0  # over which the pace is measured
 _FINITE = (-1e9, 1e9)  # JSON has no infinity
@@ -49,8 +187,14 @@ class ReviewSession:
 
     def open_row(self, row: int, who: str) -> dict[str, Any]:
         """Lease a row that a person wants to see."""
-        self.queue.open(row, who)
-        return self.view(row, who)
+        with self.rows.lock:
+            self.rows.check(row)
+            self.rows.sync()
+            holder = self.queue.holders().get(row, who)
+            if holder != who:
+                raise ReviewError(f"row {row} is with {holder} now.")
+            self.queue.lease(row, who)
+            return self.view(row, who)
 
     def answer(
         self, row: int, label: int, value: int | None, who: str, request: str, key: str = ""
@@ -223,8 +367,9 @@ class ReviewSession:
     def next_rows(self, who: str, order: str = ORDERS[0]) -> list[dict[str, Any]]:
         """Rows that come next for a person, with the labels that are open."""
         with self.rows.lock:
-            rows = self.queue.next_rows(who, order)
+            score = self.queue.scores(who, order)
+            rows = np.argsort(-score, kind="stable")[:_MAX_SHOWN]
+            rows = rows[np.isfinite(score[rows])]
             names = np.array(self.rows.label_names, dtype=object)
-            cells = self.rows.open_cells(np.array(rows, dtype=int))
-        pairs = zip(rows, cells, strict=True)
+            pairs = zip(rows.tolist(), self.rows.open_cells(rows), strict=True)
         return [{"row": row, "open": names[is_open].tolist()} for row, is_open in pairs]

@@ -3,9 +3,10 @@
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from importlib import resources
 from pathlib import Path
 from typing import Literal
 
@@ -14,39 +15,7 @@ Kind = Literal["answer", "skip", "undo"]
 VERSION = 2
 """Of new files; those of version 1 keep their other keys of rows."""
 
-_SCHEMA = """
-    CREATE TABLE models (
-        id INTEGER PRIMARY KEY,
-        digest TEXT NOT NULL UNIQUE,
-        file TEXT NOT NULL,
-        first_used TEXT NOT NULL
-    );
-    CREATE TABLE rows (
-        hash TEXT NOT NULL,
-        occurrence INTEGER NOT NULL,
-        content TEXT NOT NULL,
-        PRIMARY KEY (hash, occurrence)
-    );
-    CREATE TABLE events (
-        id INTEGER PRIMARY KEY AUTOINCREMENT,
-        request TEXT NOT NULL UNIQUE,
-        at TEXT NOT NULL,
-        who TEXT NOT NULL,
-        kind TEXT NOT NULL CHECK (kind IN ('answer', 'skip', 'undo')),
-        row_hash TEXT NOT NULL,
-        occurrence INTEGER NOT NULL,
-        row_number INTEGER NOT NULL,
-        label TEXT NOT NULL,
-        value INTEGER CHECK (value IN (0, 1)),
-        suggested INTEGER CHECK (suggested IN (0, 1)),
-        lower REAL,
-        upper REAL,
-        blind INTEGER NOT NULL DEFAULT 0,
-        undoes INTEGER UNIQUE REFERENCES events (id),
-        model INTEGER NOT NULL REFERENCES models (id),
-        FOREIGN KEY (row_hash, occurrence) REFERENCES rows (hash, occurrence)
-    );
-"""
+_SCHEMA = resources.files("credalchain.review").joinpath("schema.sql").read_text("utf-8")
 _APPLICATION = 0x63726564  # in the file, so that others are told from ours
 _PATIENCE_SECONDS = 5.0  # while another program locks the file
 _NO_SPACE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN")
@@ -126,7 +95,7 @@ class StoredReviewEvent(ReviewEvent):
     row_number: int
 
 
-class AnswerStore:
+class AnswerStore(AbstractContextManager["AnswerStore"]):
     """A file of answers.
 
     Every event is committed before ``append`` returns, so a process that is killed loses nothing
@@ -263,9 +232,6 @@ class AnswerStore:
         with self._use():
             records = self._connection.execute("SELECT * FROM rows").fetchall()
         return {RowKey(*key): content for *key, content in records}
-
-    def __enter__(self) -> "AnswerStore":
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.close()

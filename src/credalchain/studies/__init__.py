@@ -1,11 +1,15 @@
 """Studies: a plan in a TOML file, results that survive a kill, and a report of what came out."""
 
-from credalchain.studies.findings import compare_methods
+from credalchain.studies.findings import (
+    at_completeness,
+    compare_methods,
+    folds_at_completeness,
+    summarize,
+)
 from credalchain.studies.results import Store
 from credalchain.studies.running import run_study
 from credalchain.studies.study_file import Study, StudyError, load_study
 from credalchain.studies.study_page import findings_in_words, write_report
-from credalchain.studies.summary import at_completeness, folds_at_completeness, summarize
 
 __all__ = [
     "Store",

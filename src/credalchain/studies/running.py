@@ -17,7 +17,6 @@ from joblib.externals.loky import BrokenProcessPool
 
 from credalchain._utils.progress import track
 from credalchain._utils.text import plural
-from credalchain.datasets.registry import DataSource
 from credalchain.studies.results import Store, dataset_facts
 from credalchain.studies.study_file import Study, StudyError
 from credalchain.studies.tasks import expand
@@ -55,7 +54,8 @@ def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
     is_ours = all(task.method.kind != "estimator" for task in tasks)  # kernels release the GIL
     few = is_ours and len(tasks) < _FEW_TASKS * n_workers
     each = partial(_each, n_workers=n_workers, prefer="threads" if few else None)
-    fact_of = {source: fact for source, fact, _ in each(_facts, study.data) if fact is not None}
+    loaded = each(lambda source: dataset_facts(load_dataset(source)), study.data)
+    fact_of = {source: fact for source, fact, _ in loaded if fact is not None}
     facts = [fact_of[source] for source in study.data if source in fact_of]
     for fact in facts:
         if fact["rows"] < study.folds:
@@ -73,10 +73,6 @@ def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
             else:
                 store.save(task, records)
     return failed
-
-
-def _facts(source: DataSource) -> dict[str, Any]:
-    return dataset_facts(load_dataset(source))
 
 
 def _each(

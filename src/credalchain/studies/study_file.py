@@ -105,11 +105,8 @@ def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
     StudyError
         With the line, the key and the nearest name that would have been right.
     """
-    are_names = (
-        isinstance(name, str) and all(part.isidentifier() for part in name.split("."))
-        for name in allow
-    )
-    if isinstance(allow, str) or not all(are_names):
+    parts = [part for name in allow for part in str(name or "").split(".")]
+    if isinstance(allow, str) or not all(map(str.isidentifier, parts)):
         raise ValueError(f"allow must be a list of module names, got {allow!r}.")
     path = Path(path)
     if not path.is_file():
@@ -289,14 +286,12 @@ def _methods(top: _Table, allow: tuple[str, ...]) -> tuple[Method, ...]:
     contents = top.content.get("method")
     if not isinstance(contents, list) or not contents:
         top.fail("method", "a study needs at least one table [[method]]")
-    methods: dict[str, Method] = {}
-    for i, content in enumerate(contents):
-        table = top.inside(content, "method", i)
-        method = _method(table, allow)
-        if method.name in methods:
-            table.fail("name", f"two methods are called {method.name!r}")
-        methods[method.name] = method
-    return tuple(methods.values())
+    tables = [top.inside(content, "method", i) for i, content in enumerate(contents)]
+    methods = tuple(_method(table, allow) for table in tables)
+    for i, method in enumerate(methods):
+        if method.name in [other.name for other in methods[:i]]:
+            tables[i].fail("name", f"two methods are called {method.name!r}")
+    return methods
 
 
 def _method(table: _Table, allow: tuple[str, ...]) -> Method:
@@ -310,8 +305,14 @@ def _method(table: _Table, allow: tuple[str, ...]) -> Method:
     except (TypeError, RecursionError):
         table.fail("params", "params must be numbers, texts, lists and tables")
     estimator, caution = None, "s"
-    if class_path:
-        estimator = _estimator(table, name, allow)
+    if class_path:  # as tasks build it, so that they find nothing wrong with it later
+        key, about = "class", ""
+        try:
+            estimator_class(class_path, allow, table.folder)
+            key, about = "params", f"params of method {name!r}: "
+            estimator = build_estimator(class_path, params, allow, table.folder)
+        except Exception as error:  # whatever a class does with its parameters
+            table.fail(key, f"{about}{error}")
         has_path = hasattr(estimator, "predict_path")
         caution = getattr(estimator, "caution_parameter", "") if has_path else ""
     known = ("name", "kind", "strategies", "s", "reward", "order", "n_bins", "class", "params")
@@ -326,18 +327,6 @@ def _method(table: _Table, allow: tuple[str, ...]) -> Method:
         class_path=class_path,
         params=params,
     )
-
-
-def _estimator(table: _Table, name: str, allow: tuple[str, ...]) -> Any:
-    """Return the estimator as tasks build it, so that they find nothing wrong with it later."""
-    class_path, params = table.content["class"], table.content.get("params", {})
-    key, about = "class", ""
-    try:
-        estimator_class(class_path, allow, table.folder)
-        key, about = "params", f"params of method {name!r}: "
-        return build_estimator(class_path, params, allow, table.folder)
-    except Exception as error:  # whatever a class does with its parameters
-        table.fail(key, f"{about}{error}")
 
 
 def _caution_values(

@@ -14,14 +14,12 @@ import pandas as pd
 
 from credalchain._utils.files import replacing
 from credalchain._utils.text import plural, to_csv, visible
-from credalchain.studies import summary as summaries
-from credalchain.studies import wording
+from credalchain.studies import findings as found
 from credalchain.studies.charts import Chart, asset, key_chart, level_chart, sheet, trade_off_chart
-from credalchain.studies.findings import WIDEST_GAP, ShareFindings, compare_methods, curve_name
+from credalchain.studies.findings import WIDEST_GAP, in_percent, percent, spread_words
 from credalchain.studies.results import Store
 from credalchain.studies.study_file import Study
 from credalchain.studies.trials import TARGET
-from credalchain.studies.wording import in_percent, percent, spread_words
 
 _MAX_METHODS = 12  # on the first screen; all are in the tables
 _TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
@@ -30,7 +28,7 @@ _NUMBER = re.compile(r"(< )?-?[\d.]+(e[+-]\d+)?( ± [\d.]+)?( %)?")
 
 def findings_in_words(study: Study, store: Store) -> list[str]:
     """Return the main findings of a study, one a line."""
-    return wording.in_words(compare_methods(study, store.results(study)), _damage(study))
+    return found.in_words(found.compare_methods(study, store.results(study)), _damage(study))
 
 
 def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
@@ -59,8 +57,8 @@ class _Report:
     def __init__(self, study: Study, store: Store) -> None:
         self.study, self.damage = study, _damage(study)
         self.results = results = store.results(study)
-        self.findings = compare_methods(study, results)
-        self.summary = summaries.summarize(results, over=self.findings.spread_over)
+        self.findings = found.compare_methods(study, results)
+        self.summary = found.summarize(results, over=self.findings.spread_over)
         about = ["method", "caution_parameter", "larger_is_more_cautious"]
         self.parameters = {  # of each method ("" if none), and whether larger is more cautious
             method: (name, larger)
@@ -89,7 +87,7 @@ class _Report:
         shares, summary = _TABLE_COMPLETENESS, self.summary
         if self.findings.is_comparable:
             over = self.findings.spread_over
-            table: Any = summaries.at_completeness(
+            table: Any = found.at_completeness(
                 self.results, shares, widest_gap=WIDEST_GAP, over=over
             )
             for share in shares:
@@ -112,7 +110,7 @@ class _Report:
             name: list(map(in_percent, summary[name], summary[f"{name}_spread"]))
             for name in self.study.measures
         }
-        yield "measures", self._named(summary[summaries.KEYS].assign(**measured))
+        yield "measures", self._named(summary[found.KEYS].assign(**measured))
 
     def _found(
         self, name: str, columns: str, rows: list[tuple[Any, ...]]
@@ -184,7 +182,7 @@ class _Report:
         findings = self.findings
         if self.problem:
             yield f'<p class="problem">{_text(self.problem)}</p>'
-        first, *others = [*wording.leads(findings, self.damage), *wording.remarks(findings)]
+        first, *others = [*found.leads(findings, self.damage), *found.remarks(findings)]
         yield f'<p class="lead">{_text(first)}</p>'
         if findings.shares and len(findings.curves) > 1:
             level = findings.levels[0]
@@ -203,13 +201,11 @@ class _Report:
             yield f'<p class="quiet">{_text(words)}{self._link("findings")}</p>'
         yield from (f"<p>{_text(line)}</p>" for line in others)
 
-    def _ranking(self, shares: list[ShareFindings]) -> Iterator[str]:
+    def _ranking(self, shares: list[found.ShareFindings]) -> Iterator[str]:
         """Yield a table of methods and shares."""
-        n = len(self.findings.datasets)
-        ranks = pd.DataFrame(
-            [{standing.curve: standing.rank for standing in at.standings} for at in shares],
-            columns=list(self.findings.curves),
-        )  # compared at many shares first, then by mean rank
+        n, curves = len(self.findings.datasets), list(self.findings.curves)
+        ranks_at = [{standing.curve: standing.rank for standing in at.standings} for at in shares]
+        ranks = pd.DataFrame(ranks_at, columns=curves)  # compared at many shares first
         order = sorted(ranks, key=lambda curve: (-ranks[curve].count(), ranks[curve].mean()))
         heads = [
             f'<th scope="col" class="number">{percent(at.share)} answered'
@@ -229,9 +225,9 @@ class _Report:
             return
         damage, summary = self.damage, self.summary
         curves = list(dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True)))
-        keys = {curve_name(*curve): key_chart(i) for i, curve in enumerate(curves)}
+        keys = {found.curve_name(*curve): key_chart(i) for i, curve in enumerate(curves)}
         panels: dict[str, Chart] = {}
-        for (dataset, level), part in summaries.groups(summary, ["dataset", "missing"]):
+        for (dataset, level), part in found.groups(summary, ["dataset", "missing"]):
             title = f"{dataset}, {percent(level)} {damage}" if damage else str(dataset)
             panels[title] = trade_off_chart(part, curves)
         about = "Set-accuracy against completeness"
@@ -246,9 +242,9 @@ class _Report:
         if len(self.study.levels) < 2:
             return
         panels: dict[str, Chart] = {}
-        for key, part in summaries.groups(self.summary, ["dataset", "method", "strategy"]):
+        for key, part in found.groups(self.summary, ["dataset", "method", "strategy"]):
             dataset, method, strategy = map(str, key)
-            title = f"{dataset}: {curve_name(method, strategy)}"
+            title = f"{dataset}: {found.curve_name(method, strategy)}"
             panels[title] = level_chart(part, self.parameters[method][0] or "", self.damage)
         about = f"Measures by the share of labels {self.damage}"
         self.charts["by_level.svg"] = sheet(panels, {}).file(about)
@@ -262,7 +258,7 @@ class _Report:
         for method, (name, larger) in self.parameters.items():
             way = f" ({'larger' if larger else 'smaller'} is more cautious)" if name else ""
             methods_of[(name or "none") + way].append(method)
-        parts = [f"{words}, of {wording.quoted(*methods)}" for words, methods in methods_of.items()]
+        parts = [f"{words}, of {found.quoted(*methods)}" for words, methods in methods_of.items()]
         parts = parts if len(parts) > 1 else list(methods_of)
         about = f"Each point is a value of the caution parameter: {'; '.join(parts)}. "
         if TARGET in {name for name, _ in self.parameters.values()}:
@@ -285,7 +281,7 @@ class _Report:
     def _about(self) -> Iterator[str]:
         study, damage = self.study, ""
         if self.damage:
-            levels = wording.join_with_and(map(percent, study.levels))
+            levels = found.join_with_and(map(percent, study.levels))
             damage = f", training labels {self.damage} ({study.corruption}) at {levels}"
         words = (
             f"{plural(len(self.results), 'result', ',')}: {study.repeats} x {study.folds}-fold "
@@ -326,16 +322,16 @@ def _panels(about: str, charts: Mapping[str, Chart]) -> str:
     return f'<div class="panels">{"".join(figures)}</div>'
 
 
-def _ranking_cell(at: ShareFindings, curve: str, n_datasets: int) -> str:
+def _ranking_cell(at: found.ShareFindings, curve: str, n_datasets: int) -> str:
     standing = next((one for one in at.standings if one.curve == curve), None)
     if standing is None:
         n = at.left_out[curve]
         note = f"reached on {n} of {n_datasets}" if n else "not reached"
         return f'<td class="number" data-v="">-<small>{note}</small></td>'
-    small = "".join(f"<small>{line}</small>" for line in wording.notes(at, standing))
+    small = "".join(f"<small>{line}</small>" for line in found.notes(at, standing))
     best = " best" * (curve in (at.best.curve, *at.tied_with_best))
     value = f'data-v="{standing.accuracy:.6f}"'  # for sorting
-    return f'<td class="number{best}" {value}>{wording.accuracy(standing)}{small}</td>'
+    return f'<td class="number{best}" {value}>{found.accuracy(standing)}{small}</td>'
 
 
 def _table(frame: pd.DataFrame, label: str) -> str:

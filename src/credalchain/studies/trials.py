@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils.validation import has_fit_parameter
 
+from credalchain import model_selection as selection
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.validation import seeded
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
@@ -26,14 +27,6 @@ from credalchain.datasets.registry import DataSource
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN
 from credalchain.metrics import MEASURES
-from credalchain.model_selection import (
-    PathPrediction,
-    caution_in_use,
-    partial_labels,
-    predict_along,
-    score_path,
-    training_targets,
-)
 from credalchain.preprocessing import Discretizer, ZeroAndBins
 from credalchain.promises.calibration import caution_values
 from credalchain.studies.study_file import SETTINGS, build_estimator
@@ -107,7 +100,7 @@ class _MethodOfTask:
         self,
         fold: int,
         level: float,
-        path: PathPrediction,
+        path: selection.PathPrediction,
         strategies: list[str],
         seconds: tuple[float, float],
         caution: tuple[str, bool] = ("s", True),
@@ -130,7 +123,7 @@ class _MethodOfTask:
                 "missing": level,
                 "repetition": task.repetition,
                 "fold": fold,
-                **dict(zip(measures, score_path(measures, truth, path), strict=True)),
+                **dict(zip(measures, selection.score_path(measures, truth, path), strict=True)),
                 "fit_seconds": seconds[0],
                 "predict_seconds": seconds[1],
                 "caution_parameter": parameter,
@@ -148,10 +141,46 @@ class _MethodOfTask:
         return seed_of(task.study.seed, purpose, task.dataset, task.repetition, fold)
 
     def choose_values(self, estimator: Any, fold: int, labels: Labels) -> tuple[float, ...]:
-        """Choose values of caution on training rows; every method has the same rows held out."""
-        rows, rng = self.training[fold], np.random.default_rng(self.seed("grid", fold))
-        X, Y = take_rows(self.data.X, rows), training_targets(labels[rows])
-        return chosen_values(estimator, X, Y, rng)
+        """Return a value of caution for each of ``TARGETS``, found on a quarter of training rows.
+
+        Every method has the same rows held out; the estimator is fitted to the others. Where two
+        neighbouring values answer shares that are far apart, values between them are tried. Several
+        targets share a value if there is none for each. As in ``choose_caution``, s grows with the
+        number of rows.
+        """
+        all_rows, rng = self.training[fold], np.random.default_rng(self.seed("grid", fold))
+        X, Y = take_rows(self.data.X, all_rows), selection.training_targets(labels[all_rows])
+        n, m = Y.shape
+        parameter, values = estimator.caution_parameter, caution_values(estimator, None)[::_EVERY]
+        is_rising = values[0] < values[-1]
+        values = values if is_rising else np.append(_BOLDEST, values)
+        n_held_out = max(1, min(n // 4, _MAX_HELD_OUT, _MAX_CELLS // (len(values) * m)))
+        rows: Rows = rng.permutation(n)
+        held_out, training = take_rows(X, np.sort(rows[:n_held_out])), np.sort(rows[n_held_out:])
+        estimator.fit(take_rows(X, training), Y[training])
+
+        def answered(some: FloatArray) -> FloatArray:
+            try:
+                path = np.asarray(estimator.predict_path(held_out, some))
+            except Exception as error:
+                raise ValueError(
+                    f"no values of {parameter} could be chosen, because predict_path fails between "
+                    f"{some.min():g} and {some.max():g} ({error}): name them in the study, as "
+                    f"{parameter} = [...]."
+                ) from error
+            return np.asarray((path != ABSTAIN).mean(axis=(1, 2)))
+
+        shares = answered(values)
+        for _ in range(_ROUNDS):
+            wide = np.flatnonzero(np.abs(np.diff(shares)) > _WIDEST_STEP)
+            if not len(wide):
+                break
+            between = np.linspace(values[wide], values[wide + 1], 8)[1:-1].ravel()
+            values, shares = np.append(values, between), np.append(shares, answered(between))
+            order = np.argsort(values if is_rising else -values, kind="stable")  # boldest first
+            values, shares = values[order], shares[order]
+        chosen = values[np.abs(shares[:, None] - TARGETS).argmin(axis=0)]
+        return tuple((chosen * (n / len(training) if parameter == "s" else 1.0)).tolist())
 
 
 class _NaiveMethod(_MethodOfTask):
@@ -160,8 +189,7 @@ class _NaiveMethod(_MethodOfTask):
     def __init__(self, task: Task, data: MultilabelDataset) -> None:
         super().__init__(task, data)
         settings = SETTINGS[task.study.settings]
-        names = ("epsilon", "prior", "denominator")
-        about = {name: getattr(settings, name) for name in names}
+        about = {name: getattr(settings, name) for name in ("epsilon", "prior", "denominator")}
         self._base = NaiveCredal(**about, discretizer=None)
         self._naive = replace(self._base.settings(), epsilon_at_zero=settings.epsilon_at_zero)
         bins, codes = _encode_dataset(task.data, task.method.n_bins)
@@ -170,7 +198,6 @@ class _NaiveMethod(_MethodOfTask):
         if self._is_per_fold:
             fitted = [clone(bins).fit(take_rows(data.X, rows)) for rows in self.training]
             self._encoded = [(bins.n_categories_, bins.encode(data.X)) for bins in fitted]
-        self._classifiers: dict[int, Any] = {}
 
     def trials(self) -> Iterator[pd.DataFrame]:
         """Yield a trial per level and fold."""
@@ -178,31 +205,28 @@ class _NaiveMethod(_MethodOfTask):
         for rows, (k, codes) in zip(self.folds, self._encoded, strict=True):
             X = take_rows(codes, rows)
             tested.append((X, as_codes(X, k)))  # as a model takes them: the same at every level
-        count_folds = self._count_training if self._is_per_fold else self._count_by_subtraction
         for level, labels in self.levels:
-            for fold, (counts, seconds) in enumerate(count_folds(labels, tested)):
+            for fold, (counts, seconds) in enumerate(self._count_folds(labels, tested)):
                 yield self._trial(fold, level, labels, tested[fold], counts, seconds)
 
-    def _count_training(self, labels: Labels, tested: Any) -> Iterator[tuple[ChainCounts, float]]:
-        """Bins are learned on the training rows of each fold: count these."""
-        for rows, (k, codes) in zip(self.training, self._encoded, strict=True):
-            encoded = as_codes(take_rows(codes, rows), k)
-            started = time.perf_counter()
-            counts = count(encoded, labels[rows], k)
-            yield counts, time.perf_counter() - started
+    def _count_folds(self, labels: Labels, tested: Any) -> Iterator[tuple[ChainCounts, float]]:
+        """Yield the counts of the training rows of each fold, and the seconds that it took.
 
-    def _count_by_subtraction(
-        self, labels: Labels, tested: Any
-    ) -> Iterator[tuple[ChainCounts, float]]:
-        """Codes are the same in all folds: count each fold, and subtract it from all rows."""
-        started = time.perf_counter()
-        k, _ = self._encoded[0]
+        Where codes are the same in all folds, each is counted and subtracted from all rows.
+        """
+        if self._is_per_fold:
+            for rows, (k, codes) in zip(self.training, self._encoded, strict=True):
+                encoded = as_codes(take_rows(codes, rows), k)
+                started = time.perf_counter()
+                counts = count(encoded, labels[rows], k)
+                yield counts, time.perf_counter() - started
+            return
+        started, (k, _) = time.perf_counter(), self._encoded[0]
         parts = zip(self.folds, tested, strict=True)
-        counts = [count(encoded, labels[rows], k) for rows, (_, encoded) in parts]
-        total = sum(counts[1:], start=counts[0])
-        seconds = (time.perf_counter() - started) / len(counts)  # each fold's share
-        for one in counts:
-            yield total - one, seconds
+        of_folds = [count(encoded, labels[rows], k) for rows, (_, encoded) in parts]
+        total = sum(of_folds[1:], start=of_folds[0])
+        seconds = (time.perf_counter() - started) / len(of_folds)  # each fold's share
+        yield from ((total - one, seconds) for one in of_folds)
 
     def _trial(
         self, fold: int, level: float, labels: Labels, rows: Any, counts: Any, fitting: float
@@ -218,7 +242,9 @@ class _NaiveMethod(_MethodOfTask):
         paths = [self._predict(classifier, rows, *grid) for grid in grids]
         precise = classifier.predict(rows[0]) if "precise" in self.needs else None
         values, answers, bounds = zip(*paths, strict=True)
-        path = PathPrediction(sum(values, ()), np.concatenate(answers), sum(bounds, ()), precise)
+        path = selection.PathPrediction(
+            sum(values, ()), np.concatenate(answers), sum(bounds, ()), precise
+        )
         seconds = fitting, time.perf_counter() - started
         strategies = np.repeat(names := together or (NO_STRATEGY,), len(path.values) // len(names))
         return self.records(fold, level, path, strategies.tolist(), seconds)
@@ -243,14 +269,10 @@ class _NaiveMethod(_MethodOfTask):
     def _classifier(self, fold: int, counts: ChainCounts) -> Any:
         """Return the classifier of a fold, with a model of these counts."""
         model = NaiveChainModel(counts, self._naive, None)
-        if fold not in self._classifiers:
-            about: dict[str, Any] = {"n_features": counts.n_features, "base": self._base}
-            cls: Any = CredalBinaryRelevanceClassifier
-            if self.task.method.kind == "chain":
-                cls, about = CredalChainClassifier, {**about, "order": self._order(fold)}
-            self._classifiers[fold] = cls.from_model(model, **about)
-        self._classifiers[fold].model_ = model
-        return self._classifiers[fold]
+        about: dict[str, Any] = {"n_features": counts.n_features, "base": self._base}
+        if self.task.method.kind != "chain":
+            return CredalBinaryRelevanceClassifier.from_model(model, **about)
+        return CredalChainClassifier.from_model(model, order=self._order(fold), **about)
 
     def _order(self, fold: int) -> Any:
         task = self.task
@@ -294,7 +316,7 @@ class _EstimatorMethod(_MethodOfTask):
                 about: dict[str, Any] = {}
                 if self.data.groups is not None and has_fit_parameter(estimator, "groups"):
                     about = {"groups": np.asarray(self.data.groups)[training]}
-                estimator = estimator.fit(X, training_targets(labels[training]), **about)
+                estimator = estimator.fit(X, selection.training_targets(labels[training]), **about)
                 fitted = time.perf_counter()
                 path = self._predict(estimator, X_test, values)
                 seconds = fitted - started, time.perf_counter() - fitted
@@ -305,56 +327,18 @@ class _EstimatorMethod(_MethodOfTask):
                 strategies = [NO_STRATEGY] * len(path.values)
                 yield self.records(fold, level, path, strategies, seconds, caution)
 
-    def _predict(self, estimator: Any, X: Any, values: tuple[float, ...]) -> PathPrediction:
+    def _predict(
+        self, estimator: Any, X: Any, values: tuple[float, ...]
+    ) -> selection.PathPrediction:
         """Predict along the caution parameter, if any; at its value if the study names none."""
         if hasattr(estimator, "predict_path"):
-            along = values or (caution_in_use(estimator),)
-            return predict_along(estimator, X, along, self.task.study.measures)
+            along = values or (selection.caution_in_use(estimator),)
+            return selection.predict_along(estimator, X, along, self.task.study.measures)
         precise = estimator.predict(X) if "precise" in self.needs else None
-        labels = np.asarray(partial_labels(estimator, X))[None]
-        return PathPrediction((0.0,), labels, (None,), precise)
+        labels = np.asarray(selection.partial_labels(estimator, X))[None]
+        return selection.PathPrediction((0.0,), labels, (None,), precise)
 
     def _estimator(self, fold: int) -> Any:
         method, study = self.task.method, self.task.study
         estimator = build_estimator(method.class_path, method.params, study.allow, study.folder)
         return seeded(estimator, int(self.seed("estimator", fold).generate_state(1)[0]))
-
-
-def chosen_values(estimator: Any, X: Any, Y: Any, rng: np.random.Generator) -> tuple[float, ...]:
-    """Return a value of caution for each of ``TARGETS``, found on a quarter of the rows.
-
-    The estimator is fitted to the other rows. Where two neighbouring values answer shares that are
-    far apart, values between them are tried. Several targets share a value if there is none for
-    each. As in ``choose_caution``, s grows with the number of rows.
-    """
-    n, m = Y.shape
-    parameter, values = estimator.caution_parameter, caution_values(estimator, None)[::_EVERY]
-    is_rising = values[0] < values[-1]
-    values = values if is_rising else np.append(_BOLDEST, values)
-    n_held_out = max(1, min(n // 4, _MAX_HELD_OUT, _MAX_CELLS // (len(values) * m)))
-    rows: Rows = rng.permutation(n)
-    held_out, training = take_rows(X, np.sort(rows[:n_held_out])), np.sort(rows[n_held_out:])
-    estimator.fit(take_rows(X, training), Y[training])
-
-    def answered(some: FloatArray) -> FloatArray:
-        try:
-            path = np.asarray(estimator.predict_path(held_out, some))
-        except Exception as error:
-            raise ValueError(
-                f"no values of {parameter} could be chosen, because predict_path fails between "
-                f"{some.min():g} and {some.max():g} ({error}): name them in the study, as "
-                f"{parameter} = [...]."
-            ) from error
-        return np.asarray((path != ABSTAIN).mean(axis=(1, 2)))
-
-    shares = answered(values)
-    for _ in range(_ROUNDS):
-        wide = np.flatnonzero(np.abs(np.diff(shares)) > _WIDEST_STEP)
-        if not len(wide):
-            break
-        between = np.linspace(values[wide], values[wide + 1], 8)[1:-1].ravel()
-        values, shares = np.append(values, between), np.append(shares, answered(between))
-        order = np.argsort(values if is_rising else -values, kind="stable")  # boldest first
-        values, shares = values[order], shares[order]
-    chosen = values[np.abs(shares[:, None] - TARGETS).argmin(axis=0)]
-    return tuple((chosen * (n / len(training) if parameter == "s" else 1.0)).tolist())

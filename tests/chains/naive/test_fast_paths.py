@@ -122,7 +122,8 @@ def test_a_path_with_and_without_epsilon(thin, prior, missing_features):
     own = Strategy("own", nested=False, merge=lambda zero, one, untold: (zero[0], one[1]))
     values = [2.0, 0.0, 0.5, 0.0, 1.0]
     for strategies in (BOTH, (*BOTH, own), (own, "marginalization", "branching", "branching")):
-        paths = paths_of_all(chain, X, values, strategy=strategies)
+        with mock.patch.object(walk, "_PROBED", 3):
+            paths = paths_of_all(chain, X, values, strategy=strategies)
         for at, s in enumerate(values):
             for path, one in zip(paths, infer_all(chain, X, s=s, strategy=strategies), strict=True):
                 np.testing.assert_array_equal(path[at], one.labels)
@@ -146,6 +147,7 @@ def test_sizes_do_not_show(thin, epsilon):
         mock.patch.object(tables, "_MAX_SLOTS", 1),
         mock.patch.object(model_module, "_MAX_KEPT", 0),
         mock.patch.object(walk, "_SUMS_PER_CHUNK", 1),
+        mock.patch.object(walk, "_PROBED", 3),
     ):
         path, one = (
             paths_of_all(chain, X, values, strategy=BOTH),
@@ -197,6 +199,7 @@ def test_surprises_against_the_plain_walk(seed, m, n, s, epsilon, threshold, sha
     given_labels = known.astype(np.int8) if share_known else None
     with (
         mock.patch.object(walk, "_SUMS_PER_CHUNK", 1),  # chunks of 16 rows
+        mock.patch.object(walk, "_PROBED", 1),
     ):
         both = infer_all(chain, rows, s=s, strategy=BOTH, known=given_labels)
     encoded = chain.encode(rows)

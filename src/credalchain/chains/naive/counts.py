@@ -405,12 +405,12 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
     label = np.stack([np.sum(a == Y, axis=0) for a in (0, 1)], axis=1)
     n_table_rows, offsets = table_rows(n_categories, codes.has_unseen)
     feature = np.zeros((int(n_table_rows.sum()), n_lanes), dtype=_count_dtype(n_rows))
-    pair = np.zeros((n_lanes, n_lanes), dtype=feature.dtype)
+    classes = [1] if label.sum() == Y.size else [0, 1]  # if all are known, the rest follows
+    pair = np.zeros((len(classes) * n_labels,) * 2, dtype=feature.dtype)
     for start in range(0, n_rows, _ROWS_AT_ONCE):
         some = slice(start, start + _ROWS_AT_ONCE)
-        is_class = Y[some, :, None] == np.array([0, 1], np.int8)
-        floats = is_class.reshape(-1, n_lanes).astype(np.float32)  # products exact below 2**24
-        pair += (floats.T @ floats).astype(pair.dtype)
+        is_class = np.concatenate([Y[some] == a for a in classes], axis=1, dtype=np.float32)
+        pair += (is_class.T @ is_class).astype(pair.dtype)  # exact below 2**24
         part = codes[some]
         if isinstance(part, SparseCodes):
             indptr, entries = part.indptr, part.entries
@@ -424,8 +424,14 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
         feature[offsets] += label.ravel().astype(feature.dtype) - others
     if codes.has_unseen:  # rows of codes that are in no category
         feature = feature[_category_rows(n_categories, offsets)]
-    feature, pair = feature.reshape(-1, n_labels, 2), pair.reshape(n_labels, 2, n_labels, 2)
-    return ChainCounts.unchecked(n_rows, n_categories, label, feature, pair)
+    if classes == [1]:
+        ones, total = pair, label[:, 1].astype(pair.dtype)
+        zeros = total[:, None] - ones
+        pair = np.block([[n_rows - total - zeros, zeros.T], [zeros, ones]])
+    pair = np.ascontiguousarray(pair.reshape(2, n_labels, 2, n_labels).transpose(1, 0, 3, 2))
+    return ChainCounts.unchecked(
+        n_rows, n_categories, label, feature.reshape(-1, n_labels, 2), pair
+    )
 
 
 def _category_rows(n_categories: IntArray, offsets: IntArray) -> IntArray:

@@ -64,6 +64,34 @@ class ChainTables(NamedTuple):
     pairs: FixedTable
     told_rows: IntArray
 
+    def relative_to(self, answers: IntArray) -> "ChainTables":
+        """Have each label in ``start`` as the first strategy's ``answers`` (m,), instead of as 0.
+
+        Rows of ``pairs`` hold differences from that, and the row of such an answer is now for 0.
+        """
+        m = len(self.order)
+        told = self.told_rows[0, answers, np.arange(m)]
+        changed = np.flatnonzero(told >= 0)
+        rows = told[changed]
+        if not len(rows):
+            return self
+        told_rows = np.where(self.told_rows == told, -1, self.told_rows)
+        told_rows[:, 0, changed] = rows
+
+        def shift(pairs: IntArray) -> IntArray:
+            added = np.zeros((len(pairs), m, LANES), dtype=np.int64)
+            added[:, changed] = pairs[:, rows]
+            shifted = (pairs.reshape(len(pairs), -1, m, LANES) - added[:, None]).reshape(
+                pairs.shape
+            )
+            shifted[:, rows] = -added[:, changed]
+            return shifted
+
+        start = combined(
+            sum, [self.start, self.pairs.map(lambda pairs: pairs[:, rows].sum(axis=1))]
+        )
+        return self._replace(start=start, pairs=self.pairs.map(shift), told_rows=told_rows)
+
 
 class TableSpec(NamedTuple):
     """What tables are for.
@@ -224,7 +252,7 @@ class TableSource:
         m = len(self._order)
         zero, one = table.take(np.s_[:, -2 * m : -m]), table.take(np.s_[:, -m:])
         if_zero, if_one = (
-            (lanes[..., 0::2].copy(), lanes[..., 1::2].copy())
+            (lanes[..., 0::2], lanes[..., 1::2])
             for lanes in (zero.log_odds(self._scale), one.log_odds(self._scale))
         )
         nothing, answers = np.zeros_like(if_zero[0]), [zero, one]
@@ -241,13 +269,17 @@ class TableSource:
                 ) from None
             _check_size(open_terms, name)
             answers.append(FixedTable.from_log_odds(open_terms, self._scale))
-        starts, pairs = [], []
+        starts: list[IntArray] = []
+        pairs: list[IntArray] = []
         for first, *parts in zip(*alike([start, *answers]), strict=True):
             if first is None:
                 break
             if self._spec.forward:
                 starts.append(first + parts[0].sum(axis=1))
-                pairs.append(np.concatenate([part - parts[0] for part in parts[1:]], axis=1))
+                added = np.empty((len(first), len(parts) - 1, m, LANES), dtype=np.int64)
+                for at, part in enumerate(parts[1:]):
+                    np.subtract(part, parts[0], out=added[:, at])
+                pairs.append(added.reshape(len(first), -1, LANES))
             else:  # (m, answers, m, 2) of (blocks, m, 16) each
                 by_label = np.stack(parts).transpose(2, 0, 1, 3).reshape(m, len(parts), -1)
                 starts.append(first)
@@ -305,6 +337,8 @@ def _logarithms(
 
 
 def _check_size(log_odds: FloatArray, name: str) -> None:
+    if -LARGEST_TERM < log_odds.min(initial=0) <= log_odds.max(initial=0) < LARGEST_TERM:
+        return  # nor is any NaN
     finite = log_odds[np.isfinite(log_odds)]
     if finite.size and np.abs(finite).max() >= LARGEST_TERM:
         raise ValueError(

@@ -37,6 +37,7 @@ from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.prediction import Exactness, LogOdds, Ranks, uniform_exactness
 
 _SUMS_PER_CHUNK = 2**17  # 64-bit sums of one chunk of rows: a megabyte
+_PROBED = 64  # first rows that tell the usual answers, for at least 16 times as many rows
 
 
 def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> FixedTable:
@@ -86,15 +87,22 @@ class FixedOrderWalk:
 
     def run(self) -> None:
         """Walk all rows for one s after the other, in chunks whose sums fit a cache."""
-        request = self._request
+        request, n_rows = self._request, self._codes.shape[0]
+        n_probed = _PROBED if n_rows >= 16 * _PROBED else 0
         for v, tables in enumerate(self._tables):
             size = max(16, _SUMS_PER_CHUNK // tables.start.values.size)
-            walk = partial(self._walk_chunk, v, tables)
-            for_each_range(self._codes.shape[0], size, request.n_jobs, walk)
+            if n_probed:
+                self._walk_chunk(v, tables, 0, 0, n_probed)
+                answers = self.labels[0, v, :n_probed, tables.order]  # (m, rows)
+                n_answers = [(answers == y).sum(axis=1) for y in (0, 1, ABSTAIN)]
+                tables = tables.relative_to(np.argmax(n_answers, axis=0))
+            walk = partial(self._walk_chunk, v, tables, n_probed)
+            for_each_range(n_rows - n_probed, size, request.n_jobs, walk)
         if request.wants_bounds and request.never_observed.any():
             request.make_vacuous(self.log_odds)
 
-    def _walk_chunk(self, v: int, tables: ChainTables, first: int, stop: int) -> None:
+    def _walk_chunk(self, v: int, tables: ChainTables, skip: int, first: int, stop: int) -> None:
+        first, stop = first + skip, stop + skip
         sums = feature_sums(self._codes, tables, first, stop)
         forced = self._request.forced_labels(slice(first, stop))[:, tables.order]
         output = v, first, self.labels, self.log_odds
