@@ -249,7 +249,7 @@ def pick_scores(X: pd.DataFrame, spec: str, labels: Sequence[str]) -> pd.DataFra
         names = fnmatch.filter(X.columns, spec)
     if len(names) != len(labels):
         raise ValueError(
-            f"--scores {spec}: {plural(len(labels), 'label')} need as many columns, got "
+            f"--scores {spec}: {text.plural(len(labels), 'label')} need as many columns, got "
             f"{len(names)} ({shorten_names(names) or 'none'})."
         )
     wrong = [name for name in names if X[name].dtype.kind not in "iuf" or X[name].isna().any()]
@@ -259,7 +259,7 @@ def pick_scores(X: pd.DataFrame, spec: str, labels: Sequence[str]) -> pd.DataFra
         pairs = [f"{name} of {label}" for name, label in zip(names, labels, strict=True)]
         note(f"note: scores by position: {shorten_names(pairs)}")
     if X.shape[1] > len(names):
-        note(f"note: {plural(X.shape[1] - len(names), 'column')} beside the scores not used")
+        note(f"note: {text.plural(X.shape[1] - len(names), 'column')} beside the scores not used")
     return X[names]
 
 

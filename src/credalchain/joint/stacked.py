@@ -95,7 +95,7 @@ class StackedJointForest(CredalJointForest):
     def fit(self, X: MatrixLike, Y: LabelsLike, *, groups: Any = None) -> Self:
         self.targets_, labels = Targets.learn(Y)
         self.check_parameters()
-        X = X.tocsr() if sparse.issparse(X) else X
+        X = X.tocsr() if sparse.issparse(X) else X  # type: ignore[union-attr]
         check_consistent_length(X, labels)
         validate_data(self, X, reset=True, skip_check_array=True)
         with show_progress(self.verbose):
@@ -169,7 +169,7 @@ class StackedJointForest(CredalJointForest):
         super().check_state()
 
     def _n_encoded_columns(self) -> int:
-        return self.model_.n_labels + (0 if self.table_ is None else self.table_.n_columns)
+        return int(self.model_.n_labels) + (0 if self.table_ is None else self.table_.n_columns)
 
     def encode(self, X: MatrixLike) -> NDArray[np.float32]:
         check_is_fitted(self, "model_")
