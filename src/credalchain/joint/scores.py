@@ -4,12 +4,12 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import get_tags
+from sklearn.utils.parallel import Parallel, delayed
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.progress import track
