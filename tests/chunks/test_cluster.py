@@ -102,7 +102,7 @@ class Killed:
         assert not self.thread.is_alive()
 
 
-@pytest.mark.parametrize("convert", [True, False])
+@pytest.mark.parametrize("convert", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_parquet_on_two_workers(client, data, convert, tmp_path):
     X, Y, folder = data
     whole = CredalChainClassifier(random_state=0).fit(X, Y)
