@@ -261,6 +261,7 @@ def test_the_recommended_method_in_chunks(folder):
     assert "--folds 300" in done.stderr
 
 
+@pytest.mark.slow
 def test_seeds_of_any_size(folder):
     options = ("--labels", "rock,calm", "--folds", "2", "--s", "1", "--json")
     for seed in ("20240101", "0"):

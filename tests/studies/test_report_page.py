@@ -208,6 +208,7 @@ def test_the_page_needs_nothing_else(plain, damaged):
         assert not re.search(r"\son\w+=", text)
 
 
+@pytest.mark.slow
 def test_many_methods_stay_on_the_first_screen(tmp_path):
     names = [f"method {i:02}" for i in range(20)]
     study = a_study(["x"], names, repeats=1)
