@@ -17,8 +17,10 @@ LOWEST := .venv-lowest/bin/python
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 INDEX := $(PY) -m pip config list | sed -n "s/^[a-z:]*[.]index-url='\(.*\)'/\1/p" | tail -n 1
 UV := index=$$($(INDEX)); $(PY) -m uv pip install --quiet $${index:+--default-index "$$index"}
-# Two workers more than there are cores: many tests wait for processes that they have started.
-PYTEST = -m pytest -n $$($(PY) -c "import os; print((os.cpu_count() or 1) + 2)") --dist loadgroup
+# One worker more than there are cores where tests wait for processes that they have started. Every
+# worker takes some seconds to import everything.
+PYTEST = -m pytest --dist loadgroup -n
+CORES = $$($(PY) -c "import os; print(os.cpu_count() or 1)")
 
 # Compiled tests are kept, whatever the shell says: each worker would compile all of them again.
 export PYTHONDONTWRITEBYTECODE :=
@@ -51,14 +53,14 @@ demo: .venv/.demo
 	@$(PY) examples/demo.py demo
 
 check: static
-	$(PY) $(PYTEST) -m "not slow" --hypothesis-profile=quick tests src README.md
+	$(PY) $(PYTEST) $(CORES) -m "not slow" --hypothesis-profile=quick tests src README.md
 
 test: static
-	$(PY) $(PYTEST) --durations=15
+	$(PY) $(PYTEST) $$(($(CORES) + 1)) --durations=15
 
 test-full: export CREDALCHAIN_FULL = 1
 test-full: static
-	$(PY) $(PYTEST) --durations=15 --hypothesis-profile=thorough
+	$(PY) $(PYTEST) $$(($(CORES) + 1)) --durations=15 --hypothesis-profile=thorough
 
 # Names that are gone must leave no pages behind. Examples are run again only if they have changed.
 docs: .venv/.dev
@@ -74,7 +76,7 @@ static: .venv/.dev
 
 # What these old versions use of newer packages may be deprecated there: that is not ours to mend.
 test-lowest: .venv-lowest/.made
-	$(LOWEST) $(PYTEST) -W ignore::DeprecationWarning
+	$(LOWEST) $(PYTEST) $$(($(CORES) + 1)) -W ignore::DeprecationWarning
 
 # RELEASE=--skip-lowest leaves out the longest step.
 release-check: .venv/.dev .venv/.release

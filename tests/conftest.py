@@ -16,7 +16,6 @@ for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # there is a worker fo
     os.environ.setdefault(name, "1")
 
 import profiles  # noqa: E402, F401  (registers them)
-import shell  # noqa: E402
 
 settings.load_profile("usual")  # unless an option of pytest names another
 
@@ -24,7 +23,9 @@ settings.load_profile("usual")  # unless an option of pytest names another
 @pytest.fixture(autouse=True, scope="module")
 def _small_forests():
     """Forests of default size are small here; those of documentation and processes are not."""
-    with shell.small_forests():
+    from shell import small_forests  # not above: the process that only starts workers needs nothing
+
+    with small_forests():
         yield
 
 
@@ -36,9 +37,27 @@ def yeast():
     return load_embedded_yeast()
 
 
+class Doctests:
+    """Files are imported for their doctests only if they have some."""
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_collect_file(self, file_path):
+        found = yield
+        if file_path.suffix == ".py" and ">>>" not in file_path.read_text(encoding="utf-8"):
+            found = [collector for collector in found if type(collector) is pytest.Module]
+        return found
+
+
+def pytest_configure(config):
+    """Hooks of this file see only the files of this folder."""
+    config.pluginmanager.register(Doctests())
+
+
 def pytest_collection_modifyitems(items):
-    """The longest test first, so that no worker is left with it in the end; some only at night."""
-    items.sort(key=lambda item: item.name != "test_the_site")
+    """Tests of a file share a worker, and what they have fitted; some run only at night."""
+    for item in items:
+        if not item.get_closest_marker("xdist_group"):
+            item.add_marker(pytest.mark.xdist_group(item.path.name))
     if os.environ.get("CREDALCHAIN_FULL") != "1":
         reason = "long: make test-full, and the workflow every night, run it"
         for item in items:

@@ -10,7 +10,7 @@ _COMMON = {
     "print_blob": True,
     "suppress_health_check": [HealthCheck.too_slow],
 }
-_THOROUGH, _USUAL, _QUICK = 100, 20, 10  # examples of a test that does not say how many it needs
+_THOROUGH, _USUAL, _QUICK = 100, 20, 5  # examples of a test that does not say how many it needs
 
 settings.register_profile("thorough", max_examples=_THOROUGH, **_COMMON)
 settings.register_profile("usual", max_examples=_USUAL, **_COMMON)

@@ -2,6 +2,7 @@
 
 import inspect
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -111,9 +112,16 @@ def test_a_link_that_leads_nowhere_is_noticed(tmp_path):
     assert [problem.split()[1] for problem in found] == wrong
 
 
+def test_every_public_name_is_listed_in_the_reference():
+    listed = " ".join(file.read_text(encoding="utf-8") for file in ROOT.glob("docs/api/*.rst"))
+    words = set(re.findall(r"\w+", listed))
+    missing = [name for name in public_names() if name.rpartition(".")[2] not in words]
+    assert not missing
+
+
 @pytest.mark.slow
 def test_the_site(tmp_path):
-    """One test, because the site takes a minute and every worker would build its own."""
+    """It builds without a warning, and its links lead somewhere."""
     site = build_site(tmp_path / "folder with spaces")
     pages = read_pages(site)
     assert len(pages) > 100

@@ -450,7 +450,7 @@ def test_what_is_said_in_place_of_reasons_is_true(songs):
 DOCUMENTS = ["sun and wind", "rain and fog", "sun", "fog", "rain and wind"] * 12
 
 
-@pytest.mark.parametrize("calibration", [None, 4])
+@pytest.mark.parametrize("calibration", [None, pytest.param(2, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("inside", [True, False])
 def test_features_behind_pipelines_have_their_names(inside, calibration):
     """Of a promise over a pipeline, and of a pipeline that ends in a promise."""

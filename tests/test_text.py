@@ -308,6 +308,7 @@ class Page(HTMLParser):
         self.text.append(data)
 
 
+@pytest.mark.slow
 def test_names_on_the_page(report):
     text = (report / "report.html").read_bytes().decode()
     page = Page(text)
@@ -384,6 +385,7 @@ def test_names_in_legends():
     plt.close("all")
 
 
+@pytest.mark.slow
 def test_names_in_charts_of_a_report(report):
     root = ElementTree.parse(report / "trade_off.svg").getroot()
     assert not [node for node in root.iter() if node.tag.endswith("script")]

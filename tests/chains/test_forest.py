@@ -260,6 +260,7 @@ def test_a_bound_next_to_the_threshold(strategy):
     assert model.fit(X, Y).predict_partial(X[:1]).tolist() == [[1]]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("strategy", ["branching", "marginalization"])
 def test_ties_of_many_trees_are_settled_in_ensembles_too(strategy):
     """The mean of 500 trees of 7/10 each is not the float 0.7."""

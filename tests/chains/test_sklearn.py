@@ -40,7 +40,7 @@ from credalchain.metrics import MEASURES, utility_65
 NEW_CHECKS = parse_version(sklearn.__version__) >= parse_version("1.9")  # seen to be right
 
 ESTIMATORS = [CredalChainClassifier(), CredalBinaryRelevanceClassifier()]
-MANY_IN_ONE = [
+OF_ESTIMATORS = [
     CredalChainEnsemble(n_chains=2),
     JointDecision(CredalChainClassifier(order="given"), calibration_folds=2),
     PromisedClassifier(CredalChainClassifier(order="given"), {"row_error": 0.5}, random_state=0),
@@ -76,9 +76,18 @@ def test_scikit_learn_checks_of_weights(kind):
 
 @pytest.mark.filterwarnings("ignore:never observed")
 @parametrize_with_checks(
-    [*ESTIMATORS, *MANY_IN_ONE, Discretizer()], expected_failed_checks=expected_failures
+    [CredalChainClassifier(), Discretizer()], expected_failed_checks=expected_failures
 )
 def test_scikit_learn_checks(estimator, check):
+    check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:never observed")
+@parametrize_with_checks(
+    [CredalBinaryRelevanceClassifier(), *OF_ESTIMATORS], expected_failed_checks=expected_failures
+)
+def test_scikit_learn_checks_of_the_others(estimator, check):
     check(estimator)
 
 

@@ -31,8 +31,13 @@ from credalchain.chunks.sources import errors_name_chunk
 from problems import sampled_rows
 from profiles import examples
 
-dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
-da = pytest.importorskip("dask.array")
+
+@pytest.fixture(autouse=True, scope="module")
+def _dask():
+    """Import it only where tests of this file run: every worker reads all files."""
+    global dd, da
+    dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
+    da = pytest.importorskip("dask.array")
 
 
 def frame(seed, n):

@@ -18,10 +18,6 @@ from sklearn.ensemble import ExtraTreesRegressor
 
 from credalchain import CredalChainClassifier, CredalJointForest
 
-distributed = pytest.importorskip("distributed", reason="distributed is not installed")
-dask = pytest.importorskip("dask")
-dd = pytest.importorskip("dask.dataframe")
-
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore"),
@@ -31,8 +27,17 @@ pytestmark = [
 N, PARTS = 6000, 24
 
 
+@pytest.fixture(autouse=True, scope="module")
+def _dask():
+    """Import it only where tests of this file run: every worker reads all files."""
+    global distributed, dask, dd
+    distributed = pytest.importorskip("distributed", reason="distributed is not installed")
+    dask = pytest.importorskip("dask")
+    dd = pytest.importorskip("dask.dataframe")
+
+
 @pytest.fixture(scope="module")
-def client():
+def client(_dask):
     options = {
         "distributed.scheduler.allowed-failures": 10,
         # of one worker that dies twice, the cluster would ask 15 s after its first death whether it
@@ -97,7 +102,7 @@ class Killed:
         assert not self.thread.is_alive()
 
 
-@pytest.mark.parametrize("convert", [True, False])
+@pytest.mark.parametrize("convert", [True, pytest.param(False, marks=pytest.mark.nightly)])
 def test_parquet_on_two_workers(client, data, convert, tmp_path):
     X, Y, folder = data
     whole = CredalChainClassifier(random_state=0).fit(X, Y)

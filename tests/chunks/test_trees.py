@@ -9,7 +9,7 @@ from unittest import mock
 import numpy as np
 import pandas as pd
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
@@ -31,6 +31,7 @@ from credalchain.chains.forest import LEAF
 from credalchain.chunks.sampling import hash_limit, row_hashes, row_uniforms
 from credalchain.joint.counting import LeafCounter, LeafCounts, trailing_zero_bits
 from problems import sampled_rows
+from profiles import examples
 
 N, SIZE = 60, 25
 
@@ -94,7 +95,7 @@ cuts = st.lists(st.integers(0, N), max_size=6).map(sorted)
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-@settings(max_examples=5, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 10**6), cuts=cuts)
 def test_a_sample_of_all_rows_is_the_fit_in_memory(kind, seed, cuts):
     X, Y = frame(seed)
@@ -107,7 +108,7 @@ def test_a_sample_of_all_rows_is_the_fit_in_memory(kind, seed, cuts):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", CLASSIFIERS)
-@settings(max_examples=5, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 10**6), cuts=cuts)
 def test_the_same_however_rows_are_cut(kind, seed, cuts):
     X, Y = frame(seed)
@@ -118,7 +119,7 @@ def test_the_same_however_rows_are_cut(kind, seed, cuts):
 
 
 @pytest.mark.parametrize("kind", ["joint", "chain"])
-@settings(max_examples=5, deadline=None)
+@examples(15)
 @given(seed=st.integers(0, 10**6), cuts=cuts, data=st.data())
 def test_categories_declared_in_another_order_in_each_chunk(kind, seed, cuts, data):
     """As dictionaries of Parquet files are: they are sorted. An order that all declare is kept."""

@@ -5,7 +5,6 @@ import json
 import os
 import re
 import resource
-import signal
 import subprocess
 import sys
 import tempfile
@@ -20,7 +19,7 @@ from sklearn.ensemble import ExtraTreesRegressor
 import credalchain as credalchain_package
 from credalchain import CredalChainClassifier, load_model, save_model
 from credalchain.cli import app
-from shell import credalchain, credalchain_process
+from shell import credalchain
 
 rng = np.random.default_rng(0)
 N = 80
@@ -585,25 +584,15 @@ def test_model_files_that_are_none(place, tmp_path):
             assert words in sentence(credalchain(*command, cwd=tmp_path, status=1))
 
 
-@pytest.mark.slow
 def test_a_full_disk(place, tmp_path):
     (tmp_path / "a.csv").write_text("precious")
-
-    def limit():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))
-
-    done = credalchain_process(
-        "-q",
-        "predict",
-        place / "m",
-        place / "new.csv",
-        "--out",
-        "a.csv",
-        cwd=tmp_path,
-        status=1,
-        preexec_fn=limit,
-    )
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (100, before[1]))  # Python ignores SIGXFSZ
+    try:
+        command = ("-q", "predict", place / "m", place / "new.csv", "--out", "a.csv")
+        done = credalchain(*command, cwd=tmp_path, status=1)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
     assert "File too large" in sentence(done)
     assert (tmp_path / "a.csv").read_text() == "precious"
     assert [file.name for file in tmp_path.iterdir()] == ["a.csv"]

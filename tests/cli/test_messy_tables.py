@@ -343,6 +343,7 @@ def test_zstandard(songs, tmp_path):
     assert load_model(tmp_path / "b").model_.counts == load_model(tmp_path / "a").model_.counts
 
 
+@pytest.mark.slow
 def test_the_strong_model_and_a_caution_that_answers_most_are_the_default(songs, tmp_path):
     songs.to_csv(tmp_path / "songs.csv", index=False)
     done = credalchain("fit", "songs.csv", "--labels", "last:2", "--out", "m", cwd=tmp_path)

@@ -4,6 +4,7 @@ import gzip
 import json
 import lzma
 import resource
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -40,10 +41,9 @@ def songs():
     return frame
 
 
-@pytest.fixture
-def folder(songs, tmp_path, monkeypatch):
-    """One file, the same in parts, compressed, and as Parquet."""
-    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 70)
+@pytest.fixture(scope="module")
+def prepared(songs, tmp_path_factory):
+    tmp_path = tmp_path_factory.mktemp("prepared")
     songs.to_csv(tmp_path / "songs.csv", index=False)
     (tmp_path / "parts").mkdir()
     for at in range(0, N, 100):
@@ -54,6 +54,13 @@ def folder(songs, tmp_path, monkeypatch):
     songs.to_parquet(tmp_path / "parquet" / "songs.parquet", index=False)
     credalchain("fit", "songs.csv", "--labels", "last:2", *CHAIN, "--out", "whole", cwd=tmp_path)
     return tmp_path
+
+
+@pytest.fixture
+def folder(prepared, tmp_path, monkeypatch):
+    """One file, the same in parts, compressed, and as Parquet; and a model of it."""
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 70)
+    return Path(shutil.copytree(prepared, tmp_path, dirs_exist_ok=True))
 
 
 @pytest.mark.parametrize("source", ["parts", "parts/*.csv", "songs.csv.gz", "parquet"])
@@ -254,6 +261,7 @@ def test_the_recommended_method_in_chunks(folder):
     assert "--folds 300" in done.stderr
 
 
+@pytest.mark.slow
 def test_seeds_of_any_size(folder):
     options = ("--labels", "rock,calm", "--folds", "2", "--s", "1", "--json")
     for seed in ("20240101", "0"):

@@ -172,6 +172,7 @@ TABLE_2 = {  # rows, features, labels; cardinality and density as the paper roun
 }
 
 
+@pytest.mark.slow
 @needs_data
 @pytest.mark.parametrize("name", TABLE_2)
 def test_the_papers_table_2(name):

@@ -97,6 +97,7 @@ def test_rows_that_each_count_break_the_promise_if_they_are_copies():
     assert promised.report_.notes == ()
 
 
+@pytest.mark.slow
 def test_rows_of_a_group_are_no_independent_evidence():
     """Groups of 20 rows that are right or wrong together, none equal to another."""
     turns, level, confidence = 200, 0.3, 0.8

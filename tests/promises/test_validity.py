@@ -89,5 +89,6 @@ def test_a_drift_is_found_soon():
 
 def test_promises_on_average_are_rarely_called_broken_without_a_change():
     """Though the risk of one model may be above the level: what calibration left open counts."""
-    assert end_to_end(100, 3000, 100) <= 0.1
-    assert end_to_end(300, 3000, 100, confidence=0.9) <= 0.15
+    turns = SPLITS // 4
+    assert end_to_end(100, 3000, turns) <= 0.1
+    assert end_to_end(300, 3000, turns, confidence=0.9) <= 0.15

@@ -12,13 +12,18 @@ from conftest import LABELS
 from credalchain import CredalChainClassifier, save_model
 from credalchain.review.store import AnswerStore
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-
 pytestmark = [
     pytest.mark.slow,
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.xdist_group("browser"),
 ]
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _playwright():
+    """Import it only where tests of this file run: every worker reads all files."""
+    global playwright
+    playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
 
 
 @pytest.fixture

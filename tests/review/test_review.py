@@ -29,7 +29,10 @@ from credalchain.review.store import (
 )
 from shell import credalchain
 
-pytest.importorskip("fastapi", reason="fastapi is not installed")
+
+@pytest.fixture(autouse=True, scope="module")
+def _fastapi():
+    pytest.importorskip("fastapi", reason="fastapi is not installed")
 
 
 def first_open(session, who="ann", order="in order"):

@@ -144,7 +144,7 @@ def test_caution_parameters_have_their_names(plain):
         assert set(table.loc[table["method"] == "c", "value"]) == {""}
 
 
-@pytest.mark.parametrize("name", ["reward", "s", "method"])
+@pytest.mark.parametrize("name", ["reward", pytest.param("s", marks=pytest.mark.slow), "method"])
 def test_one_caution_parameter_is_a_column(tmp_path, name):
     study = a_study(["x"], ["a", "b"], levels=(0.0, 0.5))
     about = {"caution_parameter": name, "larger_is_more_cautious": name != "reward"}
@@ -208,6 +208,7 @@ def test_the_page_needs_nothing_else(plain, damaged):
         assert not re.search(r"\son\w+=", text)
 
 
+@pytest.mark.slow
 def test_many_methods_stay_on_the_first_screen(tmp_path):
     names = [f"method {i:02}" for i in range(20)]
     study = a_study(["x"], names, repeats=1)

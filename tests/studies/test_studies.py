@@ -468,6 +468,7 @@ params = { estimator = { class = "credalchain.CredalBinaryRelevanceClassifier" }
 """
 
 
+@pytest.mark.slow
 def test_values_that_a_study_does_not_name_are_equal_steps_of_completeness(tmp_path, own_module):
     source = OWN_CAUTION.replace("<= 5", "").replace("/ K", "/ K**4")  # around 1,000
     (tmp_path / "own_caution.py").write_text(source)
@@ -1008,6 +1009,7 @@ def test_emotions_comes_out_as_it_should(tmp_path):
         assert abs(100 * summary.loc[key, "completeness"] - cp) < 1.5, key
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(
     "CREDALCHAIN_DATA" not in os.environ,
     reason="CREDALCHAIN_DATA does not name a folder with the MULAN files",

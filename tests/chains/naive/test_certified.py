@@ -43,8 +43,7 @@ def fitted(request):
     return chain(base={"epsilon": request.param}).fit(X, Y), X, Y
 
 
-@pytest.mark.parametrize("order", ["random", "dynamic"])
-@pytest.mark.parametrize("n_jobs", [2, 3])
+@pytest.mark.parametrize(("n_jobs", "order"), [(2, "random"), (3, "dynamic")])
 def test_threads(fitted, n_jobs, order):
     model, X, Y = fitted
     X = np.tile(X, (20, 1))
