@@ -9,7 +9,6 @@ from sklearn.base import BaseEstimator
 from credalchain import PromisedClassifier
 from credalchain.labels import as_labels
 from credalchain.promises.risks import RISKS, Promise
-<<<<<<< HEAD
 from credalchain.promises.statistics import (
     EvaluatedPromise,
     LossSums,
@@ -17,11 +16,7 @@ from credalchain.promises.statistics import (
     hoeffding_bentkus_p_value,
     kept_values,
 )
-=======
-from credalchain.promises.selection import EvaluatedPromise, LossSums, Plan, kept_values
-from credalchain.promises.statistics import hoeffding_bentkus_p_value
 from profiles import scaled
->>>>>>> w-tests
 
 risk_control = pytest.importorskip("mapie.risk_control", reason="MAPIE is not installed")
 methods = pytest.importorskip("mapie.risk_control.methods")
