@@ -37,7 +37,6 @@ from credalchain.joint.members import (
     FittedMember,
     KernelPowerset,
     ScoreProduct,
-    ScoreTilt,
     calibrate_product,
     checked_weights,
 )
@@ -253,7 +252,6 @@ class CredalJointForest(CredalClassifier):
         if over_scores:
             scale, likelihood = calibrate_product(encoded[:, -labels.shape[1] :], labels)
             components.append(likelihood[:, None])
-            members.insert(0, ScoreTilt())
         fitted = self._fit_members(members, encoder.indicators(encoded), grown.leaves, labels, rng)
         components += [held_out for _, held_out in fitted]
         scores = np.hstack(components)

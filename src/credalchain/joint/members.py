@@ -393,7 +393,7 @@ class ScoreTilt(BaseEstimator):
         return tilt, sparse.vstack(held_out, format="csr")
 
 
-_MAX_TILT_ENTRIES = 2_000_000  # rows times vectors that exponents are learned from
+_MAX_TILT_ENTRIES = 500_000  # rows times vectors that exponents are learned from
 _ROWS_AT_ONCE = 512
 
 

@@ -4,12 +4,14 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import get_tags
 from sklearn.utils.parallel import Parallel, delayed
+from sklearn.utils.validation import _num_samples
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.progress import track
@@ -85,12 +87,14 @@ class ClassifierScores:
         """Return the scores of rows as log-odds, (n, m)."""
         n_labels = len(self.constant)
         if len(self.models) == 1 and n_labels > 1:
-            return _model_log_odds(self.models[0], X, n_labels)
-        columns = [
-            np.full(_n_rows(X), constant) if model is None else _model_log_odds(model, X, 1)[:, 0]
-            for model, constant in zip(self.models, self.constant, strict=True)
-        ]
-        return np.stack(columns, axis=1)
+            return _as_log_odds(_raw_scores(self.models[0], X, n_labels), n_labels, self.models[0])
+        fitted = [j for j, model in enumerate(self.models) if model is not None]
+        log_odds = np.tile(self.constant, (_num_samples(X), 1))
+        if fitted:
+            columns = [_raw_scores(self.models[j], X, 1) for j in fitted]
+            model = self.models[fitted[0]]
+            log_odds[:, fitted] = _as_log_odds(np.hstack(columns), len(fitted), model)
+        return log_odds
 
 
 def fit_scores(estimator: Any, X: Any, labels: Labels, n_jobs: int) -> ClassifierScores:
@@ -165,21 +169,28 @@ def _binary(estimator: Any) -> Any:
     return estimator
 
 
-def _model_log_odds(model: Any, X: Any, n_labels: int) -> FloatArray:
-    """Log-odds (n, m) from the probabilities of a fitted model, or from its decision function."""
+def _raw_scores(model: Any, X: Any, n_labels: int) -> NDArray[Any]:
+    """Return probabilities of 1, or the decision function, of a fitted model: (n, m)."""
     if hasattr(model, "predict_proba"):
         p = model.predict_proba(X)
         if isinstance(p, list):  # of each label
             classes = getattr(model, "classes_", [np.arange(2)] * len(p))
-            p = np.stack([_of_yes(q, c) for q, c in zip(p, classes, strict=True)], axis=1)
-        elif n_labels == 1 and np.ndim(p) == 2 and np.shape(p)[1] <= 2:
-            p = _of_yes(p, getattr(model, "classes_", np.arange(2)))[:, None]
-        return _logits(_as_matrix(p, n_labels, model))
+            return np.stack([_of_yes(q, c) for q, c in zip(p, classes, strict=True)], axis=1)
+        if n_labels == 1 and np.ndim(p) == 2 and np.shape(p)[1] <= 2:
+            return _of_yes(p, getattr(model, "classes_", np.arange(2)))[:, None]
+        return np.asarray(p)
     if hasattr(model, "decision_function"):
         scores = np.asarray(model.decision_function(X))
-        scores = scores[:, None] if scores.ndim == 1 else scores
-        return np.clip(_as_matrix(scores, n_labels, model), -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
+        return scores[:, None] if scores.ndim == 1 else scores
     raise TypeError(f"estimator must have predict_proba or decision_function, got {model!r}.")
+
+
+def _as_log_odds(scores: Any, n_labels: int, model: Any) -> FloatArray:
+    """Return validated scores of a model as log-odds."""
+    matrix = _as_matrix(scores, n_labels, model)
+    if hasattr(model, "predict_proba"):
+        return _logits(matrix)
+    return np.clip(matrix, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
 
 
 def _of_yes(p: Any, classes: Any) -> FloatArray:
@@ -209,7 +220,3 @@ def _as_matrix(scores: Any, n_labels: int, model: Any = None) -> FloatArray:
 
 def _logits(p: FloatArray) -> FloatArray:
     return np.asarray(logit(np.clip(p, _MIN_PROBABILITY, 1 - _MIN_PROBABILITY)))
-
-
-def _n_rows(X: Any) -> int:
-    return int(X.shape[0]) if hasattr(X, "shape") else len(X)

@@ -16,6 +16,7 @@ from credalchain._utils.progress import show_progress
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice, check_instance
 from credalchain.joint.forest import CredalJointForest
+from credalchain.joint.members import KernelPowerset, ScoreTilt
 from credalchain.joint.scores import (
     PRECOMPUTED,
     ClassifierScores,
@@ -29,6 +30,7 @@ from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLi
 
 _MAX_COLUMNS = 500  # that trees see beside the scores, with features="auto"
 _WIDE = 5000  # columns of a table that trees do not see
+_MAX_CENTRES = 500  # of a kernel over scores: 2000 measured no better
 _MAX_ROWS = 5000  # once the joint model has so many, no further folds are held out
 
 
@@ -91,6 +93,12 @@ class StackedJointForest(CredalJointForest):
     def check_parameters(self) -> None:
         super().check_parameters()
         check_choice("features", self.features, ("auto", "scores", "both"))
+
+    def _unfitted_members(self) -> list[Any]:
+        """The tilt, and by default a kernel member; with few centres where it sees scores alone."""
+        if self.members is None and getattr(self, "table_", None) is None:
+            return [ScoreTilt(), KernelPowerset(max_centres=_MAX_CENTRES)]
+        return [ScoreTilt(), *super()._unfitted_members()]
 
     def fit(self, X: MatrixLike, Y: LabelsLike, *, groups: Any = None) -> Self:
         self.targets_, labels = Targets.learn(Y)
