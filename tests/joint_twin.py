@@ -16,6 +16,7 @@ from credalchain import CredalJointForest
 from credalchain.chains.forest import LEAF, Trees
 from credalchain.joint.arrays import Leaves
 from credalchain.joint.growing import label_vectors, with_vacuous_missing
+from credalchain.joint.members import ScoreProduct
 from credalchain.joint.model import JointModel
 from credalchain.preprocessing import TableEncoder
 
@@ -26,7 +27,8 @@ class Case:
 
     ``fill`` has the probability of 1 of every missing cell (row, label). ``others`` are the weights
     of another member on the vectors of complete rows; ``joint``, ``product`` and their sum add up
-    to 1.
+    to 1, with the share of ``scores``, the probabilities of independent labels by another model:
+    where there are any, members are precise.
     """
 
     Y: list
@@ -37,6 +39,8 @@ class Case:
     others: dict = field(default_factory=dict)
     fill: dict = field(default_factory=dict)
     conservative: bool = False
+    scores: tuple = ()
+    score_share: float = 0.0
 
     @property
     def m(self):
@@ -67,6 +71,7 @@ class Case:
             label_mass,
             self.joint,
             self.product,
+            bool(self.scores),
         )
         if self.conservative:
             leaves = with_vacuous_missing(leaves, labels)
@@ -86,8 +91,10 @@ class Case:
             for row, weight in self.others.items():
                 weights[vector_of[row]] += weight
             members, shares = [MadeUp(weights / weights.sum())], [weights.sum()]
-            assert self.joint + self.product + share == 1
-        return JointModel(trees, leaves, TableEncoder(1, {}, False), members, shares)
+            assert self.joint + self.product + share + self.score_share == 1
+        product = GivenScores(self.scores, self.score_share) if self.scores else None
+        encoder = TableEncoder(1, {}, False)
+        return JointModel(trees, leaves, encoder, members, shares, score_product=product)
 
     def forest(self, **params):
         model = self.model()
@@ -105,7 +112,8 @@ class Case:
         s = Fraction(self.s)
         mean = sum(Fraction(tree.get(i, 0)) / (sum(tree.values()) + s) for tree in self.trees)
         weight = Fraction(self.joint) * mean / len(self.trees)
-        return weight + Fraction(self.others.get(i, 0)) * (1 - self.rest())
+        certain = 1 if self.scores else 1 - self.rest()
+        return weight + Fraction(self.others.get(i, 0)) * certain
 
     def may_be(self, i, j):
         """All distributions that label j of row i can have, as probabilities of 1."""
@@ -137,13 +145,20 @@ class Case:
                 weight = self.row_weight(i) * probability
                 if weight:
                     yield weight, [self.independent(way) for way in ways]
-        rest = self.rest() * (1 - Fraction(self.product))
+        rest = self.rest() * (Fraction(self.joint) if self.scores else 1 - Fraction(self.product))
         if rest:
             yield rest, [self.independent(v) for v in self.vectors()]
         for tree in self.trees if self.product else ():
             ends = itertools.product(*(self.single(tree, j) for j in range(m)))
             share = Fraction(self.product) / len(self.trees)
             yield share, [self.independent(end) for end in ends]
+        if self.scores:
+            ends = itertools.product(*(self.score_may_be(j) for j in range(m)))
+            yield Fraction(self.score_share), [self.independent(end) for end in ends]
+
+    def score_may_be(self, j):
+        """As ``may_be``, by the scores."""
+        return [Fraction(0), Fraction(1)] if self.never(j) else [Fraction(self.scores[j])]
 
     def independent(self, ones):
         """The distribution of independent labels with these probabilities of 1."""
@@ -178,6 +193,8 @@ class Case:
         ]
         share = Fraction(self.product) / len(self.trees)
         parts += [(share, [self.single(tree, j) for j in labels]) for tree in self.trees]
+        if self.scores:
+            parts.append((Fraction(self.score_share), [self.score_may_be(j) for j in labels]))
         ends = [(w, [(1 - max(p), min(p)) for p in ones]) for w, ones in parts if w]
         return [
             sum(
@@ -204,6 +221,17 @@ class MadeUp:
         return sparse.csr_array(np.tile(self.given, (len(X), 1)))
 
 
+class GivenScores(ScoreProduct):
+    """Scores that are the same for every row."""
+
+    def __init__(self, scores, share):
+        super().__init__(1.0, share)
+        self.given = scores
+
+    def probabilities(self, encoded, n_labels):
+        return np.tile(np.array(self.given, float), (len(encoded), 1))
+
+
 def matches(values):
     """The event that labels have these values, -1 for any."""
     told = [(j, int(y)) for j, y in enumerate(values) if y != -1]
@@ -222,7 +250,16 @@ SHARES = [  # of vectors, products, and another member
 S_VALUES = (0.0, 0.5, 1.0, 2.0, 3.0, 0.1)
 
 
-def random_case(rng, *, missing=True, m=None):
+WITH_SCORES = [  # of vectors, products, scores, and another member
+    (0.5, 0.0, 0.5, 0.0),
+    (0.0, 0.0, 1.0, 0.0),
+    (0.25, 0.25, 0.5, 0.0),
+    (0.25, 0.25, 0.25, 0.25),
+    (0.0, 0.0, 0.5, 0.5),
+]
+
+
+def random_case(rng, *, missing=True, m=None, scores=True):
     """Small counts, and shares and probabilities that are exact, so that ties are common."""
     m = int(rng.integers(1, 4)) if m is None else m
     n_trees = int(rng.integers(1, 4 if m < 3 else 3))
@@ -240,6 +277,10 @@ def random_case(rng, *, missing=True, m=None):
         trees.append({int(i): int(rng.integers(1, 4)) for i in rows})
     complete = [i for i in range(n) if None not in Y[i]]
     joint, product, other = SHARES[rng.integers(len(SHARES) if complete else 4)]
+    score_share, probabilities = 0.0, ()
+    if scores and rng.random() < 0.4:
+        joint, product, score_share, other = WITH_SCORES[rng.integers(5 if complete else 3)]
+        probabilities = tuple(rng.choice([0.125, 0.25, 0.5, 0.625, 0.9375], m).tolist())
     others = {}
     if other:
         one, two = rng.choice(complete, size=2).tolist()
@@ -253,4 +294,6 @@ def random_case(rng, *, missing=True, m=None):
         others,
         fill,
         bool(missing and rng.random() < 0.5),
+        probabilities,
+        score_share,
     )

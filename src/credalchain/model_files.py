@@ -5,10 +5,11 @@ nor this package trusts are loaded only if the caller names them. What it restor
 is then validated (``check_state``), because compiled code reads these arrays without bounds checks.
 """
 
+import copy
 import json
 import os
 import zipfile
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -42,8 +43,16 @@ from credalchain.chains.wrapper import (
 from credalchain.joint.arrays import Leaves
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
-from credalchain.joint.members import FittedKernel, KernelPowerset, Standardizer
+from credalchain.joint.members import (
+    FittedKernel,
+    FittedTilt,
+    KernelPowerset,
+    ScoreProduct,
+    Standardizer,
+)
 from credalchain.joint.model import JointModel
+from credalchain.joint.scores import ClassifierScores, NamedModel, PrecomputedScores
+from credalchain.joint.stacked import StackedJointForest
 from credalchain.labels import Targets
 from credalchain.preprocessing import (
     Categories,
@@ -64,6 +73,14 @@ _TYPES: set[Any] = {
     *(JointDecision, PromisedClassifier, PromiseReport, PromiseResult),
     *(CredalChainClassifier, CredalBinaryRelevanceClassifier, CredalChainEnsemble, Targets),
     *(CredalJointForest, JointModel, Trees, Leaves, KernelPowerset, FittedKernel, Standardizer),
+    *(
+        StackedJointForest,
+        ClassifierScores,
+        PrecomputedScores,
+        NamedModel,
+        FittedTilt,
+        ScoreProduct,
+    ),
     *(NaiveCredal, NaiveChainModel, NaiveSettings, ChainCounts, Prior, Denominator, Strategy),
     *(Discretizer, Categories, NumericBins, ZeroAndBins, TableEncoder, EnsembleModel),
     *(CredalForest, ForestChainModel, PackedForest, CredalWrapper, WrappedChainModel),
@@ -83,7 +100,9 @@ class ModelFileError(ValueError):
     """A file is not a model, or not one that can be loaded."""
 
 
-def save_model(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
+def save_model(
+    estimator: BaseEstimator, path: str | os.PathLike[str], *, store_frozen: bool = True
+) -> None:
     """Write a fitted estimator to a file, completely or not at all.
 
     Parameters
@@ -92,6 +111,9 @@ def save_model(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
         A classifier of this package, or a pipeline or search that holds one. Functions of your
         own, such as a strategy, must be importable to be stored.
     path : path
+    store_frozen : bool, default=True
+        Whether models in a ``FrozenEstimator`` are stored as well, or only named: then
+        :func:`load_model` needs them.
 
     Raises
     ------
@@ -102,6 +124,8 @@ def save_model(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
         check_is_fitted(estimator)
     except (TypeError, ValueError) as error:
         raise ValueError(f"only a fitted estimator can be saved: {_reason(error)}") from error
+    if not store_frozen:
+        estimator = _with_frozen(estimator, lambda model: NamedModel(repr(model)))
     try:
         content = _skops().dumps(estimator, compression=zipfile.ZIP_DEFLATED, compresslevel=1)
         names = _skops().get_untrusted_types(data=content)
@@ -119,7 +143,9 @@ def save_model(estimator: BaseEstimator, path: str | os.PathLike[str]) -> None:
             archive.writestr(_ABOUT, json.dumps({"format": FORMAT, "version": __version__}))
 
 
-def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> Any:
+def load_model(
+    path: str | os.PathLike[str], *, trusted: Sequence[str] = (), frozen: Any = None
+) -> Any:
     """Read an estimator that :func:`save_model` wrote, without executing code from the file.
 
     Parameters
@@ -128,6 +154,8 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
     trusted : sequence of str, default=()
         Names of further types that may be loaded, such as those of a model of another library.
         The error raised without them lists the names.
+    frozen : fitted classifier, default=None
+        The frozen model, where the file only names it (``store_frozen=False``).
 
     Raises
     ------
@@ -154,7 +182,15 @@ def load_model(path: str | os.PathLike[str], *, trusted: Sequence[str] = ()) -> 
         raise ModelFileError(f"{path} needs a package to be loaded: {error}") from error
     except (Exception, RecursionError) as error:  # a damaged file can lead to any of them
         raise ModelFileError(f"{path} is not a valid model file: {_reason(error)}") from error
-    return estimator
+    return estimator if frozen is None else _with_frozen(estimator, lambda _: frozen)
+
+
+def _with_frozen(estimator: Any, replace: Callable[[Any], Any]) -> Any:
+    """Return a copy of an estimator in which the models in its frozen estimators are replaced."""
+    from sklearn.frozen import FrozenEstimator
+
+    frozen = [part.estimator for part in _parts(estimator) if isinstance(part, FrozenEstimator)]
+    return copy.deepcopy(estimator, {id(model): replace(model) for model in frozen})
 
 
 def untrusted_types(path: str | os.PathLike[str]) -> list[str]:

@@ -2,13 +2,15 @@
 
 import inspect
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from credalchain import CredalChainClassifier, load_model
 from credalchain.cli.evaluate import evaluate
 from credalchain.cli.fit import fit
 from credalchain.cli.options import ClassifierOptions, build_classifier
-from shell import N_TREES, credalchain
+from shell import N_TREES, credalchain, small_forests
 
 
 def test_both_commands_have_every_option_with_its_default():
@@ -69,3 +71,62 @@ def test_trees_that_are_given_are_grown(trees):
 def test_trees_that_are_not_given():
     recommended = build_classifier(ClassifierOptions("recommended"))
     assert recommended.estimator.unfitted_forest().n_estimators == N_TREES
+
+
+@pytest.fixture(scope="module")
+def scored(tmp_path_factory):
+    """Tables of a model's scores: named by label, and by number."""
+    folder = tmp_path_factory.mktemp("scored")
+    rng = np.random.default_rng(0)
+    Y = rng.random((120, 3)) < 0.4
+    p = np.where(Y, 0.8, 0.3) + rng.uniform(-0.2, 0.2, (120, 3))
+    labels = pd.DataFrame(Y.astype(int), columns=["rock", "pop", "folk"])
+    names = ["p_pop", "p_rock", "p_folk"]
+    by_label = pd.DataFrame(p[:, [1, 0, 2]], columns=names).assign(title="a song")
+    pd.concat([by_label, labels], axis=1).to_csv(folder / "named.csv", index=False)
+    by_number = pd.DataFrame(p, columns=["score1", "score2", "score3"])
+    pd.concat([by_number, labels], axis=1).to_csv(folder / "numbered.csv", index=False)
+    return folder
+
+
+def test_columns_of_scores(scored):
+    common = "--labels", "last:3", "--reward", "0.9", "--trees", "20"
+    answers = []
+    for table, columns, said in (
+        ("named", "p_*", "1 column beside the scores not used"),
+        ("named", "p_rock,p_pop,p_folk", "1 column beside the scores not used"),
+        ("numbered", "score*", "scores by position: score1 of rock, score2 of pop, score3 of"),
+    ):
+        path = ("fit", f"{table}.csv", "--scores", columns, *common, "--out", "scored.model")
+        done = credalchain(*path, cwd=scored)
+        assert said in done.stderr
+        assert "the model behind the scores was not fitted on these rows" in done.stderr
+        out = ("--out", "answers.csv", "--intervals")
+        credalchain("predict", "scored.model", f"{table}.csv", *out, cwd=scored)
+        answers.append(pd.read_csv(scored / "answers.csv"))
+    for other in answers[1:]:
+        pd.testing.assert_frame_equal(answers[0], other)
+    with small_forests():
+        tuned = credalchain("tune", "named.csv", "--scores", "p_*", *common[:2], cwd=scored)
+        done = credalchain(
+            "evaluate", "named.csv", "--scores", "p_*", *common[:2], "--folds", "2", cwd=scored
+        )
+    assert "rows with a wrong answer" in tuned.stdout
+    assert "set_accuracy" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--scores", "q_*"), "--scores q_*: 3 labels need as many columns, got 0 (none)."),
+        (("--scores", "p_pop"), "3 labels need as many columns, got 1 (p_pop)."),
+        (("--scores", "title,p_pop,p_rock"), "column 'title' must hold a number in every row"),
+        (("--scores", "p_*", "--use", "all"), "--use and --scores both say what to learn from"),
+        (("--scores", "p_*", "--method", "chain"), "--scores is for --method recommended"),
+    ],
+)
+def test_columns_that_are_no_scores(scored, options, message):
+    done = credalchain(
+        "fit", "named.csv", "--labels", "last:3", "--out", "x.model", *options, cwd=scored, status=1
+    )
+    assert message in done.stderr

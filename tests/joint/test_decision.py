@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import sparse
 from sklearn.base import clone
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.ensemble import ExtraTreesClassifier, ExtraTreesRegressor
 from sklearn.exceptions import NotFittedError
 from sklearn.model_selection import KFold
 
@@ -278,8 +278,8 @@ def test_sparse_input_of_any_format():
 
 def test_what_is_no_classifier_of_ours():
     X, Y = data()
-    for wrong in (ExtraTreesClassifier(), JointDecision(), 3):
-        with pytest.raises(TypeError, match="estimator must be None or a classifier of this"):
+    for wrong in (ExtraTreesClassifier, ExtraTreesRegressor(), "scores", 3):
+        with pytest.raises(TypeError, match="estimator must be None, an instance of a classifier"):
             JointDecision(wrong).fit(X, Y)
     with pytest.raises(NotFittedError):
         JointDecision().predict_partial([[0.0]])

@@ -261,9 +261,10 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         """Validate the fitted attributes, as those of a model that was stored."""
         check_instance("model_", self.model_, self._model_types)
         check_instance("targets_", self.targets_, Targets)
-        m, p = self.model_.n_labels, check_int("n_features_in_", self.n_features_in_)
+        m = self.model_.n_labels
         self.targets_.check_state(m)
-        self.model_.check_state(p)
+        self.model_.check_state(self._n_encoded_columns())
+        p = getattr(self, "n_features_in_", None)
         names = getattr(self, "feature_names_in_", None)
         if names is not None:
             check_array("feature_names_in_", names, np.dtype(object), (p,))
@@ -279,6 +280,10 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             check_order(check_array("order_", self.order_, np.int64, (m,)), [""] * m)
         elif not self.model_.serves_any_order:
             raise ValueError("a dynamic order needs a base that serves every order of the labels.")
+
+    def _n_encoded_columns(self) -> int:
+        """Return how many columns the model was fitted on."""
+        return check_int("n_features_in_", self.n_features_in_)
 
     @classmethod
     def from_model(

@@ -19,7 +19,7 @@ from credalchain.chains.interface import fitted_folds
 from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
 from credalchain.cli.console import note, print_json, print_table, stdout
-from credalchain.cli.tables import LabelledChunks, reads_chunked, usable_features
+from credalchain.cli.tables import LabelledChunks, reads_chunked
 from credalchain.labels import as_labels, both_answers_seen
 from credalchain.metrics.report import report_of_counts
 from credalchain.model_selection import group_folds, predict_along, row_groups
@@ -59,7 +59,7 @@ def evaluate(
     """
     parameter, text = ("reward", reward) if options.is_joint else ("s", s)
     values = np.atleast_1d(o.parse_numbers(text, f"--{parameter}")).tolist() if text else []
-    classifier, given = o.build_classifier(options), None
+    classifier, given = o.build_classifier(options, over_scores=bool(table.scores)), None
     folded: Iterable[tuple[Any, Parts]]
     if reads_chunked(data, classifier, table.whole):
         chunks = table.chunks(data)
@@ -70,7 +70,7 @@ def evaluate(
         X, Y = table.read(data)
         X, given = table.take_groups(X)
         n_rows = len(X)
-        X = usable_features(X, Y, table.use)
+        X = table.features(X, Y)
         if len(X) < folds:
             raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
         group_of = row_groups(X, as_labels(Y, require_zero=False), given)

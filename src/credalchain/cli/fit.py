@@ -14,7 +14,7 @@ from credalchain.chunks import trees
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import read_promise
-from credalchain.cli.tables import load_table, reads_chunked, refuse_to_replace, usable_features
+from credalchain.cli.tables import load_table, reads_chunked, refuse_to_replace
 from credalchain.model_files import save_model, untrusted_types
 from credalchain.promises.caution import MIN_ROWS, choose_cautions
 from credalchain.promises.classifier import PromisedClassifier
@@ -71,7 +71,7 @@ def fit(
     Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`, or, better,
     the same with `--promise row-error=0.1`
     """
-    classifier = o.build_classifier(options)
+    classifier = o.build_classifier(options, over_scores=bool(table.scores))
     if promise:
         classifier = PromisedClassifier(
             classifier,
@@ -123,7 +123,7 @@ def fit(
                 f"{plural(n_replaced, 'other')} replaced, {plural(n_added, 'row')} added"
             )
         X, group_of = table.take_groups(X)
-        X = usable_features(X, Y, table.use)
+        X = table.features(X, Y)
     n_rows = len(X) if chunks is None else chunks.n_rows
     words = "steps (choose caution, fit)" if chooses else "steps"
     with o.forests_kept(), Progress(words, 2) as steps:
@@ -139,7 +139,7 @@ def fit(
     if names:
         trust = " ".join(f"--trust {name}" for name in names)
         note(f"note: commands load {out} only if its types are trusted: credalchain {trust} ...")
-    learned_from = "" if chunks is None else classifier.learned_from_ or ""
+    learned_from = getattr(classifier, "learned_from_", None) or ""
     about = str(classifier.report_) if promise else f"{chosen}\n{learned_from}"
     for line in filter(None, about.splitlines()):
         note(line)

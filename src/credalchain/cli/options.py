@@ -21,11 +21,18 @@ from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
 from credalchain.chains.strategies import STRATEGIES, branching, tree_marginalization
 from credalchain.chains.wrapper import CredalWrapper
-from credalchain.cli.tables import LabelledChunks, pick_columns, read_labelled
+from credalchain.cli.tables import (
+    LabelledChunks,
+    pick_columns,
+    pick_scores,
+    read_labelled,
+    usable_features,
+)
 from credalchain.datasets.files import reading_as
 from credalchain.joint.decision import JointDecision, default_reward
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.growing import default_forest_regressor, grown_forests
+from credalchain.joint.stacked import StackedJointForest
 from credalchain.preprocessing import Discretizer
 
 _CACHE_BYTES = 2**30  # of forests that are kept, when a command starts
@@ -200,6 +207,12 @@ class LearningOptions(LabelOptions):
         "Columns to learn from though they look like names, free text or row numbers, which are "
         "left out; all for all of them.",
     )
+    scores: str = _option(
+        "",
+        "Columns that hold the scores of a model, probabilities or log-odds, for rows it was not "
+        "fitted on: 'p_*' if they are named by label, or names in the order of the labels. Nothing "
+        "else is learned from.",
+    )
     groups: str = _option(
         "",
         "The column that says which rows belong together, such as a patient; it is no feature. If "
@@ -209,11 +222,24 @@ class LearningOptions(LabelOptions):
     @property
     def whole(self) -> str:
         """The option that needs all rows in memory, "" if there is none."""
-        return "--tag-separator" if self.tag_separator else "--groups" if self.groups else ""
+        options = {
+            "--tag-separator": self.tag_separator,
+            "--groups": self.groups,
+            "--scores": self.scores,
+        }
+        return next((name for name, value in options.items() if value), "")
 
     def chunks(self, data: str) -> LabelledChunks:
         """Return the features and labels of a table in chunks."""
         return LabelledChunks(data, self.labels or [], self.ignore)
+
+    def features(self, X: Any, Y: Any) -> Any:
+        """Return the columns to learn from, with notes about those to think about."""
+        if not self.scores:
+            return usable_features(X, Y, self.use)
+        if self.use:
+            raise ValueError("--use and --scores both say what to learn from: give one of them.")
+        return pick_scores(X, self.scores, list(Y.columns))
 
     def take_groups(self, X: Any) -> tuple[Any, Any]:
         """Return the other columns, and the one that ``--groups`` names; None if none is."""
@@ -335,12 +361,18 @@ def forests_kept() -> Iterator[None]:
         grown_forests.reset(token)
 
 
-def build_classifier(options: ClassifierOptions) -> Any:
+def build_classifier(options: ClassifierOptions, *, over_scores: bool = False) -> Any:
     """Build the classifier that the options describe, unfitted."""
     common: dict[str, Any] = {"n_jobs": options.jobs, "random_state": options.seed}
+    if over_scores and options.method != "recommended":
+        raise ValueError(f"--scores is for --method recommended, not for {options.method}.")
     if options.method == "recommended":
         forest = None if options.trees is None else default_forest_regressor(options.trees)
-        estimator = CredalJointForest(forest, **common)
+        estimator = (
+            StackedJointForest("precomputed", forest, **common)
+            if over_scores
+            else CredalJointForest(forest, **common)
+        )
         return JointDecision(estimator, **options.caution, random_state=options.seed)
     if options.method not in (*_CHAINS, *_JOINT):
         raise ValueError(f"--method must be {_METHODS}, got {options.method!r}.")

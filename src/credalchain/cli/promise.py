@@ -71,10 +71,10 @@ def tune(
     wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
     if picture:
         console.check_picture(picture)
-    classifier = o.build_classifier(options)
+    classifier = o.build_classifier(options, over_scores=bool(table.scores))
     X, Y = table.read(data)
     X, group_of = table.take_groups(X)
-    X = tables.usable_features(X, Y, table.use)
+    X = table.features(X, Y)
     console.note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
     with o.forests_kept():
         curve = promise_curve(

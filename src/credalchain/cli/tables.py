@@ -2,6 +2,7 @@
 
 import contextlib
 import difflib
+import fnmatch
 import re
 import sys
 from collections import Counter
@@ -235,6 +236,31 @@ def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
     if left:
         note(f"note: and {left} more; see credalchain describe")
     return X.drop(columns=left_out)
+
+
+def pick_scores(X: pd.DataFrame, spec: str, labels: Sequence[str]) -> pd.DataFrame:
+    """Return the columns of scores in the order of the labels, from ``--scores``."""
+    by_label = [spec.replace("*", label) for label in labels]
+    if "*" not in spec or spec in X.columns:
+        names = pick_columns(X, spec, "--scores")
+    elif set(by_label) <= set(X.columns):
+        names = by_label
+    else:
+        names = fnmatch.filter(X.columns, spec)
+    if len(names) != len(labels):
+        raise ValueError(
+            f"--scores {spec}: {text.plural(len(labels), 'label')} need as many columns, got "
+            f"{len(names)} ({shorten_names(names) or 'none'})."
+        )
+    wrong = [name for name in names if X[name].dtype.kind not in "iuf" or X[name].isna().any()]
+    if wrong:
+        raise ValueError(f"--scores: column {wrong[0]!r} must hold a number in every row.")
+    if names != by_label:
+        pairs = [f"{name} of {label}" for name, label in zip(names, labels, strict=True)]
+        note(f"note: scores by position: {shorten_names(pairs)}")
+    if X.shape[1] > len(names):
+        note(f"note: {text.plural(X.shape[1] - len(names), 'column')} beside the scores not used")
+    return X[names]
 
 
 def split_tags(

@@ -351,6 +351,10 @@ def _similar(
     if not isinstance(model, JointModel):
         return ()
     names = classifier.label_names_.tolist()
+    if model.score_product is not None:  # the last columns are scores
+        columns = range(model.encoder.n_columns - len(names))
+        feature_names = [_feature_name(feature_names, j) for j in columns]
+        feature_names += [f"score of {name}" for name in names]
     found = []
     for row in similar_rows(model, encoded, known=known[0], labels=chosen, at_most=_MAX_SIMILAR):
         labels = list(zip(names, row.labels.tolist(), strict=True))

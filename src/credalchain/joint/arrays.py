@@ -18,7 +18,7 @@ class Leaves(NamedTuple):
     The training rows of node k are at ``indptr[k]:indptr[k + 1]``; the bootstrap has drawn each
     ``times`` times. ``vector_of`` is the label vector of a training row; ``label_mass`` is
     (2, K, m). ``joint`` is the share of the vectors, ``product`` that of the products of each
-    leaf's single labels.
+    leaf's single labels. Members are as imprecise as the leaves, unless ``precise_members``.
     """
 
     indptr: NDArray[np.int64]
@@ -28,6 +28,7 @@ class Leaves(NamedTuple):
     label_mass: NDArray[np.float64]
     joint: float
     product: float
+    precise_members: bool = False
 
 
 class MemberWeights(NamedTuple):

@@ -25,6 +25,12 @@ from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier, fi
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.model import JointModel, PricedAnswers, check_reward
+from credalchain.joint.stacked import (
+    StackedJointForest,
+    check_scored_estimator,
+    is_wide,
+    linear_classifier,
+)
 from credalchain.labels import MISSING, Targets
 from credalchain.metrics import utility_65
 from credalchain.prediction import (
@@ -37,7 +43,7 @@ from credalchain.prediction import (
     uniform_exactness,
 )
 from credalchain.preprocessing import as_indexable, is_dask
-from credalchain.typing import ChunksLike, LabelsLike, MatrixLike, RandomStateLike
+from credalchain.typing import ChunksLike, LabelsLike, MatrixLike, RandomStateLike, VectorLike
 
 _MIN_PROBABILITY = 1e-6  # probabilities are clipped to [1e-6, 1 - 1e-6]
 _RANGE = 3.0  # of the logarithm of the exponent
@@ -99,8 +105,16 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     Parameters
     ----------
-    estimator : classifier of this package, default=None
-        None is what we recommend: ``CredalJointForest()``.
+    estimator : classifier or "precomputed", default=None
+        None is what we recommend: ``CredalJointForest()``; on sparse data, or on more columns
+        than trees can use, logistic regression for each label.
+        Any classifier of scikit-learn's interface, multi-label or binary (each label gets a
+        clone), that has ``predict_proba`` or ``decision_function``: a joint model learns, from
+        scores of rows that the classifier was not fitted on, how the labels go together. Wrap a
+        fitted one in ``sklearn.frozen.FrozenEstimator``: it is not fitted again, and must not
+        have seen the rows that are given to ``fit``. "precomputed": X holds the scores themselves,
+        one column for each label, probabilities or log-odds.
+        Or a classifier of this package, whose own bounds are used.
     reward : float, default=None
         What answering all labels is worth, compared with P(all answers are right). 0 answers only
         labels that do not lower this probability; a large reward answers everything: from
@@ -118,8 +132,15 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     joint : {"auto", "independent"}, default="auto"
         Where the probability that several answers are right comes from: from the model if it is
         a joint one, else from independent labels. "independent" uses single labels in any case.
+    features : {"auto", "scores", "both"}, default="auto"
+        What the joint model learns from, over another classifier: its scores, or X as well. "auto"
+        takes both if X is a table with at most 500 columns.
+    cv : int, cross-validation splitter or iterable, default=5
+        The folds that give scores of the training rows, over another classifier. Folds are left out
+        once the joint model has 5000 rows to learn from.
     n_jobs : int, default=None
-        Workers of the default estimator, as in joblib; other estimators have their own ``n_jobs``.
+        Workers of the default estimator and of the joint model, as in joblib; other estimators
+        have their own ``n_jobs``.
     verbose : int, default=0
         1 shows how far fitting has come, on stderr.
     random_state : int, RandomState or None, default=None
@@ -155,12 +176,14 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     def __init__(
         self,
-        estimator: BaseEstimator | None = None,
+        estimator: BaseEstimator | str | None = None,
         reward: float | None = None,
         *,
         calibration_folds: int | None = 3,
         bounds: str = "precise",
         joint: str = "auto",
+        features: str = "auto",
+        cv: Any = 5,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: RandomStateLike = None,
@@ -170,18 +193,35 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self.calibration_folds = calibration_folds
         self.bounds = bounds
         self.joint = joint
+        self.features = features
+        self.cv = cv
         self.n_jobs = n_jobs
         self.verbose = verbose
         self.random_state = random_state
 
-    def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
-        """Fit the estimator, and calibrate its probabilities."""
+    def __repr__(self, N_CHAR_MAX: int = 700) -> str:
+        """Return the parameters; and, once fitted to wide data, the model that was chosen."""
+        text: str = super().__repr__(N_CHAR_MAX)
+        chosen = getattr(self, "estimator_", None)
+        if self.estimator is None and isinstance(chosen, StackedJointForest):
+            return f"{text}, over {chosen.estimator!r} of each label"
+        return text
+
+    def fit(self, X: MatrixLike, Y: LabelsLike, *, groups: VectorLike | None = None) -> Self:
+        """Fit the estimator, and calibrate its probabilities.
+
+        ``groups`` (n,) are handed to ``cv``: rows of a group are held out together.
+        """
         if is_dask(X):
             return self.fit_chunks((X, Y))  # type: ignore[arg-type]  # what Y is, is checked there
         self.check_parameters()
+        unfitted = self._clone_estimator(X)
+        if isinstance(unfitted, StackedJointForest):
+            self._set_fitted_estimator(unfitted.fit(X, Y, groups=groups))
+            return self
         X = as_indexable(X)
         with show_progress(self.verbose):
-            self._set_fitted_estimator(self._clone_estimator().fit(X, Y))
+            self._set_fitted_estimator(unfitted.fit(X, Y))
             if self.calibration_folds is not None and not self._has_joint_model():
                 labels = self.estimator_.read_labels(Y)
                 self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
@@ -212,7 +252,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def learned_from_(self) -> str:
-        """As that of the estimator, after a fit on data in chunks."""
+        """As that of the estimator, after a fit on data in chunks, or over another classifier."""
         learned_from: str = self.estimator_.learned_from_
         return learned_from
 
@@ -244,17 +284,21 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
                 usable[np.ix_(test, fitted.model_.never_observed())] = MISSING
         return fit_exponent(p, usable)
 
-    def _clone_estimator(self) -> Any:
-        if self.estimator is None:
-            return CredalJointForest(
-                n_jobs=self.n_jobs, verbose=self.verbose, random_state=self.random_state
-            )
-        if not isinstance(self.estimator, CredalClassifier):
-            raise TypeError(
-                "estimator must be None or a classifier of this package, such as "
-                f"CredalJointForest(), got {self.estimator!r}."
-            )
-        return clone(self.estimator)
+    def _clone_estimator(self, X: Any = None) -> Any:
+        """Return the unfitted estimator; a forest over its scores if it is of another package."""
+        options: dict[str, Any] = {
+            "n_jobs": self.n_jobs,
+            "verbose": self.verbose,
+            "random_state": self.random_state,
+        }
+        if isinstance(self.estimator, CredalClassifier):
+            return clone(self.estimator)
+        if self.estimator is not None:
+            check_scored_estimator(self.estimator)
+            return StackedJointForest(self.estimator, features=self.features, cv=self.cv, **options)
+        if is_wide(X):
+            return StackedJointForest(linear_classifier(), features="scores", cv=self.cv, **options)
+        return CredalJointForest(**options)
 
     def _set_fitted_estimator(self, fitted: Any) -> None:
         self.estimator_, self.exponent_ = fitted, 1.0
@@ -434,6 +478,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         """Refuse parameters that fit or predictions would refuse."""
         check_choice("bounds", self.bounds, ("precise", "credal"))
         check_choice("joint", self.joint, ("auto", "independent"))
+        check_choice("features", self.features, ("auto", "scores", "both"))
         if self.reward is not None:
             check_reward(self.reward)
         if self.calibration_folds is not None:

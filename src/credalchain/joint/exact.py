@@ -48,10 +48,12 @@ def exact_lower(
         products.append(_bounds_in_tree(tree_weights, asked, given, leaves))
     joint, product = Fraction(leaves.joint), Fraction(leaves.product)
     weights = {u: joint * weight for u, weight in leaf_weights.items()}
+    certain = 1 if leaves.precise_members else 1 - rest
+    rest *= joint if leaves.precise_members else 1 - product
     for u, member_weight in member_weights.items():
-        weights[u] = weights.get(u, Fraction(0)) + Fraction(member_weight) * (1 - rest)
+        weights[u] = weights.get(u, Fraction(0)) + Fraction(member_weight) * certain
     both = only_known = Fraction(0)
-    possible = rest * (1 - product) > 0
+    possible = rest > 0
     for u, weight in weights.items():
         p = _lower(u, asked, leaves)
         both += weight * _lower(u, given, leaves) * p
@@ -59,7 +61,7 @@ def exact_lower(
         possible |= weight * _upper(u, given, leaves) > 0
     if not given:
         return both + product * sum((p for p, _, _ in products), Fraction(0)) / max(len(trees), 1)
-    only_known += rest * (1 - product)
+    only_known += rest
     return _least_ratio(both, only_known, product / max(len(trees), 1), products, possible)
 
 

@@ -33,13 +33,20 @@ from credalchain.joint.growing import (
     score_weights,
     with_vacuous_missing,
 )
-from credalchain.joint.members import FittedMember, KernelPowerset, checked_weights
+from credalchain.joint.members import (
+    FittedMember,
+    KernelPowerset,
+    ScoreProduct,
+    calibrate_product,
+    checked_weights,
+)
 from credalchain.joint.model import JointModel
 from credalchain.labels import MISSING, as_labels
 from credalchain.preprocessing import TableEncoder
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
 
 _MISSING_LABEL_CHOICES = ("ignorable", "conservative")
+_PRODUCT_ROWS = 5.0  # added to the rows that the product of scores explains best
 _MIN_COMPLETE = 0.5  # share of complete rows that members need
 
 
@@ -146,6 +153,8 @@ class CredalJointForest(CredalClassifier):
     def shares_(self) -> dict[str, float]:
         model = self.model_
         shares = {"joint": model.leaves.joint, "product": model.leaves.product}
+        if model.score_product is not None:
+            shares["scores"] = model.score_product.share
         for member, share in zip(model.members, model.shares, strict=True):
             shares[member.name] = shares.get(member.name, 0.0) + share
         return shares
@@ -210,12 +219,23 @@ class CredalJointForest(CredalClassifier):
         count: Callable[[LeafCounter], LeafCounts | None] | None = None,
     ) -> JointModel:
         """Fit; ``count`` gives the counts of rows that trees are not grown on."""
+        encoder = TableEncoder.learn(X, one_hot=False)
+        return self._fit_encoded(encoder, encoder.encode(X, np.float32), labels, count)
+
+    def _fit_encoded(
+        self,
+        encoder: TableEncoder,
+        encoded: NDArray[np.float32],
+        labels: Labels,
+        count: Callable[[LeafCounter], LeafCounts | None] | None = None,
+        *,
+        over_scores: bool = False,
+    ) -> JointModel:
+        """Fit to encoded rows; ``over_scores``: the last columns are scores of a model."""
         self.order_ = None
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)
         n_jobs = effective_n_jobs(self.n_jobs)
-        encoder = TableEncoder.learn(X, one_hot=False)
-        encoded = encoder.encode(X, np.float32)
         forest = self.unfitted_forest()
         grown = grow_or_recall()(
             forest,
@@ -227,11 +247,26 @@ class CredalJointForest(CredalClassifier):
         )
         if count is not None:
             grown = grown._replace(leaves=self._count_unsampled_rows(grown, encoded, labels, count))
-        scores = [out_of_bag_scores(grown, labels, n_jobs)]
-        fitted = self._fit_members(encoder.indicators(encoded), grown.leaves, labels, rng)
-        scores += [held_out for _, held_out in fitted]
-        shares = learn_mixture_shares(np.hstack(scores), labels, n_forest=2)
-        leaves = grown.leaves._replace(joint=float(shares[0]), product=float(shares[1]))
+        components = [out_of_bag_scores(grown, labels, n_jobs)]
+        members = self._unfitted_members()
+        if over_scores:
+            scale, likelihood = calibrate_product(encoded[:, -labels.shape[1] :], labels)
+            components.append(likelihood[:, None])
+        fitted = self._fit_members(members, encoder.indicators(encoded), grown.leaves, labels, rng)
+        components += [held_out for _, held_out in fitted]
+        scores = np.hstack(components)
+        if over_scores:
+            prior = np.where(np.arange(scores.shape[1]) == 2, _PRODUCT_ROWS, 0.0)
+            shares = learn_mixture_shares(
+                scores, labels, n_forest=2, max_member_share=1.0, prior=prior
+            )
+            product = ScoreProduct(scale, float(shares[2]))
+            shares = np.delete(shares, 2)
+        else:
+            shares, product = learn_mixture_shares(scores, labels, n_forest=2), None
+        leaves = grown.leaves._replace(
+            joint=float(shares[0]), product=float(shares[1]), precise_members=over_scores
+        )
         if self.missing == "conservative":
             leaves = with_vacuous_missing(leaves, labels)
         useful = [
@@ -246,6 +281,7 @@ class CredalJointForest(CredalClassifier):
             [member for member, _ in useful],
             [share for _, share in useful],
             np.stack(np.nonzero(np.isnan(encoded))),
+            score_product=product,
         )
 
     def _count_unsampled_rows(
@@ -280,7 +316,12 @@ class CredalJointForest(CredalClassifier):
         return with_counts(leaves, counts)
 
     def _fit_members(
-        self, X: NDArray[np.float32], leaves: Leaves, labels: Labels, rng: Any
+        self,
+        members: list[Any],
+        X: NDArray[np.float32],
+        leaves: Leaves,
+        labels: Labels,
+        rng: Any,
     ) -> list[tuple[FittedMember, NDArray[np.float64]]]:
         """Fitted members with held-out probabilities of the rows' labels (n, 1); NaN: not used."""
         complete = (labels != MISSING).all(axis=1)
@@ -290,7 +331,7 @@ class CredalJointForest(CredalClassifier):
         vectors = np.where(is_observed, leaves.label_mass[1] == 1, MISSING).astype(np.int8)
         vector_of = leaves.vector_of[: len(labels)][complete]
         fitted = []
-        for member in self._unfitted_members():
+        for member in members:
             fit_result = member.fit_vectors(X[complete], vector_of, vectors, rng)
             if fit_result is None:  # nothing to learn
                 continue

@@ -266,7 +266,6 @@ def out_of_bag_scores(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatA
 
 
 _BACKGROUND = 0.02  # share of independent labels, so that no row's score is zero
-_MAX_MEMBER_SHARE = 0.5  # of all members together
 _ENTRIES_AT_ONCE = 2**16
 _MIN_SHARE = 1e-3  # smaller shares are set to 0
 
@@ -294,7 +293,14 @@ def score_weights(weights: Any, label_mass: FloatArray, labels: Labels) -> Float
     return scores
 
 
-def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> FloatArray:
+def learn_mixture_shares(
+    scores: FloatArray,
+    labels: Labels,
+    n_forest: int,
+    *,
+    max_member_share: float = 0.5,
+    prior: FloatArray | None = None,
+) -> FloatArray:
     """Shares (C,) with the greatest mean logarithm of the mixed probability.
 
     Parameters
@@ -306,6 +312,10 @@ def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> F
     n_forest : int
         The first components are those of the forest; together they keep at least one half, since
         only a third of its trees are out of bag for a row, so its score is too pessimistic.
+    max_member_share : float
+        What the other components may have together.
+    prior : ndarray of shape (C,), optional
+        How many rows that each component alone explains are added to those given.
     """
     usable = np.isfinite(scores).all(axis=1)
     shares = np.where(np.arange(scores.shape[1]) < n_forest, 1 / n_forest, 0.0)
@@ -315,9 +325,16 @@ def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> F
     mixed = (1 - _BACKGROUND) * scores[usable] + np.maximum(floor, np.finfo(float).tiny)
     mixed /= mixed.max(axis=1, keepdims=True)
 
+    weights = np.ones(len(mixed))
+    if prior is not None:
+        shares = np.full(len(shares), 1 / len(shares))
+        mixed = np.vstack([mixed, np.eye(len(prior))])
+        weights = np.append(weights, prior)
+    weights /= weights.sum()
+
     def loss(shares: FloatArray) -> tuple[float, FloatArray]:
         total = np.maximum(mixed @ shares, np.finfo(float).tiny)
-        return -float(np.log(total).mean()), -(mixed / total[:, None]).mean(axis=0)
+        return -float(np.log(total) @ weights), -(weights / total) @ mixed
 
     result = minimize(  # convex, with few variables
         loss,
@@ -327,7 +344,7 @@ def learn_mixture_shares(scores: FloatArray, labels: Labels, n_forest: int) -> F
         bounds=[(0.0, 1.0)] * len(shares),
         constraints=[
             {"type": "eq", "fun": lambda shares: shares.sum() - 1.0},
-            {"type": "ineq", "fun": lambda shares: _MAX_MEMBER_SHARE - shares[n_forest:].sum()},
+            {"type": "ineq", "fun": lambda shares: max_member_share - shares[n_forest:].sum()},
         ],
         options={"ftol": 1e-9, "maxiter": 200},
     )

@@ -234,9 +234,10 @@ def _gather(
         if workspace.leaf_weight[u] == 0.0 and workspace.member_weight[u] == 0.0:
             workspace.touched[n_touched] = u
             n_touched += 1
-        # as imprecise as the leaves
-        workspace.member_weight[u] += member_weights.data[entry] * (1.0 - rest)
-    possible = rest * (1.0 - leaves.product) > 0.0
+        certain = 1.0 if leaves.precise_members else 1.0 - rest
+        workspace.member_weight[u] += member_weights.data[entry] * certain
+    rest *= leaves.joint if leaves.precise_members else 1.0 - leaves.product
+    possible = rest > 0.0
     any_known = _has_known(known)
     if any_known:
         for k in range(n_touched):
@@ -347,7 +348,7 @@ def _bound_labels(
             lower[j, known[j]] = 1.0
             continue
         for value in range(2):
-            both, only_known = 0.0, gathered.rest * (1.0 - leaves.product)
+            both, only_known = 0.0, gathered.rest
             for k in range(gathered.n_touched):
                 u = workspace.touched[k]
                 weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
@@ -398,7 +399,7 @@ def bound_events(
         )
         share = leaves.product / max(gathered.n_trees, 1)
         for contrary in range(2):
-            both, only_known = 0.0, gathered.rest * (1.0 - leaves.product)
+            both, only_known = 0.0, gathered.rest
             for k in range(gathered.n_touched):
                 u = workspace.touched[k]
                 low, high = _bounds_in_vector(events[i], u, leaves)
@@ -470,7 +471,7 @@ def _prefixes_right(
     for k in range(first + 1):
         right[k] = 1.0
     _fill(workspace.both, 0.0)
-    _fill(workspace.only_known, gathered.rest * (1.0 - leaves.product))
+    _fill(workspace.only_known, gathered.rest)
     for k in range(gathered.n_touched):
         u, product = workspace.touched[k], 1.0
         weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]

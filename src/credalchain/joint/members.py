@@ -9,11 +9,13 @@ from typing import Any, ClassVar, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 from scipy import linalg, sparse
-from scipy.optimize import minimize_scalar
+from scipy.optimize import minimize, minimize_scalar
+from scipy.special import expit, logsumexp
 from sklearn.base import BaseEstimator
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.validation import check_array, check_instance, check_int
+from credalchain.labels import MISSING
 
 Float32Array = NDArray[np.float32]
 
@@ -338,3 +340,149 @@ class FittedKernel:
         p = np.maximum(scores, 0).astype(np.float64) ** self.power
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), self.prior)
+
+
+class ScoreTilt(BaseEstimator):
+    """Training label vectors, weighted by how often they occur and by the scores of a model.
+
+    The weight of vector v is proportional to n(v)^a times the product of the probabilities that
+    the model gives to its labels, to the power b. Both exponents maximise the likelihood of rows
+    whose own vector is counted once less. The last columns of X are the scores, as log-odds.
+    """
+
+    def fit_vectors(
+        self,
+        X: Float32Array,
+        vector_of: NDArray[np.int32],
+        vectors: Labels,
+        rng: np.random.RandomState,
+    ) -> tuple["FittedTilt", Any] | None:
+        """None where hardly any label vector occurs twice."""
+        times = np.bincount(vector_of, minlength=len(vectors))
+        classes = np.flatnonzero(times)
+        class_index = np.full(len(vectors), -1)
+        class_index[classes] = np.arange(len(classes))
+        own = class_index[vector_of]
+        repeated = np.flatnonzero(times[vector_of] > 1)
+        if len(classes) < 2 or len(repeated) < _MIN_SEEN * len(vector_of):
+            return None
+        tilt = FittedTilt(vectors[classes], times[classes], classes, len(vectors), 1.0, 1.0)
+        rows = repeated
+        if len(rows) * len(classes) > _MAX_TILT_ENTRIES:
+            n_rows = max(_MAX_TILT_ENTRIES // len(classes), 50)
+            rows = rng.choice(rows, min(n_rows, len(rows)), replace=False)
+        scores = tilt.scores(X[rows])
+
+        def loss(exponents: FloatArray) -> float:
+            a, b = np.exp(exponents)
+            logs = b * scores + tilt.log_counts(a)
+            at = np.arange(len(rows)), own[rows]
+            logs[at] = b * scores[at] + a * np.log(times[vector_of[rows]] - 1)
+            return float((logsumexp(logs, axis=1) - logs[at]).mean())
+
+        found = minimize(
+            loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 0.02, "fatol": 1e-4}
+        )
+        tilt.a, tilt.b = (float(value) for value in np.exp(np.clip(found.x, -3, 3)))
+        held_out = [
+            tilt.sparse_weights(
+                X[first : first + _ROWS_AT_ONCE], own[first : first + _ROWS_AT_ONCE]
+            )
+            for first in range(0, len(X), _ROWS_AT_ONCE)
+        ]
+        return tilt, sparse.vstack(held_out, format="csr")
+
+
+_MAX_TILT_ENTRIES = 500_000  # rows times vectors that exponents are learned from
+_ROWS_AT_ONCE = 512
+
+
+class FittedTilt:
+    """Label vectors (C, m) of training rows, how many rows have each, and the exponents."""
+
+    name = "tilt"
+
+    def __init__(
+        self,
+        vectors: Labels,
+        times: NDArray[np.int64],
+        classes: NDArray[np.int64],
+        n_vectors: int,
+        a: float,
+        b: float,
+    ) -> None:
+        self.vectors, self.times, self.classes = vectors, times, classes
+        self.n_vectors, self.a, self.b = n_vectors, a, b
+
+    def check_state(self, n_columns: int, n_vectors: int) -> None:
+        """Validate a stored tilt over these columns and label vectors."""
+        check_int("n_vectors", self.n_vectors, n_vectors, n_vectors)
+        check_array("classes", self.classes, np.int64, (None,), 0, n_vectors - 1)
+        check_array("times", self.times, np.int64, (len(self.classes),), 1)
+        check_array("vectors", self.vectors, np.int8, (len(self.classes), None), 0, 1)
+        check_int("labels of vectors", self.vectors.shape[1], 1, n_columns)
+        check_array("exponents", np.array([self.a, self.b]), np.float64, (2,), 0, 1e3)
+
+    def scores(self, X: Float32Array) -> FloatArray:
+        """Logarithms of the products of probabilities (n, C), up to a constant of each row."""
+        from credalchain.joint.products import product_by_rows  # imports numba
+
+        log_odds = X[:, -self.vectors.shape[1] :]
+        return product_by_rows(log_odds, self._tiled, len(self.classes))
+
+    @cached_property
+    def _tiled(self) -> NDArray[Any]:
+        """The vectors as ``product_by_rows`` multiplies by them."""
+        from credalchain.joint.products import tiled  # imports numba
+
+        return tiled(self.vectors.T.astype(np.float64))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = vars(self).copy()  # at once: another thread may be filling it
+        state.pop("_tiled", None)
+        return state
+
+    def log_counts(self, a: float) -> FloatArray:
+        return np.asarray(a * np.log(self.times))
+
+    def sparse_weights(self, X: Float32Array, own: NDArray[np.int64] | None = None) -> Any:
+        """Weights (n, K); ``own`` is the class of each row, which is counted once less."""
+        logs = self.b * self.scores(X) + self.log_counts(self.a)
+        if own is not None:
+            at = np.arange(len(X)), own
+            with np.errstate(divide="ignore"):
+                less = self.a * (np.log(self.times[own] - 1) - np.log(self.times[own]))
+            logs[at] += less
+        p = np.exp(logs - logs.max(axis=1, keepdims=True))
+        return on_vectors(p / p.sum(axis=1, keepdims=True), self.classes, self.n_vectors)
+
+    def weights(self, X: Float32Array) -> Any:
+        return self.sparse_weights(X)
+
+
+class ScoreProduct:
+    """Independent labels by the scores of a model; ``scale`` multiplies their log-odds."""
+
+    def __init__(self, scale: float, share: float) -> None:
+        self.scale, self.share = scale, share
+
+    def probabilities(self, encoded: Float32Array, n_labels: int) -> FloatArray:
+        """P(Y_j = 1), (n, m), from the last columns."""
+        return np.asarray(expit(self.scale * encoded[:, -n_labels:].astype(np.float64)))
+
+
+def calibrate_product(log_odds: Float32Array, labels: Labels) -> tuple[float, FloatArray]:
+    """Return the scale of log-odds (n, m) that fits the labels best.
+
+    And the probability (n,) of the observed labels of each row, if they were independent.
+    """
+    towards_truth = np.where(labels == 1, log_odds, -log_odds).astype(np.float64)
+    observed = labels != MISSING
+
+    def loss(log_scale: float) -> float:
+        return float(np.logaddexp(0, -np.exp(log_scale) * towards_truth)[observed].mean())
+
+    found = minimize_scalar(loss, bounds=(-3.0, 3.0), method="bounded") if observed.any() else None
+    scale = 1.0 if found is None else float(np.exp(found.x))
+    right = np.where(observed, expit(scale * towards_truth), 1.0)
+    return scale, np.asarray(right.prod(axis=1))

@@ -22,7 +22,7 @@ from credalchain.joint.growing import (
     merged_by_vector,
     no_member_weights,
 )
-from credalchain.joint.members import FittedMember, checked_weights
+from credalchain.joint.members import FittedMember, ScoreProduct, checked_weights
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.prediction import RANKS, Answer, Exactness, Ranks, log_odds, uniform_exactness
 from credalchain.preprocessing import Categories, TableEncoder
@@ -100,6 +100,7 @@ class JointModel:
         shares: Sequence[float] = (),
         missing_features: NDArray[np.int64] | None = None,
         row_numbers: NDArray[np.int64] | None = None,
+        score_product: ScoreProduct | None = None,
     ) -> None:
         self.trees, self.leaves, self.encoder = trees, leaves, encoder
         self._merged: tuple[Leaves, Leaves, NDArray[np.bool_]] | None = None
@@ -108,6 +109,7 @@ class JointModel:
         )
         self.row_numbers = row_numbers
         self.members, self.shares = list(members), [float(share) for share in shares]
+        self.score_product = score_product
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "_merged": None}
@@ -130,6 +132,11 @@ class JointModel:
                 member.check_state(n_columns, self.leaves.label_mass.shape[1])
         shares = [self.leaves.joint, self.leaves.product, *self.shares]
         check_array("shares", np.array(shares), np.float64, (2 + len(self.members),), 0, 1)
+        check_instance("precise_members", self.leaves.precise_members, bool)
+        if self.score_product is not None:
+            check_instance("score_product", self.score_product, ScoreProduct)
+            numbers = np.array([self.score_product.scale, self.score_product.share])
+            check_array("score_product", numbers, np.float64, (2,), 0, 1e3)
         n_rows = len(self.leaves.vector_of)
         if self.row_numbers is not None:
             check_array("row_numbers", self.row_numbers, np.int64, (None,))
@@ -170,16 +177,16 @@ class JointModel:
 
         n, m = encoded.shape[0], self.n_labels
         known = self._usable(request.known, n)
-        leaves, _ = self._merged_leaves()
+        merged, _ = self._merged_leaves()
         lower = np.empty((len(request.s_values), n, m, 2))
 
-        def run(rows: slice, nodes: Any, weights: MemberWeights, workspace: Any) -> None:
+        def run(rows: slice, nodes: Any, leaves: Leaves, weights: Any, workspace: Any) -> None:
             for v, s in enumerate(request.s_values):
                 kernels.bound_labels(
                     nodes, known[rows], weights, leaves, s, workspace, lower[v, rows]
                 )
 
-        self._for_chunks(encoded, leaves, request.n_jobs, run)
+        self._for_chunks(encoded, merged, request.n_jobs, run)
         np.clip(lower, 0.0, 1.0, out=lower)
         if request.precise:
             lower = _precise(lower)
@@ -200,16 +207,17 @@ class JointModel:
 
         n, m = encoded.shape[0], self.n_labels
         usable = self._usable(known, n)
-        leaves, is_distinct = self._merged_leaves()
+        merged, is_distinct = self._merged_leaves()
         lower, prices = np.empty((n, m, 2)), np.empty((n, m))
         answers, certain = np.empty((n, m), dtype=np.int8), np.empty(n, dtype=bool)
 
-        def run(rows: slice, nodes: Any, weights: MemberWeights, workspace: Any) -> None:
-            workspace = workspace._replace(is_distinct=is_distinct)
+        def run(rows: slice, nodes: Any, leaves: Leaves, weights: Any, workspace: Any) -> None:
+            extra = leaves.label_mass.shape[1] - len(is_distinct)
+            workspace = workspace._replace(is_distinct=np.pad(is_distinct, (0, extra)))
             outputs = lower[rows], answers[rows], prices[rows], certain[rows]
             kernels.decide_rows(nodes, usable[rows], weights, leaves, s, workspace, *outputs)
 
-        self._for_chunks(encoded, leaves, n_jobs, run)
+        self._for_chunks(encoded, merged, n_jobs, run)
         _put_known(np.clip(lower, 0.0, 1.0, out=lower), known)
         if known is not None:
             answers[known != MISSING], prices[known != MISSING] = known[known != MISSING], 0.0
@@ -233,7 +241,7 @@ class JointModel:
 
         n = encoded.shape[0]
         usable = self._usable(known, n)
-        leaves, _ = self._merged_leaves()
+        merged, _ = self._merged_leaves()
         known_labels = usable if known is None else known
         impossible = (
             (known_labels != MISSING) & (events != MISSING) & (known_labels != events)
@@ -241,12 +249,12 @@ class JointModel:
         asked = np.where(known_labels == MISSING, events, np.int8(MISSING))
         bounds = np.empty((n, 2))
 
-        def run(rows: slice, nodes: Any, weights: MemberWeights, workspace: Any) -> None:
+        def run(rows: slice, nodes: Any, leaves: Leaves, weights: Any, workspace: Any) -> None:
             kernels.bound_events(
                 nodes, usable[rows], asked[rows], weights, leaves, s, workspace, bounds[rows]
             )
 
-        self._for_chunks(encoded, leaves, n_jobs, run)
+        self._for_chunks(encoded, merged, n_jobs, run)
         bounds[(asked == MISSING).all(axis=1)] = (1.0, 0.0)
         bounds[impossible] = (0.0, 1.0)
         np.clip(bounds, 0.0, 1.0, out=bounds)
@@ -255,17 +263,18 @@ class JointModel:
     def _for_chunks(
         self,
         encoded: NDArray[np.float32],
-        leaves: Leaves,
+        merged: Leaves,
         n_jobs: int,
-        run: Callable[[slice, Any, MemberWeights, Any], None],
+        run: Callable[[slice, Any, Leaves, MemberWeights, Any], None],
     ) -> None:
-        """Call ``run(rows, nodes, member_weights, workspace)`` for some rows at a time."""
+        """Call ``run(rows, nodes, leaves, member_weights, workspace)`` for some rows at a time."""
         from credalchain.joint.kernels import Workspace  # imports numba
 
         def run_chunk(first: int, stop: int) -> None:
             part = encoded[first:stop]
-            nodes, weights = find_leaves(part, self.trees), self.member_weights(part)
-            run(slice(first, stop), nodes, weights, Workspace.allocate(nodes, leaves))
+            nodes = find_leaves(part, self.trees)
+            leaves, weights = self._all_vectors(part, merged)
+            run(slice(first, stop), nodes, leaves, weights, Workspace.allocate(nodes, leaves))
 
         for_each_range(len(encoded), self.rows_at_once, n_jobs, run_chunk)
 
@@ -325,6 +334,28 @@ class JointModel:
             total.indptr.astype(np.int64), total.indices.astype(np.int32), total.data
         )
 
+    def _all_vectors(
+        self, encoded: NDArray[np.float32], leaves: Leaves
+    ) -> tuple[Leaves, MemberWeights]:
+        """Leaves, and the members' weights; each row's product of scores is a vector of its own.
+
+        Its label mass is the probability of each label, so that kernels need not know of it.
+        """
+        weights = self.member_weights(encoded)
+        if self.score_product is None:
+            return leaves, weights
+        p = self.score_product.probabilities(encoded, self.n_labels)
+        mass = np.stack([1 - p, p]) * leaves.label_mass.any(axis=(0, 1))
+        own = leaves.label_mass.shape[1] + np.arange(len(p))
+        ends = weights.indptr[1:]
+        return leaves._replace(
+            label_mass=np.concatenate([leaves.label_mass, mass], axis=1)
+        ), MemberWeights(
+            weights.indptr + np.arange(len(p) + 1),
+            np.insert(weights.indices, ends, own.astype(np.int32)),
+            np.insert(weights.data, ends, self.score_product.share),
+        )
+
     def _decide(
         self,
         encoded: NDArray[np.float32],
@@ -348,13 +379,14 @@ class JointModel:
     def _exact_bounds(
         self, row: NDArray[np.float32], j: int, known: Labels, request: Request, v: int
     ) -> tuple[Any, Any]:
-        nodes, member_weights = self.leaves_of(row)[0], self.member_weights(row)
+        nodes = self.leaves_of(row)[0]
+        leaves, member_weights = self._all_vectors(row, self.leaves)
         weights = dict(
             zip(member_weights.indices.tolist(), member_weights.data.tolist(), strict=True)
         )
         zero, one = (
             exact_lower(
-                nodes, weights, self.leaves, s=request.s_values[v], event={j: value}, known=known
+                nodes, weights, leaves, s=request.s_values[v], event={j: value}, known=known
             )
             for value in (0, 1)
         )

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_consistent_length, check_is_fitted
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, has_fit_parameter
 
 from credalchain import model_selection as selection
 from credalchain._utils.array_types import FloatArray, Labels
@@ -236,18 +236,20 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
             chosen = np.isin(fold.rows, rows)
             fold_rows = take_rows(fold.X, np.flatnonzero(chosen))
             yield CalibrationRows(fold.estimator, fold_rows, labels[fold.rows[chosen]], grid, None)
-        estimator.fit(X, Y)
+        estimator.fit(X, Y, **_groups_for(estimator, group_of))
 
     if method == "cross_fit":
         splits = _splits(calibration, labels, group_of, rng)
         parts: Iterable[CalibrationRows] = hold_out_folds(splits)
     else:
         if not prefit:
-            estimator.fit(take_rows(X, train), take_rows(Y, train))
+            grouped = _groups_for(estimator, group_of[train])
+            estimator.fit(take_rows(X, train), take_rows(Y, train), **grouped)
             final, _ = selection.unwrap(estimator)
             model = getattr(getattr(final, "estimator_", final), "model_", None)
             if isinstance(model, JointModel):  # explanations number rows as they were given
-                model.row_numbers = train
+                used = slice(None) if model.row_numbers is None else model.row_numbers
+                model.row_numbers = train[used]
         check_is_fitted(estimator)
         truth = np.asarray(selection.unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
         is_pilot = np.zeros(len(truth), dtype=bool)
@@ -255,7 +257,9 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
         parts = [CalibrationRows(estimator, take_rows(X, rows), truth, grid, is_pilot)]
     counted = np.ones(labels.shape[1], dtype=bool) if prefit else both_answers_seen(labels)
     assumed = "assumed: neither these rows nor copies of them were used to fit the model"
-    notes = tuple(filter(None, [assumed if prefit else "", note]))
+    if not prefit:
+        assumed = getattr(selection.unwrap(estimator)[0], "learned_from_", "")
+    notes = tuple(filter(None, [assumed, note]))
     return HeldOut(estimator, parts, promises, method, counted, notes)
 
 
@@ -280,6 +284,26 @@ def _splits(
             f"calibration: folds must hold every row once, as those of KFold, got {calibration!r}."
         )
     return splits
+
+
+def _groups_for(estimator: Any, groups: NDArray[np.int64]) -> dict[str, Any]:
+    """Return the groups as an argument of fit, where it keeps rows of a group together."""
+    return {"groups": groups} if has_fit_parameter(estimator, "groups") else {}
+
+
+def _note_of_groups(n_rows: int, n_groups: int, groups: Any) -> str:
+    """Say that one row of each group counts; nothing where every row is a group."""
+    if n_groups == n_rows:
+        return ""
+    kind, hint = "rows that belong together", ""
+    if groups is None:
+        kind = "equal rows"
+        hint = " If rows are equal only because columns have few values, let each count: "
+        hint += "groups=np.arange(n), at the command line --groups none."
+    return (
+        f"{n_rows} calibration rows are {n_groups} groups of {kind}: groups are kept together, one "
+        f"row of each, drawn at random, counts, and the guarantee is for rows of new groups.{hint}"
+    )
 
 
 # -- evaluation ----------------------------------------------------------------------------------

@@ -1,0 +1,185 @@
+"""StackedJointForest: a joint forest over the scores of any classifier."""
+
+from collections.abc import Sequence
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import BaseEstimator, is_classifier
+from sklearn.model_selection import GroupKFold, KFold, check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from credalchain._utils.progress import show_progress
+from credalchain._utils.text import plural
+from credalchain._utils.validation import check_choice, check_instance
+from credalchain.joint.forest import CredalJointForest
+from credalchain.joint.members import KernelPowerset, ScoreTilt
+from credalchain.joint.scores import (
+    PRECOMPUTED,
+    ClassifierScores,
+    PrecomputedScores,
+    fit_scores,
+    held_out_scores,
+)
+from credalchain.labels import Targets
+from credalchain.preprocessing import TableEncoder, validate_table
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
+
+_MAX_COLUMNS = 500  # that trees see beside the scores, with features="auto"
+_WIDE = 5000  # columns of a table that trees do not see
+_MAX_CENTRES = 500  # of a kernel over scores: 2000 measured no better
+_MAX_ROWS = 5000  # once the joint model has so many, no further folds are held out
+
+
+def check_scored_estimator(estimator: Any) -> None:
+    """Validate that an estimator is None, "precomputed", or a classifier that gives scores."""
+    if estimator is None or (isinstance(estimator, str) and estimator == PRECOMPUTED):
+        return
+    is_estimator = hasattr(estimator, "fit") and not isinstance(estimator, type)
+    if not is_estimator or not is_classifier(estimator):
+        raise TypeError(
+            "estimator must be None, an instance of a classifier with predict_proba or "
+            f'decision_function, or "precomputed", got {estimator!r}.'
+        )
+
+
+def is_wide(X: Any) -> bool:
+    """Whether a table is sparse, or has more columns than trees can use."""
+    return sparse.issparse(X) or (hasattr(X, "shape") and X.ndim == 2 and X.shape[1] > _WIDE)
+
+
+def linear_classifier() -> Any:
+    """Return what is fitted to each label of wide data."""
+    from sklearn.linear_model import LogisticRegression  # slow to import
+
+    return LogisticRegression(solver="liblinear")
+
+
+class StackedJointForest(CredalJointForest):
+    """A joint forest over the scores of any classifier."""
+
+    def __init__(
+        self,
+        estimator: Any,
+        forest: BaseEstimator | None = None,
+        *,
+        features: str = "auto",
+        cv: Any = 5,
+        members: Sequence[BaseEstimator] | None = None,
+        missing: str = "ignorable",
+        s: float = 0.5,
+        threshold: float | VectorLike = 0.5,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+        random_state: RandomStateLike = None,
+    ) -> None:
+        super().__init__(
+            forest,
+            members=members,
+            missing=missing,
+            s=s,
+            threshold=threshold,
+            n_jobs=n_jobs,
+            verbose=verbose,
+            random_state=random_state,
+        )
+        self.estimator = estimator
+        self.features = features
+        self.cv = cv
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        check_choice("features", self.features, ("auto", "scores", "both"))
+
+    def _unfitted_members(self) -> list[Any]:
+        """The tilt, and by default a kernel member; with few centres where it sees scores alone."""
+        if self.members is None and getattr(self, "table_", None) is None:
+            return [ScoreTilt(), KernelPowerset(max_centres=_MAX_CENTRES)]
+        return [ScoreTilt(), *super()._unfitted_members()]
+
+    def fit(self, X: MatrixLike, Y: LabelsLike, *, groups: Any = None) -> Self:
+        self.targets_, labels = Targets.learn(Y)
+        self.check_parameters()
+        X = X.tocsr() if sparse.issparse(X) else X  # type: ignore[union-attr]
+        check_consistent_length(X, labels)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        with show_progress(self.verbose):
+            log_odds = self._fit_scores(X, labels, groups)
+            self.table_ = self._learn_table(X)
+            usable = np.isfinite(log_odds).all(axis=1)
+            encoded = self._with_table(X, log_odds)[usable]
+            words = {} if self.table_ is None else self.table_.words
+            encoder = TableEncoder(encoded.shape[1], words, one_hot=False)
+            self.model_ = self._fit_encoded(encoder, encoded, labels[usable], over_scores=True)
+            if not usable.all():
+                self.model_.row_numbers = np.flatnonzero(usable)
+        self._warn_of_never_observed()
+        return self
+
+    def _fit_scores(self, X: Any, labels: Any, groups: Any) -> NDArray[np.float64]:
+        """Set ``scores_``, and return log-odds of the training rows, not fitted on them."""
+        from sklearn.frozen import FrozenEstimator
+
+        n_labels, n_jobs = labels.shape[1], effective_n_jobs(self.n_jobs)
+        assumed = "assumed: the model behind the scores was not fitted on these rows"
+        if isinstance(self.estimator, str):
+            self.scores_: Any = PrecomputedScores(X, n_labels)
+        elif isinstance(self.estimator, FrozenEstimator):
+            self.scores_ = ClassifierScores([self.estimator], np.zeros(n_labels))
+            assumed = "assumed: the frozen model was not fitted on these rows"
+        else:
+            cv = self.cv
+            if isinstance(cv, int):
+                n_apart = len(labels) if groups is None else len(np.unique(groups))
+                folds = KFold if groups is None else GroupKFold
+                seed = check_random_state(self.random_state).randint(2**31 - 1)
+                cv = folds(min(cv, n_apart), shuffle=True, random_state=seed)
+            splits = check_cv(cv).split(X, labels, groups)
+            held_out = held_out_scores(
+                self.estimator, X, labels, splits, n_jobs=n_jobs, max_rows=_MAX_ROWS
+            )
+            self.scores_ = fit_scores(self.estimator, X, labels, n_jobs)
+            n_held_out = int(np.isfinite(held_out).all(axis=1).sum())
+            each = " of each label" if len(self.scores_.models) > 1 else ""
+            self.learned_from_ = (
+                f"joint model over the scores of {type(self.estimator).__name__}{each}, held out "
+                f"for {plural(n_held_out, 'row')}"
+            )
+            return held_out
+        self.learned_from_ = assumed
+        return np.asarray(self.scores_.log_odds(X))
+
+    def _learn_table(self, X: Any) -> TableEncoder | None:
+        """The encoder of the columns that trees see beside the scores."""
+        is_table = np.ndim(X) == 2 and not sparse.issparse(X)
+        precomputed = isinstance(self.estimator, str)
+        if self.features == "scores" or precomputed:
+            return None
+        if self.features == "auto" and not (is_table and X.shape[1] <= _MAX_COLUMNS):
+            return None
+        return TableEncoder.learn(validate_table(self, X, reset=True), one_hot=False)
+
+    def _with_table(self, X: Any, log_odds: NDArray[np.float64]) -> NDArray[np.float32]:
+        if self.table_ is None:
+            return np.ascontiguousarray(log_odds, dtype=np.float32)
+        table = self.table_.encode(validate_table(self, X, reset=False), np.float32)
+        return np.hstack([table, log_odds.astype(np.float32)])
+
+    def check_state(self) -> None:
+        check_instance("scores_", self.scores_, (ClassifierScores, PrecomputedScores))
+        self.scores_.check_state(self.model_.n_labels)
+        if self.table_ is not None:
+            check_instance("table_", self.table_, TableEncoder)
+            self.table_.check_state(one_hot=False)
+        super().check_state()
+
+    def _n_encoded_columns(self) -> int:
+        return int(self.model_.n_labels) + (0 if self.table_ is None else self.table_.n_columns)
+
+    def encode(self, X: MatrixLike) -> NDArray[np.float32]:
+        check_is_fitted(self, "model_")
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return self._with_table(X, self.scores_.log_odds(X))

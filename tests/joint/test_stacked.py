@@ -1,0 +1,322 @@
+"""A joint model over the scores of any classifier."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import expit, logit
+from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.exceptions import NotFittedError
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.frozen import FrozenEstimator
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+from sklearn.model_selection import GridSearchCV, GroupKFold, KFold
+from sklearn.multiclass import OneVsRestClassifier
+from sklearn.multioutput import ClassifierChain, MultiOutputClassifier
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+from credalchain import JointDecision, PromisedClassifier, explain, load_model, save_model
+from credalchain.joint.members import FittedTilt, ScoreTilt, calibrate_product
+from credalchain.joint.scores import fit_scores, is_multilabel
+
+N, M = 240, 4
+
+
+@pytest.fixture(scope="module")
+def data():
+    """Labels that go together: the last is the exclusive or of two others."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(N, 6))
+    Y = (X[:, :M] + 0.6 * rng.normal(size=(N, M)) > 0.3).astype(np.int8)
+    Y[:, 3] = Y[:, 0] ^ Y[:, 1]
+    return X, Y
+
+
+def decision(estimator=None, **params):
+    return JointDecision(estimator, random_state=0, **params)
+
+
+LOGISTIC = LogisticRegression()
+MODELS = {
+    "binary": LOGISTIC,
+    "pipeline": make_pipeline(StandardScaler(), LOGISTIC),
+    "one versus rest": OneVsRestClassifier(LOGISTIC),
+    "multi-output": MultiOutputClassifier(LOGISTIC),
+    "chain": ClassifierChain(LOGISTIC),
+    "pipeline of one versus rest": make_pipeline(StandardScaler(), OneVsRestClassifier(LOGISTIC)),
+    "forest": RandomForestClassifier(5, random_state=0),
+    "neighbours": KNeighborsClassifier(9),
+    "decision function": OneVsRestClassifier(LinearSVC()),
+    "binary decision function": LinearSVC(),
+    "ridge": RidgeClassifier(),
+    "search": GridSearchCV(OneVsRestClassifier(LOGISTIC), {"estimator__C": [1.0, 2.0]}, cv=2),
+    "boosting": HistGradientBoostingClassifier(max_iter=3),
+}
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_any_classifier_has_scores_for_every_label(data, name):
+    X, Y = data
+    log_odds = fit_scores(MODELS[name], X, Y, n_jobs=1).log_odds(X)
+    assert log_odds.shape == (N, M)
+    right = (log_odds > 0) == Y
+    assert right[:, :3].mean() > 0.8
+    assert np.abs(log_odds).max() <= 50
+
+
+@pytest.mark.parametrize("name", ["binary", "one versus rest", "multi-output"])
+def test_scores_are_those_of_a_classifier_for_each_label(data, name):
+    X, Y = data
+    log_odds = fit_scores(MODELS[name], X, Y, n_jobs=2).log_odds(X)
+    expected = [clone(LOGISTIC).fit(X, y).predict_proba(X)[:, 1] for y in Y.T]
+    np.testing.assert_allclose(expit(log_odds), np.transpose(expected), atol=1e-4)
+
+
+def test_which_classifiers_take_a_matrix_of_labels():
+    multilabel = {"one versus rest", "multi-output", "chain", "forest", "neighbours", "ridge"}
+    multilabel |= {"pipeline of one versus rest", "decision function", "search"}
+    assert {name for name, model in MODELS.items() if is_multilabel(model)} == multilabel
+
+
+@pytest.mark.parametrize("name", ["binary", "pipeline of one versus rest", "chain", "forest"])
+def test_missing_labels_are_left_out_label_by_label(data, name):
+    X, Y = data
+    Y = Y.copy()
+    Y[::3, 0] = Y[1::4, 2] = -1
+    log_odds = fit_scores(MODELS[name], X, Y, n_jobs=1).log_odds(X)
+    observed = np.flatnonzero(Y[:, 0] >= 0)
+    if name == "binary":
+        alone = clone(LOGISTIC).fit(X[observed], Y[observed, 0]).predict_proba(X)[:, 1]
+        np.testing.assert_allclose(expit(log_odds[:, 0]), alone, atol=1e-4)
+    answers = decision(MODELS[name]).fit(X, np.where(Y < 0, np.nan, Y)).predict(X)
+    assert (answers[observed, 0] == Y[observed, 0]).mean() > 0.8
+
+
+def test_labels_with_one_value_or_none_observed(data):
+    X, Y = data
+    Y = Y.astype(float)
+    Y[:, 1], Y[:, 2] = 1, np.nan
+    with pytest.warns(UserWarning, match="never observed"):
+        fitted = decision(LOGISTIC).fit(X, Y)
+    labels = fitted.predict_partial(X)
+    assert (labels[:, 1] == 1).all()
+    assert (labels[:, 2] == -1).all()
+
+
+def test_the_layer_learns_how_labels_go_together(data):
+    """No linear model of the features can learn an exclusive or; the labels tell it."""
+    X, Y = data
+    train, test = np.arange(N) < 160, np.arange(N) >= 160
+    fitted = decision(LOGISTIC, features="scores").fit(X[train], Y[train])
+    alone = fit_scores(LOGISTIC, X[train], Y[train], n_jobs=1).log_odds(X[test]) > 0
+    exact = (fitted.predict(X[test]) == Y[test]).all(axis=1).mean()
+    assert exact > (alone == Y[test]).all(axis=1).mean() + 0.1
+    known = np.full((test.sum(), M), -1)
+    known[:, :2] = Y[test, :2]
+    told = fitted.infer(X[test], known=known)
+    assert (np.abs(told.interval[:, 3, 0] - Y[test, 3]) < 0.5).mean() > 0.95
+
+
+def test_held_out_scores_come_from_folds_that_have_not_seen_the_row(data):
+    """With one neighbour, scores of training rows would be their labels."""
+    X, _ = data
+    noise = np.random.default_rng(1).integers(0, 2, (N, 2))
+    fitted = decision(KNeighborsClassifier(1), features="scores").fit(X, noise)
+    assert fitted.estimator_.model_.score_product.scale < 0.2  # such scores say nothing
+
+
+def test_splitters_and_groups(data):
+    X, Y = data
+    cv = KFold(3, shuffle=True, random_state=1)
+    same = [
+        decision(LOGISTIC, cv=one).fit(X, Y).decide(X).prices for one in (cv, list(cv.split(X)))
+    ]
+    np.testing.assert_array_equal(*same)
+    twice, labels = np.vstack([X, X]), np.vstack([Y, Y])
+    groups = np.tile(np.arange(N), 2)
+    apart = decision(KNeighborsClassifier(1), cv=GroupKFold(3), features="scores")
+    apart.fit(twice, labels, groups=groups)
+    leaked = decision(KNeighborsClassifier(1), cv=3, features="scores").fit(twice, labels)
+    by_number = decision(KNeighborsClassifier(1), cv=3, features="scores")
+    by_number.fit(twice, labels, groups=groups)
+    promised = PromisedClassifier(leaked, {"row_error": 0.5}, random_state=0).fit(twice, labels)
+    scales = [
+        one.estimator_.model_.score_product.scale
+        for one in (apart, by_number, promised.estimator_, leaked)
+    ]
+    assert max(scales[:3]) < scales[3]
+
+
+def test_a_frozen_model_and_its_scores_give_the_same_answers(data):
+    X, Y = data
+    model = OneVsRestClassifier(LOGISTIC).fit(X[:120], Y[:120])
+    frozen = decision(FrozenEstimator(model), features="scores").fit(X[120:], Y[120:])
+    scores = model.predict_proba(X)
+    given = decision("precomputed").fit(scores[120:], Y[120:])
+    np.testing.assert_array_equal(frozen.decide(X).prices, given.decide(scores).prices)
+    as_log_odds = decision("precomputed").fit(logit(scores[120:]), Y[120:])
+    np.testing.assert_allclose(
+        as_log_odds.decide(logit(scores)).prices, given.decide(scores).prices, atol=1e-6
+    )
+
+
+def test_rows_answer_alike_alone_and_together(data):
+    X, Y = data
+    fitted = decision(LOGISTIC).fit(X, Y)
+    together = fitted.decide(X[:9]).prices
+    alone = np.vstack([fitted.decide(X[i : i + 1]).prices for i in range(9)])
+    np.testing.assert_array_equal(together, alone)
+
+
+def test_wide_data_stays_sparse(data, monkeypatch):
+    _, Y = data
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((N, 6000), density=0.01, random_state=rng, format="csr")
+    X = sparse.csr_array(sparse.hstack([sparse.csr_array(Y * rng.random(Y.shape)), X]))
+    for kind in (sparse.csr_array, sparse.csc_array):
+        monkeypatch.setattr(kind, "toarray", lambda *_: pytest.fail("made dense"))
+    fitted = decision().fit(X, Y)
+    assert "LogisticRegression" in repr(fitted.estimator_)
+    assert (fitted.predict(X) == Y).mean() > 0.9
+    assert (decision().fit(X.tocsc(), Y).predict(X) == fitted.predict(X)).all()
+
+
+def test_texts_promises_and_explanations():
+    rng = np.random.default_rng(0)
+    Y = rng.integers(0, 2, (300, 3))
+    words = np.array(["rain", "goal", "bank"])
+    texts = [" ".join(["the", *words[y == 1], *words[rng.random(3) < 0.1]]) for y in Y]
+    model = make_pipeline(CountVectorizer(), OneVsRestClassifier(LOGISTIC))
+    promised = PromisedClassifier(decision(model), {"row_error": 0.3}, random_state=0)
+    promised.fit(texts, Y)
+    assert (promised.predict_partial(texts) == Y).mean() > 0.7
+    text = str(explain(promised, "the rain"))
+    assert "label0" in text
+    assert "score of label" in text
+
+
+def test_model_files(data, tmp_path):
+    X, Y = data
+    for k, fitted in enumerate(
+        [
+            decision(make_pipeline(StandardScaler(), LOGISTIC)).fit(X, Y),
+            decision("precomputed").fit(expit(X[:, :M]), Y),
+        ]
+    ):
+        save_model(fitted, tmp_path / f"{k}.credal")
+        again = load_model(tmp_path / f"{k}.credal")
+        scores = X if k == 0 else expit(X[:, :M])
+        np.testing.assert_array_equal(again.decide(scores).prices, fitted.decide(scores).prices)
+
+
+def test_a_frozen_model_may_be_named_and_not_stored(data, tmp_path):
+    X, Y = data
+    model = OneVsRestClassifier(LOGISTIC).fit(X[:120], Y[:120])
+    frozen = decision(FrozenEstimator(model)).fit(X[120:], Y[120:])
+    save_model(frozen, tmp_path / "whole")
+    save_model(frozen, tmp_path / "named", store_frozen=False)
+    for again in (
+        load_model(tmp_path / "whole"),
+        load_model(tmp_path / "named", frozen=model),
+    ):
+        np.testing.assert_array_equal(again.decide(X).prices, frozen.decide(X).prices)
+    assert frozen.estimator_.scores_.models[0].estimator is model
+    named = load_model(tmp_path / "named")
+    with pytest.raises(
+        NotFittedError, match=r"OneVsRestClassifier.*load_model\(path, frozen=model"
+    ):
+        named.predict(X)
+
+
+def test_what_is_assumed_and_chosen_is_said(data):
+    X, Y = data
+    scores = expit(X[:, :M])
+    promised = PromisedClassifier(decision("precomputed"), {"row_error": 0.5}).fit(scores, Y)
+    assert "the model behind the scores was not fitted on these rows" in str(promised.report_)
+    frozen = FrozenEstimator(OneVsRestClassifier(LOGISTIC).fit(X[:120], Y[:120]))
+    fitted = decision(frozen).fit(X[120:], Y[120:])
+    assert fitted.learned_from_ == "assumed: the frozen model was not fitted on these rows"
+    wide = decision().fit(sparse.csr_array(X), Y)
+    assert repr(wide).endswith("over LogisticRegression(solver='liblinear') of each label")
+    held_out = "the scores of LogisticRegression of each label, held out for 240 rows"
+    assert held_out in wide.learned_from_
+
+
+@pytest.mark.parametrize(
+    ("estimator", "error", "message"),
+    [
+        ("scores", TypeError, "\"precomputed\", got 'scores'"),
+        (LogisticRegression, TypeError, "an instance of a classifier"),
+        (StandardScaler(), TypeError, "an instance of a classifier"),
+    ],
+)
+def test_what_is_no_classifier(data, estimator, error, message):
+    with pytest.raises(error, match=message):
+        decision(estimator).fit(*data)
+
+
+def test_wrong_scores(data):
+    X, Y = data
+    with pytest.raises(ValueError, match="one score for each of 4 labels.*shape"):
+        decision("precomputed").fit(X, Y)
+    scores = expit(X[:, :M])
+    holed = scores.copy()
+    holed[7, 2] = np.nan
+    with pytest.raises(ValueError, match="got nan in row 7, label 2"):
+        decision("precomputed").fit(holed, Y)
+    fitted = decision("precomputed").fit(scores, Y)
+    with pytest.raises(ValueError, match="must hold probabilities, as it did in fit"):
+        fitted.predict(X[:, :M])
+    with pytest.raises(ValueError, match="features must be one of"):
+        decision(LOGISTIC, features="x").fit(X, Y)
+
+
+# -- members ----------------------------------------------------------------------------------
+
+
+def test_a_tilt_is_its_formula():
+    rng = np.random.default_rng(0)
+    vectors = np.array([[0, 0], [0, 1], [1, 1]], np.int8)
+    tilt = FittedTilt(vectors, np.array([5, 1, 3]), np.arange(3), 4, a=0.7, b=1.3)
+    log_odds = rng.normal(size=(6, 2)).astype(np.float32)
+    p = expit(log_odds.astype(float))
+    weights = tilt.weights(np.hstack([np.ones((6, 1), np.float32), log_odds])).toarray()
+    expected = np.stack(
+        [
+            n**0.7 * np.where(v, p, 1 - p).prod(axis=1) ** 1.3
+            for v, n in zip(vectors, [5, 1, 3], strict=True)
+        ],
+        axis=1,
+    )
+    expected /= expected.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(weights[:, :3], expected, atol=2e-3)
+    assert (weights[:, 3] == 0).all()
+
+
+def test_held_out_weights_of_a_tilt_count_the_row_once_less():
+    rng = np.random.default_rng(0)
+    vector_of = np.array([0, 0, 1, 1, 1, 2] * 10, np.int32)
+    vector_of[0] = 3  # a vector that no other row has
+    vectors = np.array([[0, 0], [0, 1], [1, 1], [1, 0]], np.int8)
+    X = rng.normal(size=(60, 2)).astype(np.float32)
+    fitted, held_out = ScoreTilt().fit_vectors(X, vector_of, vectors, np.random.RandomState(0))
+    assert held_out.toarray()[0, 3] == 0
+    less = FittedTilt(
+        vectors, fitted.times - (np.arange(4) == 1), fitted.classes, 4, fitted.a, fitted.b
+    )
+    np.testing.assert_allclose(held_out.toarray()[2], less.weights(X[2:3]).toarray()[0], atol=1e-12)
+
+
+def test_the_scale_of_a_product_is_learned():
+    rng = np.random.default_rng(0)
+    log_odds = rng.normal(size=(20000, 3))
+    labels = (rng.random(log_odds.shape) < expit(2.5 * log_odds)).astype(np.int8)
+    labels[::7] = -1
+    scale, likelihood = calibrate_product(log_odds, labels)
+    assert scale == pytest.approx(2.5, rel=0.05)
+    assert (likelihood[::7] == 1).all()
+    p = expit(scale * log_odds[1])
+    assert likelihood[1] == pytest.approx(np.where(labels[1] == 1, p, 1 - p).prod())
