@@ -76,7 +76,7 @@ import matplotlib.pyplot as plt
 
 from credalchain.metrics import completeness
 
-rewards = np.geomspace(0.05, 1, 25)
+rewards = np.geomspace(0.05, 50, 60)
 path = decision.predict_path(texts[1000:], rewards)
 answered = [completeness(Y[1000:], labels) for labels in path]
 right = [set_accuracy(Y[1000:], labels) for labels in path]

@@ -16,8 +16,8 @@ from sklearn.preprocessing import StandardScaler
 
 from credalchain.datasets import load_embedded_yeast
 
-X, Y, _, label_names = load_embedded_yeast()
-network = make_pipeline(StandardScaler(), MLPClassifier((50,), max_iter=60, random_state=0))
+X, Y, _, _ = load_embedded_yeast()
+network = make_pipeline(StandardScaler(), MLPClassifier((50,), tol=0.02, random_state=0))
 network.fit(X[:1500], Y[:1500].astype(int))
 scores, labels = network.predict_proba(X[1500:]), Y[1500:]
 scores.shape
@@ -51,4 +51,4 @@ promised = PromisedClassifier(
 )
 promised.fit(scores[:700], labels[:700])
 print(promised.report_)
-_ = plot_predictions(promised.infer(scores[700:708]), label_names=label_names)
+_ = plot_predictions(promised.infer(scores[700:708]))
