@@ -1,7 +1,22 @@
 """A model's own probabilities with labels left open: what a joint layer is compared with."""
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+import pandas as pd
+from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+
+
+class Numbers(TransformerMixin, BaseEstimator):
+    """Encode categories as columns of 0 and 1, for models that take numbers only."""
+
+    def fit(self, X, Y=None):
+        """Learn which columns there are."""
+        self.columns_ = pd.get_dummies(pd.DataFrame(X)).columns
+        return self
+
+    def transform(self, X):
+        """Return an array of these columns."""
+        columns = pd.get_dummies(pd.DataFrame(X)).reindex(columns=self.columns_, fill_value=0)
+        return columns.to_numpy(dtype=np.float32)
 
 
 class IndependentLabels(ClassifierMixin, BaseEstimator):
