@@ -49,7 +49,6 @@ def feature_kernel(split: Split) -> float:
     model = chain.model_
     codes = model.encode(split.batch)
     spec = model._spec(codes, (branching,), chain.order_)
-    codes = codes.without_zeros()
     tables = model._tables(spec, split.is_text, 1.0)
     start, table = tables.start.values, tables.features.values
     out = aligned((len(table), codes.shape[0], 16))
@@ -60,7 +59,7 @@ def feature_kernel(split: Split) -> float:
         additions = len(codes.entries) * len(table) * 16
     else:
         seconds = fastest(
-            lambda: kernels.add_rows(codes.values, codes.offsets, 0, start, table, out)
+            lambda: kernels.add_rows(codes.entries, codes.offsets, 0, start, table, out)
         )
-        additions = codes.values.size * len(table) * 16
+        additions = codes.entries.size * len(table) * 16
     return additions / seconds / 1e9

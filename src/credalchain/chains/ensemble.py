@@ -30,12 +30,12 @@ from credalchain.preprocessing import Categories
 from credalchain.typing import RandomStateLike, VectorLike
 
 
-class EnsembleRows(dict[int, Any]):
-    """Rows as each of the models encodes them, by the model's ``id``."""
+class EnsembleRows(list[Any]):
+    """Rows as each of the models encodes them."""
 
     @property
     def shape(self) -> Any:
-        return next(iter(self.values())).shape
+        return self[0].shape
 
 
 class EnsembleModel(ChainModel):
@@ -70,10 +70,11 @@ class EnsembleModel(ChainModel):
         return all(model.nested for model in self.models)
 
     def encode(self, X: Any) -> EnsembleRows:
-        distinct = {id(model): model for model in self.models}
         if self.models[0].shares_encoding:
-            return EnsembleRows(dict.fromkeys(distinct, self.models[0].encode(X)))
-        return EnsembleRows({key: model.encode(X) for key, model in distinct.items()})
+            return EnsembleRows([self.models[0].encode(X)] * len(self.models))
+        distinct = {id(model): model for model in self.models}
+        encoded = {key: model.encode(X) for key, model in distinct.items()}
+        return EnsembleRows(encoded[id(model)] for model in self.models)
 
     def text_categories(self) -> Mapping[int, Categories]:
         return self.models[0].text_categories()
@@ -83,13 +84,6 @@ class EnsembleModel(ChainModel):
 
     def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         raise TypeError("an ensemble has no single chain to walk along; ask one of its models.")
-
-    def chains(self, encoded: EnsembleRows) -> list[tuple[ChainModel, Any, Order]]:
-        """Every chain with its rows and its order."""
-        return [
-            (model, encoded[id(model)], order)
-            for model, order in zip(self.models, self.orders, strict=True)
-        ]
 
     def update(self, X: Any, Y: Labels) -> "EnsembleModel":
         """An ensemble that has also seen these rows, if its models can learn more."""
@@ -126,7 +120,7 @@ class EnsembleModel(ChainModel):
     def _infer_single_s(self, encoded: EnsembleRows, request: Request) -> Answer:
         answers = [
             model.infer(rows, replace(request, order=order, wants_bounds=True))
-            for model, rows, order in self.chains(encoded)
+            for model, rows, order in zip(self.models, encoded, self.orders, strict=True)
         ]
         interval = np.zeros((*answers[0].labels.shape, 2))  # the mean over the chains
         for answer in answers:
@@ -162,7 +156,7 @@ class EnsembleModel(ChainModel):
             s, strategy = request.s_values[index[1]], request.strategies[index[0]]
             exact = [
                 model.exact_bounds(rows, s=s, strategy=strategy, precise=request.precise)
-                for model, rows, _ in self.chains(encoded)
+                for model, rows in zip(self.models, encoded, strict=True)
             ]
             if None in exact:  # a chain computes in floating point
                 exactness[index][near[index]] = RANKS[Exactness.APPROXIMATE]

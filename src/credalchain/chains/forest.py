@@ -16,7 +16,7 @@ from credalchain.chains.protocol import ChainModel, ExactBounds, ProbabilityWalk
 from credalchain.chains.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.chains.tree import Bounds
 from credalchain.labels import ABSTAIN, MISSING
-from credalchain.prediction import RANKS, Exactness, Ranks
+from credalchain.prediction import RANKS, Exactness, Order, Ranks
 from credalchain.preprocessing import Categories, TableEncoder
 
 LEAF = 2**31 - 1  # value of ``feature`` in a leaf
@@ -115,16 +115,6 @@ class PackedForest:
         if not self.counts.any(axis=1).all():
             raise ValueError("a node must hold training rows.")
 
-    def bounds(
-        self, X: NDArray[np.float32], rows: Rows, history: Labels, *, s: float, weighted: bool
-    ) -> NDArray[np.float64]:
-        """Lower and upper probability, (rows, 2)."""
-        from credalchain.chains import forest_kernels as kernels  # imports numba
-
-        bounds = np.empty((len(rows), 2))
-        kernels.forest_bounds(X, rows, history, self.trees, self.counts, s, weighted, bounds)
-        return bounds
-
     def count(self, X: NDArray[np.float32], labels: Labels, j: int) -> NDArray[np.float64]:
         """Rows of each class of label j in every node (nodes, 2), of rows that have the label."""
         from credalchain.chains import forest_kernels as kernels  # imports numba
@@ -198,6 +188,7 @@ class ForestChainModel(ChainModel):
     """A forest for each label; None for a label without training data."""
 
     shares_encoding = True
+    can_leave_out = True
     why_no_reasons = "a forest is not a sum of what each feature adds"
     rows_at_once = 512
 
@@ -266,27 +257,48 @@ class ForestChainModel(ChainModel):
         self, encoded: NDArray[np.float32], *, s: float, strategy: Strategy, precise: bool
     ) -> Walk:
         if strategy.merge in _COMPILED:
-            return ForestWalk(self.forests, encoded, s, weighted=_COMPILED[strategy.merge])
-        return LocalWalk(ForestLocalModel(self.forests), encoded, self.n_labels, s, strategy)
+            return ForestWalk(self, encoded, s, weighted=_COMPILED[strategy.merge])
+        return LocalWalk(self, encoded, self.n_labels, s, strategy)
+
+    def bounds_of_rows(
+        self, X: NDArray[np.float32], j: int, rows: Rows, history: Labels, s: float, weighted: bool
+    ) -> NDArray[np.float64]:
+        """Lower and upper probability of label j, (rows, 2)."""
+        from credalchain.chains import forest_kernels as kernels  # imports numba
+
+        bounds, forest = np.tile([0.0, 1.0], (len(rows), 1)), self.forests[j]
+        if forest is not None:
+            arguments = X, rows, history, forest.trees, forest.counts, s, weighted
+            kernels.forest_bounds(*arguments, bounds)
+        return bounds
+
+    def bounds(self, X: NDArray[np.float32], j: int, history: Labels, *, s: float) -> Bounds:
+        """Bounds given complete histories; labels left out are averaged over."""
+        rows, contiguous = np.arange(len(X)), np.ascontiguousarray(X)
+        bounds = self.bounds_of_rows(contiguous, j, rows, history, s, weighted=True)
+        return bounds[:, 0], bounds[:, 1]
+
+    def bounds_as_fractions(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
+        """The same as fractions, to settle ties."""
+        forest, exact = self.forests[j], [(Fraction(0), Fraction(1))] * len(X)
+        if forest is not None:
+            exact = forest.exact_bounds(X, history, s=s, weighted=True)
+        lower, upper = np.array(exact, dtype=object).reshape(-1, 2).T
+        return lower, upper
 
 
 class ForestWalk(ProbabilityWalk):
     """A batch on its way along a chain of forests; ties are settled in fractions."""
 
     def __init__(
-        self,
-        forests: Sequence[PackedForest | None],
-        X: NDArray[np.float32],
-        s: float,
-        *,
-        weighted: bool,
+        self, model: ForestChainModel, X: NDArray[np.float32], s: float, *, weighted: bool
     ) -> None:
-        super().__init__(len(X), len(forests))
-        self._forests, self._X, self._s, self._weighted = forests, X, s, weighted
+        super().__init__(len(X), model.n_labels)
+        self._model, self._X, self._s, self._weighted = model, X, s, weighted
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
         """Rows with an open label before j: exact only in a single tree."""
-        forest = self._forests[j]
+        forest = self._model.forests[j]
         is_single_tree = forest is not None and len(forest.trees.roots) == 1
         worst = Exactness.EXACT if is_single_tree else Exactness.OUTER
         if self._weighted:
@@ -296,7 +308,7 @@ class ForestWalk(ProbabilityWalk):
 
     def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         lower, upper = super().compare(j, threshold, rows)
-        forest = self._forests[j]
+        forest = self._model.forests[j]
         if forest is None:
             return lower, upper
         rounding = max(_ROUNDING, 4 * len(forest.trees.roots) * np.finfo(float).eps)
@@ -312,37 +324,8 @@ class ForestWalk(ProbabilityWalk):
         return lower, upper
 
     def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
-        forest = self._forests[j]
-        if forest is None:
-            return np.tile([0.0, 1.0], (len(rows), 1))
-        return forest.bounds(self._X, rows, self._history, s=self._s, weighted=self._weighted)
-
-
-class ForestLocalModel:
-    """The forests given complete histories; labels left out are averaged over."""
-
-    can_leave_out = True
-    log_odds_error = _ROUNDING
-
-    def __init__(self, forests: Sequence[PackedForest | None]) -> None:
-        self._forests = forests
-
-    def bounds(self, X: NDArray[np.float32], j: int, history: Labels, *, s: float) -> Bounds:
-        forest = self._forests[j]
-        if forest is None:
-            return np.zeros(len(X)), np.ones(len(X))
-        rows = np.arange(len(X))
-        bounds = forest.bounds(np.ascontiguousarray(X), rows, history, s=s, weighted=True)
-        return bounds[:, 0], bounds[:, 1]
-
-    def exact_bounds(self, X: NDArray[np.float32], j: int, history: Labels, *, s: float) -> Bounds:
-        """The same as fractions, to settle ties."""
-        bounds = np.full((len(X), 2), (Fraction(0), Fraction(1)), dtype=object)
-        forest = self._forests[j]
-        if forest is not None:
-            exact = forest.exact_bounds(X, history, s=s, weighted=True)
-            bounds = np.array(exact, dtype=object).reshape(-1, 2)
-        return bounds[:, 0], bounds[:, 1]
+        arguments = self._X, j, rows, self._history, self._s, self._weighted
+        return self._model.bounds_of_rows(*arguments)
 
 
 class CredalForest(BaseEstimator):
@@ -388,13 +371,7 @@ class CredalForest(BaseEstimator):
         self.forest = forest
 
     def fit_chain(
-        self,
-        X: Any,
-        Y: Labels,
-        order: NDArray[np.int64] | None,
-        *,
-        chained: bool,
-        rng: np.random.RandomState,
+        self, X: Any, Y: Labels, order: Order | None, *, chained: bool, rng: np.random.RandomState
     ) -> ForestChainModel:
         """Fit one forest per label, on the features and the labels before it."""
         encoder = TableEncoder.learn(X, one_hot=False)

@@ -38,14 +38,15 @@ class OddsProduct:
 
     def __init__(self) -> None:
         self._powers: Counter[int] = Counter()
-        self._zero_numerator = False
-        self._zero_denominator = False
+        self._infinite = 0  # -1 for odds of 0 (0/0 included), 1 for infinite odds
 
     def multiply(self, odds: Odds, times: int = 1) -> None:
         numerator, denominator = Fraction(odds.numerator), Fraction(odds.denominator)
-        self._zero_numerator |= numerator == 0
-        self._zero_denominator |= denominator == 0
-        if numerator and denominator:
+        if not numerator:
+            self._infinite = -1
+        elif not denominator:
+            self._infinite = self._infinite or 1
+        else:
             self._powers[numerator.numerator] += times
             self._powers[numerator.denominator] -= times
             self._powers[denominator.numerator] -= times
@@ -53,9 +54,8 @@ class OddsProduct:
 
     def compared_with(self, other: "OddsProduct") -> int:
         """The sign of self - other."""
-        left, right = self._infinite_sign(), other._infinite_sign()
-        if left or right:
-            return (left > right) - (left < right)
+        if self._infinite or other._infinite:
+            return (self._infinite > other._infinite) - (self._infinite < other._infinite)
         powers = Counter(self._powers)
         powers.subtract(other._powers)
         numerator, denominator = _evaluated(powers)
@@ -63,9 +63,8 @@ class OddsProduct:
 
     def probability(self) -> Fraction:
         """P = odds / (1 + odds); 0 for odds of 0/0."""
-        infinity = self._infinite_sign()
-        if infinity:
-            return Fraction(max(infinity, 0))
+        if self._infinite:
+            return Fraction(max(self._infinite, 0))
         numerator, denominator = _evaluated(self._powers)
         return Fraction(numerator, numerator + denominator)
 
@@ -73,13 +72,8 @@ class OddsProduct:
         """1 / self. Odds of 0/0 count as 0, so their inverse is infinite."""
         result = OddsProduct()
         result._powers.update({factor: -power for factor, power in self._powers.items()})
-        infinity = self._infinite_sign()
-        result._zero_numerator, result._zero_denominator = infinity > 0, infinity < 0
+        result._infinite = -self._infinite
         return result
-
-    def _infinite_sign(self) -> int:
-        """-1 for odds of 0 (0/0 included), 1 for infinite odds, 0 for all others."""
-        return -1 if self._zero_numerator else int(self._zero_denominator)
 
 
 def _evaluated(powers: Counter[int]) -> tuple[int, int]:
