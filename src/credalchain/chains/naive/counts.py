@@ -432,16 +432,10 @@ def _check(counts: ChainCounts) -> None:
                 f"counts.{name} holds {array.max()}, more than the "
                 f"{plural(counts.n_rows, 'row')} counted."
             )
-    _check_sums(counts)
-    for name in ("feature", "pair"):
-        object.__setattr__(counts, name, getattr(counts, name).astype(_count_dtype(counts.n_rows)))
-
-
-def _check_sums(counts: ChainCounts) -> None:
     most = max(int(getattr(counts, name).max(initial=0)) for name in _ARRAYS[1:])
     if most * max(2, int(counts.n_categories.max(initial=0))) >= 2**62:  # sums would wrap around
         raise ValueError("counts are too large for so many categories.")
-    diagonal = counts.pair[np.arange(counts.n_labels), :, np.arange(counts.n_labels), :]
+    diagonal = counts.pair[np.arange(m), :, np.arange(m), :]
     expected = counts.label[:, :, None] * np.eye(2, dtype=np.int64)
     contradictions = {
         "label has a label with more values than rows counted": counts.label.sum(axis=1)
@@ -457,6 +451,8 @@ def _check_sums(counts: ChainCounts) -> None:
     for message, found in contradictions.items():
         if found.any():
             raise ValueError(f"counts.{message}.")
+    for name in ("feature", "pair"):
+        object.__setattr__(counts, name, getattr(counts, name).astype(_count_dtype(counts.n_rows)))
 
 
 def as_counts(counts: Any) -> ChainCounts:

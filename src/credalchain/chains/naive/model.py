@@ -23,12 +23,7 @@ from credalchain.chains.naive.counts import (
     rows_of_other_codes,
 )
 from credalchain.chains.naive.exact import ExactComparator
-from credalchain.chains.naive.formulas import (
-    FixedPoint,
-    FixedTable,
-    NaiveSettings,
-    resolve_zero_factors,
-)
+from credalchain.chains.naive.formulas import FixedPoint, FixedTable, NaiveSettings
 from credalchain.chains.naive.tables import LANES, ChainTables, TableSource, TableSpec
 from credalchain.chains.naive.walk import FixedOrderWalk, NaiveLocal, NaiveWalk
 from credalchain.chains.protocol import (
@@ -72,6 +67,7 @@ class NaiveChainModel(ChainModel):
     def _reset_tables(self) -> None:
         """Recent tables are kept, so that predicting row by row builds them once."""
         build = partial(TableSource, self.counts, self.settings, rows=None)
+        self._comparator = partial(ExactComparator, self.counts, self.settings)
         self._dense_source = lru_cache(_MAX_CACHED)(build)
         self._tables = lru_cache(_MAX_CACHED)(self._build_tables)
 
@@ -139,22 +135,19 @@ class NaiveChainModel(ChainModel):
     def exact_bounds(
         self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool
     ) -> ExactBounds | None:
-        comparator = self._comparator(encoded, s, strategy, precise=precise)
+        comparator = self._comparator(encoded, s=s, strategy=strategy, precise=precise)
         return comparator.bounds if comparator.is_available else None
 
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
-        spec = self._spec(encoded, (strategy if strategy.merge else branching,), precise=precise)
+        merging = strategy if strategy.merge else branching
+        spec = self._spec(encoded, (merging,), precise=precise)
         tables = self._tables(spec, encoded.is_sparse, s)
-        if strategy.merge is None:
-            exact = self._comparator(encoded, s, branching, precise=precise).bounds
-            return LocalWalk(
-                NaiveLocal(encoded, tables, exact, self.never_observed()),
-                np.arange(encoded.shape[0])[:, None],
-                self.n_labels,
-                s,
-                strategy,
-            )
-        return NaiveWalk(encoded, tables, self._comparator(encoded, s, strategy, precise=precise))
+        comparator = self._comparator(encoded, s=s, strategy=merging, precise=precise)
+        if strategy.merge:
+            return NaiveWalk(encoded, tables, comparator)
+        local = NaiveLocal(encoded, tables, comparator.bounds, self.never_observed())
+        rows = np.arange(encoded.shape[0])[:, None]
+        return LocalWalk(local, rows, self.n_labels, s, strategy)
 
     def contributions(
         self, encoded: Codes, places: Sequence[tuple[int, Labels]], *, s: float, strategy: Strategy
@@ -166,9 +159,7 @@ class NaiveChainModel(ChainModel):
         observed = [self._describe_code(i, code) for i, code in enumerate(row.tolist())]
 
         def bounds(table: FixedTable, *index: Any) -> list[Any]:
-            values, zeros = table.take(index)
-            log_odds = values / tables.scale.unit
-            return list(resolve_zero_factors(log_odds, zeros, -np.inf, np.inf).tolist())
+            return list(table.map(lambda lanes: lanes[index]).resolved(tables.scale).tolist())
 
         parts = []
         for j, history in places:
@@ -223,13 +214,6 @@ class NaiveChainModel(ChainModel):
         ]
         ranks = np.broadcast_to(np.int8(exactness)[:, None, None, None], walk.labels.shape)
         return Answer(walk.labels, walk.log_odds if request.wants_bounds else None, ranks)
-
-    def _comparator(
-        self, codes: Codes, s: float, strategy: Strategy, *, precise: bool
-    ) -> ExactComparator:
-        return ExactComparator(
-            self.counts, self.settings, codes, s=s, strategy=strategy, precise=precise
-        )
 
     def _spec(
         self,

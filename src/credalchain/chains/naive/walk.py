@@ -20,19 +20,11 @@ from credalchain.chains.naive.formulas import (
     INFINITE,
     FixedPoint,
     FixedTable,
-    combined,
     resolve_zero_factors,
+    total,
 )
 from credalchain.chains.naive.tables import LANES, ChainTables
-from credalchain.chains.protocol import (
-    ExactBounds,
-    Request,
-    Rows,
-    Signs,
-    Walk,
-    labels_from_signs,
-)
-from credalchain.chains.strategies import Strategy
+from credalchain.chains.protocol import ExactBounds, Request, Rows, Signs, Walk, labels_from_signs
 from credalchain.chains.tree import Bounds, Ends
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.prediction import Exactness, LogOdds, Ranks, uniform_exactness
@@ -47,14 +39,13 @@ def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> Fi
 
     parts = []
     for start, features in zip(tables.start, tables.features, strict=True):
-        if start is not None and features is not None:
-            sums = np.empty((len(start), stop - first, LANES), dtype=np.int64)
-            if codes.is_sparse:
-                kernels.add_sparse_rows(codes.indptr, codes.entries, first, start, features, sums)
-            else:
-                kernels.add_rows(codes.entries, codes.offsets, first, start, features, sums)
-            parts.append(sums)
-    return FixedTable(*parts)
+        sums = np.empty((len(start), stop - first, LANES), dtype=np.int64)
+        if codes.is_sparse:
+            kernels.add_sparse_rows(codes.indptr, codes.entries, first, start, features, sums)
+        else:
+            kernels.add_rows(codes.entries, codes.offsets, first, start, features, sums)
+        parts.append(sums)
+    return FixedTable(parts)
 
 
 class FixedOrderWalk:
@@ -70,7 +61,7 @@ class FixedOrderWalk:
         codes: Codes,
         request: Request,
         tables: Iterable[ChainTables],
-        make_comparator: Callable[[float, Strategy], ExactComparator],
+        make_comparator: Callable[..., ExactComparator],
     ) -> None:
         self._codes, self._request = codes, request
         self._tables, self._comparator = tables, lru_cache(maxsize=None)(make_comparator)
@@ -107,9 +98,8 @@ class FixedOrderWalk:
         order, first, stop = tables.order, first + skip, stop + skip
         n_rows, m = stop - first, len(order)
         sums = feature_sums(self._codes, tables, first, stop)
-        inputs: list[Any] = [
-            sums.values[:, :0] if part is None else part for part in (*sums, *tables.pairs)
-        ]
+        none = sums.values[:, :0]
+        inputs: list[Any] = [*(*sums, none)[:2], *(*tables.pairs, none)[:2]]
         inputs += [tables.told_rows, self._bands, self._ties, order, self._cuts]
         grain = 1.0 / tables.scale.unit  # a power of two, so exact
         workspace = np.empty((2, LANES), np.int64), np.empty((n_rows, m + 1), np.int32)
@@ -133,11 +123,11 @@ class FixedOrderWalk:
     def _settle(self, strategy: int, v: int, row: int, order: IntArray, t: int) -> Any:
         """Return what exact arithmetic says about the label at position t."""
         request, j, earlier = self._request, int(order[t]), order[:t]
-        comparator = self._comparator(request.s_values[v], request.strategies[strategy])
+        asked = {"s": request.s_values[v], "strategy": request.strategies[strategy]}
         history = np.full(len(order), UNDECIDED, dtype=np.int8)
         if request.chained:
             history[earlier] = self.labels[strategy, v, row, earlier]
-        signs = comparator.signs(row, j, history, float(request.thresholds[j]))
+        signs = self._comparator(**asked).signs(row, j, history, float(request.thresholds[j]))
         lower, upper = np.array(signs, dtype=np.int8)
         return labels_from_signs(lower, upper, precise=request.precise)
 
@@ -165,23 +155,21 @@ class NaiveWalk(Walk):
         return uniform_exactness(exactness, (len(rows),))
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        sums, zeros = self._sums.take((rows, j))
-        bounds = resolve_zero_factors(sums / self._scale.unit, zeros, -np.inf, np.inf)
+        bounds = self._sums.map(lambda sums: sums[rows, j]).resolved(self._scale)
         return bounds[:, 0], bounds[:, 1]
 
     def set_label(self, j: int, y: Labels, rows: Rows) -> None:
         column = np.where(y == ABSTAIN, 2, y).astype(np.intp)
         self._history[rows, j] = y
         for sums, pairs in zip(self._sums, self._pairs, strict=True):
-            if sums is not None and pairs is not None:
-                sums[rows] += pairs[j, column]
+            sums[rows] += pairs[j, column]
 
     def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         cut = self._scale.fixed(logit(np.array([threshold])))[0]
-        sums, zeros = self._sums.take((rows, j))
-        distance = sums - cut
+        sums = self._sums.map(lambda sums: sums[rows, j])
+        distance = sums.values - cut
         signs = np.where(np.abs(distance) <= self._band, 0, np.sign(distance))
-        signs = resolve_zero_factors(signs, zeros, -1, 1).astype(np.int8)
+        signs = resolve_zero_factors(signs, sums.zeros, -1, 1).astype(np.int8)
         if self._comparator.is_available:
             for i in np.flatnonzero((signs == 0).any(axis=1)).tolist():
                 history = self._history[rows[i]]
@@ -189,7 +177,7 @@ class NaiveWalk(Walk):
         return signs[:, 0], signs[:, 1]
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
-        bounds = resolve_zero_factors(*self._sums, -INFINITE, INFINITE)
+        bounds = resolve_zero_factors(self._sums.values, self._sums.zeros, -INFINITE, INFINITE)
         certainty = np.maximum(bounds[..., 0], -bounds[..., 1])
         certainty[~candidates] = -INFINITE
         best = certainty.max(axis=1, keepdims=True)
@@ -240,10 +228,11 @@ class NaiveLocal:
             zeros, ones = np.zeros(len(X)), np.ones(len(X))
             return (zeros, ones), (ones, zeros)
         told = np.flatnonzero((history != MISSING).any(axis=0)).tolist()
-        pairs = [self._pairs.take((k, history[:, k], j)) for k in told]
-        values, factors = combined(sum, [self._sums.take((X[:, 0], j)), *pairs])
-        log_odds = values.astype(np.longdouble) / self._scale.unit
-        log_odds = resolve_zero_factors(log_odds, factors, -np.inf, np.inf)
+        sums = self._sums.map(lambda lanes: lanes[X[:, 0], j])
+        for k in told:
+            sums = total([sums, self._pairs.map(lambda lanes, k=k: lanes[k, history[:, k], j])])
+        log_odds = sums.values.astype(np.longdouble) / self._scale.unit
+        log_odds = resolve_zero_factors(log_odds, sums.zeros, -np.inf, np.inf)
         with np.errstate(over="ignore"):
             one, zero = 1 / (1 + np.exp(-log_odds)), 1 / (1 + np.exp(log_odds))
         return (one[:, 0], zero[:, 0]), (one[:, 1], zero[:, 1])
