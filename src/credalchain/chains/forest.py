@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -125,23 +126,9 @@ class PackedForest:
         return counts
 
     def exact_bounds(
-        self, X: NDArray[np.float32], history: Labels, *, s: float, weighted: bool
-    ) -> list[tuple[Fraction, Fraction]]:
-        """Bounds as fractions, which take milliseconds: once for rows that are equal, as ties are.
-
-        The literal form of ``forest_bounds``.
-        """
-        keys = [x.tobytes() + labels.tobytes() for x, labels in zip(X, history, strict=True)]
-        first = {key: i for i, key in reversed(list(enumerate(keys)))}
-        bounds = {
-            key: self._exact_bounds(X[i], history[i].tolist(), Fraction(s), weighted)
-            for key, i in first.items()
-        }
-        return [bounds[key] for key in keys]
-
-    def _exact_bounds(
         self, x: NDArray[np.float32], history: list[int], s: Fraction, weighted: bool
     ) -> tuple[Fraction, Fraction]:
+        """The literal form of ``forest_bounds`` for one row."""
         lower = upper = Fraction(0)
         for root in self.trees.roots.tolist():
             lows, highs = [], []
@@ -244,14 +231,19 @@ class ForestChainModel(ChainModel):
     ) -> ExactBounds | None:
         if strategy.merge not in _COMPILED:
             return None
+        return self.exact_bounds_of_rows(encoded, s, _COMPILED[strategy.merge])
 
-        def bounds(row: int, j: int, history: Labels) -> tuple[Fraction, Fraction]:
-            forest = self.forests[j]
-            assert forest is not None  # bounds of labels never observed are not requested
-            options = Fraction(s), _COMPILED[strategy.merge]
-            return forest._exact_bounds(encoded[row], history.tolist(), *options)
+    def exact_bounds_of_rows(self, X: NDArray[np.float32], s: float, weighted: bool) -> ExactBounds:
+        """Bounds as fractions, which take milliseconds: once for rows that are equal."""
 
-        return bounds
+        @cache
+        def bounds(j: int, x: bytes, history: bytes) -> tuple[Fraction, Fraction]:
+            forest, labels = self.forests[j], np.frombuffer(history, np.int8).tolist()
+            if forest is None:
+                return Fraction(0), Fraction(1)
+            return forest.exact_bounds(np.frombuffer(x, np.float32), labels, Fraction(s), weighted)
+
+        return lambda row, j, history: bounds(j, X[row].tobytes(), history.tobytes())
 
     def begin(
         self, encoded: NDArray[np.float32], *, s: float, strategy: Strategy, precise: bool
@@ -280,10 +272,9 @@ class ForestChainModel(ChainModel):
 
     def bounds_as_fractions(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
         """The same as fractions, to settle ties."""
-        forest, exact = self.forests[j], [(Fraction(0), Fraction(1))] * len(X)
-        if forest is not None:
-            exact = forest.exact_bounds(X, history, s=s, weighted=True)
-        lower, upper = np.array(exact, dtype=object).reshape(-1, 2).T
+        exact = self.exact_bounds_of_rows(X, s, weighted=True)
+        bounds = [exact(row, j, history[row]) for row in range(len(X))]
+        lower, upper = np.array(bounds, dtype=object).reshape(-1, 2).T
         return lower, upper
 
 
@@ -295,6 +286,7 @@ class ForestWalk(ProbabilityWalk):
     ) -> None:
         super().__init__(len(X), model.n_labels)
         self._model, self._X, self._s, self._weighted = model, X, s, weighted
+        self._exact = model.exact_bounds_of_rows(X, s, weighted)
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
         """Rows with an open label before j: exact only in a single tree."""
@@ -315,11 +307,8 @@ class ForestWalk(ProbabilityWalk):
         distance = np.abs(np.stack(self.probabilities(j, rows)) - threshold)
         near = (distance <= rounding).any(axis=0)
         t = Fraction(threshold)
-        tied = rows[near]
-        exact = forest.exact_bounds(
-            self._X[tied], self._history[tied], s=self._s, weighted=self._weighted
-        )
-        for i, bounds in zip(np.flatnonzero(near).tolist(), exact, strict=True):
+        for i in np.flatnonzero(near).tolist():
+            bounds = self._exact(int(rows[i]), j, self._history[rows[i]])
             lower[i], upper[i] = ((bound > t) - (bound < t) for bound in bounds)
         return lower, upper
 

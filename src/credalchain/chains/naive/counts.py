@@ -109,7 +109,7 @@ class Codes:
     def row(self, index: int) -> IntArray:
         """Table codes of one row, (p,)."""
         if not self.is_sparse:
-            return self.entries[index].astype(np.int64)
+            return np.asarray(self.entries[index], dtype=np.int64)
         stored = slice(self.indptr[index], self.indptr[index + 1])
         features, codes = self.indices[stored], np.zeros(len(self.offsets), dtype=np.int64)
         codes[features] = self.entries[stored] + features + 1 - self.offsets[features]

@@ -234,4 +234,4 @@ def alike(tables: Iterable[FixedTable]) -> list[FixedTable]:
 
 def total(tables: Iterable[FixedTable]) -> FixedTable:
     """The sum of several tables."""
-    return FixedTable(map(sum, zip(*alike(tables), strict=True)))
+    return FixedTable(np.sum(parts, axis=0) for parts in zip(*alike(tables), strict=True))

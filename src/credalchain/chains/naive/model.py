@@ -212,7 +212,9 @@ class NaiveChainModel(ChainModel):
             RANKS[Exactness.EXACT if strategy.merge_exact else Exactness.APPROXIMATE]
             for strategy in spec.strategies
         ]
-        ranks = np.broadcast_to(np.int8(exactness)[:, None, None, None], walk.labels.shape)
+        ranks = np.broadcast_to(
+            np.array(exactness, np.int8)[:, None, None, None], walk.labels.shape
+        )
         return Answer(walk.labels, walk.log_odds if request.wants_bounds else None, ranks)
 
     def _spec(

@@ -99,14 +99,15 @@ class FixedOrderWalk:
         n_rows, m = stop - first, len(order)
         sums = feature_sums(self._codes, tables, first, stop)
         none = sums.values[:, :0]
-        inputs: list[Any] = [*(*sums, none)[:2], *(*tables.pairs, none)[:2]]
+        inputs = [*(*sums, none)[:2], *(*tables.pairs, none)[:2]]
         inputs += [tables.told_rows, self._bands, self._ties, order, self._cuts]
         grain = 1.0 / tables.scale.unit  # a power of two, so exact
         workspace = np.empty((2, LANES), np.int64), np.empty((n_rows, m + 1), np.int32)
         outputs = v, first, grain, *workspace, self.labels, self.log_odds
+        walk: Any = kernels.walk_chain
         forced = np.take(self._request.forced_labels(slice(first, stop)), order, axis=1)
         stuck = np.full((len(self._ties), n_rows), m, dtype=np.int32)
-        if not kernels.walk_chain(*inputs, forced, *outputs, stuck):
+        if not walk(*inputs, forced, *outputs, stuck):
             return
         for strategy in np.flatnonzero((stuck < m).any(axis=1)).tolist():
             settled, place = np.tile(forced, (n_rows // len(forced), 1)), stuck[strategy]
@@ -116,7 +117,7 @@ class FixedOrderWalk:
                     settled[row, t] = self._settle(strategy, v, first + row, order, t)
                 only = np.full_like(stuck, -1)  # as if all other rows were stuck already
                 only[strategy, rows] = m
-                kernels.walk_chain(*inputs, settled, *outputs, only)
+                walk(*inputs, settled, *outputs, only)
                 place = only[strategy]
                 rows = np.flatnonzero((place >= 0) & (place < m))
 
@@ -227,10 +228,13 @@ class NaiveLocal:
         if self._never[j]:  # anything is possible
             zeros, ones = np.zeros(len(X)), np.ones(len(X))
             return (zeros, ones), (ones, zeros)
-        told = np.flatnonzero((history != MISSING).any(axis=0)).tolist()
-        sums = self._sums.map(lambda lanes: lanes[X[:, 0], j])
-        for k in told:
-            sums = total([sums, self._pairs.map(lambda lanes, k=k: lanes[k, history[:, k], j])])
+        told = np.flatnonzero((history != MISSING).any(axis=0))
+        sums = total(
+            [
+                self._sums.map(lambda lanes: lanes[X[:, 0], j]),
+                self._pairs.map(lambda lanes: lanes[told, history[:, told], j].sum(axis=1)),
+            ]
+        )
         log_odds = sums.values.astype(np.longdouble) / self._scale.unit
         log_odds = resolve_zero_factors(log_odds, sums.zeros, -np.inf, np.inf)
         with np.errstate(over="ignore"):
