@@ -54,9 +54,11 @@ def feature_kernel(split: Split) -> float:
     out = aligned((len(table), codes.shape[0], 16))
     if split.is_text:
         seconds = fastest(
-            lambda: kernels.add_sparse_rows(codes.indptr, codes.entries, 0, start, table, out)
+            lambda: kernels.add_sparse_rows(
+                codes.entries.indptr, codes.entries.data, 0, start, table, out
+            )
         )
-        additions = len(codes.entries) * len(table) * 16
+        additions = codes.entries.nnz * len(table) * 16
     else:
         seconds = fastest(
             lambda: kernels.add_rows(codes.entries, codes.offsets, 0, start, table, out)

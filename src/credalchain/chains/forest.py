@@ -116,15 +116,6 @@ class PackedForest:
         if not self.counts.any(axis=1).all():
             raise ValueError("a node must hold training rows.")
 
-    def count(self, X: NDArray[np.float32], labels: Labels, j: int) -> NDArray[np.float64]:
-        """Rows of each class of label j in every node (nodes, 2), of rows that have the label."""
-        from credalchain.chains import forest_kernels as kernels  # imports numba
-
-        counts = np.zeros_like(self.counts)
-        rows = np.flatnonzero(labels[:, j] != MISSING)
-        kernels.count_rows(X, rows, labels, j, self.trees, counts)
-        return counts
-
     def exact_bounds(
         self, x: NDArray[np.float32], history: list[int], s: Fraction, weighted: bool
     ) -> tuple[Fraction, Fraction]:
@@ -209,11 +200,19 @@ class ForestChainModel(ChainModel):
         return np.array([forest is None for forest in self.forests])
 
     def count_rows(self, encoded: NDArray[np.float32], labels: Labels) -> list[NDArray[np.float64]]:
-        """Number of rows in each node, for every label; no tree was grown on these rows."""
-        forests = [
-            PackedForest.single_leaf() if forest is None else forest for forest in self.forests
-        ]
-        return [forest.count(encoded, labels, j) for j, forest in enumerate(forests)]
+        """Rows of each class in every node (nodes, 2), for every label, of rows that have it.
+
+        No tree was grown on these rows.
+        """
+        from credalchain.chains import forest_kernels as kernels  # imports numba
+
+        all_counts = []
+        for j, forest in enumerate(self.forests):
+            counted = PackedForest.single_leaf() if forest is None else forest
+            counts, rows = np.zeros_like(counted.counts), np.flatnonzero(labels[:, j] != MISSING)
+            kernels.count_rows(encoded, rows, labels, j, counted.trees, counts)
+            all_counts.append(counts)
+        return all_counts
 
     def with_counts(self, counts: Sequence[NDArray[np.float64]]) -> "ForestChainModel":
         """The same trees, with these counts added to those of the nodes."""

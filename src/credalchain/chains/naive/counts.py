@@ -62,57 +62,43 @@ def rows_of_other_codes(n_categories: IntArray, has_unseen: bool) -> IntArray:
 class Codes:
     """Codes of n rows; ``offsets[i]`` is the table row of code 0 of feature i.
 
-    Dense: ``entries`` (n, p) are table codes. Sparse, in CSR form: ``entries`` are table rows of
-    codes other than 0, of the features ``indices``, in a table without the rows of code 0, see
-    ``rows_of_other_codes``. ``has_unseen``: whether any code is unseen or missing.
+    ``entries`` (n, p) are table codes. If they are sparse, a CSR array stores codes other than 0,
+    as rows of a table without the rows of code 0, see ``rows_of_other_codes``. ``has_unseen``:
+    whether any code is unseen or missing.
     """
 
-    entries: NDArray[Any]
+    entries: Any
     offsets: IntArray
     has_unseen: bool
-    indptr: Any = None
-    indices: Any = None
 
     @property
     def is_sparse(self) -> bool:
-        return self.indices is not None
+        return bool(sparse.issparse(self.entries))
 
     @property
-    def shape(self) -> tuple[int, int]:
-        n_rows = len(self.indptr) - 1 if self.is_sparse else len(self.entries)
-        return n_rows, len(self.offsets)
+    def shape(self) -> Any:
+        return self.entries.shape
 
     def __getitem__(self, rows: slice) -> "Codes":
-        if not self.is_sparse:
-            return replace(self, entries=self.entries[rows])
-        start, stop, _ = rows.indices(self.shape[0])
-        indptr = self.indptr[start : stop + 1]
-        stored = slice(indptr[0], indptr[-1])
-        return Codes(
-            self.entries[stored],
-            self.offsets,
-            self.has_unseen,
-            indptr - indptr[0],
-            self.indices[stored],
-        )
+        return replace(self, entries=self.entries[rows])
 
     def compacted(self, n_categories: IntArray) -> tuple["Codes", IntArray | None]:
         """Sparse codes for a table of the rows that occur here, and these rows."""
         if not self.is_sparse:
             return self, None
-        rows = rows_of_other_codes(n_categories, self.has_unseen)
+        rows, entries = rows_of_other_codes(n_categories, self.has_unseen), self.entries.copy()
         needed = np.zeros(len(rows), dtype=bool)
-        needed[self.entries] = True
-        new_row = (np.cumsum(needed) - 1).astype(self.entries.dtype)
-        return replace(self, entries=new_row[self.entries]), rows[needed]
+        needed[entries.data] = True
+        entries.data = (np.cumsum(needed) - 1).astype(entries.dtype)[entries.data]
+        return replace(self, entries=entries), rows[needed]
 
     def row(self, index: int) -> IntArray:
         """Table codes of one row, (p,)."""
         if not self.is_sparse:
             return np.asarray(self.entries[index], dtype=np.int64)
-        stored = slice(self.indptr[index], self.indptr[index + 1])
-        features, codes = self.indices[stored], np.zeros(len(self.offsets), dtype=np.int64)
-        codes[features] = self.entries[stored] + features + 1 - self.offsets[features]
+        codes, stored = np.zeros(len(self.offsets), dtype=np.int64), self.entries[[index]]
+        features = stored.indices
+        codes[features] = stored.data + features + 1 - self.offsets[features]
         return codes
 
 
@@ -140,7 +126,8 @@ def as_codes(codes: Any, n_categories: IntArray) -> Codes:
     small = np.int32 if sizes.sum() < 2**31 else np.int64
     first = (offsets - np.arange(1, len(offsets) + 1)).astype(small)  # of code 0, which has no row
     entries = np.add(raw, first[matrix.indices], dtype=small, casting="unsafe")
-    return Codes(entries, offsets, has_unseen, matrix.indptr.astype(np.int64), matrix.indices)
+    stored = entries, matrix.indices, matrix.indptr
+    return Codes(sparse.csr_array(stored, shape=matrix.shape), offsets, has_unseen)
 
 
 def encode_input(X: Any, discretizer: Any) -> Any:
@@ -365,7 +352,8 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
         pair += (is_class.T @ is_class).astype(pair.dtype)  # exact below 2**24
         part = codes[some]
         if codes.is_sparse:
-            indptr, entries = part.indptr, part.entries + part.indices + 1
+            indptr = part.entries.indptr
+            entries = part.entries.data + part.entries.indices + 1
         else:
             indptr = np.arange(len(part.entries) + 1) * len(offsets)
             entries = (part.entries + offsets).ravel()

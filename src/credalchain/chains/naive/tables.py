@@ -106,10 +106,6 @@ class TableSpec(NamedTuple):
     conservative: bool
 
 
-Observations = tuple[Any, ...]
-"""The first arguments of ``number_triples``: counts, and what observations are about."""
-
-
 class TableSource:
     """Builds tables for any s.
 
@@ -209,8 +205,11 @@ class TableSource:
         columns = triples[:n_triples].T.astype(np.float64, order="C")
         return numbers, starts, bases, columns
 
-    def _feature_observations(self) -> Observations:
-        """Every category of every feature, and unseen and missing codes where they occur."""
+    def _feature_observations(self) -> tuple[Any, ...]:
+        """Every category of every feature, and unseen and missing codes where they occur.
+
+        The first arguments of ``number_triples``: counts, and what observations are about.
+        """
         counts, n_categories = self._counts, self._counts.n_categories
         n_rows, offsets = table_rows(n_categories, self._spec.has_unseen)
         variables = np.repeat(np.arange(len(n_categories)), n_rows)
@@ -225,7 +224,7 @@ class TableSource:
         totals, starts = counts.feature_totals, np.zeros_like(sources)
         return counts.feature, totals, totals, n_categories, variables, sources, starts
 
-    def _pair_observations(self) -> Observations:
+    def _pair_observations(self) -> tuple[Any, ...]:
         """Every label as 0, then every label as 1; one that was never observed says nothing."""
         counts, order, m = self._counts, self._order, len(self._order)
         pair = np.ascontiguousarray(counts.pair[order])

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from credalchain._utils.array_types import IntArray, Labels
+from credalchain._utils.array_types import BoolArray, IntArray, Labels
 from credalchain._utils.parallel import for_each_range
 from credalchain.chains.naive.counts import Codes
 from credalchain.chains.naive.exact import ExactComparator
@@ -41,7 +41,8 @@ def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> Fi
     for start, features in zip(tables.start, tables.features, strict=True):
         sums = np.empty((len(start), stop - first, LANES), dtype=np.int64)
         if codes.is_sparse:
-            kernels.add_sparse_rows(codes.indptr, codes.entries, first, start, features, sums)
+            stored = codes.entries.indptr, codes.entries.data
+            kernels.add_sparse_rows(*stored, first, start, features, sums)
         else:
             kernels.add_rows(codes.entries, codes.offsets, first, start, features, sums)
         parts.append(sums)
@@ -197,11 +198,7 @@ class NaiveLocal:
     """Bounds for the rows of one batch, one s; "X" holds the indices of rows in the batch."""
 
     def __init__(
-        self,
-        codes: Codes,
-        tables: ChainTables,
-        exact: ExactBounds,
-        never_observed: NDArray[np.bool_],
+        self, codes: Codes, tables: ChainTables, exact: ExactBounds, never_observed: BoolArray
     ) -> None:
         self._sums, self._pairs = label_sums(codes, tables), tables.pairs
         self._scale, self._exact, self._never = tables.scale, exact, never_observed
