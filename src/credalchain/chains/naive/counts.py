@@ -70,10 +70,7 @@ class Codes:
     entries: Any
     offsets: IntArray
     has_unseen: bool
-
-    @property
-    def is_sparse(self) -> bool:
-        return bool(sparse.issparse(self.entries))
+    is_sparse: bool
 
     @property
     def shape(self) -> Any:
@@ -122,12 +119,12 @@ def as_codes(codes: Any, n_categories: IntArray) -> Codes:
     sizes, offsets = table_rows(n_categories, has_unseen)
     if not is_sparse:
         small: Any = np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
-        return Codes(np.ascontiguousarray(raw, dtype=small), offsets, has_unseen)
+        return Codes(np.ascontiguousarray(raw, dtype=small), offsets, has_unseen, False)
     small = np.int32 if sizes.sum() < 2**31 else np.int64
     first = (offsets - np.arange(1, len(offsets) + 1)).astype(small)  # of code 0, which has no row
     entries = np.add(raw, first[matrix.indices], dtype=small, casting="unsafe")
     stored = entries, matrix.indices, matrix.indptr
-    return Codes(sparse.csr_array(stored, shape=matrix.shape), offsets, has_unseen)
+    return Codes(sparse.csr_array(stored, shape=matrix.shape), offsets, has_unseen, True)
 
 
 def encode_input(X: Any, discretizer: Any) -> Any:
@@ -286,7 +283,8 @@ class ChainCounts:
         """D: (p, m, 2), the sum of the counts over the categories of each feature."""
         if len(self.n_categories) == 0:
             return self.feature
-        return np.add.reduceat(self.feature, self.offsets(), axis=0, dtype=self.feature.dtype)
+        first = np.cumsum(self.n_categories) - self.n_categories
+        return np.add.reduceat(self.feature, first, axis=0, dtype=self.feature.dtype)
 
     def widened(self, n_categories: IntArray) -> "ChainCounts":
         """The same counts with at least ``n_categories`` categories per feature."""

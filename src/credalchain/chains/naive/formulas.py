@@ -6,6 +6,7 @@ is defined once. A new prior or denominator is another value below, or one that 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -186,9 +187,7 @@ def resolve_zero_factors(values: Any, zeros: Any, least: Any, greatest: Any) -> 
 class FixedTable(tuple[IntArray, ...]):
     """Log-odds as integers; if there are any, also zero factors, of the same shape."""
 
-    @property
-    def values(self) -> IntArray:
-        return self[0]
+    values = property(itemgetter(0))
 
     @property
     def zeros(self) -> IntArray | None:
@@ -209,14 +208,18 @@ class FixedTable(tuple[IntArray, ...]):
     def log_odds(self, scale: FixedPoint) -> FloatArray:
         """The inverse: a single term is a float without rounding."""
         log_odds: FloatArray = self.values / scale.unit
-        if self.zeros is not None:
-            in_numerator, in_denominator = self.zeros & NUMERATOR_MASK, self.zeros > NUMERATOR_MASK
+        for zeros in self[1:]:
+            in_numerator, in_denominator = zeros & NUMERATOR_MASK, zeros > NUMERATOR_MASK
             infinite = np.where(in_denominator, np.where(in_numerator, np.nan, np.inf), -np.inf)
-            log_odds = np.where(self.zeros, infinite, log_odds)
+            log_odds = np.where(zeros, infinite, log_odds)
         return log_odds
 
+    def take(self, index: Any) -> "FixedTable":
+        """Return a part of both."""
+        return FixedTable(map(itemgetter(index), self))
+
     def map(self, function: Callable[[Any], Any]) -> "FixedTable":
-        """The same part, rearrangement, or sum, of both."""
+        """The same rearrangement, or sum, of both."""
         return FixedTable(map(function, self))
 
     def resolved(self, scale: FixedPoint) -> Any:
@@ -227,7 +230,7 @@ class FixedTable(tuple[IntArray, ...]):
 def alike(tables: Iterable[FixedTable]) -> list[FixedTable]:
     """Give all tables zero factors if any has some."""
     tables = list(tables)
-    if all(table.zeros is None for table in tables):
+    if max(map(len, tables)) == 1:
         return tables
     return [FixedTable([*table, np.zeros_like(table.values)][:2]) for table in tables]
 

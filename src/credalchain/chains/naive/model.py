@@ -159,7 +159,7 @@ class NaiveChainModel(ChainModel):
         observed = [self._describe_code(i, code) for i, code in enumerate(row.tolist())]
 
         def bounds(table: FixedTable, *index: Any) -> list[Any]:
-            return list(table.map(lambda lanes: lanes[index]).resolved(tables.scale).tolist())
+            return list(table.take(index).resolved(tables.scale).tolist())
 
         parts = []
         for j, history in places:

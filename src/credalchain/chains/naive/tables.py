@@ -247,8 +247,7 @@ class TableSource:
     def _pairs(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
         """Return ``start`` and ``pairs`` as :class:`ChainTables` has them."""
         m = len(self._order)
-        zero = table.map(lambda lanes: lanes[:, -2 * m : -m])
-        one = table.map(lambda lanes: lanes[:, -m:])
+        zero, one = table.take(np.s_[:, -2 * m : -m]), table.take(np.s_[:, -m:])
         if_zero, if_one = (
             (lanes[..., 0::2], lanes[..., 1::2])
             for lanes in (zero.log_odds(self._scale), one.log_odds(self._scale))
@@ -288,7 +287,7 @@ class TableSource:
         For sparse codes, ``start`` with all codes 0, and differences from these.
         """
         n_rows, offsets = table_rows(self._counts.n_categories, self._spec.has_unseen)
-        log_odds = table.map(lambda lanes: lanes[:, : n_rows.sum()]).log_odds(self._scale)
+        log_odds = table.take(np.s_[:, : n_rows.sum()]).log_odds(self._scale)
         for begin, last in zip(offsets.tolist(), (offsets + n_rows - 1).tolist(), strict=True):
             categories = log_odds[:, begin : last - 1].swapaxes(0, 1)
             log_odds[:, last, 0::2] = least_log_odds(categories[..., 0::2])

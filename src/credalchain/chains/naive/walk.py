@@ -157,7 +157,7 @@ class NaiveWalk(Walk):
         return uniform_exactness(exactness, (len(rows),))
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        bounds = self._sums.map(lambda sums: sums[rows, j]).resolved(self._scale)
+        bounds = self._sums.take((rows, j)).resolved(self._scale)
         return bounds[:, 0], bounds[:, 1]
 
     def set_label(self, j: int, y: Labels, rows: Rows) -> None:
@@ -168,7 +168,7 @@ class NaiveWalk(Walk):
 
     def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         cut = self._scale.fixed(logit(np.array([threshold])))[0]
-        sums = self._sums.map(lambda sums: sums[rows, j])
+        sums = self._sums.take((rows, j))
         distance = sums.values - cut
         signs = np.where(np.abs(distance) <= self._band, 0, np.sign(distance))
         signs = resolve_zero_factors(signs, sums.zeros, -1, 1).astype(np.int8)
@@ -228,7 +228,7 @@ class NaiveLocal:
         told = np.flatnonzero((history != MISSING).any(axis=0))
         sums = total(
             [
-                self._sums.map(lambda lanes: lanes[X[:, 0], j]),
+                self._sums.take((X[:, 0], j)),
                 self._pairs.map(lambda lanes: lanes[told, history[:, told], j].sum(axis=1)),
             ]
         )
