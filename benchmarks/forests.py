@@ -9,9 +9,10 @@ from sklearn.utils import _safe_indexing as take_rows
 from timing import fastest
 
 from credalchain import CredalChainClassifier, CredalForest
-from credalchain.chains.forest import PackedForest
+from credalchain.chains.forest import ForestChainModel, PackedForest
 from credalchain.datasets import load_mulan
 from credalchain.labels import UNDECIDED
+from credalchain.preprocessing import TableEncoder
 
 VALUES = (0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 10.0)
 
@@ -23,10 +24,11 @@ def traversal() -> dict[str, float]:
     forest = ExtraTreesClassifier(n_estimators=100, min_samples_leaf=2, random_state=0)
     forest.fit(X, data.labels[:, 0])
     packed = PackedForest.of(forest, X.shape[1], np.empty(0, dtype=np.int64))
+    model = ForestChainModel([packed], TableEncoder.learn(X, one_hot=False))
     rows = np.arange(len(X))
     history = np.full(data.labels.shape, UNDECIDED, dtype=np.int8)
     return {
-        "ours": fastest(lambda: packed.bounds(X, rows, history, s=1.0, weighted=False)),
+        "ours": fastest(lambda: model.bounds_of_rows(X, 0, rows, history, 1.0, False)),
         "theirs": fastest(lambda: forest.predict_proba(X)),
     }
 

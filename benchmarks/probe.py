@@ -49,18 +49,19 @@ def feature_kernel(split: Split) -> float:
     model = chain.model_
     codes = model.encode(split.batch)
     spec = model._spec(codes, (branching,), chain.order_)
-    codes = codes.without_zeros()
     tables = model._tables(spec, split.is_text, 1.0)
     start, table = tables.start.values, tables.features.values
     out = aligned((len(table), codes.shape[0], 16))
     if split.is_text:
         seconds = fastest(
-            lambda: kernels.add_sparse_rows(codes.indptr, codes.entries, 0, start, table, out)
+            lambda: kernels.add_sparse_rows(
+                codes.entries.indptr, codes.entries.data, 0, start, table, out
+            )
         )
-        additions = len(codes.entries) * len(table) * 16
+        additions = codes.entries.nnz * len(table) * 16
     else:
         seconds = fastest(
-            lambda: kernels.add_rows(codes.values, codes.offsets, 0, start, table, out)
+            lambda: kernels.add_rows(codes.entries, codes.offsets, 0, start, table, out)
         )
-        additions = codes.values.size * len(table) * 16
+        additions = codes.entries.size * len(table) * 16
     return additions / seconds / 1e9

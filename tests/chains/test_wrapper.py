@@ -48,8 +48,9 @@ class MadeUpModel:
         self.table.sort(axis=-1)
         self.max_filled = budget.bit_length() - 1
 
-    def bounds(self, j, X, history, s):
-        found = self.table[(X[:, 0], *history.T)]  # a star, -1, is the last of three
+    def bounds(self, X, j, history, *, s):
+        earlier = history[:, self.before[j]]  # a star, -1, is the last of three
+        found = self.table[(X[:, 0], *earlier.T)]
         return found[:, 0], found[:, 1]
 
 
@@ -65,7 +66,8 @@ def test_bounds_against_every_completion(seed, budget):
     for row, told in enumerate(history[:, :6]):
         filled_in = np.flatnonzero(told == -1)[: model.max_filled]
         choices = [(0, 1) if k in filled_in else (y,) for k, y in enumerate(told)]
-        found = [model.bounds(6, X[[row]], np.array([filled]), 1.0) for filled in product(*choices)]
+        rows = [np.array([filled]) for filled in product(*choices)]
+        found = [model.bounds(X[[row]], 6, filled, s=1.0) for filled in rows]
         assert bounds[row, 0] == min(low[0] for low, _ in found)
         assert bounds[row, 1] == max(high[0] for _, high in found)
         assert (ranks[row] == 0) == (2 ** (told == -1).sum() <= budget)

@@ -23,11 +23,6 @@ from credalchain.preprocessing import Discretizer, validate_table
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
 
 
-def _supports_partial_fit(classifier: Any) -> bool:
-    """Whether the base supports it; assumed if it has no such attribute."""
-    return bool(getattr(classifier.base, "supports_partial_fit", True))
-
-
 class CredalMetaClassifier(CredalClassifier):
     """Fitting of a base; subclasses choose the order of the labels."""
 
@@ -54,7 +49,7 @@ class CredalMetaClassifier(CredalClassifier):
         """
         return self._fit(X, Y, sample_weight)
 
-    @available_if(_supports_partial_fit)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: getattr(self.base, "supports_partial_fit", True))  # type: ignore[untyped-decorator]
     def partial_fit(
         self,
         X: MatrixLike,
@@ -257,15 +252,12 @@ class CredalChainClassifier(CredalMetaClassifier):
         self.random_state = random_state
 
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order | None:
-        if not isinstance(self.order, str):
-            return check_order(self.order, self.label_names_.tolist())
-        if self.order == "random":
+        name = self.order if isinstance(self.order, str) else None
+        if name == "random":
             return rng.permutation(n_labels).astype(np.int64)
-        if self.order == "given":
+        if name == "given":
             return np.arange(n_labels, dtype=np.int64)
-        if self.order == "dynamic":
-            return None
-        return check_order(self.order, self.label_names_.tolist())  # raises an error
+        return None if name == "dynamic" else check_order(self.order, self.label_names_.tolist())
 
 
 class CredalBinaryRelevanceClassifier(CredalMetaClassifier):

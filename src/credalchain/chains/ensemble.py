@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.array_types import Labels
 from credalchain._utils.progress import track
 from credalchain._utils.validation import check_array, check_instance, check_int
 from credalchain.chains.classifier import CredalMetaClassifier
@@ -30,12 +30,12 @@ from credalchain.preprocessing import Categories
 from credalchain.typing import RandomStateLike, VectorLike
 
 
-class EnsembleRows(dict[int, Any]):
-    """Rows as each of the models encodes them, by the model's ``id``."""
+class EnsembleRows(list[Any]):
+    """Rows as each of the models encodes them."""
 
     @property
     def shape(self) -> Any:
-        return next(iter(self.values())).shape
+        return self[0].shape
 
 
 class EnsembleModel(ChainModel):
@@ -70,10 +70,11 @@ class EnsembleModel(ChainModel):
         return all(model.nested for model in self.models)
 
     def encode(self, X: Any) -> EnsembleRows:
-        distinct = {id(model): model for model in self.models}
         if self.models[0].shares_encoding:
-            return EnsembleRows(dict.fromkeys(distinct, self.models[0].encode(X)))
-        return EnsembleRows({key: model.encode(X) for key, model in distinct.items()})
+            return EnsembleRows([self.models[0].encode(X)] * len(self.models))
+        distinct = {id(model): model for model in self.models}
+        encoded = {key: model.encode(X) for key, model in distinct.items()}
+        return EnsembleRows(encoded[id(model)] for model in self.models)
 
     def text_categories(self) -> Mapping[int, Categories]:
         return self.models[0].text_categories()
@@ -83,13 +84,6 @@ class EnsembleModel(ChainModel):
 
     def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         raise TypeError("an ensemble has no single chain to walk along; ask one of its models.")
-
-    def chains(self, encoded: EnsembleRows) -> list[tuple[ChainModel, Any, Order]]:
-        """Every chain with its rows and its order."""
-        return [
-            (model, encoded[id(model)], order)
-            for model, order in zip(self.models, self.orders, strict=True)
-        ]
 
     def update(self, X: Any, Y: Labels) -> "EnsembleModel":
         """An ensemble that has also seen these rows, if its models can learn more."""
@@ -124,59 +118,48 @@ class EnsembleModel(ChainModel):
         return combine_answers(each, lambda arrays: np.concatenate(arrays, axis=1))
 
     def _infer_single_s(self, encoded: EnsembleRows, request: Request) -> Answer:
+        """The mean over the chains; where rounding could decide, in fractions if all have them."""
         answers = [
             model.infer(rows, replace(request, order=order, wants_bounds=True))
-            for model, rows, order in self.chains(encoded)
+            for model, rows, order in zip(self.models, encoded, self.orders, strict=True)
         ]
-        interval = np.zeros((*answers[0].labels.shape, 2))  # the mean over the chains
+        interval = np.zeros((*answers[0].labels.shape, 2))
         for answer in answers:
             assert answer.log_odds is not None
             own = answer.interval
             interval += probabilities(answer.log_odds) if own is None else own
         interval /= len(answers)
-        signs = np.sign(interval - request.thresholds[:, None]).astype(np.int8)
+        distance = interval - request.thresholds[:, None]
+        signs = np.sign(distance).astype(np.int8)
         exactness = np.maximum.reduce([answer.exactness for answer in answers])
-        self._settle(encoded, request, answers, interval, signs, exactness)
-        labels = labels_from_signs(signs[..., 0], signs[..., 1], precise=request.precise)
-        forced = request.forced_labels()
-        labels = np.where(forced == UNDECIDED, labels, forced)
-        if not request.wants_bounds:
-            return Answer(labels, None, exactness)
-        return Answer(labels, log_odds(interval), exactness, interval)
-
-    def _settle(
-        self,
-        encoded: EnsembleRows,
-        request: Request,
-        answers: list[Answer],
-        interval: FloatArray,
-        signs: NDArray[np.int8],
-        exactness: NDArray[np.int8],
-    ) -> None:
-        """Correct ``signs`` of bounds that rounding could decide, or lower their ``exactness``."""
         rounding = 8 * len(self.models) * np.finfo(float).eps
         error = max(model.log_odds_error for model in self.models) + rounding
-        distance = np.abs(interval - request.thresholds[:, None])
-        near = (distance <= error).any(axis=-1) & ~request.never_observed
-        for index in map(tuple, np.argwhere(near.any(axis=(2, 3))).tolist()):
-            s, strategy = request.s_values[index[1]], request.strategies[index[0]]
+        near = (np.abs(distance) <= error).any(axis=-1) & ~request.never_observed
+        for index in np.flatnonzero(near.any(axis=(1, 2, 3))).tolist():
+            s, strategy = request.s_values[0], request.strategies[index]
             exact = [
                 model.exact_bounds(rows, s=s, strategy=strategy, precise=request.precise)
-                for model, rows, _ in self.chains(encoded)
+                for model, rows in zip(self.models, encoded, strict=True)
             ]
             if None in exact:  # a chain computes in floating point
                 exactness[index][near[index]] = RANKS[Exactness.APPROXIMATE]
                 continue
-            for row, j in np.argwhere(near[index]).tolist():
+            for row, j in np.argwhere(near[index, 0]).tolist():
                 t = len(answers) * Fraction(float(request.thresholds[j]))
                 totals = [Fraction(0), Fraction(0)]
                 for bounds, order, answer in zip(exact, self.orders, answers, strict=True):
                     assert bounds is not None
                     history = np.full(len(order), UNDECIDED, dtype=np.int8)
                     earlier = order[: order.tolist().index(j) if request.chained else 0]
-                    history[earlier] = answer.labels[index][row][earlier]
+                    history[earlier] = answer.labels[index, 0, row][earlier]
                     totals = [*map(add, totals, bounds(row, j, history))]
-                signs[index][row, j] = [(total > t) - (total < t) for total in totals]
+                signs[index, 0, row, j] = [(total > t) - (total < t) for total in totals]
+        labels = labels_from_signs(signs[..., 0], signs[..., 1], precise=request.precise)
+        forced = request.forced_labels()
+        labels = np.where(forced == UNDECIDED, labels, forced)
+        if not request.wants_bounds:
+            return Answer(labels, None, exactness)
+        return Answer(labels, log_odds(interval), exactness, interval)
 
 
 class CredalChainEnsemble(CredalMetaClassifier):

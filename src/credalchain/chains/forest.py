@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from credalchain.chains.protocol import ChainModel, ExactBounds, ProbabilityWalk
 from credalchain.chains.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.chains.tree import Bounds
 from credalchain.labels import ABSTAIN, MISSING
-from credalchain.prediction import RANKS, Exactness, Ranks
+from credalchain.prediction import RANKS, Exactness, Order, Ranks
 from credalchain.preprocessing import Categories, TableEncoder
 
 LEAF = 2**31 - 1  # value of ``feature`` in a leaf
@@ -115,43 +116,10 @@ class PackedForest:
         if not self.counts.any(axis=1).all():
             raise ValueError("a node must hold training rows.")
 
-    def bounds(
-        self, X: NDArray[np.float32], rows: Rows, history: Labels, *, s: float, weighted: bool
-    ) -> NDArray[np.float64]:
-        """Lower and upper probability, (rows, 2)."""
-        from credalchain.chains import forest_kernels as kernels  # imports numba
-
-        bounds = np.empty((len(rows), 2))
-        kernels.forest_bounds(X, rows, history, self.trees, self.counts, s, weighted, bounds)
-        return bounds
-
-    def count(self, X: NDArray[np.float32], labels: Labels, j: int) -> NDArray[np.float64]:
-        """Rows of each class of label j in every node (nodes, 2), of rows that have the label."""
-        from credalchain.chains import forest_kernels as kernels  # imports numba
-
-        counts = np.zeros_like(self.counts)
-        rows = np.flatnonzero(labels[:, j] != MISSING)
-        kernels.count_rows(X, rows, labels, j, self.trees, counts)
-        return counts
-
     def exact_bounds(
-        self, X: NDArray[np.float32], history: Labels, *, s: float, weighted: bool
-    ) -> list[tuple[Fraction, Fraction]]:
-        """Bounds as fractions, which take milliseconds: once for rows that are equal, as ties are.
-
-        The literal form of ``forest_bounds``.
-        """
-        keys = [x.tobytes() + labels.tobytes() for x, labels in zip(X, history, strict=True)]
-        first = {key: i for i, key in reversed(list(enumerate(keys)))}
-        bounds = {
-            key: self._exact_bounds(X[i], history[i].tolist(), Fraction(s), weighted)
-            for key, i in first.items()
-        }
-        return [bounds[key] for key in keys]
-
-    def _exact_bounds(
         self, x: NDArray[np.float32], history: list[int], s: Fraction, weighted: bool
     ) -> tuple[Fraction, Fraction]:
+        """The literal form of ``forest_bounds`` for one row."""
         lower = upper = Fraction(0)
         for root in self.trees.roots.tolist():
             lows, highs = [], []
@@ -198,6 +166,7 @@ class ForestChainModel(ChainModel):
     """A forest for each label; None for a label without training data."""
 
     shares_encoding = True
+    can_leave_out = True
     why_no_reasons = "a forest is not a sum of what each feature adds"
     rows_at_once = 512
 
@@ -231,11 +200,19 @@ class ForestChainModel(ChainModel):
         return np.array([forest is None for forest in self.forests])
 
     def count_rows(self, encoded: NDArray[np.float32], labels: Labels) -> list[NDArray[np.float64]]:
-        """Number of rows in each node, for every label; no tree was grown on these rows."""
-        forests = [
-            PackedForest.single_leaf() if forest is None else forest for forest in self.forests
-        ]
-        return [forest.count(encoded, labels, j) for j, forest in enumerate(forests)]
+        """Rows of each class in every node (nodes, 2), for every label, of rows that have it.
+
+        No tree was grown on these rows.
+        """
+        from credalchain.chains import forest_kernels as kernels  # imports numba
+
+        all_counts = []
+        for j, forest in enumerate(self.forests):
+            counted = PackedForest.single_leaf() if forest is None else forest
+            counts, rows = np.zeros_like(counted.counts), np.flatnonzero(labels[:, j] != MISSING)
+            kernels.count_rows(encoded, rows, labels, j, counted.trees, counts)
+            all_counts.append(counts)
+        return all_counts
 
     def with_counts(self, counts: Sequence[NDArray[np.float64]]) -> "ForestChainModel":
         """The same trees, with these counts added to those of the nodes."""
@@ -253,40 +230,66 @@ class ForestChainModel(ChainModel):
     ) -> ExactBounds | None:
         if strategy.merge not in _COMPILED:
             return None
+        return self.exact_bounds_of_rows(encoded, s, _COMPILED[strategy.merge])
 
-        def bounds(row: int, j: int, history: Labels) -> tuple[Fraction, Fraction]:
-            forest = self.forests[j]
-            assert forest is not None  # bounds of labels never observed are not requested
-            options = Fraction(s), _COMPILED[strategy.merge]
-            return forest._exact_bounds(encoded[row], history.tolist(), *options)
+    def exact_bounds_of_rows(self, X: NDArray[np.float32], s: float, weighted: bool) -> ExactBounds:
+        """Bounds as fractions, which take milliseconds: once for rows that are equal."""
 
-        return bounds
+        @cache
+        def bounds(j: int, x: bytes, history: bytes) -> tuple[Fraction, Fraction]:
+            forest, labels = self.forests[j], np.frombuffer(history, np.int8).tolist()
+            if forest is None:
+                return Fraction(0), Fraction(1)
+            return forest.exact_bounds(np.frombuffer(x, np.float32), labels, Fraction(s), weighted)
+
+        return lambda row, j, history: bounds(j, X[row].tobytes(), history.tobytes())
 
     def begin(
         self, encoded: NDArray[np.float32], *, s: float, strategy: Strategy, precise: bool
     ) -> Walk:
         if strategy.merge in _COMPILED:
-            return ForestWalk(self.forests, encoded, s, weighted=_COMPILED[strategy.merge])
-        return LocalWalk(ForestLocalModel(self.forests), encoded, self.n_labels, s, strategy)
+            return ForestWalk(self, encoded, s, weighted=_COMPILED[strategy.merge])
+        return LocalWalk(self, encoded, self.n_labels, s, strategy)
+
+    def bounds_of_rows(
+        self, X: NDArray[np.float32], j: int, rows: Rows, history: Labels, s: float, weighted: bool
+    ) -> NDArray[np.float64]:
+        """Lower and upper probability of label j, (rows, 2)."""
+        from credalchain.chains import forest_kernels as kernels  # imports numba
+
+        bounds, forest = np.tile([0.0, 1.0], (len(rows), 1)), self.forests[j]
+        if forest is not None:
+            arguments = X, rows, history, forest.trees, forest.counts, s, weighted
+            kernels.forest_bounds(*arguments, bounds)
+        return bounds
+
+    def bounds(self, X: NDArray[np.float32], j: int, history: Labels, *, s: float) -> Bounds:
+        """Bounds given complete histories; labels left out are averaged over."""
+        rows, contiguous = np.arange(len(X)), np.ascontiguousarray(X)
+        bounds = self.bounds_of_rows(contiguous, j, rows, history, s, weighted=True)
+        return bounds[:, 0], bounds[:, 1]
+
+    def bounds_as_fractions(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
+        """The same as fractions, to settle ties."""
+        exact = self.exact_bounds_of_rows(X, s, weighted=True)
+        bounds = [exact(row, j, history[row]) for row in range(len(X))]
+        lower, upper = np.array(bounds, dtype=object).reshape(-1, 2).T
+        return lower, upper
 
 
 class ForestWalk(ProbabilityWalk):
     """A batch on its way along a chain of forests; ties are settled in fractions."""
 
     def __init__(
-        self,
-        forests: Sequence[PackedForest | None],
-        X: NDArray[np.float32],
-        s: float,
-        *,
-        weighted: bool,
+        self, model: ForestChainModel, X: NDArray[np.float32], s: float, *, weighted: bool
     ) -> None:
-        super().__init__(len(X), len(forests))
-        self._forests, self._X, self._s, self._weighted = forests, X, s, weighted
+        super().__init__(len(X), model.n_labels)
+        self._model, self._X, self._s, self._weighted = model, X, s, weighted
+        self._exact = model.exact_bounds_of_rows(X, s, weighted)
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
         """Rows with an open label before j: exact only in a single tree."""
-        forest = self._forests[j]
+        forest = self._model.forests[j]
         is_single_tree = forest is not None and len(forest.trees.roots) == 1
         worst = Exactness.EXACT if is_single_tree else Exactness.OUTER
         if self._weighted:
@@ -296,53 +299,21 @@ class ForestWalk(ProbabilityWalk):
 
     def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         lower, upper = super().compare(j, threshold, rows)
-        forest = self._forests[j]
+        forest = self._model.forests[j]
         if forest is None:
             return lower, upper
         rounding = max(_ROUNDING, 4 * len(forest.trees.roots) * np.finfo(float).eps)
         distance = np.abs(np.stack(self.probabilities(j, rows)) - threshold)
         near = (distance <= rounding).any(axis=0)
         t = Fraction(threshold)
-        tied = rows[near]
-        exact = forest.exact_bounds(
-            self._X[tied], self._history[tied], s=self._s, weighted=self._weighted
-        )
-        for i, bounds in zip(np.flatnonzero(near).tolist(), exact, strict=True):
+        for i in np.flatnonzero(near).tolist():
+            bounds = self._exact(int(rows[i]), j, self._history[rows[i]])
             lower[i], upper[i] = ((bound > t) - (bound < t) for bound in bounds)
         return lower, upper
 
     def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
-        forest = self._forests[j]
-        if forest is None:
-            return np.tile([0.0, 1.0], (len(rows), 1))
-        return forest.bounds(self._X, rows, self._history, s=self._s, weighted=self._weighted)
-
-
-class ForestLocalModel:
-    """The forests given complete histories; labels left out are averaged over."""
-
-    can_leave_out = True
-    log_odds_error = _ROUNDING
-
-    def __init__(self, forests: Sequence[PackedForest | None]) -> None:
-        self._forests = forests
-
-    def bounds(self, X: NDArray[np.float32], j: int, history: Labels, *, s: float) -> Bounds:
-        forest = self._forests[j]
-        if forest is None:
-            return np.zeros(len(X)), np.ones(len(X))
-        rows = np.arange(len(X))
-        bounds = forest.bounds(np.ascontiguousarray(X), rows, history, s=s, weighted=True)
-        return bounds[:, 0], bounds[:, 1]
-
-    def exact_bounds(self, X: NDArray[np.float32], j: int, history: Labels, *, s: float) -> Bounds:
-        """The same as fractions, to settle ties."""
-        bounds = np.full((len(X), 2), (Fraction(0), Fraction(1)), dtype=object)
-        forest = self._forests[j]
-        if forest is not None:
-            exact = forest.exact_bounds(X, history, s=s, weighted=True)
-            bounds = np.array(exact, dtype=object).reshape(-1, 2)
-        return bounds[:, 0], bounds[:, 1]
+        arguments = self._X, j, rows, self._history, self._s, self._weighted
+        return self._model.bounds_of_rows(*arguments)
 
 
 class CredalForest(BaseEstimator):
@@ -388,13 +359,7 @@ class CredalForest(BaseEstimator):
         self.forest = forest
 
     def fit_chain(
-        self,
-        X: Any,
-        Y: Labels,
-        order: NDArray[np.int64] | None,
-        *,
-        chained: bool,
-        rng: np.random.RandomState,
+        self, X: Any, Y: Labels, order: Order | None, *, chained: bool, rng: np.random.RandomState
     ) -> ForestChainModel:
         """Fit one forest per label, on the features and the labels before it."""
         encoder = TableEncoder.learn(X, one_hot=False)

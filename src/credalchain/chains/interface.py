@@ -12,11 +12,7 @@ from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    check_consistent_length,
-    check_is_fitted,
-)
+from sklearn.utils.validation import _check_sample_weight, check_consistent_length, check_is_fitted
 
 from credalchain._utils.array_types import Labels
 from credalchain._utils.progress import show_progress, track

@@ -4,7 +4,7 @@ To use a custom model, write a class with a ``bounds`` method.
 """
 
 from abc import abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
 from functools import partial
 from typing import Any, Protocol, TypeVar
@@ -66,13 +66,7 @@ class LocalBase(BaseEstimator):
         """
 
     def fit_chain(
-        self,
-        X: Any,
-        Y: Labels,
-        order: Order | None,
-        *,
-        chained: bool,
-        rng: np.random.RandomState,
+        self, X: Any, Y: Labels, order: Order | None, *, chained: bool, rng: np.random.RandomState
     ) -> "LocalChainModel":
         """Fit the local model and put it into a chain."""
         local = self.fit_local(_without_names(X), Y, order, rng=rng)
@@ -129,7 +123,7 @@ class LocalWalk(Walk):
         self._last = None
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        lower, upper = self._ends(j, rows)
+        lower, upper = self._cached(j, rows, self._solved)
         return _log_ratio(*lower), _log_ratio(*upper)
 
     def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
@@ -148,7 +142,7 @@ class LocalWalk(Walk):
 
     def probabilities(self, j: int, rows: Rows) -> Bounds:
         """Lower and upper probability of label j, exact if the local model's are."""
-        (lower, _), (upper, _) = self._ends(j, rows)
+        (lower, _), (upper, _) = self._cached(j, rows, self._solved)
         return lower, upper
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -174,72 +168,47 @@ class LocalWalk(Walk):
         """
         return 2 * (self.n_labels + 1) * (float(self._error) + 16 * np.finfo(float).eps)
 
-    def _ends(self, j: int, rows: Rows) -> Ends:
-        """Both bounds with their complements; cached, since a chain asks several times."""
-        return self._cached(j, rows, self._solved)
-
     def _solved(self, j: int, rows: Rows, *, exact: bool = False) -> Ends:
         """Both bounds with their complements, rows with the same labels left open together."""
         ends = np.empty((4, len(rows)), dtype=object)
-        for group in self._groups(rows):
-            part = rows[group]
-            tree = self._tree(self._history_before(j, part), part, exact=exact)
-            lower, upper = self._solve(tree, j)
+        state = np.minimum(self._history[rows], 0)  # answered 0, open -1, undecided -2
+        kinds = np.hstack([state, self._position[rows]])  # labels set, and their order
+        kind_of = np.unique(kinds, axis=0, return_inverse=True)[1].ravel()
+        for kind in np.unique(kind_of).tolist():
+            group = np.flatnonzero(kind_of == kind)
+            part, position = rows[group], self._position[rows[group[0]]]
+            given = {
+                k: None if self._history[part[0], k] == ABSTAIN else self._history[part, k]
+                for k in np.argsort(position).tolist()
+                if position[k] >= 0 and k != j
+            }
+            lower, upper = self._solve(self._tree(given, part, exact=exact), j)
             for i, values in enumerate((*lower, *upper)):
                 ends[i, group] = values
         if not all(isinstance(value, (Fraction, int)) for value in ends[0]):
             ends = ends.astype(np.longdouble)
         return (ends[0], ends[1]), (ends[2], ends[3])
 
-    def _groups(self, rows: Rows) -> Iterator[Rows]:
-        """Indices into ``rows``, grouped by labels set, their order, and labels left open."""
-        state = np.minimum(self._history[rows], 0)  # answered 0, open -1, undecided -2
-        kind = np.hstack([state, self._position[rows]])
-        _, inverse = np.unique(kind, axis=0, return_inverse=True)
-        inverse = inverse.ravel()
-        for group in range(inverse.max(initial=-1) + 1):
-            yield np.flatnonzero(inverse == group)
-
-    def _history_before(self, j: int, rows: Rows) -> dict[int, NDArray[np.int8] | None]:
-        """The labels of a group of rows before label j, in their order; None if left open."""
-        history: dict[int, NDArray[np.int8] | None] = {}
-        position = self._position[rows[0]]
-        for k in np.argsort(position).tolist():
-            if position[k] >= 0 and k != j:
-                values = self._history[rows, k]
-                history[k] = None if values[0] == ABSTAIN else values
-        return history
-
     def _tree(self, given: Any, rows: Rows, *, exact: bool) -> OpenTree:
         """Return the tree of a group of rows over the local model, or its exact values."""
-        X = self._X[rows]
+        X, local = self._X[rows], self._local
+
+        def ask(method: str, k: int, history: History) -> Any:
+            labels = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
+            for label, value in history.items():
+                labels[:, label] = value
+            return getattr(local, method)(X, k, labels, s=self._s)
 
         def bounds(k: int, history: History) -> Bounds:
-            lower, upper = self._local.bounds(X, k, self._as_array(rows, history), s=self._s)
-            lower, upper = np.asarray(lower), np.asarray(upper)
+            lower, upper = map(np.asarray, ask("bounds", k, history))
             _check_bounds(lower, upper, k, len(rows))
-            return lower, upper
+            return (_as_fractions(lower), _as_fractions(upper)) if exact else (lower, upper)
 
-        def exact_bounds(k: int, history: History) -> Any:
-            if not hasattr(self._local, "exact_bounds"):  # then the exact values of floats
-                return tuple(map(_as_fractions, bounds(k, history)))
-            return self._local.exact_bounds(X, k, self._as_array(rows, history), s=self._s)
-
-        def ends(k: int, history: History) -> Any:
-            return self._local.ends(X, k, self._as_array(rows, history), s=self._s)  # type: ignore[attr-defined]
-
-        can_leave_out = getattr(self._local, "can_leave_out", False)
-        if exact:
-            return OpenTree(given, exact_bounds, None, can_leave_out)
-        return OpenTree(
-            given, bounds, ends if hasattr(self._local, "ends") else None, can_leave_out
-        )
-
-    def _as_array(self, rows: Rows, history: History) -> Labels:
-        labels = np.full((len(rows), self.n_labels), MISSING, dtype=np.int8)
-        for label, value in history.items():
-            labels[:, label] = value
-        return labels
+        can_leave_out = getattr(local, "can_leave_out", False)
+        if exact and hasattr(local, "bounds_as_fractions"):
+            return OpenTree(given, partial(ask, "bounds_as_fractions"), None, can_leave_out)
+        ends = partial(ask, "ends") if hasattr(local, "ends") and not exact else None
+        return OpenTree(given, bounds, ends, can_leave_out)
 
 
 def _without_names(X: Any) -> Any:

@@ -67,13 +67,6 @@ class Request:
             forced = np.where(known == MISSING, forced, known)
         return forced
 
-    def make_vacuous(self, log_odds: LogOdds | None, interval: NDArray[Any] | None = None) -> None:
-        """Set the bounds of never-observed labels to the vacuous interval, in place."""
-        if log_odds is not None:
-            log_odds[..., self.never_observed, :] = (-np.inf, np.inf)
-        if interval is not None:
-            interval[..., self.never_observed, :] = (0.0, 1.0)
-
 
 class Walk(ABC):
     """One batch of rows on its way along the chain.
@@ -161,13 +154,7 @@ class CredalBase(Protocol):
     """
 
     def fit_chain(
-        self,
-        X: Any,
-        Y: Labels,
-        order: Order | None,
-        *,
-        chained: bool,
-        rng: np.random.RandomState,
+        self, X: Any, Y: Labels, order: Order | None, *, chained: bool, rng: np.random.RandomState
     ) -> Any:
         """A ChainModel of checked ``X`` and ``Y`` (int8, -1 = missing). Order None: any order."""
         ...
@@ -181,10 +168,7 @@ def labels_from_signs(lower_sign: Signs, upper_sign: Signs, *, precise: bool) ->
     """
     if precise:
         return (lower_sign >= 0).astype(np.int8)
-    y = np.full(lower_sign.shape, ABSTAIN, dtype=np.int8)
-    y[upper_sign < 0] = 0
-    y[lower_sign > 0] = 1
-    return y
+    return np.where(lower_sign > 0, 1, np.where(upper_sign < 0, 0, ABSTAIN)).astype(np.int8)
 
 
 class ChainModel(ABC):
@@ -255,20 +239,17 @@ class ChainModel(ABC):
         def run(first: int, stop: int) -> None:
             rows = encoded if stop - first == encoded.shape[0] else encoded[first:stop]
             known = None if request.known is None else request.known[first:stop]
-            parts[first] = self._walk_rows(rows, replace(request, known=known))
+            part = replace(request, known=known)
+            each = []
+            for strategy in request.strategies:
+                begin = partial(self.begin, rows, strategy=strategy, precise=request.precise)
+                walks = [walk_along(begin(s=s), part) for s in request.s_values]
+                each.append(combine_answers(walks, np.stack))
+            parts[first] = combine_answers(each, np.stack)
 
         for_each_range(encoded.shape[0], self.rows_at_once, request.n_jobs, run)
         ordered = [parts[first] for first in sorted(parts)]
         return combine_answers(ordered, partial(np.concatenate, axis=2))
-
-    def _walk_rows(self, encoded: Any, request: Request) -> Answer:
-        """One walk for every strategy and value of s."""
-        each = []
-        for strategy in request.strategies:
-            begin = partial(self.begin, encoded, strategy=strategy, precise=request.precise)
-            walks = [walk_along(begin(s=s), request) for s in request.s_values]
-            each.append(combine_answers(walks, np.stack))
-        return combine_answers(each, np.stack)
 
 
 def walk_along(walk: Walk, request: Request) -> Answer:
@@ -306,7 +287,9 @@ def walk_along(walk: Walk, request: Request) -> Answer:
     for j in [] if request.order is None else request.order.tolist():
         visit(j, np.arange(walk.n_rows))
     exactness[:, request.never_observed] = 0
-    request.make_vacuous(log_odds, interval)
+    for bounds, vacuous in ((log_odds, (-np.inf, np.inf)), (interval, (0.0, 1.0))):
+        if bounds is not None:
+            bounds[:, request.never_observed] = vacuous
     return Answer(labels, log_odds, exactness, interval, visited)
 
 

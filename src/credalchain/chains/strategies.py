@@ -27,9 +27,10 @@ class Odds(NamedTuple):
     def undefined(self) -> bool:
         return self.numerator == 0 == self.denominator
 
-    def less_than(self, other: "Odds") -> bool:
-        """Compare two defined odds; x/0 is infinite."""
-        return self.numerator * other.denominator < other.numerator * self.denominator
+    @property
+    def probability(self) -> Fraction:
+        """What orders defined odds; x/0 is infinite."""
+        return self.numerator / (self.numerator + self.denominator)
 
 
 EVEN = Odds(Fraction(1), Fraction(1))
@@ -80,20 +81,14 @@ def greatest_log_odds(terms: NDArray[Any]) -> NDArray[Any]:
 
 def least_odds(odds: tuple[Odds, ...]) -> Odds:
     """The exact twin of :func:`least_log_odds`."""
-    least = odds[0]
-    for candidate in odds[1:]:
-        if not least.undefined and (candidate.undefined or candidate.less_than(least)):
-            least = candidate
-    return least
+    undefined = (candidate for candidate in odds if candidate.undefined)
+    return next(undefined, None) or min(odds, key=lambda candidate: candidate.probability)
 
 
 def greatest_odds(odds: tuple[Odds, ...]) -> Odds:
     """The exact twin of :func:`greatest_log_odds`."""
-    greatest = odds[0]
-    for candidate in odds[1:]:
-        if greatest.undefined or (not candidate.undefined and greatest.less_than(candidate)):
-            greatest = candidate
-    return greatest
+    defined = (candidate for candidate in odds if not candidate.undefined)
+    return max(defined, key=lambda candidate: candidate.probability, default=odds[0])
 
 
 def merge_widest(if_zero: Bounds, if_one: Bounds, if_dropped: Bounds | None) -> Bounds:

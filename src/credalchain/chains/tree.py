@@ -15,7 +15,8 @@ nothing here rounds beyond what + - * / do.
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from itertools import product
+from functools import cache
+from itertools import product, takewhile
 from typing import Any
 
 import numpy as np
@@ -143,20 +144,15 @@ class _Nodes:
         self._j = j
         self._path = list(tree.given.items())
         self._tree = tree
-        self._ends: dict[tuple[int, ...], Ends] = {}
+        self._local = cache(self._find_ends)
 
-    def _local(self, k: int, filled: tuple[int, ...]) -> Ends:
+    def _find_ends(self, k: int, filled: tuple[int, ...]) -> Ends:
         """Bounds of label k where the open labels before it are ``filled``."""
-        key = (k, *filled)
-        if key not in self._ends:
-            history: dict[int, Any] = {}
-            values_of_open = iter(filled)
-            for label, values in self._path:
-                if label == k:
-                    break
-                history[label] = next(values_of_open) if values is None else values
-            self._ends[key] = self._tree.both_ends(k, history)
-        return self._ends[key]
+        values_of_open = iter(filled)
+        before = takewhile(lambda item: item[0] != k, self._path)
+        return self._tree.both_ends(
+            k, {label: next(values_of_open) if y is None else y for label, y in before}
+        )
 
     def least_conditional(self, y: int) -> Pair:
         """The least P(Y_j = y | history) and its complement: a Newton iteration from above.

@@ -27,7 +27,7 @@ from credalchain.chains.protocol import ChainModel, ProbabilityWalk, Rows, Walk
 from credalchain.chains.strategies import Strategy, merge_dropped, merge_widest
 from credalchain.chains.tree import Bounds
 from credalchain.labels import ABSTAIN
-from credalchain.prediction import RANKS, Exactness, Ranks
+from credalchain.prediction import RANKS, Exactness, Order, Ranks
 from credalchain.preprocessing import Categories, TableEncoder
 
 
@@ -98,7 +98,6 @@ def fit_classifier(estimator: Any, inputs: Any, y: NDArray[Any], seed: int) -> A
     return copy.set_params(**seeds).fit(inputs, y)
 
 
-_SOURCES = ("bag", "contamination")
 _SEARCHED = {merge_widest: True, merge_dropped: False}  # whether open labels are filled in
 
 
@@ -109,6 +108,7 @@ class WrappedChainModel(ChainModel):
     """
 
     shares_encoding = True
+    can_leave_out = True  # a label left out is encoded as neither 0 nor 1
     why_no_reasons = "a wrapped classifier does not say what each feature adds"
 
     def __init__(
@@ -133,11 +133,11 @@ class WrappedChainModel(ChainModel):
         row = np.zeros((1, n_features), dtype=object if self.encoder.words else float)
         row[0, list(self.encoder.words)] = None
         rows = np.repeat(self.encoder.encode_table(row), 3, axis=0)
+        history = np.repeat(np.array([[ABSTAIN], [0], [1]], np.int8), m, axis=1)
         for j, (model, earlier) in enumerate(zip(self.models, self.before, strict=True)):
             check_array("before", earlier, np.int64, (None,), 0, m - 1)
             check_instance("a label's model", model, (Bagged, Contaminated, type(None)))
-            history = np.repeat(np.array([[ABSTAIN], [0], [1]], np.int8), len(earlier), axis=1)
-            lower, upper = self.bounds(j, rows, history, s=1.0)
+            lower, upper = self.bounds(rows, j, history, s=1.0)
             if not ((lower >= 0) & (lower <= upper) & (upper <= 1)).all():
                 raise ValueError(f"label {j} has no valid probability.")
 
@@ -163,14 +163,14 @@ class WrappedChainModel(ChainModel):
     def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
         if strategy.merge in _SEARCHED:
             return WrappedWalk(self, encoded, s, searches=_SEARCHED[strategy.merge])
-        return LocalWalk(WrapperLocalModel(self), encoded, self.n_labels, s, strategy)
+        return LocalWalk(self, encoded, self.n_labels, s, strategy)
 
-    def bounds(self, j: int, X: Any, history: Labels, s: float) -> Bounds:
-        """Label j of each row, given earlier labels (rows, earlier); open ones are left out."""
+    def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
+        """Label j of each row, given earlier labels (rows, m); open ones are left out."""
         model = self.models[j]
         if model is None:
             return np.zeros(len(history)), np.ones(len(history))
-        return model.bounds(with_labels(X, history), s)
+        return model.bounds(with_labels(X, history[:, self.before[j]]), s)
 
 
 class WrappedWalk(ProbabilityWalk):
@@ -189,31 +189,19 @@ class WrappedWalk(ProbabilityWalk):
 
     def find_bounds(self, j: int, rows: Rows) -> FloatArray:
         """Evaluate all ways to fill in the open labels, as many of them as the budget allows."""
-        history = self._history[rows][:, self._model.before[j]]
+        history, before = self._history[rows], self._model.before[j]
         bounds = np.tile([np.inf, -np.inf], (len(rows), 1))
         n_filled = np.minimum((history == ABSTAIN).sum(axis=1), self._max_filled)
         for n in np.unique(n_filled).tolist():
             group = np.flatnonzero(n_filled == n)
             X, filled = self._X[rows[group]], history[group]
-            open_labels = np.argsort(filled != ABSTAIN, axis=1, kind="stable")[:, :n]
+            first_open = np.argsort(filled[:, before] != ABSTAIN, axis=1, kind="stable")[:, :n]
             for values in product((0, 1), repeat=n):
-                np.put_along_axis(filled, open_labels, np.array([values], np.int8), axis=1)
-                lower, upper = self._model.bounds(j, X, filled, self._s)
+                np.put_along_axis(filled, before[first_open], np.array([values], np.int8), axis=1)
+                lower, upper = self._model.bounds(X, j, filled, s=self._s)
                 bounds[group, 0] = np.minimum(bounds[group, 0], lower)
                 bounds[group, 1] = np.maximum(bounds[group, 1], upper)
         return bounds
-
-
-class WrapperLocalModel:
-    """The classifiers given complete histories; a label left out is encoded as neither 0 nor 1."""
-
-    can_leave_out = True
-
-    def __init__(self, model: WrappedChainModel) -> None:
-        self._model = model
-
-    def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
-        return self._model.bounds(j, X, history[:, self._model.before[j]], s)
 
 
 class CredalWrapper(BaseEstimator):
@@ -290,13 +278,7 @@ class CredalWrapper(BaseEstimator):
         self.budget = budget
 
     def fit_chain(
-        self,
-        X: Any,
-        Y: Labels,
-        order: NDArray[np.int64] | None,
-        *,
-        chained: bool,
-        rng: np.random.RandomState,
+        self, X: Any, Y: Labels, order: Order | None, *, chained: bool, rng: np.random.RandomState
     ) -> WrappedChainModel:
         """Fit every label on the features and the labels before it."""
         self.check_parameters()
@@ -328,7 +310,7 @@ class CredalWrapper(BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise for values that ``fit_chain`` would reject."""
-        check_choice("source", self.source, _SOURCES)
+        check_choice("source", self.source, ("bag", "contamination"))
         check_int("n_members", self.n_members)
         check_int("budget", self.budget, at_least=2)
         pair = np.asarray(self.quantiles, dtype=float) if np.size(self.quantiles) == 2 else None

@@ -240,21 +240,18 @@ def _feature_names_inside(estimator: Any, names: Any = None) -> Any:
     """Names of the features as they reach the classifier inside pipelines; None without any."""
     if hasattr(estimator, "steps"):
         if len(estimator.steps) > 1:
-            names = _names_after(estimator[:-1], names)
+            before = estimator[:-1]
+            if names is None and not hasattr(before, "feature_names_in_"):
+                names = [f"feature{j}" for j in range(getattr(before, "n_features_in_", 0))]
+            try:
+                names = before.get_feature_names_out(names)
+            except (AttributeError, ValueError):  # a step that gives no names
+                names = None
         return _feature_names_inside(estimator.steps[-1][1], names)
     inner = getattr(estimator, "best_estimator_", getattr(estimator, "estimator_", None))
     if inner is not None:
         return _feature_names_inside(inner, names)
     return getattr(estimator, "feature_names_in_", names)
-
-
-def _names_after(transformer: Any, names: Any) -> Any:
-    if names is None and not hasattr(transformer, "feature_names_in_"):
-        names = [f"feature{j}" for j in range(getattr(transformer, "n_features_in_", 0))]
-    try:
-        return transformer.get_feature_names_out(names)
-    except (AttributeError, ValueError):  # a step that gives no names
-        return None
 
 
 def _steps_of(

@@ -59,135 +59,72 @@ def rows_of_other_codes(n_categories: IntArray, has_unseen: bool) -> IntArray:
 
 
 @dataclass(frozen=True)
-class DenseCodes:
-    """Codes (n, p). ``offsets[i]`` is the table row of code 0 of feature i."""
+class Codes:
+    """Codes of n rows; ``offsets[i]`` is the table row of code 0 of feature i.
 
-    values: NDArray[Any]
-    offsets: IntArray
-    has_unseen: bool  # whether any code is unseen or missing
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        return self.values.shape
-
-    def __getitem__(self, rows: slice) -> "DenseCodes":
-        return DenseCodes(self.values[rows], self.offsets, self.has_unseen)
-
-    def without_zeros(self) -> "DenseCodes":
-        return self
-
-    def compacted(self, n_categories: IntArray) -> tuple["DenseCodes", None]:
-        return self, None
-
-    def row(self, index: int) -> IntArray:
-        return np.asarray(self.values[index], dtype=np.int64)
-
-
-@dataclass(frozen=True)
-class SparseCodes:
-    """Codes in CSR form; what is not stored has code 0.
-
-    ``entries`` are the table rows of the codes stored.
+    ``entries`` (n, p) are table codes. If they are sparse, a CSR array stores codes other than 0,
+    as rows of a table without the rows of code 0, see ``rows_of_other_codes``. ``has_unseen``:
+    whether any code is unseen or missing.
     """
 
-    indptr: IntArray
-    indices: NDArray[Any]
-    values: NDArray[Any]
-    entries: NDArray[Any]
-    n_features: int
+    entries: Any
+    offsets: IntArray
     has_unseen: bool
+    is_sparse: bool
 
     @property
-    def shape(self) -> tuple[int, ...]:
-        return len(self.indptr) - 1, self.n_features
+    def shape(self) -> Any:
+        return self.entries.shape
 
-    def __getitem__(self, rows: slice) -> "SparseCodes":
-        start, stop, _ = rows.indices(self.shape[0])
-        first, last = self.indptr[start], self.indptr[stop]
-        stored = {
-            name: getattr(self, name)[first:last] for name in ("indices", "values", "entries")
-        }
-        return replace(self, indptr=self.indptr[start : stop + 1] - first, **stored)
+    def __getitem__(self, rows: slice) -> "Codes":
+        return replace(self, entries=self.entries[rows])
 
-    def without_zeros(self) -> "SparseCodes":
-        """These codes for a table without the rows of code 0, see ``rows_of_other_codes``."""
-        dtype = self.entries.dtype
-        entries = np.subtract(self.entries, self.indices + 1, dtype=dtype, casting="same_kind")
-        return replace(self, entries=entries)
-
-    def compacted(self, n_categories: IntArray) -> tuple["SparseCodes", IntArray]:
-        """These codes for a table of the rows that occur here, and these rows."""
-        n_rows, _ = table_rows(n_categories, self.has_unseen)
-        needed = np.zeros(int(n_rows.sum()), dtype=bool)
-        needed[self.entries] = True
-        new_row = (np.cumsum(needed) - 1).astype(self.entries.dtype)
-        return replace(self, entries=new_row[self.entries]), np.flatnonzero(needed)
+    def compacted(self, n_categories: IntArray) -> tuple["Codes", IntArray | None]:
+        """Sparse codes for a table of the rows that occur here, and these rows."""
+        if not self.is_sparse:
+            return self, None
+        rows, entries = rows_of_other_codes(n_categories, self.has_unseen), self.entries.copy()
+        needed = np.zeros(len(rows), dtype=bool)
+        needed[entries.data] = True
+        entries.data = (np.cumsum(needed) - 1).astype(entries.dtype)[entries.data]
+        return replace(self, entries=entries), rows[needed]
 
     def row(self, index: int) -> IntArray:
-        codes = np.zeros(self.n_features, dtype=np.int64)
-        stored = slice(self.indptr[index], self.indptr[index + 1])
-        codes[self.indices[stored]] = self.values[stored]
+        """Table codes of one row, (p,)."""
+        if not self.is_sparse:
+            return np.asarray(self.entries[index], dtype=np.int64)
+        codes, stored = np.zeros(len(self.offsets), dtype=np.int64), self.entries[[index]]
+        features = stored.indices
+        codes[features] = stored.data + features + 1 - self.offsets[features]
         return codes
-
-
-Codes = DenseCodes | SparseCodes
 
 
 def as_codes(codes: Any, n_categories: IntArray) -> Codes:
     """Input codes (dense array or scipy sparse) as table codes."""
-    if sparse.issparse(codes):
-        return _as_sparse_codes(codes.tocsr(), n_categories)
+    limits, is_sparse = n_categories.astype(np.int32), sparse.issparse(codes)
+    if is_sparse:
+        matrix = codes.tocsr()
+        if not matrix.has_canonical_format or (matrix.data == 0).any():
+            matrix = matrix.copy()
+            matrix.sum_duplicates()
+            matrix.eliminate_zeros()  # stored or not, code 0 is code 0
+        codes, limits = matrix.data, limits[matrix.indices]
     raw = np.asarray(codes)
-    any_beyond = (raw.max(axis=0, initial=0) >= n_categories).any()
-    limits = np.broadcast_to(n_categories, raw.shape)
-    out_of_range = raw >= limits if any_beyond else None
-    values, has_unseen = _translate(raw, limits, out_of_range, n_categories)
-    _, offsets = table_rows(n_categories, has_unseen)
-    return DenseCodes(np.ascontiguousarray(values), offsets, has_unseen)
-
-
-def _as_sparse_codes(matrix: Any, n_categories: IntArray) -> SparseCodes:
-    if not matrix.has_canonical_format:
-        matrix = matrix.copy()
-        matrix.sum_duplicates()
-    if matrix.data.min(initial=1) <= 0 and (matrix.data == 0).any():
-        matrix = matrix.copy()  # stored or not, code 0 is code 0
-        matrix.eliminate_zeros()
-    limits = n_categories.astype(np.int32)[matrix.indices]
-    beyond = matrix.data >= limits
-    out_of_range = beyond if beyond.any() else None
-    values, has_unseen = _translate(matrix.data, limits, out_of_range, n_categories)
-    n_rows, offsets = table_rows(n_categories, has_unseen)
-    small = np.int32 if n_rows.sum() < 2**31 else np.int64
-    entries = offsets.astype(small)[matrix.indices]
-    entries += values  # in place: the type of the codes is smaller
-    indptr = matrix.indptr.astype(np.int64)
-    return SparseCodes(indptr, matrix.indices, values, entries, matrix.shape[1], has_unseen)
-
-
-def _translate(
-    codes: NDArray[Any],
-    limits: NDArray[Any],
-    out_of_range: NDArray[np.bool_] | None,
-    n_categories: IntArray,
-) -> tuple[NDArray[Any], bool]:
-    """Codes in the smallest type, and whether any is never seen or missing.
-
-    ``limits`` is K of each code's feature; ``out_of_range`` marks codes from K on (None: no such
-    code).
-    """
-    dtype: Any = np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
-    negative = codes.dtype.kind != "u" and codes.size > 0 and codes.min() < 0
-    if out_of_range is None and not negative:
-        if codes.dtype == np.int8:
-            return codes.view(np.uint8), False
-        return codes.astype(dtype, copy=False), False
-    replaced = np.zeros(codes.shape, dtype=bool) if out_of_range is None else out_of_range
-    if negative:
-        replaced |= codes < 0
-    values = codes.astype(dtype)  # always a copy
-    values[replaced] = limits[replaced] + (codes[replaced] == MISSING_CODE)
-    return values, True
+    is_outside = raw >= limits
+    if raw.min(initial=0) < 0:
+        is_outside |= raw < 0
+    has_unseen = bool(is_outside.any())
+    if has_unseen:
+        raw = np.where(is_outside, limits + (raw == MISSING_CODE), raw)
+    sizes, offsets = table_rows(n_categories, has_unseen)
+    if not is_sparse:
+        small: Any = np.uint8 if n_categories.max(initial=0) + 1 <= 255 else np.int32
+        return Codes(np.ascontiguousarray(raw, dtype=small), offsets, has_unseen, False)
+    small = np.int32 if sizes.sum() < 2**31 else np.int64
+    first = (offsets - np.arange(1, len(offsets) + 1)).astype(small)  # of code 0, which has no row
+    entries = np.add(raw, first[matrix.indices], dtype=small, casting="unsafe")
+    stored = entries, matrix.indices, matrix.indptr
+    return Codes(sparse.csr_array(stored, shape=matrix.shape), offsets, has_unseen, True)
 
 
 def encode_input(X: Any, discretizer: Any) -> Any:
@@ -412,14 +349,14 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
         is_class = np.concatenate([Y[some] == a for a in classes], axis=1, dtype=np.float32)
         pair += (is_class.T @ is_class).astype(pair.dtype)  # exact below 2**24
         part = codes[some]
-        if isinstance(part, SparseCodes):
-            indptr, entries = part.indptr, part.entries
+        if codes.is_sparse:
+            indptr = part.entries.indptr
+            entries = part.entries.data + part.entries.indices + 1
         else:
-            indptr = np.arange(0, part.values.size + 1, max(1, part.shape[1]))
-            entries = (part.values + part.offsets).ravel()
-        wide = isinstance(part, SparseCodes) or n_lanes <= 16
-        add_counts(indptr, entries, Y[some], feature, wide)
-    if isinstance(codes, SparseCodes):  # code 0: all rows less those counted for another code
+            indptr = np.arange(len(part.entries) + 1) * len(offsets)
+            entries = (part.entries + offsets).ravel()
+        add_counts(indptr, entries, Y[some], feature, wide=codes.is_sparse or n_lanes <= 16)
+    if codes.is_sparse:  # code 0: all rows less those counted for another code
         others = np.add.reduceat(feature, offsets, axis=0, dtype=feature.dtype)
         feature[offsets] += label.ravel().astype(feature.dtype) - others
     if codes.has_unseen:  # rows of codes that are in no category
@@ -481,16 +418,10 @@ def _check(counts: ChainCounts) -> None:
                 f"counts.{name} holds {array.max()}, more than the "
                 f"{plural(counts.n_rows, 'row')} counted."
             )
-    _check_sums(counts)
-    for name in ("feature", "pair"):
-        object.__setattr__(counts, name, getattr(counts, name).astype(_count_dtype(counts.n_rows)))
-
-
-def _check_sums(counts: ChainCounts) -> None:
     most = max(int(getattr(counts, name).max(initial=0)) for name in _ARRAYS[1:])
     if most * max(2, int(counts.n_categories.max(initial=0))) >= 2**62:  # sums would wrap around
         raise ValueError("counts are too large for so many categories.")
-    diagonal = counts.pair[np.arange(counts.n_labels), :, np.arange(counts.n_labels), :]
+    diagonal = counts.pair[np.arange(m), :, np.arange(m), :]
     expected = counts.label[:, :, None] * np.eye(2, dtype=np.int64)
     contradictions = {
         "label has a label with more values than rows counted": counts.label.sum(axis=1)
@@ -506,6 +437,8 @@ def _check_sums(counts: ChainCounts) -> None:
     for message, found in contradictions.items():
         if found.any():
             raise ValueError(f"counts.{message}.")
+    for name in ("feature", "pair"):
+        object.__setattr__(counts, name, getattr(counts, name).astype(_count_dtype(counts.n_rows)))
 
 
 def as_counts(counts: Any) -> ChainCounts:

@@ -38,14 +38,15 @@ class OddsProduct:
 
     def __init__(self) -> None:
         self._powers: Counter[int] = Counter()
-        self._zero_numerator = False
-        self._zero_denominator = False
+        self._infinite = 0  # -1 for odds of 0 (0/0 included), 1 for infinite odds
 
     def multiply(self, odds: Odds, times: int = 1) -> None:
         numerator, denominator = Fraction(odds.numerator), Fraction(odds.denominator)
-        self._zero_numerator |= numerator == 0
-        self._zero_denominator |= denominator == 0
-        if numerator and denominator:
+        if not numerator:
+            self._infinite = -1
+        elif not denominator:
+            self._infinite = self._infinite or 1
+        else:
             self._powers[numerator.numerator] += times
             self._powers[numerator.denominator] -= times
             self._powers[denominator.numerator] -= times
@@ -53,9 +54,8 @@ class OddsProduct:
 
     def compared_with(self, other: "OddsProduct") -> int:
         """The sign of self - other."""
-        left, right = self._infinite_sign(), other._infinite_sign()
-        if left or right:
-            return (left > right) - (left < right)
+        if self._infinite or other._infinite:
+            return (self._infinite > other._infinite) - (self._infinite < other._infinite)
         powers = Counter(self._powers)
         powers.subtract(other._powers)
         numerator, denominator = _evaluated(powers)
@@ -63,9 +63,8 @@ class OddsProduct:
 
     def probability(self) -> Fraction:
         """P = odds / (1 + odds); 0 for odds of 0/0."""
-        infinity = self._infinite_sign()
-        if infinity:
-            return Fraction(max(infinity, 0))
+        if self._infinite:
+            return Fraction(max(self._infinite, 0))
         numerator, denominator = _evaluated(self._powers)
         return Fraction(numerator, numerator + denominator)
 
@@ -73,13 +72,8 @@ class OddsProduct:
         """1 / self. Odds of 0/0 count as 0, so their inverse is infinite."""
         result = OddsProduct()
         result._powers.update({factor: -power for factor, power in self._powers.items()})
-        infinity = self._infinite_sign()
-        result._zero_numerator, result._zero_denominator = infinity > 0, infinity < 0
+        result._infinite = -self._infinite
         return result
-
-    def _infinite_sign(self) -> int:
-        """-1 for odds of 0 (0/0 included), 1 for infinite odds, 0 for all others."""
-        return -1 if self._zero_numerator else int(self._zero_denominator)
 
 
 def _evaluated(powers: Counter[int]) -> tuple[int, int]:
@@ -156,8 +150,7 @@ class ExactComparator:
         prior = self._settings.prior.odds(n0, n1, self._s)
         start, end = (Odds(*map(Fraction, odds)) for odds in prior)
         factors: list[tuple[Odds, Odds, int]] = [(start, end, 1)]
-        factors += [(*self._odds(key), times) for key, times in self._feature_counts(j, codes)]
-        factors += [(*odds, 1) for odds in self._missing_odds(j, codes)]
+        factors += self._feature_odds(j, codes)
         observed = self._counts.label.sum(axis=1) > 0
         for k in np.flatnonzero((history != UNDECIDED) & observed).tolist():
             factors.append((*self._label_odds(k, int(history[k]), j), 1))
@@ -167,33 +160,29 @@ class ExactComparator:
             upper.multiply(high, times)
         return lower, upper
 
-    def _feature_counts(self, j: int, codes: IntArray) -> Iterable[tuple[CountsKey, int]]:
-        """The counts of features that are not missing, and how often each occurs."""
-        n_categories = self._counts.n_categories
+    def _feature_odds(self, j: int, codes: IntArray) -> Iterable[tuple[Odds, Odds, int]]:
+        """The odds of features, and how often each occurs.
+
+        A missing feature adds nothing, or may have had any of its categories.
+        """
+        counts, n_categories = self._counts, self._counts.n_categories
         features = np.flatnonzero((n_categories > 1) & (codes <= n_categories))
         seen = codes[features] < n_categories[features]
-        rows = self._counts.offsets()[features] + np.where(seen, codes[features], 0)
-        n = np.where(seen[:, None], self._counts.feature[rows, j], 0)
-        total = self._counts.feature_totals[features, j]
+        rows = counts.offsets()[features] + np.where(seen, codes[features], 0)
+        n = np.where(seen[:, None], counts.feature[rows, j], 0)
+        total = counts.feature_totals[features, j]
         columns = (n[:, 0], total[:, 0], total[:, 0], n[:, 1], total[:, 1], total[:, 1])
         lists = [column.tolist() for column in (*columns, n_categories[features])]
-        return Counter(zip(*lists, strict=True)).items()
-
-    def _missing_odds(self, j: int, codes: IntArray) -> Iterable[tuple[Odds, Odds]]:
-        """Missing features, which may have had any of their categories."""
-        n_categories = self._counts.n_categories
-        if not self._conservative:
-            return
-        for feature in np.flatnonzero((n_categories > 1) & (codes == n_categories + 1)).tolist():
-            start = self._counts.offsets()[feature]
-            stop = start + n_categories[feature]
-            t0, t1 = self._counts.feature_totals[feature, j].tolist()
-            options = [
-                self._odds((n0, t0, t0, n1, t1, t1, int(n_categories[feature])))
-                for n0, n1 in self._counts.feature[start:stop, j].tolist()
-            ]
+        for key, times in Counter(zip(*lists, strict=True)).items():
+            yield *self._odds(key), times
+        missing = (n_categories > 1) & (codes == n_categories + 1) & self._conservative
+        for feature in np.flatnonzero(missing).tolist():
+            start, k = counts.offsets()[feature], int(n_categories[feature])
+            t0, t1 = counts.feature_totals[feature, j].tolist()
+            of_categories = counts.feature[start : start + k, j].tolist()
+            options = [self._odds((n0, t0, t0, n1, t1, t1, k)) for n0, n1 in of_categories]
             lower, upper = zip(*options, strict=True)
-            yield least_odds(lower), greatest_odds(upper)
+            yield least_odds(lower), greatest_odds(upper), 1
 
     def _label_odds(self, k: int, y: int, j: int) -> OddsBounds:
         """What label k says about label j, as y: 0, 1 or left open."""

@@ -6,6 +6,7 @@ is defined once. A new prior or denominator is another value below, or one that 
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from operator import itemgetter
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -183,55 +184,57 @@ def resolve_zero_factors(values: Any, zeros: Any, least: Any, greatest: Any) -> 
     return np.where(zeros & NUMERATOR_MASK, least, np.where(zeros, greatest, values))
 
 
-class FixedTable(NamedTuple):
-    """Log-odds as integers, and zero factors of the same shape, None if there are none."""
+class FixedTable(tuple[IntArray, ...]):
+    """Log-odds as integers; if there are any, also zero factors, of the same shape."""
 
-    values: IntArray
-    zeros: IntArray | None = None
+    values = property(itemgetter(0))
+
+    @property
+    def zeros(self) -> IntArray | None:
+        return self[1] if len(self) > 1 else None
 
     @classmethod
     def from_log_odds(cls, log_odds: FloatArray, scale: FixedPoint) -> "FixedTable":
         """Infinite and undefined log-odds become zero factors."""
         finite = np.isfinite(log_odds)
+        values = scale.fixed(np.where(finite, log_odds, 0.0))
         if finite.all():
-            return cls(scale.fixed(log_odds))
+            return cls([values])
         undefined = np.isnan(log_odds)  # 0/0: a zero in the numerator makes it 0
         in_numerator = np.where(undefined | (log_odds == -np.inf), ZERO_IN_NUMERATOR, 0)
         in_denominator = np.where(undefined | (log_odds == np.inf), ZERO_IN_DENOMINATOR, 0)
-        return cls(scale.fixed(np.where(finite, log_odds, 0.0)), in_numerator + in_denominator)
+        return cls([values, in_numerator + in_denominator])
 
     def log_odds(self, scale: FixedPoint) -> FloatArray:
         """The inverse: a single term is a float without rounding."""
         log_odds: FloatArray = self.values / scale.unit
-        if self.zeros is not None:
-            in_numerator, in_denominator = self.zeros & NUMERATOR_MASK, self.zeros > NUMERATOR_MASK
+        for zeros in self[1:]:
+            in_numerator, in_denominator = zeros & NUMERATOR_MASK, zeros > NUMERATOR_MASK
             infinite = np.where(in_denominator, np.where(in_numerator, np.nan, np.inf), -np.inf)
-            log_odds = np.where(self.zeros, infinite, log_odds)
+            log_odds = np.where(zeros, infinite, log_odds)
         return log_odds
 
     def take(self, index: Any) -> "FixedTable":
         """Return a part of both."""
-        return FixedTable(self.values[index], None if self.zeros is None else self.zeros[index])
+        return FixedTable(map(itemgetter(index), self))
 
     def map(self, function: Callable[[Any], Any]) -> "FixedTable":
         """The same rearrangement, or sum, of both."""
-        return FixedTable(
-            function(self.values), None if self.zeros is None else function(self.zeros)
-        )
+        return FixedTable(map(function, self))
+
+    def resolved(self, scale: FixedPoint) -> Any:
+        """Log-odds of sums, in which a zero in the numerator wins."""
+        return resolve_zero_factors(self.values / scale.unit, self.zeros, -np.inf, np.inf)
 
 
 def alike(tables: Iterable[FixedTable]) -> list[FixedTable]:
     """Give all tables zero factors if any has some."""
     tables = list(tables)
-    if all(table.zeros is None for table in tables):
+    if max(map(len, tables)) == 1:
         return tables
-    return [
-        FixedTable(values, np.zeros_like(values) if zeros is None else zeros)
-        for values, zeros in tables
-    ]
+    return [FixedTable([*table, np.zeros_like(table.values)][:2]) for table in tables]
 
 
-def combined(function: Callable[[Any], Any], tables: Iterable[FixedTable]) -> FixedTable:
-    """A sum or concatenation of several tables."""
-    values, zeros = zip(*alike(tables), strict=True)
-    return FixedTable(function(values), None if zeros[0] is None else function(zeros))
+def total(tables: Iterable[FixedTable]) -> FixedTable:
+    """The sum of several tables."""
+    return FixedTable(np.sum(parts, axis=0) for parts in zip(*alike(tables), strict=True))

@@ -15,22 +15,15 @@ from credalchain.chains.local import LocalWalk
 from credalchain.chains.naive.counts import (
     ChainCounts,
     Codes,
-    SparseCodes,
     as_codes,
     as_counts,
     count,
     encode_input,
     infer_n_categories,
     rows_of_other_codes,
-    table_rows,
 )
 from credalchain.chains.naive.exact import ExactComparator
-from credalchain.chains.naive.formulas import (
-    FixedPoint,
-    FixedTable,
-    NaiveSettings,
-    resolve_zero_factors,
-)
+from credalchain.chains.naive.formulas import FixedPoint, FixedTable, NaiveSettings
 from credalchain.chains.naive.tables import LANES, ChainTables, TableSource, TableSpec
 from credalchain.chains.naive.walk import FixedOrderWalk, NaiveLocal, NaiveWalk
 from credalchain.chains.protocol import (
@@ -46,9 +39,6 @@ from credalchain.labels import ABSTAIN, UNDECIDED
 from credalchain.prediction import RANKS, Answer, Exactness
 from credalchain.preprocessing import Categories, Discretizer
 
-_EXACTNESS = np.array(  # by whether ties can be settled
-    [RANKS[Exactness.APPROXIMATE], RANKS[Exactness.EXACT]], dtype=np.int8
-)
 _MAX_CACHED = 8  # tables, and as many times what they are built from
 _MAX_KEPT = 2**22  # counts of features, beyond which only tables are kept
 
@@ -77,6 +67,7 @@ class NaiveChainModel(ChainModel):
     def _reset_tables(self) -> None:
         """Recent tables are kept, so that predicting row by row builds them once."""
         build = partial(TableSource, self.counts, self.settings, rows=None)
+        self._comparator = partial(ExactComparator, self.counts, self.settings)
         self._dense_source = lru_cache(_MAX_CACHED)(build)
         self._tables = lru_cache(_MAX_CACHED)(self._build_tables)
 
@@ -144,23 +135,19 @@ class NaiveChainModel(ChainModel):
     def exact_bounds(
         self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool
     ) -> ExactBounds | None:
-        comparator = self._comparator(encoded, s, strategy, precise=precise)
+        comparator = self._comparator(encoded, s=s, strategy=strategy, precise=precise)
         return comparator.bounds if comparator.is_available else None
 
     def begin(self, encoded: Codes, *, s: float, strategy: Strategy, precise: bool) -> Walk:
-        spec = self._spec(encoded, (strategy if strategy.merge else branching,), precise=precise)
-        codes = encoded.without_zeros()
-        tables = self._tables(spec, isinstance(codes, SparseCodes), s)
-        if strategy.merge is None:
-            exact = self._comparator(encoded, s, branching, precise=precise).bounds
-            return LocalWalk(
-                NaiveLocal(codes, tables, exact, self.never_observed()),
-                np.arange(encoded.shape[0])[:, None],
-                self.n_labels,
-                s,
-                strategy,
-            )
-        return NaiveWalk(codes, tables, self._comparator(encoded, s, strategy, precise=precise))
+        merging = strategy if strategy.merge else branching
+        spec = self._spec(encoded, (merging,), precise=precise)
+        tables = self._tables(spec, encoded.is_sparse, s)
+        comparator = self._comparator(encoded, s=s, strategy=merging, precise=precise)
+        if strategy.merge:
+            return NaiveWalk(encoded, tables, comparator)
+        local = NaiveLocal(encoded, tables, comparator.bounds, self.never_observed())
+        rows = np.arange(encoded.shape[0])[:, None]
+        return LocalWalk(local, rows, self.n_labels, s, strategy)
 
     def contributions(
         self, encoded: Codes, places: Sequence[tuple[int, Labels]], *, s: float, strategy: Strategy
@@ -168,14 +155,11 @@ class NaiveChainModel(ChainModel):
         if strategy.merge is None:
             return None
         row = encoded.row(0)
-        _, offsets = table_rows(self.counts.n_categories, encoded.has_unseen)
         tables = self._tables(self._spec(encoded, (strategy,)), False, s)
         observed = [self._describe_code(i, code) for i, code in enumerate(row.tolist())]
 
         def bounds(table: FixedTable, *index: Any) -> list[Any]:
-            values, zeros = table.take(index)
-            log_odds = values / tables.scale.unit
-            return list(resolve_zero_factors(log_odds, zeros, -np.inf, np.inf).tolist())
+            return list(table.take(index).resolved(tables.scale).tolist())
 
         parts = []
         for j, history in places:
@@ -183,7 +167,7 @@ class NaiveChainModel(ChainModel):
             lanes = slice(lane, lane + 2)
             earlier = np.flatnonzero(history != UNDECIDED)
             y = np.where(history[earlier] == ABSTAIN, 2, history[earlier])
-            of_features = bounds(tables.features, block, offsets + row, lanes)
+            of_features = bounds(tables.features, block, encoded.offsets + row, lanes)
             of_pairs = bounds(tables.pairs, earlier, y, j)
             of_labels = zip(earlier.tolist(), y.tolist(), of_pairs, strict=True)
             part = [Contribution("prior", -1, "", *bounds(tables.start, block, lanes))]
@@ -214,28 +198,24 @@ class NaiveChainModel(ChainModel):
             encoded, request.strategies, request.order, request.chained, request.precise
         )
         if len(request.s_values) == 1:
-            codes = encoded.without_zeros()
-            is_sparse = isinstance(codes, SparseCodes)
-            tables: Iterable[ChainTables] = [self._tables(spec, is_sparse, request.s_values[0])]
+            codes = encoded
+            tables: Iterable[ChainTables] = [
+                self._tables(spec, codes.is_sparse, request.s_values[0])
+            ]
         else:  # tables are used once and hold only the rows needed
             codes, rows = encoded.compacted(self.counts.n_categories)
             tables = self._source(spec, rows).tables(request.s_values)
-        make_comparator = partial(self._comparator, precise=request.precise)
+        make_comparator = partial(self._comparator, encoded, precise=request.precise)
         walk = FixedOrderWalk(codes, request, tables, make_comparator)
         walk.run()
-        settles = [int(strategy.merge_exact is not None) for strategy in spec.strategies]
-        exactness = np.ndarray(
-            walk.labels.shape, np.int8, _EXACTNESS[settles], strides=(1, 0, 0, 0)
+        exactness = [
+            RANKS[Exactness.EXACT if strategy.merge_exact else Exactness.APPROXIMATE]
+            for strategy in spec.strategies
+        ]
+        ranks = np.broadcast_to(
+            np.array(exactness, np.int8)[:, None, None, None], walk.labels.shape
         )
-        exactness.flags.writeable = False  # all cells of a strategy are the same one in memory
-        return Answer(walk.labels, walk.log_odds if request.wants_bounds else None, exactness)
-
-    def _comparator(
-        self, codes: Codes, s: float, strategy: Strategy, *, precise: bool
-    ) -> ExactComparator:
-        return ExactComparator(
-            self.counts, self.settings, codes, s=s, strategy=strategy, precise=precise
-        )
+        return Answer(walk.labels, walk.log_odds if request.wants_bounds else None, ranks)
 
     def _spec(
         self,

@@ -36,8 +36,8 @@ from credalchain.chains.naive.formulas import (
     FixedTable,
     NaiveSettings,
     alike,
-    combined,
     idm_bounds,
+    total,
 )
 from credalchain.chains.strategies import Strategy, greatest_log_odds, least_log_odds
 
@@ -87,9 +87,7 @@ class ChainTables(NamedTuple):
             shifted[:, rows] = -added[:, changed]
             return shifted
 
-        start = combined(
-            sum, [self.start, self.pairs.map(lambda pairs: pairs[:, rows].sum(axis=1))]
-        )
+        start = total([self.start, self.pairs.map(lambda pairs: pairs[:, rows].sum(axis=1))])
         return self._replace(start=start, pairs=self.pairs.map(shift), told_rows=told_rows)
 
 
@@ -106,10 +104,6 @@ class TableSpec(NamedTuple):
     forward: bool
     has_unseen: bool
     conservative: bool
-
-
-Observations = tuple[Any, ...]
-"""The first arguments of ``number_triples``: counts, and what observations are about."""
 
 
 class TableSource:
@@ -149,8 +143,8 @@ class TableSource:
         shape = (n_blocks, numbers.shape[1] - self._n_zero_codes, LANES)
         starts: list[Any] = list(prior)
         for at, logs in enumerate(_logarithms(triples, s, epsilon, self._scale)):
-            if starts[at] is None:
-                starts[at] = np.zeros_like(starts[0])
+            if at == len(starts):
+                starts.append(np.zeros_like(starts[0]))
             begin, table = starts[at].reshape(-1), aligned(shape)
             zero, one = numbers[:, : self._n_zero_codes].transpose(2, 0, 1)
             begin[: 2 * len(one) : 2] += (logs[0][one, 0] - logs[1][zero, 1]).sum(axis=1)
@@ -158,8 +152,8 @@ class TableSource:
             table[:, shape[1] - n_pairs :] = 0  # all of it will be read
             kernels.fill_table(numbers, first_labels, bases, *logs, table)
             tables.append(table)
-        start, features = FixedTable(*starts), FixedTable(*tables)
-        pairs = FixedTable(np.empty((n_blocks, 0, LANES), dtype=np.int64))
+        start, features = FixedTable(starts), FixedTable(tables)
+        pairs = FixedTable([np.empty((n_blocks, 0, LANES), dtype=np.int64)])
         if self._spec.chained:
             start, pairs = self._pairs(start, features)
         if self._needs_worst_case:
@@ -178,7 +172,7 @@ class TableSource:
                 by_label[:, bound::2] = np.log(numerator) - np.log(denominator)
         _check_size(by_label, f"prior {self._settings.prior.name!r}")
         table = FixedTable.from_log_odds(log_odds, self._scale)
-        return map(table.take, range(len(values)))
+        return map(FixedTable, zip(*table, strict=True))
 
     # -- observations ------------------------------------------------------------------
 
@@ -211,8 +205,11 @@ class TableSource:
         columns = triples[:n_triples].T.astype(np.float64, order="C")
         return numbers, starts, bases, columns
 
-    def _feature_observations(self) -> Observations:
-        """Every category of every feature, and unseen and missing codes where they occur."""
+    def _feature_observations(self) -> tuple[Any, ...]:
+        """Every category of every feature, and unseen and missing codes where they occur.
+
+        The first arguments of ``number_triples``: counts, and what observations are about.
+        """
         counts, n_categories = self._counts, self._counts.n_categories
         n_rows, offsets = table_rows(n_categories, self._spec.has_unseen)
         variables = np.repeat(np.arange(len(n_categories)), n_rows)
@@ -227,7 +224,7 @@ class TableSource:
         totals, starts = counts.feature_totals, np.zeros_like(sources)
         return counts.feature, totals, totals, n_categories, variables, sources, starts
 
-    def _pair_observations(self) -> Observations:
+    def _pair_observations(self) -> tuple[Any, ...]:
         """Every label as 0, then every label as 1; one that was never observed says nothing."""
         counts, order, m = self._counts, self._order, len(self._order)
         pair = np.ascontiguousarray(counts.pair[order])
@@ -272,8 +269,6 @@ class TableSource:
         starts: list[IntArray] = []
         pairs: list[IntArray] = []
         for first, *parts in zip(*alike([start, *answers]), strict=True):
-            if first is None:
-                break
             if self._spec.forward:
                 starts.append(first + parts[0].sum(axis=1))
                 added = np.empty((len(first), len(parts) - 1, m, LANES), dtype=np.int64)
@@ -284,7 +279,7 @@ class TableSource:
                 by_label = np.stack(parts).transpose(2, 0, 1, 3).reshape(m, len(parts), -1)
                 starts.append(first)
                 pairs.append(by_label[..., : 2 * m].reshape(m, len(parts), m, 2))
-        return FixedTable(*starts), FixedTable(*pairs)
+        return FixedTable(starts), FixedTable(pairs)
 
     def _worst_case(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
         """The last row of each feature, for a missing one: the worst over its categories.
@@ -292,8 +287,7 @@ class TableSource:
         For sparse codes, ``start`` with all codes 0, and differences from these.
         """
         n_rows, offsets = table_rows(self._counts.n_categories, self._spec.has_unseen)
-        table = table.take(np.s_[:, : n_rows.sum()])
-        log_odds = table.log_odds(self._scale)
+        log_odds = table.take(np.s_[:, : n_rows.sum()]).log_odds(self._scale)
         for begin, last in zip(offsets.tolist(), (offsets + n_rows - 1).tolist(), strict=True):
             categories = log_odds[:, begin : last - 1].swapaxes(0, 1)
             log_odds[:, last, 0::2] = least_log_odds(categories[..., 0::2])
@@ -301,7 +295,7 @@ class TableSource:
         table, rows = FixedTable.from_log_odds(log_odds, self._scale), self._rows
         if rows is None:
             return start, table
-        start = combined(sum, [start, table.map(lambda lanes: lanes[:, offsets].sum(axis=1))])
+        start = total([start, table.map(lambda lanes: lanes[:, offsets].sum(axis=1))])
         bases = np.repeat(offsets, n_rows)[rows]
         return start, table.map(lambda lanes: lanes[:, rows] - lanes[:, bases])
 

@@ -5,33 +5,26 @@ goes label by label, in any order. They agree bit for bit.
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
-from credalchain._utils.array_types import FloatArray, IntArray, Labels
+from credalchain._utils.array_types import BoolArray, IntArray, Labels
 from credalchain._utils.parallel import for_each_range
-from credalchain.chains.naive.counts import Codes, DenseCodes
+from credalchain.chains.naive.counts import Codes
 from credalchain.chains.naive.exact import ExactComparator
 from credalchain.chains.naive.formulas import (
     INFINITE,
     FixedPoint,
     FixedTable,
     resolve_zero_factors,
+    total,
 )
 from credalchain.chains.naive.tables import LANES, ChainTables
-from credalchain.chains.protocol import (
-    ExactBounds,
-    Request,
-    Rows,
-    Signs,
-    Walk,
-    labels_from_signs,
-)
-from credalchain.chains.strategies import Strategy
+from credalchain.chains.protocol import ExactBounds, Request, Rows, Signs, Walk, labels_from_signs
 from credalchain.chains.tree import Bounds, Ends
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.prediction import Exactness, LogOdds, Ranks, uniform_exactness
@@ -46,14 +39,14 @@ def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> Fi
 
     parts = []
     for start, features in zip(tables.start, tables.features, strict=True):
-        if start is not None and features is not None:
-            sums = np.empty((len(start), stop - first, LANES), dtype=np.int64)
-            if isinstance(codes, DenseCodes):
-                kernels.add_rows(codes.values, codes.offsets, first, start, features, sums)
-            else:
-                kernels.add_sparse_rows(codes.indptr, codes.entries, first, start, features, sums)
-            parts.append(sums)
-    return FixedTable(*parts)
+        sums = np.empty((len(start), stop - first, LANES), dtype=np.int64)
+        if codes.is_sparse:
+            stored = codes.entries.indptr, codes.entries.data
+            kernels.add_sparse_rows(*stored, first, start, features, sums)
+        else:
+            kernels.add_rows(codes.entries, codes.offsets, first, start, features, sums)
+        parts.append(sums)
+    return FixedTable(parts)
 
 
 class FixedOrderWalk:
@@ -69,11 +62,10 @@ class FixedOrderWalk:
         codes: Codes,
         request: Request,
         tables: Iterable[ChainTables],
-        make_comparator: Callable[[Codes, float, Strategy], ExactComparator],
+        make_comparator: Callable[..., ExactComparator],
     ) -> None:
         self._codes, self._request = codes, request
-        self._tables, self._make_comparator = tables, make_comparator
-        self._comparators: dict[tuple[int, int], ExactComparator] = {}
+        self._tables, self._comparator = tables, lru_cache(maxsize=None)(make_comparator)
         n, m = codes.shape[0], len(request.thresholds)
         scale = FixedPoint.for_terms(codes.shape[1], m)
         self._cuts = scale.fixed(logit(request.thresholds))[request.order]
@@ -98,98 +90,56 @@ class FixedOrderWalk:
                 tables = tables.relative_to(np.argmax(n_answers, axis=0))
             walk = partial(self._walk_chunk, v, tables, n_probed)
             for_each_range(n_rows - n_probed, size, request.n_jobs, walk)
-        if request.wants_bounds and request.never_observed.any():
-            request.make_vacuous(self.log_odds)
+        self.log_odds[..., request.never_observed, :] = (-np.inf, np.inf)
 
     def _walk_chunk(self, v: int, tables: ChainTables, skip: int, first: int, stop: int) -> None:
-        first, stop = first + skip, stop + skip
-        sums = feature_sums(self._codes, tables, first, stop)
-        forced = self._request.forced_labels(slice(first, stop))[:, tables.order]
-        output = v, first, self.labels, self.log_odds
-        stuck = self._walk(tables, sums, forced, slice(None), output)
-        if stuck is not None:
-            for strategy in np.flatnonzero((stuck < len(tables.order)).any(axis=1)).tolist():
-                self._settle(v, strategy, tables, first, sums, forced, stuck[strategy])
-
-    def _walk(
-        self,
-        tables: ChainTables,
-        sums: FixedTable,
-        forced: Labels,
-        strategies: slice,
-        output: tuple[int, int, Labels, FloatArray],
-    ) -> NDArray[np.int32] | None:
-        """Walk rows; where they got stuck (strategies, rows), if any did.
-
-        ``output`` are the number of s, the first row, labels and log-odds.
-        """
+        """Walk rows; again, for one strategy, until no sum is too close to a threshold."""
         from credalchain.chains.naive import kernels  # imports numba
 
-        v, first, labels, log_odds = output
-        n_rows, m, none = sums.values.shape[1], len(tables.order), sums.values[:, :0]
-        stuck = np.full((len(labels), n_rows), m, dtype=np.int32)
-        arguments: list[Any] = [none if part is None else part for part in (*sums, *tables.pairs)]
-        arguments += [part[strategies] for part in (tables.told_rows, self._bands, self._ties)]
+        order, first, stop = tables.order, first + skip, stop + skip
+        n_rows, m = stop - first, len(order)
+        sums = feature_sums(self._codes, tables, first, stop)
+        none = sums.values[:, :0]
+        inputs = [*(*sums, none)[:2], *(*tables.pairs, none)[:2]]
+        inputs += [tables.told_rows, self._bands, self._ties, order, self._cuts]
         grain = 1.0 / tables.scale.unit  # a power of two, so exact
-        arguments += [tables.order, self._cuts, forced, v, first, grain]
-        arguments += [np.empty((2, LANES), np.int64), np.empty((n_rows, m + 1), np.int32)]
-        arguments += [labels, log_odds, stuck]
-        return stuck if kernels.walk_chain(*arguments) else None
+        workspace = np.empty((2, LANES), np.int64), np.empty((n_rows, m + 1), np.int32)
+        outputs = v, first, grain, *workspace, self.labels, self.log_odds
+        walk: Any = kernels.walk_chain
+        forced = np.take(self._request.forced_labels(slice(first, stop)), order, axis=1)
+        stuck = np.full((len(self._ties), n_rows), m, dtype=np.int32)
+        if not walk(*inputs, forced, *outputs, stuck):
+            return
+        for strategy in np.flatnonzero((stuck < m).any(axis=1)).tolist():
+            settled, place = np.tile(forced, (n_rows // len(forced), 1)), stuck[strategy]
+            rows = np.flatnonzero(place < m)
+            while len(rows):
+                for row, t in zip(rows.tolist(), place[rows].tolist(), strict=True):
+                    settled[row, t] = self._settle(strategy, v, first + row, order, t)
+                only = np.full_like(stuck, -1)  # as if all other rows were stuck already
+                only[strategy, rows] = m
+                walk(*inputs, settled, *outputs, only)
+                place = only[strategy]
+                rows = np.flatnonzero((place >= 0) & (place < m))
 
-    def _settle(
-        self,
-        v: int,
-        strategy: int,
-        tables: ChainTables,
-        first: int,
-        sums: FixedTable,
-        forced: Labels,
-        all_stuck: NDArray[np.int32],
-    ) -> None:
-        """Walk rows again, for one strategy and s, until no sum is too close to a threshold."""
-        request, order = self._request, tables.order
-        chunk_rows = np.flatnonzero(all_stuck < len(order))
-        rows = first + chunk_rows
-        stuck: NDArray[np.int32] | None = all_stuck[None, chunk_rows]
-        sums = sums.take(np.s_[:, chunk_rows])
-        forced = forced[chunk_rows % len(forced)]
-        labels = self.labels[strategy, v, rows][None, None]
-        log_odds = np.empty((1, 1, len(rows) if request.wants_bounds else 0, len(order), 2))
-        compared = self._codes, request.s_values[v], request.strategies[strategy]
-        comparator = self._comparators.setdefault((strategy, v), self._make_comparator(*compared))
-        while stuck is not None:
-            for i in np.flatnonzero(stuck[0] < len(order)).tolist():
-                t = int(stuck[0, i])
-                j = int(order[t])
-                history = np.full(len(order), UNDECIDED, dtype=np.int8)
-                if request.chained:
-                    history[order[:t]] = labels[0, 0, i, order[:t]]
-                signs = comparator.signs(int(rows[i]), j, history, float(request.thresholds[j]))
-                lower, upper = np.array(signs, dtype=np.int8)[:, None]
-                forced[i, t] = labels_from_signs(lower, upper, precise=request.precise)[0]
-            output = 0, 0, labels, log_odds
-            stuck = self._walk(tables, sums, forced, slice(strategy, strategy + 1), output)
-        self.labels[strategy, v, rows] = labels[0, 0]
-        if request.wants_bounds:
-            self.log_odds[strategy, v, rows] = log_odds[0, 0]
+    def _settle(self, strategy: int, v: int, row: int, order: IntArray, t: int) -> Any:
+        """Return what exact arithmetic says about the label at position t."""
+        request, j, earlier = self._request, int(order[t]), order[:t]
+        asked = {"s": request.s_values[v], "strategy": request.strategies[strategy]}
+        history = np.full(len(order), UNDECIDED, dtype=np.int8)
+        if request.chained:
+            history[earlier] = self.labels[strategy, v, row, earlier]
+        signs = self._comparator(**asked).signs(row, j, history, float(request.thresholds[j]))
+        lower, upper = np.array(signs, dtype=np.int8)
+        return labels_from_signs(lower, upper, precise=request.precise)
 
 
-class LabelSums:
-    """Sums of a batch (n, m, 2) and what labels add to them (m, 3, m, 2), for a single s.
-
-    Labels are in the order of the columns. Zero factors are None if there are none.
-    """
-
-    def __init__(self, codes: Codes, tables: ChainTables) -> None:
-        self.scale, n, m = tables.scale, codes.shape[0], len(tables.order)
-        self.sums, self.zeros = feature_sums(codes, tables, 0, n).map(
-            lambda lanes: lanes.swapaxes(0, 1).reshape(n, -1)[:, : 2 * m].reshape(n, m, 2)
-        )
-        self.pairs, self.pair_zeros = tables.pairs
-
-    def of(self, rows: Rows, j: int) -> tuple[IntArray, IntArray | None]:
-        """Sums and zero factors of a label, (rows, 2) each."""
-        return self.sums[rows, j], None if self.zeros is None else self.zeros[rows, j]
+def label_sums(codes: Codes, tables: ChainTables) -> FixedTable:
+    """Sums of a batch (n, m, 2), with labels in the order of the columns."""
+    n, m = codes.shape[0], len(tables.order)
+    return feature_sums(codes, tables, 0, n).map(
+        lambda lanes: lanes.swapaxes(0, 1).reshape(n, -1)[:, : 2 * m].reshape(n, m, 2)
+    )
 
 
 class NaiveWalk(Walk):
@@ -197,8 +147,8 @@ class NaiveWalk(Walk):
 
     def __init__(self, codes: Codes, tables: ChainTables, comparator: ExactComparator) -> None:
         self.n_rows, self.n_labels = codes.shape[0], len(tables.order)
-        self._sums, self._comparator = LabelSums(codes, tables), comparator
-        self._scale = tables.scale
+        self._sums, self._pairs = label_sums(codes, tables), tables.pairs
+        self._scale, self._comparator = tables.scale, comparator
         self._band = tables.scale.band if comparator.is_available else 0
         self._history = np.full((self.n_rows, self.n_labels), UNDECIDED, dtype=np.int8)
 
@@ -207,23 +157,21 @@ class NaiveWalk(Walk):
         return uniform_exactness(exactness, (len(rows),))
 
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        sums, zeros = self._sums.of(rows, j)
-        bounds = resolve_zero_factors(sums / self._scale.unit, zeros, -np.inf, np.inf)
+        bounds = self._sums.take((rows, j)).resolved(self._scale)
         return bounds[:, 0], bounds[:, 1]
 
     def set_label(self, j: int, y: Labels, rows: Rows) -> None:
         column = np.where(y == ABSTAIN, 2, y).astype(np.intp)
         self._history[rows, j] = y
-        self._sums.sums[rows] += self._sums.pairs[j, column]
-        if self._sums.zeros is not None and self._sums.pair_zeros is not None:
-            self._sums.zeros[rows] += self._sums.pair_zeros[j, column]
+        for sums, pairs in zip(self._sums, self._pairs, strict=True):
+            sums[rows] += pairs[j, column]
 
     def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
         cut = self._scale.fixed(logit(np.array([threshold])))[0]
-        sums, zeros = self._sums.of(rows, j)
-        distance = sums - cut
+        sums = self._sums.take((rows, j))
+        distance = sums.values - cut
         signs = np.where(np.abs(distance) <= self._band, 0, np.sign(distance))
-        signs = resolve_zero_factors(signs, zeros, -1, 1).astype(np.int8)
+        signs = resolve_zero_factors(signs, sums.zeros, -1, 1).astype(np.int8)
         if self._comparator.is_available:
             for i in np.flatnonzero((signs == 0).any(axis=1)).tolist():
                 history = self._history[rows[i]]
@@ -231,7 +179,7 @@ class NaiveWalk(Walk):
         return signs[:, 0], signs[:, 1]
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
-        bounds = resolve_zero_factors(self._sums.sums, self._sums.zeros, -INFINITE, INFINITE)
+        bounds = resolve_zero_factors(self._sums.values, self._sums.zeros, -INFINITE, INFINITE)
         certainty = np.maximum(bounds[..., 0], -bounds[..., 1])
         certainty[~candidates] = -INFINITE
         best = certainty.max(axis=1, keepdims=True)
@@ -250,20 +198,17 @@ class NaiveLocal:
     """Bounds for the rows of one batch, one s; "X" holds the indices of rows in the batch."""
 
     def __init__(
-        self,
-        codes: Codes,
-        tables: ChainTables,
-        exact: ExactBounds,
-        never_observed: NDArray[np.bool_],
+        self, codes: Codes, tables: ChainTables, exact: ExactBounds, never_observed: BoolArray
     ) -> None:
-        self._sums, self._exact, self._never = LabelSums(codes, tables), exact, never_observed
+        self._sums, self._pairs = label_sums(codes, tables), tables.pairs
+        self._scale, self._exact, self._never = tables.scale, exact, never_observed
         self.log_odds_error = tables.scale.error
 
     def bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
         (lower, _), (upper, _) = self.ends(X, j, history, s=s)
         return lower, upper
 
-    def exact_bounds(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
+    def bounds_as_fractions(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
         """The same as fractions."""
         if self._never[j]:
             return np.zeros(len(X), dtype=object), np.ones(len(X), dtype=object)
@@ -280,14 +225,15 @@ class NaiveLocal:
         if self._never[j]:  # anything is possible
             zeros, ones = np.zeros(len(X)), np.ones(len(X))
             return (zeros, ones), (ones, zeros)
-        values, factors = self._sums.of(X[:, 0], j)
-        for k in np.flatnonzero((history != MISSING).any(axis=0)).tolist():
-            values = values + self._sums.pairs[k, history[:, k], j]
-            if self._sums.pair_zeros is not None:
-                assert factors is not None
-                factors = factors + self._sums.pair_zeros[k, history[:, k], j]
-        log_odds = values.astype(np.longdouble) / self._sums.scale.unit
-        log_odds = resolve_zero_factors(log_odds, factors, -np.inf, np.inf)
+        told = np.flatnonzero((history != MISSING).any(axis=0))
+        sums = total(
+            [
+                self._sums.take((X[:, 0], j)),
+                self._pairs.map(lambda lanes: lanes[told, history[:, told], j].sum(axis=1)),
+            ]
+        )
+        log_odds = sums.values.astype(np.longdouble) / self._scale.unit
+        log_odds = resolve_zero_factors(log_odds, sums.zeros, -np.inf, np.inf)
         with np.errstate(over="ignore"):
             one, zero = 1 / (1 + np.exp(-log_odds)), 1 / (1 + np.exp(log_odds))
         return (one[:, 0], zero[:, 0]), (one[:, 1], zero[:, 1])
