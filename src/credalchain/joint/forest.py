@@ -47,6 +47,7 @@ from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLi
 
 _MISSING_LABEL_CHOICES = ("ignorable", "conservative")
 _PRODUCT_ROWS = 5.0  # added to the rows that the product of scores explains best
+_MAX_MEMBER_ROWS = 5000  # that members learn from, drawn at random
 _MIN_COMPLETE = 0.5  # share of complete rows that members need
 
 
@@ -75,8 +76,8 @@ class CredalJointForest(CredalClassifier):
     members : sequence of members, default=None
         Other models of label vectors: ``KernelPowerset()``, or your own. None means
         ``[KernelPowerset()]``, ``()`` the forest alone. Together they get at most one half. They
-        learn from rows without missing labels, and are not used if these are less than half of
-        the rows.
+        learn from at most 5000 rows without missing labels, and are not used if these are less
+        than half of the rows.
     missing : {"ignorable", "conservative"}, default="ignorable"
         What a label that is missing in a training row counts as: its probability in rows that
         are alike, or "it may be either", which is honest where labels are not missing at random.
@@ -327,12 +328,15 @@ class CredalJointForest(CredalClassifier):
         complete = (labels != MISSING).all(axis=1)
         if complete.mean() < _MIN_COMPLETE:
             return []
+        rows = np.flatnonzero(complete)
+        if len(rows) > _MAX_MEMBER_ROWS:
+            rows = np.sort(rng.choice(rows, _MAX_MEMBER_ROWS, replace=False))
         is_observed = leaves.label_mass.max(axis=0) == 1
         vectors = np.where(is_observed, leaves.label_mass[1] == 1, MISSING).astype(np.int8)
-        vector_of = leaves.vector_of[: len(labels)][complete]
+        vector_of = leaves.vector_of[rows]
         fitted = []
         for member in members:
-            fit_result = member.fit_vectors(X[complete], vector_of, vectors, rng)
+            fit_result = member.fit_vectors(X[rows], vector_of, vectors, rng)
             if fit_result is None:  # nothing to learn
                 continue
             if not isinstance(fit_result, tuple) or len(fit_result) != 2:
@@ -340,9 +344,9 @@ class CredalJointForest(CredalClassifier):
                     f"fit_vectors of {type(member).__name__} must return a fitted member and "
                     f"weights for the training rows, got {fit_result!r}."
                 )
-            held_out = checked_weights(fit_result[1], int(complete.sum()), len(vectors), member)
+            held_out = checked_weights(fit_result[1], len(rows), len(vectors), member)
             scores = np.full((len(labels), 1), np.nan)
-            scores[complete] = score_weights(held_out, leaves.label_mass, labels[complete])
+            scores[rows] = score_weights(held_out, leaves.label_mass, labels[rows])
             fitted.append((fit_result[0], scores))
         return fitted
 

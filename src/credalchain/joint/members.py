@@ -154,11 +154,19 @@ class KernelPowerset(BaseEstimator):
         median_distance = float(np.median(distances[:: max(1, len(Z) // 500)])) or 1.0
         prior = targets.mean(axis=0) / targets.mean(axis=0).sum()
         ridges = _RIDGES if self.ridge is None else (self.ridge,)
-        fit = partial(_fit_kernel, distances, centres, targets, class_index)
+        # where rows abound, half of the centres and as many rows show which width is best
+        rows, some = slice(None), slice(None)
+        if len(centres) < len(Z):
+            rows, some = slice(0, len(centres)), slice(0, len(centres), 2)
+        fit = partial(
+            _fit_kernel, distances[rows, some], centres[some], targets[rows], class_index[rows]
+        )
         fits = [fit(width / median_distance, ridges[0]) for width in _WIDTHS]
         best = min(fits, key=attrgetter("loss"))
         fits = [best, *(fit(best.gamma, ridge) for ridge in ridges[1:])]
         best = min(fits, key=attrgetter("loss"))
+        if len(centres) < len(Z):
+            best = _fit_kernel(distances, centres, targets, class_index, best.gamma, best.ridge)
         learned_values = best.gamma, best.coefficients, best.power, prior
         fitted = FittedKernel(standardizer, centres, *learned_values, classes, n_vectors)
         held_out = fitted.normalised(best.left_out)
@@ -232,6 +240,7 @@ class _KernelFit(NamedTuple):
 
     loss: float
     gamma: float
+    ridge: float
     power: float
     coefficients: Float32Array
     left_out: Float32Array
@@ -248,7 +257,7 @@ def _fit_kernel(
     kernel = np.exp(-np.float32(gamma) * distances)
     coefficients, left_out = _ridge(kernel, centres, gamma, targets, ridge)
     loss, power = _best_power(left_out, class_index)
-    return _KernelFit(loss, gamma, power, coefficients, left_out)
+    return _KernelFit(loss, gamma, ridge, power, coefficients, left_out)
 
 
 def _inverse(matrix: Float32Array) -> Float32Array:
