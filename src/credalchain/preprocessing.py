@@ -321,6 +321,8 @@ def normalize_table(X: Any) -> Any:
     has_rows = isinstance(X, (list, tuple)) and all(isinstance(row, (list, tuple)) for row in X)
     if has_rows and any(isinstance(value, str) for row in X for value in row):
         return np.array(X, dtype=object)
+    if isinstance(X, (list, tuple)) and any(isinstance(row, str) for row in X):  # texts
+        return np.array(X, dtype=object)
     if isinstance(X, np.ma.MaskedArray):
         return np.where(np.ma.getmaskarray(X), np.nan, X.data)
     if sparse.issparse(X) and not getattr(X, "has_canonical_format", True):

@@ -5,6 +5,7 @@ import pytest
 from scipy import sparse
 from scipy.special import expit, logit
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
@@ -320,3 +321,124 @@ def test_the_scale_of_a_product_is_learned():
     assert (likelihood[::7] == 1).all()
     p = expit(scale * log_odds[1])
     assert likelihood[1] == pytest.approx(np.where(labels[1] == 1, p, 1 - p).prod())
+
+
+def test_rows_of_a_group_do_not_vouch_for_each_other(data):
+    """Ten near copies of each row, with labels that say nothing: few rows, so the scores decide."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(40), 10)
+    X = rng.normal(size=(40, 5))[groups] + 0.01 * rng.normal(size=(400, 5))
+    Y = rng.integers(0, 2, (40, 3))[groups]
+    fitted = decision(LOGISTIC).fit(X, Y, groups=groups)
+    assert fitted.estimator_.model_.n_training_rows == 40
+    assert fitted.estimator_.shares_["scores"] > 0.05
+    p = fitted.predict_proba(rng.normal(size=(400, 5)))
+    assert np.abs(p - 0.5).max() < 0.45
+    with pytest.raises(ValueError, match="inconsistent numbers of samples"):
+        decision(FrozenEstimator(LOGISTIC)).fit(X, Y, groups=groups[:-1])
+
+
+def test_classes_of_frozen_models(data):
+    X, Y = data
+    for no, yes in (("no", "yes"), (1, 2), (False, True), ("0", "1")):
+        y = np.where(Y[:, 0] == 1, yes, no)
+        model = LogisticRegression().fit(X[:120], y[:120])
+        fitted = decision(FrozenEstimator(model), features="scores").fit(X[120:], y[120:])
+        assert (fitted.predict(X) == y).mean() > 0.7
+        assert (fitted.predict(X) == model.predict(X)).mean() > 0.9
+    other = LogisticRegression().fit(X, np.where(Y[:, 0] == 1, "a", "b"))
+    with pytest.raises(ValueError, match=r"one of which is 1, got \['a', 'b'\]"):
+        decision(FrozenEstimator(other)).fit(X, Y[:, 0])
+    binary = LogisticRegression().fit(X, Y[:, 0])
+    with pytest.raises(
+        ValueError, match=r"LogisticRegression has one label with the classes \[0, 1"
+    ):
+        decision(FrozenEstimator(binary)).fit(X, Y[:, :2])
+
+
+class Bare:
+    """A classifier without scikit-learn's classes; ``shape`` is that of its probabilities."""
+
+    def __init__(self, shape=(-1,)):
+        self.shape = shape
+
+    def get_params(self, deep=True):
+        return {"shape": self.shape}
+
+    def fit(self, X, y):
+        self.p = np.mean(y)
+        return self
+
+    def predict_proba(self, X):
+        return np.reshape(np.clip(self.p + 0.2 * X[:, 0], 0, 1), self.shape)
+
+
+def test_classifiers_of_other_libraries(data):
+    X, Y = data
+    shaped = [decision(Bare(shape)).fit(X, Y).decide(X).prices for shape in ((-1,), (-1, 1))]
+    np.testing.assert_array_equal(*shaped)
+    rare = Y.copy()
+    rare[:, 1] = 0
+    rare[5, 1] = 1
+    for estimator in (MultiOutputClassifier(LOGISTIC), ClassifierChain(LOGISTIC)):
+        assert decision(estimator).fit(X, rare).predict(X).shape == Y.shape
+    both = GridSearchCV(make_pipeline(LOGISTIC), {"logisticregression": [LOGISTIC, LinearSVC()]})
+    assert (decision(both).fit(X, Y).predict(X) == Y).mean() > 0.8
+    decision(LOGISTIC).fit(X.tolist(), Y.tolist()).predict(X.tolist())
+
+
+def test_folds(data):
+    X, Y = data
+    by_type = [
+        decision(LOGISTIC, cv=cv).fit(X, Y).decide(X).prices for cv in (5, np.int64(5), None)
+    ]
+    for other in by_type[1:]:
+        np.testing.assert_array_equal(by_type[0], other)
+    everything = np.arange(N)
+    with pytest.raises(ValueError, match="cv must not have a row in both parts"):
+        decision(LOGISTIC, cv=[(everything, everything)]).fit(X, Y)
+    with pytest.raises(ValueError, match="cv must hold out at least one row"):
+        decision(LOGISTIC, cv=[]).fit(X, Y)
+
+
+def test_chunks_are_not_for_scores(data):
+    X, Y = data
+    with pytest.raises(TypeError, match="needs all rows in memory"):
+        decision(LOGISTIC).fit_chunks([(X, Y)])
+    assert not decision(LOGISTIC).can_fit_chunks
+    with pytest.raises(TypeError, match="FrozenEstimator"):
+        JointDecision.from_fitted(LogisticRegression().fit(X, Y[:, 0]))
+
+
+def test_scores_that_are_probabilities_or_not(data):
+    pd = pytest.importorskip("pandas")
+    X, Y = data
+    scores = expit(X[:, :M])
+    fitted = decision("precomputed").fit(scores + 1e-9 * (scores == scores.max()), Y)
+    assert fitted.estimator_.scores_.are_probabilities
+    with pytest.raises(ValueError, match="Divide percentages by 100"):
+        decision("precomputed").fit(100 * scores, Y)
+    holed = np.ma.array(scores, mask=False)
+    holed[3, 1] = np.ma.masked
+    with pytest.raises(ValueError, match="got nan in row 3, label 1"):
+        decision("precomputed").fit(holed, Y)
+    names = list("abcd")
+    with pytest.raises(ValueError, match="in the order of the labels"):
+        decision("precomputed").fit(
+            pd.DataFrame(scores, columns=names)[names[::-1]], pd.DataFrame(Y, columns=names)
+        )
+    np.testing.assert_array_equal(
+        decision("precomputed").fit(sparse.csr_array(scores), Y).decide(scores).prices,
+        decision("precomputed").fit(scores, Y).decide(scores).prices,
+    )
+
+
+def test_columns_that_trees_cannot_use_are_left_to_the_model(data):
+    pd = pytest.importorskip("pandas")
+    X, Y = data
+    frame = pd.DataFrame(X[:, :5], columns=list("abcde"))
+    frame["date"] = pd.Timestamp("2024-01-01") + pd.to_timedelta(np.arange(N), "D")
+    numbers = ColumnTransformer([("numbers", "passthrough", list("abcde"))])
+    fitted = decision(make_pipeline(numbers, LOGISTIC)).fit(frame, Y)
+    assert fitted.estimator_.table_ is None
+    assert (fitted.predict(frame) == Y).mean() > 0.7

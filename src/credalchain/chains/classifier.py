@@ -19,7 +19,7 @@ from credalchain.chains.protocol import CredalBase
 from credalchain.chains.strategies import Strategy
 from credalchain.chunks.trees import count_nodes, count_unsampled_rows
 from credalchain.prediction import Order
-from credalchain.preprocessing import Discretizer, validate_table
+from credalchain.preprocessing import Discretizer, is_dask, validate_table
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
 
 
@@ -47,7 +47,12 @@ class CredalMetaClassifier(CredalClassifier):
         -------
         self
         """
-        return self._fit(X, Y, sample_weight)
+        if sample_weight is None:
+            return super().fit(X, Y)
+        if is_dask(X):
+            raise ValueError("sample_weight must be None for a dask collection: repeat its rows.")
+        self._warn_of_labels(self._fit_in_memory(X, Y, sample_weight=sample_weight))
+        return self
 
     @available_if(lambda self: getattr(self.base, "supports_partial_fit", True))  # type: ignore[untyped-decorator]
     def partial_fit(

@@ -129,16 +129,13 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         -------
         self
         """
-        return self._fit(X, Y)
-
-    def _fit(self, X: Any, Y: Any, sample_weight: Any = None) -> Self:
         if is_dask(X):
-            if sample_weight is not None:
-                raise ValueError(
-                    "sample_weight must be None for a dask collection: repeat its rows."
-                )
-            return self.fit_chunks((X, Y))
-        labels = self._fit_in_memory(X, Y, sample_weight=sample_weight)
+            return self.fit_chunks((X, Y))  # type: ignore[arg-type]  # Y is validated there
+        self._warn_of_labels(self._fit_in_memory(X, Y))
+        return self
+
+    def _warn_of_labels(self, labels: Labels) -> None:
+        """Warn of labels that are never observed, or the same in all rows."""
         self._warn_of_never_observed()
         any_yes, any_no = (labels == 1).any(axis=0), (labels == 0).any(axis=0)
         constant = np.flatnonzero(any_yes ^ any_no)
@@ -151,7 +148,6 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
                 "be learned; choose_caution and promises leave them out of the share answered, "
                 f"completeness does not: {', '.join(names)}"
             )
-        return self
 
     def fit_chunks(self, chunks: ChunksLike, *, sample_size: int | None = None) -> Self:
         """Learn from data that does not fit into memory, one chunk after the other.

@@ -247,11 +247,17 @@ def pick_scores(X: pd.DataFrame, spec: str, labels: Sequence[str]) -> pd.DataFra
         names = by_label
     else:
         names = fnmatch.filter(X.columns, spec)
+        matched = set(by_label) & set(names)
+        if matched:
+            lacking = next(name for name in by_label if name not in matched)
+            raise ValueError(f"--scores {spec}: there is no column {lacking!r}.")
     if len(names) != len(labels):
         raise ValueError(
             f"--scores {spec}: {text.plural(len(labels), 'label')} need as many columns, got "
             f"{len(names)} ({shorten_names(names) or 'none'})."
         )
+    if len(set(names)) < len(names):
+        raise ValueError(f"--scores names a column twice: {shorten_names(names)}.")
     wrong = [name for name in names if X[name].dtype.kind not in "iuf" or X[name].isna().any()]
     if wrong:
         raise ValueError(f"--scores: column {wrong[0]!r} must hold a number in every row.")

@@ -261,6 +261,11 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         """A fitted decision over a classifier that is fitted already; ``exponent_`` is 1."""
         self = cls(estimator, **params)
         self.check_parameters()
+        if not hasattr(estimator, "model_"):
+            raise TypeError(
+                "estimator must be a fitted classifier of this package, got "
+                f"{estimator!r}. Others: JointDecision(FrozenEstimator(estimator)).fit(X, Y)."
+            )
         self._set_fitted_estimator(estimator)
         return self
 

@@ -218,21 +218,15 @@ class CredalJointForest(CredalClassifier):
         X: Any,
         labels: Labels,
         count: Callable[[LeafCounter], LeafCounts | None] | None = None,
+        encoder: TableEncoder | None = None,
     ) -> JointModel:
-        """Fit; ``count`` gives the counts of rows that trees are not grown on."""
-        encoder = TableEncoder.learn(X, one_hot=False)
-        return self._fit_encoded(encoder, encoder.encode(X, np.float32), labels, count)
+        """Fit; ``count`` gives the counts of rows that trees are not grown on.
 
-    def _fit_encoded(
-        self,
-        encoder: TableEncoder,
-        encoded: NDArray[np.float32],
-        labels: Labels,
-        count: Callable[[LeafCounter], LeafCounts | None] | None = None,
-        *,
-        over_scores: bool = False,
-    ) -> JointModel:
-        """Fit to encoded rows; ``over_scores``: the last columns are scores of a model."""
+        With an ``encoder``, X is encoded, and its last columns are the scores of another model.
+        """
+        over_scores = encoder is not None
+        encoder = TableEncoder.learn(X, one_hot=False) if encoder is None else encoder
+        encoded = X if over_scores else encoder.encode(X, np.float32)
         self.order_ = None
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)

@@ -1,10 +1,11 @@
 """Scores of any classifier as log-odds: held out for training rows, and of new rows."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
@@ -15,12 +16,14 @@ from sklearn.utils.validation import _num_samples
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.progress import track
+from credalchain._utils.text import plural
 from credalchain._utils.validation import check_array, check_instance, check_int
 from credalchain.labels import MISSING
 
 PRECOMPUTED = "precomputed"
 _MIN_PROBABILITY = 1e-4
 _MAX_LOG_ODDS = 50.0  # of scores that are log-odds
+_TOLERANCE = 1e-6  # by which rounding may take probabilities beyond 0 and 1
 
 
 class PrecomputedScores:
@@ -29,7 +32,14 @@ class PrecomputedScores:
     def __init__(self, scores: Any, n_labels: int) -> None:
         values = _as_matrix(scores, n_labels)
         self.n_labels = n_labels
-        self.are_probabilities = bool(values.min() >= 0 and values.max() <= 1)
+        self.are_probabilities = bool(
+            values.min() >= -_TOLERANCE and values.max() <= 1 + _TOLERANCE
+        )
+        if not self.are_probabilities and values.min() >= 0:
+            raise ValueError(
+                "X must hold probabilities from 0 to 1, or log-odds, which have both signs; got "
+                f"scores from {values.min():.4g} to {values.max():.4g}. Divide percentages by 100."
+            )
 
     def check_state(self, n_labels: int) -> None:
         """Validate what was stored."""
@@ -40,8 +50,8 @@ class PrecomputedScores:
         """Return the scores as log-odds, (n, m)."""
         scores = _as_matrix(X, self.n_labels)
         if not self.are_probabilities:
-            return np.clip(scores, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
-        if scores.min(initial=0) < 0 or scores.max(initial=0) > 1:
+            return _clipped(scores)
+        if scores.min(initial=0) < -_TOLERANCE or scores.max(initial=0) > 1 + _TOLERANCE:
             raise ValueError(
                 "X must hold probabilities, as it did in fit, got scores from "
                 f"{scores.min():.4g} to {scores.max():.4g}."
@@ -70,30 +80,37 @@ class ClassifierScores:
     """A fitted classifier of all labels, or one of each label.
 
     ``models`` has one item, or one for each label: None where the label has only one value in
-    training, whose log-odds are ``constant`` (m,).
+    training, whose log-odds are ``constant`` (m,). ``yes`` (m,) are the classes that mean 1.
     """
 
-    def __init__(self, models: list[Any], constant: FloatArray) -> None:
-        self.models, self.constant = models, constant
+    def __init__(self, models: list[Any], constant: FloatArray, yes: Sequence[Any]) -> None:
+        self.models, self.constant, self.yes = models, constant, list(yes)
 
     def check_state(self, n_labels: int) -> None:
         """Validate what was stored; what the models hold is theirs."""
         check_array("constant", self.constant, np.float64, (n_labels,))
         check_instance("models", self.models, list)
-        if len(self.models) not in (1, n_labels):
+        if len(self.models) not in (1, n_labels) or len(self.yes) != n_labels:
             raise ValueError(f"models must hold 1 or {n_labels} models, got {len(self.models)}.")
 
     def log_odds(self, X: Any) -> FloatArray:
         """Return the scores of rows as log-odds, (n, m)."""
         n_labels = len(self.constant)
         if len(self.models) == 1 and n_labels > 1:
-            return _as_log_odds(_raw_scores(self.models[0], X, n_labels), n_labels, self.models[0])
-        fitted = [j for j, model in enumerate(self.models) if model is not None]
+            model = self.models[0]
+            scores = _as_matrix(_raw_scores(model, X, self.yes), n_labels, model)
+            return _logits(scores) if hasattr(model, "predict_proba") else _clipped(scores)
         log_odds = np.tile(self.constant, (_num_samples(X), 1))
-        if fitted:
-            columns = [_raw_scores(self.models[j], X, 1) for j in fitted]
-            model = self.models[fitted[0]]
-            log_odds[:, fitted] = _as_log_odds(np.hstack(columns), len(fitted), model)
+        for gives_p in (True, False):  # searches may have chosen models of both kinds
+            fitted = [
+                j
+                for j, model in enumerate(self.models)
+                if model is not None and hasattr(model, "predict_proba") == gives_p
+            ]
+            if fitted:
+                columns = [_raw_scores(self.models[j], X, self.yes[j : j + 1]) for j in fitted]
+                scores = _as_matrix(np.hstack(columns), len(fitted), self.models[fitted[0]])
+                log_odds[:, fitted] = _logits(scores) if gives_p else _clipped(scores)
         return log_odds
 
 
@@ -101,14 +118,15 @@ def fit_scores(estimator: Any, X: Any, labels: Labels, n_jobs: int) -> Classifie
     """Fit a clone of a classifier to all labels; or one to each label.
 
     The latter if it is a binary classifier, or if labels are missing: to the rows where the label
-    is observed.
+    is observed. Also if a label has one value only, and it consists of a classifier for each.
     """
     missing = (labels == MISSING).any()
     n_labels = labels.shape[1]
-    if n_labels > 1 and not missing and is_multilabel(estimator):
-        return ClassifierScores([clone(estimator).fit(X, labels)], np.zeros(n_labels))
-    binary = _binary(estimator)
+    binary, yes = _binary(estimator), [1] * n_labels
     ones, zeros = (labels == 1).sum(axis=0), (labels == 0).sum(axis=0)
+    cannot = binary is not estimator and not (ones * zeros).all()  # clones may need both values
+    if n_labels > 1 and not missing and not cannot and is_multilabel(estimator):
+        return ClassifierScores([clone(estimator).fit(X, labels)], np.zeros(n_labels), yes)
 
     def fit_label(j: int) -> Any:
         if not ones[j] or not zeros[j]:
@@ -119,7 +137,7 @@ def fit_scores(estimator: Any, X: Any, labels: Labels, n_jobs: int) -> Classifie
 
     tasks = (delayed(fit_label)(j) for j in range(n_labels))
     models = list(Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
-    return ClassifierScores(models, np.log(ones + 0.5) - np.log(zeros + 0.5))
+    return ClassifierScores(models, np.log(ones + 0.5) - np.log(zeros + 0.5), yes)
 
 
 def held_out_scores(
@@ -140,14 +158,21 @@ def held_out_scores(
     for train, test in track(splits, "folds", len(splits)):
         if np.isfinite(held_out[:, 0]).sum() >= max_rows:
             break
+        if np.isin(np.arange(len(labels))[test], np.arange(len(labels))[train]).any():
+            raise ValueError("cv must not have a row in both parts of a split.")
         fitted = fit_scores(estimator, take_rows(X, train), labels[train], n_jobs)
         held_out[test] = fitted.log_odds(take_rows(X, test))
+    if not np.isfinite(held_out).any():
+        raise ValueError("cv must hold out at least one row.")
     return held_out
 
 
 def is_multilabel(estimator: Any) -> bool:
     """Whether a classifier can be fitted to a matrix of labels."""
-    tags = get_tags(estimator)
+    try:
+        tags = get_tags(estimator)
+    except AttributeError:  # a class without scikit-learn's tags
+        return False
     classifier_tags = tags.classifier_tags
     if tags.target_tags.multi_output or (classifier_tags and classifier_tags.multi_label):
         return True
@@ -169,44 +194,69 @@ def _binary(estimator: Any) -> Any:
     return estimator
 
 
-def _raw_scores(model: Any, X: Any, n_labels: int) -> NDArray[Any]:
-    """Return probabilities of 1, or the decision function, of a fitted model: (n, m)."""
+def _raw_scores(model: Any, X: Any, yes: Sequence[Any]) -> NDArray[Any]:
+    """Return probabilities of the classes ``yes``, or the decision function: (n, m)."""
     if hasattr(model, "predict_proba"):
         p = model.predict_proba(X)
-        if isinstance(p, list):  # of each label
-            classes = getattr(model, "classes_", [np.arange(2)] * len(p))
-            return np.stack([_of_yes(q, c) for q, c in zip(p, classes, strict=True)], axis=1)
-        if n_labels == 1 and np.ndim(p) == 2 and np.shape(p)[1] <= 2:
-            return _of_yes(p, getattr(model, "classes_", np.arange(2)))[:, None]
-        return np.asarray(p)
+        if isinstance(p, list) and np.ndim(p[0]) == 2:  # of each label
+            classes = getattr(model, "classes_", [None] * len(p))
+            each = zip(p, classes, yes, strict=True)
+            return np.stack([_of_yes(*one, model) for one in each], axis=1)
+        p = np.asarray(p)
+        if len(yes) == 1:
+            return _of_yes(p, getattr(model, "classes_", None), yes[0], model)[:, None]
+        return p
     if hasattr(model, "decision_function"):
         scores = np.asarray(model.decision_function(X))
         return scores[:, None] if scores.ndim == 1 else scores
     raise TypeError(f"estimator must have predict_proba or decision_function, got {model!r}.")
 
 
-def _as_log_odds(scores: Any, n_labels: int, model: Any) -> FloatArray:
-    """Return validated scores of a model as log-odds."""
-    matrix = _as_matrix(scores, n_labels, model)
-    if hasattr(model, "predict_proba"):
-        return _logits(matrix)
-    return np.clip(matrix, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
+def _of_yes(p: Any, classes: Any, yes: Any, model: Any) -> FloatArray:
+    """Return the probabilities of a class of one label; 0 if only the other was ever seen."""
+    p = np.asarray(p)
+    if p.ndim == 1 or (p.shape[1] == 1 and (classes is None or len(classes) > 1)):
+        return np.asarray(p.reshape(-1))
+    known = [0, 1] if classes is None else np.ravel(classes).tolist()
+    found = [k for k, name in enumerate(known) if name == yes or str(name) == str(yes)]
+    if not found and len(known) > 1:
+        raise ValueError(
+            f"the classes of {_name(model)} must be those of the labels, one of which is {yes!r}, "
+            f"got {known}."
+        )
+    return np.asarray(p[:, found[0]] if found else np.zeros(len(p)))
 
 
-def _of_yes(p: Any, classes: Any) -> FloatArray:
-    """The column of class 1 in the probabilities of one label; 0 if the class was never seen."""
-    p, yes = np.asarray(p), np.flatnonzero(np.asarray(classes) == 1)
-    return np.asarray(p[:, yes[0]] if len(yes) else np.zeros(len(p)))
+def check_multilabel_scores(model: Any, X: Any, n_labels: int) -> None:
+    """Raise a ValueError if a fitted classifier has one label, of several classes."""
+    classes = getattr(model, "classes_", None)
+    if n_labels == 1 or classes is None or isinstance(classes, list) or np.ndim(classes) != 1:
+        return
+    p = np.asarray(model.predict_proba(X)) if hasattr(model, "predict_proba") else np.empty(0)
+    if p.ndim == 2 and len(p) > 1 and np.allclose(p.sum(axis=1), 1, atol=1e-6):
+        raise ValueError(
+            f"estimator must give a score to each of {n_labels} labels, and {_name(model)} has one "
+            f"label with the classes {np.asarray(classes).tolist()}."
+        )
+
+
+def _name(model: Any) -> str:
+    """The name of a model, inside a frozen estimator too."""
+    return type(
+        getattr(model, "estimator", model) if "Frozen" in type(model).__name__ else model
+    ).__name__
 
 
 def _as_matrix(scores: Any, n_labels: int, model: Any = None) -> FloatArray:
     """Validate scores (n, m)."""
+    scores = scores.toarray() if sparse.issparse(scores) else np.ma.filled(scores, np.nan)
     matrix = np.asarray(scores, dtype=np.float64)
-    source = "X" if model is None else f"the scores of {type(model).__name__}"
+    matrix = matrix[:, None] if matrix.ndim == n_labels == 1 else matrix
+    source = "X" if model is None else f"the scores of {_name(model)}"
     if matrix.ndim != 2 or matrix.shape[1] != n_labels:
         raise ValueError(
-            f"{source} must hold one score for each of {n_labels} labels, got an array of shape "
-            f"{matrix.shape}."
+            f"{source} must hold one score for each of {plural(n_labels, 'label')}, got an array "
+            f"of shape {matrix.shape}."
         )
     finite = np.isfinite(matrix)
     if not finite.all():
@@ -216,6 +266,10 @@ def _as_matrix(scores: Any, n_labels: int, model: Any = None) -> FloatArray:
             f"{column}."
         )
     return matrix
+
+
+def _clipped(log_odds: FloatArray) -> FloatArray:
+    return np.clip(log_odds, -_MAX_LOG_ODDS, _MAX_LOG_ODDS)
 
 
 def _logits(p: FloatArray) -> FloatArray:

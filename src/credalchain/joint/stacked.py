@@ -1,6 +1,7 @@
 """StackedJointForest: a joint forest over the scores of any classifier."""
 
 from collections.abc import Sequence
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -12,6 +13,7 @@ from sklearn.model_selection import GroupKFold, KFold, check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
+from credalchain._utils.array_types import Labels
 from credalchain._utils.progress import show_progress
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice, check_instance
@@ -21,11 +23,12 @@ from credalchain.joint.scores import (
     PRECOMPUTED,
     ClassifierScores,
     PrecomputedScores,
+    check_multilabel_scores,
     fit_scores,
     held_out_scores,
 )
-from credalchain.labels import Targets
-from credalchain.preprocessing import TableEncoder, validate_table
+from credalchain.labels import Targets, column_names
+from credalchain.preprocessing import TableEncoder, as_indexable, validate_table
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
 
 _MAX_COLUMNS = 500  # that trees see beside the scores, with features="auto"
@@ -38,8 +41,11 @@ def check_scored_estimator(estimator: Any) -> None:
     """Validate that an estimator is None, "precomputed", or a classifier that gives scores."""
     if estimator is None or (isinstance(estimator, str) and estimator == PRECOMPUTED):
         return
-    is_estimator = hasattr(estimator, "fit") and not isinstance(estimator, type)
-    if not is_estimator or not is_classifier(estimator):
+    methods = ("predict_proba", "decision_function")
+    gives_scores = any(hasattr(estimator, name) for name in methods) or (
+        hasattr(estimator, "__sklearn_tags__") and is_classifier(estimator)
+    )
+    if isinstance(estimator, type) or not hasattr(estimator, "fit") or not gives_scores:
         raise TypeError(
             "estimator must be None, an instance of a classifier with predict_proba or "
             f'decision_function, or "precomputed", got {estimator!r}.'
@@ -49,6 +55,14 @@ def check_scored_estimator(estimator: Any) -> None:
 def is_wide(X: Any) -> bool:
     """Whether a table is sparse, or has more columns than trees can use."""
     return sparse.issparse(X) or (hasattr(X, "shape") and X.ndim == 2 and X.shape[1] > _WIDE)
+
+
+def _is_small_table(X: Any) -> bool:
+    """Whether all columns of a table are numbers or categories, and there are not too many."""
+    if sparse.issparse(X) or np.ndim(X) != 2 or X.shape[1] > _MAX_COLUMNS:
+        return False
+    kinds = [dtype.kind for dtype in getattr(X, "dtypes", [np.asarray(X).dtype])]
+    return all(kind in "biuf" for kind in kinds)
 
 
 def linear_classifier() -> Any:
@@ -100,65 +114,82 @@ class StackedJointForest(CredalJointForest):
             return [ScoreTilt(), KernelPowerset(max_centres=_MAX_CENTRES)]
         return [ScoreTilt(), *super()._unfitted_members()]
 
+    can_fit_chunks = False  # scores of all rows are needed
+
+    def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
+        raise TypeError("a joint model over the scores of another needs all rows in memory.")
+
     def fit(self, X: MatrixLike, Y: LabelsLike, *, groups: Any = None) -> Self:
+        """Fit the estimator, and a joint forest to its scores; of a group, to one row."""
         self.targets_, labels = Targets.learn(Y)
         self.check_parameters()
-        X = X.tocsr() if sparse.issparse(X) else X  # type: ignore[union-attr]
-        check_consistent_length(X, labels)
+        X = as_indexable(X)
+        check_consistent_length(X, labels, groups)
         validate_data(self, X, reset=True, skip_check_array=True)
+        rng = check_random_state(self.random_state)
         with show_progress(self.verbose):
-            log_odds = self._fit_scores(X, labels, groups)
+            log_odds = self._fit_scores(X, labels, groups, rng.randint(2**31 - 1))
             self.table_ = self._learn_table(X)
-            usable = np.isfinite(log_odds).all(axis=1)
-            encoded = self._with_table(X, log_odds)[usable]
+            rows = np.flatnonzero(np.isfinite(log_odds).all(axis=1))
+            if groups is not None:  # or its rows would vouch for each other
+                rows = rng.permutation(rows)
+                rows = np.sort(rows[np.unique(np.asarray(groups)[rows], return_index=True)[1]])
+            encoded = self._with_table(X, log_odds)[rows]
             words = {} if self.table_ is None else self.table_.words
             encoder = TableEncoder(encoded.shape[1], words, one_hot=False)
-            self.model_ = self._fit_encoded(encoder, encoded, labels[usable], over_scores=True)
-            if not usable.all():
-                self.model_.row_numbers = np.flatnonzero(usable)
-        self._warn_of_never_observed()
+            self.model_ = self._fit_model(encoded, labels[rows], encoder=encoder)
+            if len(rows) < len(labels):
+                self.model_.row_numbers = rows
+        self._warn_of_labels(labels)
         return self
 
-    def _fit_scores(self, X: Any, labels: Any, groups: Any) -> NDArray[np.float64]:
+    def _fit_scores(self, X: Any, labels: Labels, groups: Any, seed: int) -> NDArray[np.float64]:
         """Set ``scores_``, and return log-odds of the training rows, not fitted on them."""
         from sklearn.frozen import FrozenEstimator
 
         n_labels, n_jobs = labels.shape[1], effective_n_jobs(self.n_jobs)
-        assumed = "assumed: the model behind the scores was not fitted on these rows"
+        self.learned_from_ = "assumed: the model behind the scores was not fitted on these rows"
         if isinstance(self.estimator, str):
+            self._check_order(X)
             self.scores_: Any = PrecomputedScores(X, n_labels)
-        elif isinstance(self.estimator, FrozenEstimator):
-            self.scores_ = ClassifierScores([self.estimator], np.zeros(n_labels))
-            assumed = "assumed: the frozen model was not fitted on these rows"
-        else:
-            cv = self.cv
-            if isinstance(cv, int):
-                n_apart = len(labels) if groups is None else len(np.unique(groups))
-                folds = KFold if groups is None else GroupKFold
-                seed = check_random_state(self.random_state).randint(2**31 - 1)
-                cv = folds(min(cv, n_apart), shuffle=True, random_state=seed)
-            splits = check_cv(cv).split(X, labels, groups)
-            held_out = held_out_scores(
-                self.estimator, X, labels, splits, n_jobs=n_jobs, max_rows=_MAX_ROWS
+            return np.asarray(self.scores_.log_odds(X))
+        if isinstance(self.estimator, FrozenEstimator):
+            self.learned_from_ = "assumed: the frozen model was not fitted on these rows"
+            check_multilabel_scores(self.estimator, X, n_labels)
+            yes = np.broadcast_to(self.targets_.classes, (n_labels, 2))[:, 1].tolist()
+            self.scores_ = ClassifierScores([self.estimator], np.zeros(n_labels), yes)
+            return np.asarray(self.scores_.log_odds(X))
+        cv = 5 if self.cv is None else self.cv
+        if isinstance(cv, Integral):
+            n_apart = len(labels) if groups is None else len(np.unique(groups))
+            folds = KFold if groups is None else GroupKFold
+            cv = folds(max(2, min(cv, n_apart)), shuffle=True, random_state=seed)
+        splits = check_cv(cv).split(X, labels, groups)
+        held_out = held_out_scores(
+            self.estimator, X, labels, splits, n_jobs=n_jobs, max_rows=_MAX_ROWS
+        )
+        self.scores_ = fit_scores(self.estimator, X, labels, n_jobs)
+        n_held_out = int(np.isfinite(held_out).all(axis=1).sum())
+        each = " of each label" if len(self.scores_.models) > 1 else ""
+        self.learned_from_ = (
+            f"joint model over the scores of {type(self.estimator).__name__}{each}, held out "
+            f"for {plural(n_held_out, 'row')}"
+        )
+        return held_out
+
+    def _check_order(self, X: Any) -> None:
+        """Raise a ValueError if columns of scores are the labels in another order."""
+        columns, names = column_names(X), self.targets_.names.tolist()
+        if columns is not None and columns != names and sorted(columns) == sorted(names):
+            raise ValueError(
+                f"the columns of X must be in the order of the labels, {names}, got {columns}."
             )
-            self.scores_ = fit_scores(self.estimator, X, labels, n_jobs)
-            n_held_out = int(np.isfinite(held_out).all(axis=1).sum())
-            each = " of each label" if len(self.scores_.models) > 1 else ""
-            self.learned_from_ = (
-                f"joint model over the scores of {type(self.estimator).__name__}{each}, held out "
-                f"for {plural(n_held_out, 'row')}"
-            )
-            return held_out
-        self.learned_from_ = assumed
-        return np.asarray(self.scores_.log_odds(X))
 
     def _learn_table(self, X: Any) -> TableEncoder | None:
         """The encoder of the columns that trees see beside the scores."""
-        is_table = np.ndim(X) == 2 and not sparse.issparse(X)
-        precomputed = isinstance(self.estimator, str)
-        if self.features == "scores" or precomputed:
+        if self.features == "scores" or isinstance(self.estimator, str):
             return None
-        if self.features == "auto" and not (is_table and X.shape[1] <= _MAX_COLUMNS):
+        if self.features == "auto" and not _is_small_table(X):
             return None
         return TableEncoder.learn(validate_table(self, X, reset=True), one_hot=False)
 
