@@ -95,7 +95,7 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[\\/]plot_",
-    "ignore_pattern": r"data_of_any_size|demo",  # starts a cluster; is no page
+    "ignore_pattern": r"data_of_any_size|demo|lightgbm",  # need a cluster, or another package
     "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": "auto_examples/backreferences",
     "doc_module": ("credalchain",),

@@ -168,7 +168,7 @@ def test_a_frozen_discretizer_keeps_its_bins():
     chain = CredalChainClassifier(NaiveCredal(discretizer=frozen), order="given")
     chain.fit(X[:10], Y[:10])
     np.testing.assert_array_equal(
-        chain.model_.encode(X).values, frozen.transform(X).astype(np.uint8)
+        chain.model_.encode(X).entries, frozen.transform(X).astype(np.uint8)
     )
     halves = CredalChainClassifier(NaiveCredal(discretizer=frozen), order="given")
     halves.partial_fit(X[:20], Y[:20]).partial_fit(X[20:], Y[20:])

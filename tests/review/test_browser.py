@@ -324,7 +324,7 @@ def test_keys_that_are_held_or_too_early_are_not_taken(serve, visit, tmp_path):
         """() => {
           const fetched = window.fetch;
           window.fetch = async (...given) => {
-            await new Promise((done) => setTimeout(done, 400));
+            await new Promise((done) => setTimeout(done, 1500));
             return fetched(...given);
           };
         }"""
@@ -333,13 +333,13 @@ def test_keys_that_are_held_or_too_early_are_not_taken(serve, visit, tmp_path):
     page.wait_for_timeout(100)
     page.keyboard.press("n")
     playwright.expect(page.locator("#said")).to_have_text(re.compile("too early"))
-    page.wait_for_timeout(1500)
+    page.wait_for_timeout(3000)
     assert [event.value for event in answers_in(tmp_path / "answers.sqlite")] == [1]
     page.keyboard.down("y")
     for _ in range(5):
         page.keyboard.down("y")  # repeats
     page.keyboard.up("y")
-    page.wait_for_timeout(1500)
+    page.wait_for_timeout(3000)
     assert len(answers_in(tmp_path / "answers.sqlite")) <= 2
 
 

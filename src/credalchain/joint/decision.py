@@ -183,7 +183,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         bounds: str = "precise",
         joint: str = "auto",
         features: str = "auto",
-        cv: Any = 5,
+        cv: int | object = 5,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: RandomStateLike = None,

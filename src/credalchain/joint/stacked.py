@@ -81,7 +81,7 @@ class StackedJointForest(CredalJointForest):
         forest: BaseEstimator | None = None,
         *,
         features: str = "auto",
-        cv: Any = 5,
+        cv: int | object = 5,
         members: Sequence[BaseEstimator] | None = None,
         missing: str = "ignorable",
         s: float = 0.5,
