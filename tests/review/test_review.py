@@ -12,9 +12,13 @@ import httpx
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
 
 from conftest import HOSTILE, LABELS, N, make_session, make_songs
-from credalchain import PromisedClassifier, load_model
+from credalchain import JointDecision, PromisedClassifier, load_model
 from credalchain.cli.review import read_session
 from credalchain.review import session as queue_module
 from credalchain.review.exchange import read_label_studio, to_label_studio
@@ -692,6 +696,27 @@ def test_numbers_are_shown_as_they_are(folder, tmp_path):
     assert cells == [["1234567890123456789", "1234567"], ["2", None], ["3", "1.5"]]
     session.answer(0, 0, 1, "ann", "request-1")
     assert json.loads(next(iter(session.rows.store.rows().values())))["year"] == 1234567890123456789
+
+
+def test_an_answer_changes_other_labels_over_a_model_of_texts(tmp_path):
+    """Whatever model is underneath: here a refund is always about billing."""
+    rng = np.random.default_rng(0)
+    refund = rng.random(200) < 0.3
+    billing = refund | (rng.random(200) < 0.2)
+    words = np.where(rng.random(200) < 0.5, "thanks", np.where(billing, "invoice", "hello"))
+    table = pd.DataFrame({"text": words + np.where(refund & (rng.random(200) < 0.5), " back", "")})
+    Y = pd.DataFrame({"billing": billing, "refund": refund}).astype(int)
+    encoder = make_column_transformer((CountVectorizer(), "text"))
+    model = JointDecision(make_pipeline(encoder, LogisticRegression()), random_state=0)
+    rows = ReviewedRows(
+        model.fit(table, Y), table, table, AnswerStore(tmp_path / "a.sqlite"), model=("d" * 64, "m")
+    )
+    session = ReviewSession(rows, show=["text"])
+    row = int(np.flatnonzero(table["text"] == "thanks")[0])
+    before = session.view(row, "ann")["labels"][0]
+    session.answer(row, 1, 1, "ann", "request-1")
+    after = session.view(row, "ann")["labels"][0]
+    assert after["upper"] > before["upper"] + 0.2
 
 
 def test_keys_do_not_depend_on_the_order_of_columns_or_on_integers_becoming_floats():
