@@ -113,7 +113,8 @@ class _Ours:
 
     def infer(self, codes: Any, new: bool) -> Callable[[], Any]:
         def run() -> list[Any]:
-            both = self._chain.infer(codes, s=self._s(new), strategy=BOTH)
+            s = self._s(new)
+            both = [self._chain.infer(codes, s=s, strategy=one) for one in BOTH]
             return [prediction.interval for prediction in both]
 
         return run
@@ -129,7 +130,11 @@ class _Ours:
         return run
 
     def labels(self, codes: Any, new: bool) -> Callable[[], Any]:
-        return lambda: self._chain.predict_path(codes, [self._s(new)], strategy=BOTH)
+        def run() -> list[Any]:
+            s = [self._s(new)]
+            return [self._chain.predict_path(codes, s, strategy=one) for one in BOTH]
+
+        return run
 
     def labels_net(self, codes: Any, new: bool) -> Callable[[], Any]:
         model = self._chain.model_
@@ -137,7 +142,7 @@ class _Ours:
         return lambda: model.infer(encoded, self._request(encoded, self._s(new), False))
 
     def path(self, codes: Any) -> Callable[[], Any]:
-        return lambda: self._chain.predict_path(codes, PATH, strategy=BOTH)
+        return lambda: [self._chain.predict_path(codes, PATH, strategy=one) for one in BOTH]
 
     def path_net(self, codes: Any) -> Callable[[], Any]:
         model = self._chain.model_
