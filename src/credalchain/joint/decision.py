@@ -134,7 +134,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         a joint one, else from independent labels. "independent" uses single labels in any case.
     features : {"auto", "scores", "both"}, default="auto"
         What the joint model learns from, over another classifier: its scores, or X as well. "auto"
-        takes both if X is a table with at most 500 columns.
+        takes both if X is a table of numbers with at most 500 columns.
     cv : int, cross-validation splitter or iterable, default=5
         The folds that give scores of the training rows, over another classifier. Folds are left out
         once the joint model has 5000 rows to learn from.
@@ -210,7 +210,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def fit(self, X: MatrixLike, Y: LabelsLike, *, groups: VectorLike | None = None) -> Self:
         """Fit the estimator, and calibrate its probabilities.
 
-        ``groups`` (n,) are handed to ``cv``: rows of a group are held out together.
+        ``groups`` (n,) are for other classifiers: rows of a group are held out together, and the
+        joint model learns from one row of each.
         """
         if is_dask(X):
             return self.fit_chunks((X, Y))  # type: ignore[arg-type]  # what Y is, is checked there

@@ -367,15 +367,11 @@ class ScoreTilt(BaseEstimator):
         rng: np.random.RandomState,
     ) -> tuple["FittedTilt", Any] | None:
         """None where hardly any label vector occurs twice."""
-        times = np.bincount(vector_of, minlength=len(vectors))
-        classes = np.flatnonzero(times)
-        class_index = np.full(len(vectors), -1)
-        class_index[classes] = np.arange(len(classes))
-        own = class_index[vector_of]
-        repeated = np.flatnonzero(times[vector_of] > 1)
+        found, own, times = np.unique(vector_of, return_inverse=True, return_counts=True)
+        classes, repeated = found.astype(np.int64), np.flatnonzero(times[own] > 1)
         if len(classes) < 2 or len(repeated) < _MIN_SEEN * len(vector_of):
             return None
-        tilt = FittedTilt(vectors[classes], times[classes], classes, len(vectors), 1.0, 1.0)
+        tilt = FittedTilt(vectors[classes], times, classes, len(vectors), 1.0, 1.0)
         rows = repeated
         if len(rows) * len(classes) > _MAX_TILT_ENTRIES:
             n_rows = max(_MAX_TILT_ENTRIES // len(classes), 50)
@@ -386,17 +382,15 @@ class ScoreTilt(BaseEstimator):
             a, b = np.exp(exponents)
             logs = b * scores + tilt.log_counts(a)
             at = np.arange(len(rows)), own[rows]
-            logs[at] = b * scores[at] + a * np.log(times[vector_of[rows]] - 1)
+            logs[at] = b * scores[at] + a * np.log(times[own[rows]] - 1)
             return float((logsumexp(logs, axis=1) - logs[at]).mean())
 
-        found = minimize(
+        best = minimize(
             loss, np.zeros(2), method="Nelder-Mead", options={"xatol": 0.02, "fatol": 1e-4}
         )
-        tilt.a, tilt.b = (float(value) for value in np.exp(np.clip(found.x, -3, 3)))
+        tilt.a, tilt.b = (float(value) for value in np.exp(np.clip(best.x, -3, 3)))
         held_out = [
-            tilt.sparse_weights(
-                X[first : first + _ROWS_AT_ONCE], own[first : first + _ROWS_AT_ONCE]
-            )
+            tilt.weights(X[first : first + _ROWS_AT_ONCE], own[first : first + _ROWS_AT_ONCE])
             for first in range(0, len(X), _ROWS_AT_ONCE)
         ]
         return tilt, sparse.vstack(held_out, format="csr")
@@ -454,8 +448,8 @@ class FittedTilt:
     def log_counts(self, a: float) -> FloatArray:
         return np.asarray(a * np.log(self.times))
 
-    def sparse_weights(self, X: Float32Array, own: NDArray[np.int64] | None = None) -> Any:
-        """Weights (n, K); ``own`` is the class of each row, which is counted once less."""
+    def weights(self, X: Float32Array, own: NDArray[np.int64] | None = None) -> Any:
+        """Return sparse weights (n, K), with the class ``own`` of each row counted once less."""
         logs = self.b * self.scores(X) + self.log_counts(self.a)
         if own is not None:
             at = np.arange(len(X)), own
@@ -464,9 +458,6 @@ class FittedTilt:
             logs[at] += less
         p = np.exp(logs - logs.max(axis=1, keepdims=True))
         return on_vectors(p / p.sum(axis=1, keepdims=True), self.classes, self.n_vectors)
-
-    def weights(self, X: Float32Array) -> Any:
-        return self.sparse_weights(X)
 
 
 class ScoreProduct:

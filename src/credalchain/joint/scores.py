@@ -241,10 +241,10 @@ def check_multilabel_scores(model: Any, X: Any, n_labels: int) -> None:
 
 
 def _name(model: Any) -> str:
-    """The name of a model, inside a frozen estimator too."""
-    return type(
-        getattr(model, "estimator", model) if "Frozen" in type(model).__name__ else model
-    ).__name__
+    """Return the name of a model, or of that inside a frozen estimator."""
+    from sklearn.frozen import FrozenEstimator
+
+    return type(model.estimator if isinstance(model, FrozenEstimator) else model).__name__
 
 
 def _as_matrix(scores: Any, n_labels: int, model: Any = None) -> FloatArray:
