@@ -46,7 +46,7 @@ from credalchain.preprocessing import TableEncoder
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
 
 _MISSING_LABEL_CHOICES = ("ignorable", "conservative")
-_PRODUCT_ROWS = 5.0  # added to the rows that the product of scores explains best
+_PRODUCT_ROWS = 10.0  # added to the rows that the product of scores explains best
 _MAX_MEMBER_ROWS = 5000  # that members learn from, drawn at random
 _MIN_COMPLETE = 0.5  # share of complete rows that members need
 
