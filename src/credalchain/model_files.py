@@ -64,7 +64,7 @@ from credalchain.preprocessing import (
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.report import PromiseReport, PromiseResult
 
-FORMAT = 3
+FORMAT = 4
 _ABOUT = "credalchain.json"  # member of the archive, beside those of skops
 _MAX_BYTES = 8 * 2**30
 _MAX_REASON = 300

@@ -141,7 +141,7 @@ def test_a_forest_grows_and_answers_although_workers_die(client, data, tmp_path)
     forest = CredalJointForest(trees, random_state=0)
     chunks = [(X[a : a + 1000], Y[a : a + 1000]) for a in range(0, N, 1000)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("credalchain.chains.interface.SAMPLE_SIZE", 500)
+        patch.setattr("credalchain.joint.forest.SAMPLE_SIZE", 500)
         whole = clone(forest).fit_chunks(chunks)
         frame = dd.read_parquet(folder)
         with Killed(client, frame, tmp_path / "fit") as slow:
@@ -178,5 +178,5 @@ def test_the_example_runs(client):
         check=False,
     )
     assert done.returncode == 0, done.stderr
-    assert "trees grown on 20000 of 24000 rows" in done.stdout
+    assert "trees grown on all 24000 rows" in done.stdout
     assert done.stdout.count("of the labels answered") == 2

@@ -1,10 +1,6 @@
-"""Trees on a sample of rows, leaves counted over all: the same however rows are cut."""
+"""Trees on a sample of rows, which chains count all rows in: the same however rows are cut."""
 
-import functools
 import itertools
-import operator
-from collections import Counter
-from unittest import mock
 
 import numpy as np
 import pandas as pd
@@ -28,8 +24,7 @@ from credalchain import (
     save_model,
 )
 from credalchain.chains.forest import LEAF
-from credalchain.chunks.sampling import hash_limit, row_hashes, row_uniforms
-from credalchain.joint.counting import LeafCounter, LeafCounts, trailing_zero_bits
+from credalchain.chunks.sampling import hash_limit
 from problems import sampled_rows
 from profiles import examples
 
@@ -142,7 +137,8 @@ def test_categories_declared_in_another_order_in_each_chunk(kind, seed, cuts, da
 @pytest.mark.parametrize("size", [SIZE, N])
 def test_dask(kind, size, monkeypatch):
     dd = pytest.importorskip("dask.dataframe", reason="dask is not installed")
-    monkeypatch.setattr("credalchain.chains.interface.SAMPLE_SIZE", size)
+    for module in ("chains.interface", "joint.forest"):
+        monkeypatch.setattr(f"credalchain.{module}.SAMPLE_SIZE", size)
     X, Y = frame(3)
     X.index = Y.index = np.random.default_rng(0).integers(0, 9, N)
     lazy_X, lazy_Y = (
@@ -211,132 +207,15 @@ def test_nodes_of_a_chain_hold_the_rows_that_come_through(kind):
         np.testing.assert_array_equal(after.counts, expected)
 
 
-def test_leaves_of_a_joint_forest_hold_the_rows_that_come_to_them():
-    X, Y, chosen, others = split(2, gaps=0.0)
-    forest = clone(CLASSIFIERS["joint"]).fit_chunks([(X, Y)], sample_size=SIZE)
-    model, features, labels = forest.model_, numbers(X), Y.to_numpy().astype(int)
-    leaves = model.leaves
-    assert model.row_numbers.tolist() == chosen.tolist()
-    assert model.n_training_rows == SIZE
-    expected = Counter()
-    for row in others.tolist():
-        for root in model.trees.roots:
-            *_, leaf = path(model.trees, root, lambda i, r=row: features[r, i])
-            expected[leaf, tuple(labels[row])] += 1
-    found = Counter()
-    for node in range(len(leaves.indptr) - 1):
-        for at in range(leaves.indptr[node], leaves.indptr[node + 1]):
-            vector = tuple(leaves.label_mass[1, leaves.vector_of[leaves.row[at]]].astype(int))
-            if leaves.row[at] >= SIZE:
-                found[node, vector] += leaves.times[at]
-            else:
-                assert vector == tuple(labels[chosen[leaves.row[at]]])
-    assert found == expected
-
-
-def test_what_is_missing_is_drawn_from_rows_that_are_alike():
-    """One column says what the label is: so it does where the label is missing."""
-    rng = np.random.default_rng(0)
-    X = rng.integers(0, 2, (400, 1)).astype(float)
-    Y = np.hstack([X, 1 - X, rng.integers(0, 2, (400, 1))])
-    Y[rng.random(Y.shape) < 0.3] = np.nan
-    chosen = sampled_rows(0, 400, hash_limit(400, 150))
-    Y[chosen] = np.where(np.isnan(Y[chosen]), np.hstack([X, 1 - X, X])[chosen], Y[chosen])
-    forest = CredalJointForest(TREES, members=(), s=0.0, random_state=0)
-    leaves = forest.fit_chunks([(X, Y)], sample_size=150).model_.leaves
-    others = leaves.label_mass[1, leaves.vector_of[150:]]
-    assert (others[:, 0] + others[:, 1] == 1).all()
-    careful = clone(forest).set_params(missing="conservative")
-    leaves = careful.fit_chunks([(X, Y)], sample_size=150).model_.leaves
-    assert (leaves.label_mass[:, leaves.vector_of[150:]].max(axis=0) == 0).any()  # may be either
-
-
-def test_numbers_for_draws_do_not_depend_on_the_parts():
-    whole = row_uniforms(5, 100, 3)
-    parts = [row_uniforms(5, 40, 3), row_uniforms(45, 60, 3)]
-    np.testing.assert_array_equal(whole, np.concatenate(parts))
-    assert 0 <= whole.min() < 0.02
-    assert 0.98 < whole.max() < 1
-
-
-def literal_leaf_counts(nodes, labels, zero_bits, budget):
-    """By a dictionary: the least level whose entries and vectors keep to the budget."""
-    for level in range(48):
-        entries, vectors = Counter(), set()
-        for i in np.flatnonzero(zero_bits >= level):
-            vectors.add(tuple(labels[i].tolist()))
-            for node in nodes[i].tolist():
-                entries[node, tuple(labels[i].tolist()), int(zero_bits[i])] += 1
-        if max(len(entries), len(vectors) * labels.shape[1]) <= budget:
-            return level, entries
-    return 47, entries
-
-
-@given(
-    seed=st.integers(0, 10**6),
-    cuts=st.lists(st.integers(0, 40), min_size=1, max_size=4),
-    budget=st.sampled_from([0, 5, 20, 60, 1000]),
-)
-def test_counts_of_leaves_add_up_and_keep_to_their_budget(seed, cuts, budget):
-    with mock.patch("credalchain.joint.counting._ENTRIES_AT_ONCE", 7):
-        counts_add_up_within_budget(seed, cuts, budget)
-
-
-def counts_add_up_within_budget(seed, cuts, budget):
-    rng = np.random.default_rng(seed)
-    nodes = (rng.integers(0, 4, (40, 3)) + np.array([0, 4, 8])).astype(np.int32)
-    labels = rng.integers(-1, 2, (40, 2)).astype(np.int8)
-    zero_bits = trailing_zero_bits(row_hashes(seed, 40))
-    whole = LeafCounts.of_rows(nodes, labels, zero_bits, budget=budget)
-    level, entries = literal_leaf_counts(nodes, labels, zero_bits, budget)
-    found = zip(*(column.tolist() for column in whole.entries), strict=True)
-    assert whole.min_zero_bits == level
-    assert {
-        (node, tuple(whole.vectors[vector].tolist()), rank): times
-        for node, vector, rank, times in found
-    } == entries
-    bounds = [0, *sorted(cuts), 40]
-    parts = [
-        LeafCounts.of_rows(nodes[a:b], labels[a:b], zero_bits[a:b], budget=budget)
-        for a, b in itertools.pairwise(bounds)
-    ]
-    for some in (parts, parts[::-1]):
-        total = functools.reduce(operator.add, some)
-        assert total.min_zero_bits == whole.min_zero_bits
-        for one, two in zip(
-            (total.vectors, *total.entries), (whole.vectors, *whole.entries), strict=True
-        ):
-            np.testing.assert_array_equal(one, two)
-    node, _, times = whole.of_all_rows()
-    for tree in range(3):
-        assert times[node // 4 == tree].sum() == (zero_bits >= level).sum() << level
-
-
-def test_zero_bits_halve_the_rows():
-    hashes = np.array([1, 2, 3, 4, 8, 12, 2**63, 0], dtype=np.uint64)
-    assert trailing_zero_bits(hashes).tolist() == [0, 1, 0, 2, 3, 2, 47, 47]
-    zero_bits = trailing_zero_bits(row_hashes(0, 2**16))
-    for level in range(5):
-        assert (zero_bits >= level).mean() == pytest.approx(2.0**-level, rel=0.1)
-
-
-@pytest.mark.parametrize("gaps", [0.0, 0.3])
-def test_leaves_beyond_their_budget_count_fewer_rows_the_same_for_any_parts(gaps, monkeypatch):
-    X, Y, _, _ = split(5, gaps=gaps)
-    few = functools.partial(LeafCounter, budget=100)
-    monkeypatch.setattr("credalchain.joint.forest.LeafCounter", few)
-    monkeypatch.setattr("credalchain.joint.counting._ROWS_AT_ONCE", 16)
-    found = [
-        clone(CLASSIFIERS["joint"]).fit_chunks(
-            [(X.iloc[a:b], Y.iloc[a:b]) for a, b in itertools.pairwise(bounds)], sample_size=SIZE
-        )
-        for bounds in ([0, N], [0, 7, 8, N - 5, N], [0, N // 2, N])
-    ]
-    assert "leaves counted over 1 row in " in found[0].learned_from_
-    for other in found[1:]:
-        assert other.learned_from_ == found[0].learned_from_
-        for one, two in zip(other.model_.leaves, found[0].model_.leaves, strict=True):
-            np.testing.assert_array_equal(one, two)
+@pytest.mark.parametrize("kind", ["joint", "conservative"])
+def test_a_joint_forest_is_that_of_its_sample(kind):
+    X, Y, chosen, _ = split(2)
+    in_order = X.city.astype(pd.CategoricalDtype(["Bern", "Oslo", "Rome", "Zürich"]))
+    X = X.assign(city=in_order)
+    found = clone(CLASSIFIERS[kind]).fit_chunks([(X, Y)], sample_size=SIZE)
+    same(found, clone(CLASSIFIERS[kind]).fit(X.iloc[chosen], Y.iloc[chosen]), X)
+    assert found.model_.row_numbers.tolist() == chosen.tolist()
+    assert found.model_.n_training_rows == SIZE
 
 
 def test_a_label_that_only_other_rows_have():
@@ -345,8 +224,8 @@ def test_a_label_that_only_other_rows_have():
     for kind in ("joint", "chain"):
         with pytest.warns(UserWarning, match="nobody observed z"):
             found = clone(CLASSIFIERS[kind]).fit_chunks([(X, Y)], sample_size=SIZE)
-        assert not found.model_.never_observed().any()
-        assert (found.predict_interval(X)[:, 2] != [0, 1]).any()
+    assert not found.model_.never_observed().any()  # of the chain, which counts all rows
+    assert (found.predict_interval(X)[:, 2] != [0, 1]).any()
     Y["z"] = np.nan
     with pytest.warns(UserWarning, match="observed") as told:
         found = clone(CLASSIFIERS["chain"]).fit_chunks([(X, Y)], sample_size=SIZE)
@@ -427,24 +306,3 @@ def test_an_earlier_sample_is_forgotten():
     X, Y = frame(0)
     forest = clone(CLASSIFIERS["joint"]).fit_chunks([(X, Y)])
     assert not hasattr(forest.fit(X, Y), "learned_from_")
-
-
-def test_labels_that_are_mostly_missing_are_learned_from_all_rows():
-    """One row in fifty has the label; what the sample alone says of it is not believed."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(4000, 2))
-    truth = (X > 0).astype(float)
-    Y = truth.copy()
-    Y[rng.random(4000) > 0.05, 1] = np.nan
-    forest = CredalJointForest(
-        ExtraTreesRegressor(n_estimators=20, min_samples_leaf=2, bootstrap=True),
-        members=(), s=0.0, random_state=0,
-    )  # fmt: skip
-    found = forest.fit_chunks([(X, Y)], sample_size=500)
-    right = (found.predict_proba(X)[:, 1] > 0.5) == truth[:, 1]
-    assert right.mean() > 0.85
-    Y[sampled_rows(0, 4000, hash_limit(4000, 500)), 1] = np.nan
-    with pytest.warns(UserWarning, match="nobody observed label1"):
-        forest.fit_chunks([(X, Y)], sample_size=500)
-    interval = forest.predict_interval(X)[:, 1]
-    assert (interval[:, 1] - interval[:, 0]).max() < 0.2

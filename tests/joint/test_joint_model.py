@@ -21,6 +21,7 @@ from credalchain.joint.growing import (
     default_forest_regressor,
     fill_missing,
     find_leaves,
+    find_out_of_bag_leaves,
     grow,
     learn_mixture_shares,
     out_of_bag_scores,
@@ -544,15 +545,26 @@ def test_leaves_hold_the_rows_that_scikit_learns_trees_were_grown_on(forest, nan
     trees, leaves = grown.trees, grown.leaves
     nodes = plain.apply(X) + trees.roots
     np.testing.assert_array_equal(find_leaves(X, trees), nodes)
+    some = np.arange(0, len(X), 3)
+    out_of_bag = find_out_of_bag_leaves(X, grown, np.arange(len(X)), 1)
+    np.testing.assert_array_equal(find_out_of_bag_leaves(X, grown, some, 1), out_of_bag[some])
     for t, drawn in enumerate(plain.estimators_samples_):
         times = np.bincount(drawn, minlength=len(X))
-        np.testing.assert_array_equal(grown.out_of_bag[:, t], np.where(times > 0, -1, nodes[:, t]))
+        np.testing.assert_array_equal(out_of_bag[:, t], np.where(times > 0, -1, nodes[:, t]))
         for node in np.unique(nodes[:, t]):
             at = slice(leaves.indptr[node], leaves.indptr[node + 1])
             held = dict(zip(leaves.row[at].tolist(), leaves.times[at].tolist(), strict=True))
             rows = np.flatnonzero((nodes[:, t] == node) & (times > 0))
             assert held == {int(i): int(times[i]) for i in rows}
     np.testing.assert_array_equal(leaves.label_mass[1, leaves.vector_of], Y)
+
+
+def rounded_down(number):
+    """The largest 32-bit number that is not above another."""
+    rounded = np.float32(number)
+    return float(
+        rounded if float(rounded) <= number else np.nextafter(rounded, np.float32(-np.inf))
+    )
 
 
 def test_conditions_are_the_narrowest_that_shared_trees_ask_for():
@@ -575,7 +587,7 @@ def test_conditions_are_the_narrowest_that_shared_trees_ask_for():
                     column, at = int(inner.feature[node]), float(inner.threshold[node])
                     by.setdefault(column, set()).add(t)
                     asked.setdefault(column, ([-np.inf], [np.inf]))
-                    asked[column][int(x[0, column].item() <= at)].append(at)
+                    asked[column][int(x[0, column].item() <= at)].append(rounded_down(at))
         expected = [
             (column, max(above), min(below), False, len(by[column]))
             for column, (above, below) in asked.items()
@@ -606,7 +618,10 @@ def test_scores_of_training_rows_come_from_trees_that_have_not_seen_them(missing
     grown, plain = grown_and_plain(forest, X, Y, targets)
     expected = [out_of_bag_literally(plain, X, targets, Y, i) for i in range(len(X))]
     assert np.isnan(expected).any()  # a row that all trees have seen
-    np.testing.assert_allclose(out_of_bag_scores(grown, Y, 1), expected, atol=1e-12)
+    rows = np.arange(len(X))
+    found = out_of_bag_scores(grown, X, Y, rows, 1)
+    np.testing.assert_allclose(found, expected, atol=1e-12)
+    np.testing.assert_array_equal(out_of_bag_scores(grown, X, Y, rows[5:9], 1), found[5:9])
 
 
 def test_missing_labels_are_filled_from_rows_that_are_alike():

@@ -46,6 +46,14 @@ def kernel_helper(function: Callable[P, R]) -> Callable[P, R]:
     return cast(Callable[P, R], _compiled(function, nullcontext, no_cpython_wrapper=True))
 
 
+def reordering_kernel_helper(function: Callable[P, R]) -> Callable[P, R]:
+    """The same, where terms of sums may be added in any order, which vectorises them."""
+    return cast(
+        Callable[P, R],
+        _compiled(function, nullcontext, no_cpython_wrapper=True, fastmath={"reassoc"}),
+    )
+
+
 def _compiled(function: Any, settings: Callable[[], Any], **options: Any) -> Any:
     """A dispatcher that compiles for arrays that may be written to, with ``settings`` changed."""
     njit: Any = numba.njit

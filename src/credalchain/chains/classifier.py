@@ -1,7 +1,6 @@
 """CredalChainClassifier and CredalBinaryRelevanceClassifier: labels over any base."""
 
 from collections.abc import Iterable
-from functools import partial
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,7 @@ from credalchain.chains.naive.counts import SAMPLE_SIZE, ChainCounts, count_chun
 from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.protocol import CredalBase
 from credalchain.chains.strategies import Strategy
-from credalchain.chunks.trees import count_nodes, count_unsampled_rows
+from credalchain.chunks.trees import count_unsampled_rows
 from credalchain.prediction import Order
 from credalchain.preprocessing import Discretizer, is_dask, validate_table
 from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLike
@@ -112,7 +111,7 @@ class CredalMetaClassifier(CredalClassifier):
         elif getattr(base, "can_count_rows", False):
             sampled = self._draw_training_sample(chunks, sample_size)
             model = self._fit_model(sampled.X, sampled.labels)
-            unsampled = count_unsampled_rows(chunks, sampled, partial(count_nodes, model))
+            unsampled = count_unsampled_rows(chunks, sampled, model)
             self.model_ = model if unsampled is None else model.with_counts(unsampled.counts)
         else:
             raise TypeError(

@@ -28,7 +28,7 @@ class Trees(NamedTuple):
     """The nodes of all trees, one after the other; a node's branches come after it."""
 
     feature: NDArray[np.int32]
-    threshold: NDArray[np.float64]
+    threshold: NDArray[np.float32]
     left: NDArray[np.int32]
     right: NDArray[np.int32]
     missing_left: NDArray[np.bool_]
@@ -40,39 +40,66 @@ class Trees(NamedTuple):
         sizes = np.array([len(nodes) for nodes in trees])
         roots = np.cumsum(sizes) - sizes
         nodes, shift = np.concatenate(trees), np.repeat(roots, sizes)
-        is_leaf = nodes["left_child"] < 0
+        is_leaf = nodes["left"] < 0
         return cls(
-            np.where(is_leaf, LEAF, nodes["feature"]).astype(np.int32),
-            nodes["threshold"].copy(),
-            np.where(is_leaf, 0, nodes["left_child"] + shift).astype(np.int32),
-            np.where(is_leaf, 0, nodes["right_child"] + shift).astype(np.int32),
-            nodes["missing_go_to_left"].astype(bool),
+            np.where(is_leaf, np.int32(LEAF), nodes["feature"]),
+            np.where(is_leaf, np.float32(0), nodes["threshold"]),
+            np.where(is_leaf, 0, nodes["left"] + shift).astype(np.int32),
+            np.where(is_leaf, 0, nodes["right"] + shift).astype(np.int32),
+            nodes["missing_left"] & ~is_leaf,
             roots.astype(np.int32),
         )
 
     def check_state(self, n_features: int, first_feature: int = 0) -> None:
         """Validate stored trees: no cycles, and splits on columns that exist."""
         n = len(self.feature)
-        dtypes: tuple[Any, ...] = (np.int32, np.float64, np.int32, np.int32, np.bool_)
+        floats = (np.float32, np.float64)  # the second in files of format 3
+        dtypes: tuple[Any, ...] = (np.int32, floats, np.int32, np.int32, np.bool_)
         for name, dtype in zip(self._fields, dtypes, strict=False):
             check_array(name, getattr(self, name), dtype, (n,))
         check_array("roots", self.roots, np.int32, (None,), 0, n - 1)
-        splits = self.feature != LEAF
-        children = np.stack([self.left, self.right])[:, splits]
-        if len(self.roots) == 0 or not ((children > np.flatnonzero(splits)) & (children < n)).all():
-            raise ValueError("the branches of a node must come after it.")
-        if len(np.unique(np.append(children, self.roots))) < children.size + len(self.roots):
-            raise ValueError("a node must have one parent.")
-        columns = self.feature[splits]
-        if not ((columns >= first_feature) & (columns < n_features)).all():
-            raise ValueError("the trees split on a column that does not exist.")
-        if np.isnan(self.threshold[splits]).any():
-            raise ValueError("a split needs a number.")
+        from credalchain.chains.forest_kernels import find_fault  # imports numba
+
+        fault = find_fault(self, first_feature, n_features, np.zeros(n, dtype=np.bool_))
+        if len(self.roots) == 0 or fault:
+            raise ValueError(_FAULTS[fault])
+
+
+_FAULTS = (
+    "a forest must have trees.",
+    "the branches of a node must come after it.",
+    "a node must have one parent.",
+    "the trees split on a column that does not exist.",
+    "a split needs a number.",
+)
+_NODE = np.dtype(
+    [
+        ("feature", np.int32),
+        ("threshold", np.float32),
+        ("left", np.int32),
+        ("right", np.int32),
+        ("missing_left", np.bool_),
+    ]
+)
 
 
 def nodes_of(trees: Iterable[Any]) -> list[NDArray[Any]]:
-    """Return the nodes of each of scikit-learn's trees, one record each."""
-    return [np.array(tree.__getstate__()["nodes"]) for tree in trees]
+    """Return the nodes of each of scikit-learn's trees, one record each.
+
+    Thresholds are rounded down to 32 bits. Features have 32 bits, so no row goes another way.
+    """
+    return [_compact(tree.__getstate__()["nodes"]) for tree in trees]
+
+
+def _compact(nodes: NDArray[Any]) -> NDArray[Any]:
+    compact = np.empty(len(nodes), dtype=_NODE)
+    compact["feature"], compact["missing_left"] = nodes["feature"], nodes["missing_go_to_left"]
+    compact["left"], compact["right"] = nodes["left_child"], nodes["right_child"]
+    threshold = nodes["threshold"].astype(np.float32)
+    is_above = threshold > nodes["threshold"]
+    threshold[is_above] = np.nextafter(threshold[is_above], np.float32(-np.inf))
+    compact["threshold"] = threshold
+    return compact
 
 
 @dataclass(frozen=True, eq=False)
@@ -104,7 +131,9 @@ class PackedForest:
     def single_leaf(cls) -> "PackedForest":
         """A single empty leaf, for a label observed only in unsampled rows."""
         zero = np.zeros(1, np.int32)
-        trees = Trees(zero + np.int32(LEAF), np.full(1, -2.0), zero, zero, np.zeros(1, bool), zero)
+        trees = Trees(
+            zero + np.int32(LEAF), np.zeros(1, np.float32), zero, zero, np.zeros(1, bool), zero
+        )
         return cls(trees, np.zeros((1, 2)))
 
     def check_state(self, n_features: int, n_labels: int) -> None:

@@ -125,3 +125,32 @@ def count_rows(
                     to_left = value <= trees.threshold[node]
                 node = trees.left[node] if to_left else trees.right[node]
                 counts[node, y] += 1.0
+
+
+@kernel
+def find_fault(
+    trees: Trees, first_feature: int, n_features: int, has_parent: NDArray[np.bool_]
+) -> int:
+    """Return 0 for valid trees, or which of ``forest._FAULTS`` they have.
+
+    ``has_parent`` (nodes,) is False, and filled.
+    """
+    n = trees.feature.shape[0]
+    for root in trees.roots:
+        if has_parent[root]:
+            return 2
+        has_parent[root] = True
+    for node in range(n):
+        if trees.feature[node] == LEAF:
+            continue
+        for child in (trees.left[node], trees.right[node]):
+            if child <= node or child >= n:
+                return 1
+            if has_parent[child]:
+                return 2
+            has_parent[child] = True
+        if trees.feature[node] < first_feature or trees.feature[node] >= n_features:
+            return 3
+        if math.isnan(trees.threshold[node]):
+            return 4
+    return 0

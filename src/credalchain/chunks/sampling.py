@@ -53,12 +53,3 @@ def smallest(hashes: Hashes, size: int) -> NDArray[np.intp]:
     if len(hashes) <= size:
         return np.arange(len(hashes))
     return np.sort(np.argpartition(hashes, size - 1)[:size])
-
-
-def row_uniforms(first: int, n: int, m: int) -> NDArray[np.float64]:
-    """Numbers from 0 to 1 for the rows first, first + 1, ..., m for each: (n, m).
-
-    They have nothing to do with the hashes by which rows are chosen.
-    """
-    hashes = row_hashes(2**63 + first * m, n * m)
-    return np.asarray((hashes >> np.uint64(11)) * 2.0**-53).reshape(n, m)

@@ -1,6 +1,5 @@
-"""Trees for rows in chunks: grown on a sample of rows, their leaves counted over all rows."""
+"""Trees for rows in chunks: grown on a sample of rows; chains count all rows in their nodes."""
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from credalchain._utils.array_types import Labels
 from credalchain._utils.text import plural
 from credalchain.chunks.columns import Summary, learn_encoder, summarize
-from credalchain.chunks.sampling import MAX_HASH, row_hashes, row_uniforms, smallest
+from credalchain.chunks.sampling import MAX_HASH, row_hashes, smallest
 from credalchain.chunks.sources import check_same_labels, label_names
 from credalchain.labels import as_labels, holds_minus_one, minus_one_message
 from credalchain.preprocessing import EncodedRows, TableEncoder, as_indexable
@@ -116,11 +115,6 @@ def sample_chunks(chunks: Chunks, size: int) -> TrainingSample:
     )
 
 
-# Counts encoded rows in the leaves of trees, as something that can be added up. Gets rows, labels,
-# hashes (n,) of the rows' numbers, which choose among them, and uniform numbers (n, m) for draws.
-RowCounter = Callable[[NDArray[np.float32], Labels, NDArray[np.uint64], NDArray[np.float64]], Any]
-
-
 @dataclass(frozen=True, eq=False)
 class NodeCounts:
     """Rows of each class in the nodes of several forests."""
@@ -131,16 +125,15 @@ class NodeCounts:
         return NodeCounts([a + b for a, b in zip(self.counts, other.counts, strict=True)])
 
 
-def count_nodes(model: Any, X: NDArray[np.float32], labels: Labels, *_: Any) -> NodeCounts:
-    """Count the rows that have a label, for each label, in the forests of a chain or of several."""
-    return NodeCounts(model.count_rows(X, labels))
+def count_unsampled_rows(chunks: Chunks, sampled: TrainingSample, model: Any) -> NodeCounts | None:
+    """Count the rows that are not in the sample in the forests of a chain or of several chains.
 
-
-def count_unsampled_rows(chunks: Chunks, sampled: TrainingSample, count: RowCounter) -> Any:
-    """The counts of all rows that are not in the sample; None if there are none."""
+    None if there are no such rows.
+    """
     if sampled.is_everything:
         return None
-    return chunks.reduce(_counts, count, sampled.X.encoder, sampled.limit)
+    counts: NodeCounts = chunks.reduce(_counts, model, sampled.X.encoder, sampled.limit)
+    return counts
 
 
 def _columns(chunk: str, X: Any, Y: Any, first: int) -> Summary:
@@ -166,13 +159,11 @@ def _sample(
 
 
 def _counts(
-    chunk: str, X: Any, Y: Any, first: int, count: RowCounter, encoder: TableEncoder, limit: Any
-) -> Any:
+    chunk: str, X: Any, Y: Any, first: int, model: Any, encoder: TableEncoder, limit: Any
+) -> NodeCounts:
     encoded, labels = _read(X, Y, encoder)
-    hashes, uniform = row_hashes(first, len(labels)), row_uniforms(first, *labels.shape)
-    unsampled = np.flatnonzero(hashes > limit)
-    rows: Any = (part[unsampled] for part in (encoded, labels, hashes, uniform))
-    return count(*rows)
+    unsampled = np.flatnonzero(row_hashes(first, len(labels)) > limit)
+    return NodeCounts(model.count_rows(encoded[unsampled], labels[unsampled]))
 
 
 def _read(X: Any, Y: Any, encoder: TableEncoder) -> tuple[NDArray[np.float32], Labels]:

@@ -23,7 +23,7 @@ class Leaves(NamedTuple):
 
     indptr: NDArray[np.int64]
     row: NDArray[np.int32]
-    times: NDArray[np.uint16]
+    times: NDArray[np.uint32]
     vector_of: NDArray[np.int32]
     label_mass: NDArray[np.float64]
     joint: float

@@ -1,12 +1,13 @@
 """CredalJointForest: one forest for all labels, whose leaves keep whole label vectors."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
 
 from credalchain._utils.array_types import Labels
@@ -14,21 +15,14 @@ from credalchain._utils.validation import check_choice, check_int, check_s
 from credalchain.chains.interface import CredalClassifier
 from credalchain.chains.protocol import Request
 from credalchain.chains.strategies import Strategy
-from credalchain.chunks.trees import count_unsampled_rows
 from credalchain.joint.arrays import Leaves
-from credalchain.joint.counting import (
-    LeafCounter,
-    LeafCounts,
-    fill_missing_from_counts,
-    with_counts,
-)
 from credalchain.joint.growing import (
-    GrownForest,
+    ROWS_OF_A_TREE,
     default_forest_regressor,
     fill_missing,
-    find_leaves,
     grow_or_recall,
     learn_mixture_shares,
+    merged_by_vector,
     out_of_bag_scores,
     score_weights,
     with_vacuous_missing,
@@ -47,7 +41,11 @@ from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLi
 
 _MISSING_LABEL_CHOICES = ("ignorable", "conservative")
 _PRODUCT_ROWS = 10.0  # added to the rows that the product of scores explains best
-_MAX_MEMBER_ROWS = 5000  # that members learn from, drawn at random
+SAMPLE_SIZE = 100_000  # rows in memory, of those in chunks
+MAX_KEPT_ROWS = 20_000  # that explanations show; of others, leaves keep the labels alone
+_MAX_LABELS = 2**25  # labels times rows, of which model files and predictions take 16 bytes each
+_MAX_KERNEL_ROWS = 10_000  # with more, forests measured better without the default member
+_MAX_SCORED_ROWS = 5000  # that members and shares are learned from, drawn at random
 _MIN_COMPLETE = 0.5  # share of complete rows that members need
 
 
@@ -70,14 +68,16 @@ class CredalJointForest(CredalClassifier):
     ----------
     forest : ExtraTreesRegressor or RandomForestRegressor, default=None
         Unfitted, with ``bootstrap=True``. None means ``ExtraTreesRegressor(n_estimators=300,
-        min_samples_leaf=2, max_features=0.5, bootstrap=True)``. (On labels 0 and 1 the squared
-        error is the Gini impurity, so this is a classifier's forest.) Its ``random_state``,
-        ``n_jobs`` and ``warm_start`` are set from here.
+        min_samples_leaf=2, max_features=0.5, bootstrap=True)``, with fewer trees from 20000 rows
+        on, and 150 from 40000 on. (On labels 0 and 1 the squared error is the Gini impurity, so
+        this is a classifier's forest.) Its ``random_state``, ``n_jobs`` and ``warm_start`` are
+        set from here. Unless it has ``max_samples``, a tree is grown on at most 50000 rows, drawn
+        from all rows for each tree.
     members : sequence of members, default=None
         Other models of label vectors: ``KernelPowerset()``, or your own. None means
-        ``[KernelPowerset()]``, ``()`` the forest alone. Together they get at most one half. They
-        learn from at most 5000 rows without missing labels, and are not used if these are less
-        than half of the rows.
+        ``[KernelPowerset()]`` up to 10000 rows, above that ``()``, the forest alone. Together they
+        get at most one half. They learn from at most 5000 rows without missing labels, and are not
+        used if these are less than half of the rows.
     missing : {"ignorable", "conservative"}, default="ignorable"
         What a label that is missing in a training row counts as: its probability in rows that
         are alike, or "it may be either", which is honest where labels are not missing at random.
@@ -169,11 +169,13 @@ class CredalJointForest(CredalClassifier):
             self.unfitted_forest()
         self._unfitted_members()
 
-    def unfitted_forest(self) -> Any:
-        """The forest to be fitted, the default one if there is none."""
+    def unfitted_forest(self, n_rows: int = 0) -> Any:
+        """The forest to be fitted to so many rows, the default one if there is none."""
         from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor  # slow to import
 
-        forest = default_forest_regressor() if self.forest is None else self.forest
+        if self.forest is None:
+            return default_forest_regressor(n_rows=n_rows)
+        forest = self.forest
         if not isinstance(forest, (ExtraTreesRegressor, RandomForestRegressor)):
             raise ValueError(
                 "forest must be None, an ExtraTreesRegressor or a RandomForestRegressor (labels 0 "
@@ -204,34 +206,49 @@ class CredalJointForest(CredalClassifier):
         return None
 
     def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
-        sampled = self._draw_training_sample(chunks, sample_size)
-        self.model_ = self._fit_model(
-            sampled.X,
-            sampled.labels,
-            lambda counter: count_unsampled_rows(chunks, sampled, counter.count),
+        sampled = self._draw_training_sample(chunks, sample_size or SAMPLE_SIZE)
+        self.model_ = self._fit_model(sampled.X, sampled.labels)
+        self._describe_sample(
+            None if sampled.is_everything else sampled.row_numbers, sampled.n_rows
         )
-        if not sampled.is_everything:
-            self.model_.row_numbers = sampled.row_numbers
 
-    def _fit_model(
-        self,
-        X: Any,
-        labels: Labels,
-        count: Callable[[LeafCounter], LeafCounts | None] | None = None,
-        encoder: TableEncoder | None = None,
-    ) -> JointModel:
-        """Fit; ``count`` gives the counts of rows that trees are not grown on.
+    def _fit_in_memory(self, X: Any, Y: Any, **options: Any) -> Labels:
+        labels = super()._fit_in_memory(X, Y, **options)
+        self._describe_sample(None, len(labels))
+        return labels
 
-        With an ``encoder``, X is encoded, and its last columns are the scores of another model.
+    def _describe_sample(self, rows: NDArray[np.int64] | None, n_rows: int) -> None:
+        """Set ``learned_from_``, and the numbers that training rows have among all ``n_rows``.
+
+        Of which ``rows`` (None: all) were given to ``_fit_model``.
         """
+        model, used = self.model_, n_rows if rows is None else len(rows)
+        used = min(used, _MAX_LABELS // model.n_labels)
+        if rows is not None:
+            model.row_numbers = rows if model.row_numbers is None else rows[model.row_numbers]
+        said = [f"trees grown on {used} of {n_rows} rows"] if used < n_rows else []
+        if used > ROWS_OF_A_TREE and self.unfitted_forest().max_samples is None:
+            said.append(f"each tree grown on {ROWS_OF_A_TREE} rows, drawn from {used}")
+        if used > MAX_KEPT_ROWS:
+            said.append(f"{MAX_KEPT_ROWS} rows kept for explanations")
+        if said:
+            before = [self.learned_from_] if rows is None and hasattr(self, "learned_from_") else []
+            self.learned_from_ = "; ".join(before + said)
+
+    def _fit_model(self, X: Any, labels: Labels, encoder: TableEncoder | None = None) -> JointModel:
+        """Fit; with an ``encoder``, X is encoded, and its last columns are a model's scores."""
         over_scores = encoder is not None
         encoder = TableEncoder.learn(X, one_hot=False) if encoder is None else encoder
-        encoded = X if over_scores else encoder.encode(X, np.float32)
         self.order_ = None
         rng = check_random_state(self.random_state)
         seed = rng.randint(2**31 - 1)
+        row_numbers = None
+        if labels.size > _MAX_LABELS:
+            row_numbers = np.sort(rng.choice(len(labels), _MAX_LABELS // labels.shape[1], False))
+            X, labels = take_rows(X, row_numbers), labels[row_numbers]
+        encoded = X if over_scores else encoder.encode(X, np.float32)
         n_jobs = effective_n_jobs(self.n_jobs)
-        forest = self.unfitted_forest()
+        forest = self.unfitted_forest(len(labels))
         grown = grow_or_recall()(
             forest,
             encoded,
@@ -240,30 +257,34 @@ class CredalJointForest(CredalClassifier):
             n_jobs=n_jobs,
             seed=seed,
         )
-        if count is not None:
-            grown = grown._replace(leaves=self._count_unsampled_rows(grown, encoded, labels, count))
-        components = [out_of_bag_scores(grown, labels, n_jobs)]
-        members = self._unfitted_members()
+        members, rows = self._choose_scored_rows(labels, rng, over_scores)
+        components = [out_of_bag_scores(grown, encoded, labels, rows, n_jobs)]
         if over_scores:
             scale, likelihood = calibrate_product(encoded[:, -labels.shape[1] :], labels)
-            components.append(likelihood[:, None])
-        fitted = self._fit_members(members, encoder.indicators(encoded), grown.leaves, labels, rng)
+            components.append(likelihood[rows, None])
+        fitted = self._fit_members(
+            members, encoder.indicators(encoded[rows]), grown.leaves, labels, rows, rng
+        )
         components += [held_out for _, held_out in fitted]
         scores = np.hstack(components)
         if over_scores:
             prior = np.where(np.arange(scores.shape[1]) == 2, _PRODUCT_ROWS, 0.0)
             shares = learn_mixture_shares(
-                scores, labels, n_forest=2, max_member_share=1.0, prior=prior
+                scores, labels[rows], n_forest=2, max_member_share=1.0, prior=prior
             )
             product = ScoreProduct(scale, float(shares[2]))
             shares = np.delete(shares, 2)
         else:
-            shares, product = learn_mixture_shares(scores, labels, n_forest=2), None
+            shares, product = learn_mixture_shares(scores, labels[rows], n_forest=2), None
         leaves = grown.leaves._replace(
             joint=float(shares[0]), product=float(shares[1]), precise_members=over_scores
         )
         if self.missing == "conservative":
             leaves = with_vacuous_missing(leaves, labels)
+        if len(labels) > MAX_KEPT_ROWS:
+            kept = np.sort(rng.choice(len(labels), MAX_KEPT_ROWS, replace=False))
+            leaves, encoded = merged_by_vector(leaves, kept), encoded[kept]
+            row_numbers = kept if row_numbers is None else row_numbers[kept]
         useful = [
             (member, share)
             for (member, _), share in zip(fitted, shares[2:].tolist(), strict=True)
@@ -276,39 +297,22 @@ class CredalJointForest(CredalClassifier):
             [member for member, _ in useful],
             [share for _, share in useful],
             np.stack(np.nonzero(np.isnan(encoded))),
+            row_numbers,
             score_product=product,
         )
 
-    def _count_unsampled_rows(
-        self,
-        grown: GrownForest,
-        encoded: NDArray[np.float32],
-        labels: Labels,
-        count: Callable[[LeafCounter], LeafCounts | None],
-    ) -> Leaves:
-        """Leaves with the rows that trees were not grown on added; missing labels may be drawn.
-
-        Draws use the observed labels of all rows, so the rows are counted twice then.
-        """
-        counts = count(LeafCounter(grown.trees))
-        if counts is None:
-            return grown.leaves
-        leaves = grown.leaves
-        any_missing = (counts.vectors == MISSING).any() or (labels == MISSING).any()
-        if self.missing == "ignorable" and any_missing:
-            observed = with_counts(with_vacuous_missing(leaves, labels), counts)
-            leaves = fill_missing_from_counts(
-                leaves, observed, find_leaves(encoded, grown.trees), labels
-            )
-            if (counts.vectors == MISSING).any():
-                counts = count(LeafCounter(grown.trees, observed))
-                assert counts is not None
-        if counts.min_zero_bits:
-            self.learned_from_ = self.learned_from_.replace(
-                "over all rows",
-                f"over 1 row in {2**counts.min_zero_bits}, which keeps them in memory",
-            )
-        return with_counts(leaves, counts)
+    def _choose_scored_rows(
+        self, labels: Labels, rng: np.random.RandomState, over_scores: bool
+    ) -> tuple[list[Any], NDArray[np.intp]]:
+        """Return members to be fitted, and the rows they and all shares are learned from."""
+        complete, members = (labels != MISSING).all(axis=1), self._unfitted_members()
+        is_large = self.members is None and len(labels) > _MAX_KERNEL_ROWS and not over_scores
+        if is_large or complete.mean() < _MIN_COMPLETE:
+            members = []
+        rows = np.flatnonzero(complete) if members else np.arange(len(labels))
+        if len(rows) > _MAX_SCORED_ROWS:
+            rows = np.sort(rng.choice(rows, _MAX_SCORED_ROWS, replace=False))
+        return members, rows
 
     def _fit_members(
         self,
@@ -316,21 +320,16 @@ class CredalJointForest(CredalClassifier):
         X: NDArray[np.float32],
         leaves: Leaves,
         labels: Labels,
+        rows: NDArray[np.intp],
         rng: Any,
     ) -> list[tuple[FittedMember, NDArray[np.float64]]]:
-        """Fitted members with held-out probabilities of the rows' labels (n, 1); NaN: not used."""
-        complete = (labels != MISSING).all(axis=1)
-        if complete.mean() < _MIN_COMPLETE:
-            return []
-        rows = np.flatnonzero(complete)
-        if len(rows) > _MAX_MEMBER_ROWS:
-            rows = np.sort(rng.choice(rows, _MAX_MEMBER_ROWS, replace=False))
+        """Fitted members with held-out probabilities of the rows' labels, (rows, 1)."""
         is_observed = leaves.label_mass.max(axis=0) == 1
         vectors = np.where(is_observed, leaves.label_mass[1] == 1, MISSING).astype(np.int8)
         vector_of = leaves.vector_of[rows]
         fitted = []
         for member in members:
-            fit_result = member.fit_vectors(X[rows], vector_of, vectors, rng)
+            fit_result = member.fit_vectors(X, vector_of, vectors, rng)
             if fit_result is None:  # nothing to learn
                 continue
             if not isinstance(fit_result, tuple) or len(fit_result) != 2:
@@ -339,8 +338,7 @@ class CredalJointForest(CredalClassifier):
                     f"weights for the training rows, got {fit_result!r}."
                 )
             held_out = checked_weights(fit_result[1], len(rows), len(vectors), member)
-            scores = np.full((len(labels), 1), np.nan)
-            scores[rows] = score_weights(held_out, leaves.label_mass, labels[rows])
+            scores = score_weights(held_out, leaves.label_mass, labels[rows])
             fitted.append((fit_result[0], scores))
         return fitted
 

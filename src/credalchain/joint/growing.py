@@ -17,10 +17,13 @@ from credalchain.chains.forest import Trees, nodes_of
 from credalchain.joint.arrays import Leaves, MemberWeights
 from credalchain.labels import MISSING
 
+ROWS_OF_A_TREE = 50_000  # drawn for each tree, where there are more
+_N_TREES, _MIN_TREES = 300, 150  # of the default forest
+_MAX_DRAWN = 6_000_000  # rows in all its trees, above which there are fewer of them
 _TREES_AT_ONCE = 20  # per fit, after which progress is reported
 _MAX_OUTPUTS = 64
 _MAX_BYTES = 2**28  # of scikit-learn's trees that are grown together
-_ROWS_AT_ONCE = 512
+_ROWS_AT_ONCE = 2048
 MIN_PROBABILITY = 1e-3
 _ROUNDS = 3  # of filling missing labels
 
@@ -29,20 +32,18 @@ grown_forests: ContextVar[Memory | None] = ContextVar("grown_forests", default=N
 
 
 class GrownForest(NamedTuple):
-    """Trees, their leaves, and the leaf of every training row in every tree.
-
-    ``out_of_bag`` (n, trees) is -1 where the tree was grown on the row.
-    """
+    """Trees, and their leaves with the rows that each tree was grown on."""
 
     trees: Trees
     leaves: Leaves
-    out_of_bag: NDArray[np.int32]
 
 
-def default_forest_regressor(n_estimators: int = 300) -> Any:
-    """The default forest, tuned on data sets that the studies do not use."""
+def default_forest_regressor(n_estimators: int | None = None, *, n_rows: int = 0) -> Any:
+    """The default forest for so many rows, tuned on data sets that the studies do not use."""
     from sklearn.ensemble import ExtraTreesRegressor  # slow to import
 
+    if n_estimators is None:
+        n_estimators = int(np.clip(_MAX_DRAWN // max(n_rows, 1), _MIN_TREES, _N_TREES))
     return ExtraTreesRegressor(
         n_estimators=n_estimators, min_samples_leaf=2, max_features=0.5, bootstrap=True
     )
@@ -77,10 +78,12 @@ def grow(
     rng = np.random.RandomState(seed)  # used by all parts: the trees are those of a single fit
     sums = np.random.RandomState(seed)
     n_trees = forest.n_estimators
-    bytes_of_a_tree = 16 * len(X) * min(targets.shape[1], _MAX_OUTPUTS)  # scikit-learn's values
+    if forest.max_samples is None and len(X) > ROWS_OF_A_TREE:
+        forest = clone(forest).set_params(max_samples=ROWS_OF_A_TREE)
+    rows_of_a_tree = min(len(X), ROWS_OF_A_TREE)
+    bytes_of_a_tree = 16 * rows_of_a_tree * min(targets.shape[1], _MAX_OUTPUTS)  # its values
     at_once = int(np.clip(_MAX_BYTES // bytes_of_a_tree, 1, _TREES_AT_ONCE))
-    times = np.empty((len(X), n_trees), dtype=np.uint16)
-    tree_nodes = []
+    tree_nodes, drawn_rows = [], []
     with Progress("trees", n_trees) as progress:
         for grown in range(0, n_trees, at_once):
             part = clone(forest).set_params(
@@ -90,14 +93,14 @@ def grow(
                 warm_start=False,
             )
             part.fit(X, _outputs(targets, sums))
-            for tree, drawn in enumerate(part.estimators_samples_, start=grown):
-                times[:, tree] = np.minimum(np.bincount(drawn, minlength=len(X)), 2**16 - 1)
+            drawn_rows += [
+                np.unique(drawn, return_counts=True) for drawn in part.estimators_samples_
+            ]
             tree_nodes += nodes_of(tree.tree_ for tree in part.estimators_)
             progress(grown + part.n_estimators)
     trees = Trees.of(tree_nodes)
-    nodes = find_leaves(X, trees, n_jobs)
-    leaves = _leaves_from_nodes(nodes, times, len(trees.feature), *label_vectors(labels, targets))
-    return GrownForest(trees, leaves, np.where(times > 0, np.int32(-1), nodes))
+    leaves = _sort_into_leaves(X, trees, drawn_rows, n_jobs, *label_vectors(labels, targets))
+    return GrownForest(trees, leaves)
 
 
 def _outputs(targets: FloatArray, rng: np.random.RandomState) -> FloatArray:
@@ -124,20 +127,46 @@ def find_leaves(X: NDArray[np.float32], trees: Trees, n_jobs: int = 1) -> NDArra
     return nodes
 
 
-def _leaves_from_nodes(
-    nodes: NDArray[np.int32],
-    times: NDArray[np.uint16],
-    n_nodes: int,
+def _sort_into_leaves(
+    X: NDArray[np.float32],
+    trees: Trees,
+    drawn_rows: list[tuple[NDArray[np.intp], NDArray[np.intp]]],
+    n_jobs: int,
     vector_of: NDArray[np.int32],
     label_mass: FloatArray,
 ) -> Leaves:
+    """Return leaves with the rows that each tree was grown on, and how often it drew each."""
     from credalchain.joint import kernels  # imports numba
 
-    sizes = np.bincount(nodes[times > 0], minlength=n_nodes)
-    begins = np.cumsum(sizes) - sizes
-    row, row_times = np.empty(sizes.sum(), np.int32), np.empty(sizes.sum(), np.uint16)
-    kernels.fill_leaves(nodes, times, begins.copy(), row, row_times)
-    return Leaves(np.append(begins, sizes.sum()), row, row_times, vector_of, label_mass, 1.0, 0.0)
+    drawn = np.concatenate([rows for rows, _ in drawn_rows]).astype(np.int32)
+    drawn_times = np.concatenate([times for _, times in drawn_rows]).astype(np.uint32)
+    first = np.cumsum([0, *(len(rows) for rows, _ in drawn_rows)])
+    nodes = np.empty(len(drawn), dtype=np.int32)
+
+    def run(tree: int, stop: int) -> None:
+        kernels.find_leaves_of_trees(X, trees, tree, first[tree : stop + 1], drawn, nodes)
+
+    for_each_range(len(drawn_rows), _TREES_AT_ONCE, n_jobs, run)
+    sizes = np.bincount(nodes, minlength=len(trees.feature))
+    indptr = np.append(0, np.cumsum(sizes))
+    row, times = np.empty(len(drawn), np.int32), np.empty(len(drawn), np.uint32)
+    kernels.fill_leaves(nodes, drawn, drawn_times, indptr[:-1].copy(), row, times)
+    return Leaves(indptr, row, times, vector_of, label_mass, 1.0, 0.0)
+
+
+def find_out_of_bag_leaves(
+    X: NDArray[np.float32], grown: GrownForest, rows: NDArray[np.intp], n_jobs: int
+) -> NDArray[np.int32]:
+    """The leaf of some training rows in each tree, (rows, trees); -1 where it was grown on them."""
+    trees, leaves = grown
+    nodes = find_leaves(X[rows], trees, n_jobs)
+    position = np.full(len(X), -1)
+    position[rows] = np.arange(len(rows))
+    at = position[leaves.row]
+    in_bag = np.flatnonzero(at >= 0)
+    node = np.searchsorted(leaves.indptr, in_bag, side="right") - 1
+    nodes[at[in_bag], np.searchsorted(trees.roots, node, side="right") - 1] = -1
+    return nodes
 
 
 def label_vectors(labels: Labels, targets: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
@@ -158,21 +187,25 @@ def label_vectors(labels: Labels, targets: FloatArray) -> tuple[NDArray[np.int32
     return vector_of, label_mass
 
 
-def merged_by_vector(leaves: Leaves) -> Leaves:
-    """Leaves that hold label vectors in place of rows, each with its number of rows."""
-    _, n_vectors, _ = leaves.label_mass.shape
-    node = np.repeat(np.arange(len(leaves.indptr) - 1), np.diff(leaves.indptr))
-    keys = node * n_vectors + leaves.vector_of[leaves.row]
-    distinct, entry = np.unique(keys, return_inverse=True)
-    times = np.bincount(entry.reshape(-1), leaves.times, minlength=len(distinct))
-    fits_uint16 = times.max(initial=0) < 2**16
+def merged_by_vector(leaves: Leaves, kept: NDArray[np.intp] | None = None) -> Leaves:
+    """Leaves that hold label vectors in place of rows, each with its number of rows.
+
+    Rows that are ``kept`` stay as they are, and come first.
+    """
+    from credalchain.joint import kernels  # imports numba
+
+    kept = np.empty(0, dtype=np.intp) if kept is None else kept
+    n_vectors = leaves.label_mass.shape[1]
+    new_row_of = leaves.vector_of + np.int32(len(kept))
+    new_row_of[kept] = np.arange(len(kept))
+    row, times = np.empty(len(leaves.row), np.int32), np.empty(len(leaves.row), np.uint32)
+    indptr, last = np.empty_like(leaves.indptr), np.full(len(kept) + n_vectors, -1)
+    kernels.merge_leaves(leaves, new_row_of, last, indptr, row, times)
     return leaves._replace(
-        indptr=np.searchsorted(distinct, np.arange(len(leaves.indptr)) * n_vectors).astype(
-            np.int64
-        ),
-        row=(distinct % n_vectors).astype(np.int32),
-        times=times.astype(np.uint16 if fits_uint16 else np.uint32),
-        vector_of=np.arange(n_vectors, dtype=np.int32),
+        indptr=indptr,
+        row=row[: indptr[-1]].copy(),
+        times=times[: indptr[-1]].copy(),
+        vector_of=np.append(leaves.vector_of[kept], np.arange(n_vectors, dtype=np.int32)),
     )
 
 
@@ -219,49 +252,62 @@ def fill_missing(
     for round_number in track(range(_ROUNDS), "rounds of filling missing labels", _ROUNDS):
         next_seed = (seed + round_number + 1) % 2**31
         grown = grow_or_recall()(smaller, X, labels, targets, n_jobs=n_jobs, seed=next_seed)
-        p = out_of_bag_labels(grown, labels, n_jobs)
+        rows = np.flatnonzero(missing.any(axis=1))
+        p = out_of_bag_labels(grown, X, labels, rows, n_jobs)
         p = np.clip(p, MIN_PROBABILITY, 1 - MIN_PROBABILITY)  # only observed labels are certain
-        targets = np.where(missing & np.isfinite(p), p, targets)
+        targets[rows] = np.where(missing[rows] & np.isfinite(p), p, targets[rows])
     return targets
 
 
-def out_of_bag_labels(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatArray:
-    """P(Y_j = 1) of every training row given its observed labels, (n, m).
+def out_of_bag_labels(
+    grown: GrownForest,
+    X: NDArray[np.float32],
+    labels: Labels,
+    rows: NDArray[np.intp],
+    n_jobs: int,
+) -> FloatArray:
+    """P(Y_j = 1) of some training rows given their observed labels, (rows, m).
 
-    From the trees that were not grown on it; NaN where there is no estimate.
+    From the trees that were not grown on them; NaN where there is no estimate.
     """
     from credalchain.joint import kernels  # imports numba
 
-    lower, leaves = np.empty((*labels.shape, 2)), merged_by_vector(grown.leaves)
+    lower, leaves = np.empty((len(rows), labels.shape[1], 2)), merged_by_vector(grown.leaves)
+    nodes, known = find_out_of_bag_leaves(X, grown, rows, n_jobs), labels[rows]
 
     def run(first: int, stop: int) -> None:
-        rows = slice(first, stop)
-        nodes, weights = grown.out_of_bag[rows], no_member_weights(stop - first)
+        part, weights = slice(first, stop), no_member_weights(stop - first)
         workspace = kernels.Workspace.allocate(nodes, leaves)
-        kernels.bound_labels(nodes, labels[rows], weights, leaves, 0.0, workspace, lower[rows])
+        kernels.bound_labels(nodes[part], known[part], weights, leaves, 0.0, workspace, lower[part])
 
-    for_each_range(len(labels), _ROWS_AT_ONCE, n_jobs, run)
+    for_each_range(len(rows), _ROWS_AT_ONCE, n_jobs, run)
     total = lower.sum(axis=-1)
     return np.where(total > 0, lower[..., 1] / np.where(total > 0, total, 1.0), np.nan)
 
 
-def out_of_bag_scores(grown: GrownForest, labels: Labels, n_jobs: int) -> FloatArray:
-    """Probability of each training row's labels by vectors, and by products, (n, 2).
+def out_of_bag_scores(
+    grown: GrownForest,
+    X: NDArray[np.float32],
+    labels: Labels,
+    rows: NDArray[np.intp],
+    n_jobs: int,
+) -> FloatArray:
+    """Probability of some training rows' labels by vectors, and by products, (rows, 2).
 
     NaN for a row that all trees were grown on.
     """
     from credalchain.joint import kernels  # imports numba
 
-    scores, leaves = np.empty((len(labels), 2)), merged_by_vector(grown.leaves)
+    scores, leaves = np.empty((len(rows), 2)), merged_by_vector(grown.leaves)
+    nodes, truth = find_out_of_bag_leaves(X, grown, rows, n_jobs), labels[rows]
 
     def run(first: int, stop: int) -> None:
-        rows = slice(first, stop)
-        nodes, weights = grown.out_of_bag[rows], no_member_weights(stop - first)
+        part, weights = slice(first, stop), no_member_weights(stop - first)
         workspace = kernels.Workspace.allocate(nodes, leaves)
-        kernels.score_vectors(nodes, labels[rows], weights, leaves, workspace, scores[rows])
+        kernels.score_vectors(nodes[part], truth[part], weights, leaves, workspace, scores[part])
 
-    for_each_range(len(labels), _ROWS_AT_ONCE, n_jobs, run)
-    scores[(grown.out_of_bag < 0).all(axis=1)] = np.nan
+    for_each_range(len(rows), _ROWS_AT_ONCE, n_jobs, run)
+    scores[(nodes < 0).all(axis=1)] = np.nan
     return scores
 
 

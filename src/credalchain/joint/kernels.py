@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from credalchain._utils.compiler import kernel, kernel_helper
+from credalchain._utils.compiler import kernel, kernel_helper, reordering_kernel_helper
 from credalchain.chains.forest import LEAF, Trees
 from credalchain.joint.arrays import Leaves, MemberWeights
 
@@ -24,8 +24,10 @@ class Workspace(NamedTuple):
     Allocating them in a kernel would take seconds to compile.
 
     ``leaf_weight`` (K,): weights of the leaves on vectors; ``member_weight`` (K,): of the members;
-    ``touched``: the vectors that have any. ``tree_lower`` (2, m, trees): lower probabilities of
-    single labels being 0 or 1 in each tree; trees come last, so that products vectorize over them.
+    ``touched``: the vectors that have any. ``leaf_first``, ``leaf_stop``, ``leaf_rows`` (trees,):
+    the entries of each leaf, and how many rows they are. ``tree_lower`` (2, m, trees): lower
+    probabilities of single labels being 0 or 1 in each tree; trees come last, so that products
+    vectorize over them.
     ``low_known``, ``high_known``: bounds of the probability of the known labels, for each touched
     vector; ``tree_low_known``, ``tree_high_known``: in each tree. ``leaf_counts`` (2, m): rows in a
     leaf by label. ``tree_product``, ``tree_high`` (trees,): products along a prefix of answers.
@@ -34,6 +36,7 @@ class Workspace(NamedTuple):
     ``is_distinct`` (K,): no other vector has the same labels, and none of them is missing.
     ``spread``: the other touched vectors, ``spread_bound`` (K,) what each adds at most to the
     probability of a vector; ``tree_bound`` (m + 1, trees): the same for each tree, given a prefix;
+    ``tree_ratio`` (2, m, trees): what is left of that if a label is 0 or 1;
     ``label_bound`` (m, 2): their sum if one label is 0 or 1. ``branches`` (m,): labels as a search
     decides them, ``child_bound`` (m, 2): that sum for the next label, ``n_tried`` (m,): how many of
     its values were tried. The others are those of ``decide_rows``: the likeliest vector, and its
@@ -43,6 +46,9 @@ class Workspace(NamedTuple):
     leaf_weight: NDArray[np.float64]
     member_weight: NDArray[np.float64]
     touched: NDArray[np.int32]
+    leaf_first: NDArray[np.int64]
+    leaf_stop: NDArray[np.int64]
+    leaf_rows: NDArray[np.float64]
     leaf_counts: NDArray[np.float64]
     tree_lower: NDArray[np.float64]
     low_known: NDArray[np.float64]
@@ -58,6 +64,7 @@ class Workspace(NamedTuple):
     spread: NDArray[np.int64]
     spread_bound: NDArray[np.float64]
     tree_bound: NDArray[np.float64]
+    tree_ratio: NDArray[np.float64]
     label_bound: NDArray[np.float64]
     branches: NDArray[np.int64]
     child_bound: NDArray[np.float64]
@@ -77,6 +84,9 @@ class Workspace(NamedTuple):
             leaf_weight=np.zeros(n_vectors),
             member_weight=np.zeros(n_vectors),
             touched=np.empty(n_vectors, np.int32),
+            leaf_first=np.empty(n_trees, np.int64),
+            leaf_stop=np.empty(n_trees, np.int64),
+            leaf_rows=np.empty(n_trees),
             leaf_counts=np.empty((2, n_labels)),
             tree_lower=np.empty((2, n_labels, n_trees)),
             low_known=np.empty(n_vectors),
@@ -92,6 +102,7 @@ class Workspace(NamedTuple):
             spread=np.empty(n_vectors, np.int64),
             spread_bound=np.empty(n_vectors),
             tree_bound=np.empty((n_labels + 1, n_trees)),
+            tree_ratio=np.empty((2, n_labels, n_trees)),
             label_bound=np.empty((n_labels, 2)),
             branches=np.empty(n_labels, np.int64),
             child_bound=np.empty((n_labels, 2)),
@@ -118,40 +129,110 @@ class GatheredRow(NamedTuple):
     possible: bool
 
 
+@kernel_helper
+def _find_leaf(x: NDArray[np.float32], tree: int, trees: Trees) -> int:
+    node = trees.roots[tree]
+    while trees.feature[node] != LEAF:
+        value = x[trees.feature[node]]
+        missing = math.isnan(value)
+        to_left = trees.missing_left[node] if missing else value <= trees.threshold[node]
+        node = trees.left[node] if to_left else trees.right[node]
+    return node
+
+
 @kernel
 def find_leaves(X: NDArray[np.float32], trees: Trees, nodes: NDArray[np.int32]) -> None:
     """``nodes`` (n, trees): the leaf of each row in each tree."""
     for tree in range(trees.roots.shape[0]):
         for i in range(X.shape[0]):
-            node = trees.roots[tree]
-            while trees.feature[node] != LEAF:
-                value = X[i, trees.feature[node]]
-                if math.isnan(value):
-                    to_left = trees.missing_left[node]
-                else:
-                    to_left = value <= trees.threshold[node]
-                node = trees.left[node] if to_left else trees.right[node]
-            nodes[i, tree] = node
+            nodes[i, tree] = _find_leaf(X[i], tree, trees)
+
+
+@kernel
+def find_leaves_of_trees(
+    X: NDArray[np.float32],
+    trees: Trees,
+    tree: int,
+    first: NDArray[np.int64],
+    rows: NDArray[np.int32],
+    nodes: NDArray[np.int32],
+) -> None:
+    """The leaves of other rows in each tree: ``first[k]:first[k + 1]`` of ``rows`` in tree + k."""
+    for k in range(first.shape[0] - 1):
+        for entry in range(first[k], first[k + 1]):
+            nodes[entry] = _find_leaf(X[rows[entry]], tree + k, trees)
 
 
 @kernel
 def fill_leaves(
     nodes: NDArray[np.int32],
-    times: NDArray[np.uint16],
+    rows: NDArray[np.int32],
+    times: NDArray[np.uint32],
     first: NDArray[np.int64],
-    row: NDArray[np.int32],
-    row_times: NDArray[np.uint16],
+    leaf_rows: NDArray[np.int32],
+    leaf_times: NDArray[np.uint32],
 ) -> None:
-    """Training rows by leaf, from their ``nodes`` and bootstrap ``times``, both (n, trees).
+    """Sort ``rows`` and ``times`` by their ``nodes``, all three (entries,).
 
     ``first`` (nodes,) holds where each leaf begins, and is changed to where it ends.
     """
-    for i in range(nodes.shape[0]):
-        for tree in range(nodes.shape[1]):
-            if times[i, tree] > 0:
-                entry = first[nodes[i, tree]]
-                row[entry], row_times[entry] = i, times[i, tree]
-                first[nodes[i, tree]] = entry + 1
+    for entry in range(nodes.shape[0]):
+        at = first[nodes[entry]]
+        leaf_rows[at], leaf_times[at] = rows[entry], times[entry]
+        first[nodes[entry]] = at + 1
+
+
+@kernel
+def unpack_nodes(
+    nodes: NDArray[np.int32],
+    threshold: NDArray[np.float32],
+    left: NDArray[np.int32],
+    right: NDArray[np.int32],
+    missing_left: NDArray[np.bool_],
+    sizes: NDArray[np.int32],
+    trees: Trees,
+    indptr: NDArray[np.int64],
+) -> None:
+    """Fill ``trees`` and ``indptr``, both zero: arrays of all nodes from those of a kind."""
+    split, leaf = 0, 0
+    for node in range(nodes.shape[0]):
+        indptr[node + 1] = indptr[node]
+        if nodes[node] == 0:
+            trees.feature[node] = LEAF
+            indptr[node + 1] += sizes[leaf]
+            leaf += 1
+        else:
+            trees.feature[node] = nodes[node] - 1
+            trees.threshold[node] = threshold[split]
+            trees.left[node] = node + left[split]
+            trees.right[node] = node + right[split]
+            trees.missing_left[node] = missing_left[split]
+            split += 1
+
+
+@kernel
+def merge_leaves(
+    leaves: Leaves,
+    new_row_of: NDArray[np.int32],
+    last: NDArray[np.int64],
+    indptr: NDArray[np.int64],
+    row: NDArray[np.int32],
+    times: NDArray[np.uint32],
+) -> None:
+    """Add up the rows of each leaf that become the same row.
+
+    ``last`` (new rows,) holds -1, then the entry of each row in the latest leaf that has it.
+    """
+    n = 0
+    indptr[0] = 0
+    for node in range(indptr.shape[0] - 1):
+        for entry in range(leaves.indptr[node], leaves.indptr[node + 1]):
+            new_row = new_row_of[leaves.row[entry]]
+            if last[new_row] < indptr[node]:
+                row[n], times[n], last[new_row] = new_row, 0, n
+                n += 1
+            times[last[new_row]] += leaves.times[entry]
+        indptr[node + 1] = n
 
 
 # -- what numpy would do: its slices and sums take long to compile ---------------------------------
@@ -168,6 +249,14 @@ def _sum(values: NDArray[np.float64], n: int) -> float:
     total = 0.0
     for k in range(n):
         total += values[k]
+    return total
+
+
+@reordering_kernel_helper
+def _dot(a: NDArray[np.float64], b: NDArray[np.float64], n: int) -> float:
+    total = 0.0
+    for k in range(n):
+        total += a[k] * b[k]
     return total
 
 
@@ -194,21 +283,25 @@ def _gather(
     workspace: Workspace,
 ) -> GatheredRow:
     """Add up the leaves of row i. A node of -1 is a tree that is left out."""
-    n_asked, n_touched, rest, tree = 0, 0, 0.0, 0
+    n_asked, n_touched, rest = 0, 0, 0.0
+    first, stop, leaf_rows = workspace.leaf_first, workspace.leaf_stop, workspace.leaf_rows
+    # leaves are all over the memory: short loops, so that many of them are fetched at once
     for node in nodes:
-        n_asked += node >= 0
-    for node in nodes:
-        if node < 0:
-            continue
+        if node >= 0:
+            first[n_asked], stop[n_asked] = leaves.indptr[node], leaves.indptr[node + 1]
+            n_asked += 1
+    for tree in range(n_asked):
         n_rows = 0.0
-        for entry in range(leaves.indptr[node], leaves.indptr[node + 1]):
-            n_rows += leaves.times[entry]
-        total = n_rows + s
+        for entry in range(first[tree], stop[tree]):
+            n_rows += leaves.times[entry] if leaves.row[entry] >= 0 else 0
+        leaf_rows[tree] = n_rows
+    for tree in range(n_asked):
+        total = leaf_rows[tree] + s
         weight, inverse = 1.0 / (total * n_asked), 1.0 / total
         if products:
             _fill(workspace.leaf_counts[0], 0.0)
             _fill(workspace.leaf_counts[1], 0.0)
-        for entry in range(leaves.indptr[node], leaves.indptr[node + 1]):
+        for entry in range(first[tree], stop[tree]):
             u = leaves.vector_of[leaves.row[entry]]
             if workspace.leaf_weight[u] == 0.0:
                 workspace.touched[n_touched] = u
@@ -228,7 +321,6 @@ def _gather(
                         1.0 if count == total else count * inverse
                     )
         rest += s * weight
-        tree += 1
     for entry in range(member_weights.indptr[i], member_weights.indptr[i + 1]):
         u = member_weights.indices[entry]
         if workspace.leaf_weight[u] == 0.0 and workspace.member_weight[u] == 0.0:
@@ -246,7 +338,7 @@ def _gather(
             possible |= (
                 leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
             ) * workspace.high_known[k] > 0.0
-    gathered = GatheredRow(n_touched, tree if products else 0, rest, any_known, possible)
+    gathered = GatheredRow(n_touched, n_asked if products else 0, rest, any_known, possible)
     if any_known:
         _bounds_in_trees(
             known, gathered, workspace, workspace.tree_low_known, workspace.tree_high_known
@@ -629,11 +721,9 @@ def _bound_children(
             product *= _ratio(leaves.label_mass[y, u, i], leaves.label_mass[1 - y, u, i])
         zero += product * _ratio(leaves.label_mass[0, u, j], leaves.label_mass[1, u, j])
         one += product * _ratio(leaves.label_mass[1, u, j], leaves.label_mass[0, u, j])
-    for t in range(gathered.n_trees):
-        p_zero, p_one = workspace.tree_lower[0, j, t], workspace.tree_lower[1, j, t]
-        zero += workspace.tree_bound[depth, t] * _ratio(p_zero, p_one)
-        one += workspace.tree_bound[depth, t] * _ratio(p_one, p_zero)
-    bounds[row, 0], bounds[row, 1] = zero, one
+    tree_bound, tree_ratio = workspace.tree_bound[depth], workspace.tree_ratio
+    bounds[row, 0] = zero + _dot(tree_bound, tree_ratio[0, j], gathered.n_trees)
+    bounds[row, 1] = one + _dot(tree_bound, tree_ratio[1, j], gathered.n_trees)
 
 
 @kernel_helper
@@ -678,8 +768,7 @@ def _search(
                 answers[i] = proposed[i]
             continue
         for t in range(gathered.n_trees):
-            p, contrary = workspace.tree_lower[y, j, t], workspace.tree_lower[1 - y, j, t]
-            tree_bound[depth + 1, t] = tree_bound[depth, t] * _ratio(p, contrary)
+            tree_bound[depth + 1, t] = tree_bound[depth, t] * workspace.tree_ratio[y, j, t]
         depth += 1
         n_tried[depth] = -1
     return True
@@ -721,6 +810,12 @@ def _choose_answers(
     n_spread, bound = _bound_vectors(order, first, stop, gathered, leaves, workspace)
     if most + bound <= best * (1.0 + _ROUNDING):
         return True
+    for position in range(first, stop):
+        j = order[position]
+        for t in range(gathered.n_trees):
+            zero, one = workspace.tree_lower[0, j, t], workspace.tree_lower[1, j, t]
+            workspace.tree_ratio[0, j, t] = _ratio(zero, one)
+            workspace.tree_ratio[1, j, t] = _ratio(one, zero)
     root: Any = np.int64(0)  # a bare 0 would compile _bound_children twice
     for position in range(first, stop):
         j = order[position]

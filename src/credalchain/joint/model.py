@@ -27,6 +27,8 @@ from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
 from credalchain.prediction import RANKS, Answer, Exactness, Ranks, log_odds, uniform_exactness
 from credalchain.preprocessing import Categories, TableEncoder
 
+_ROWS_AT_ONCE = 2048  # that go through a tree while it is in the cache
+_MEMBER_ROWS_AT_ONCE = 256
 _ROUNDING = 2.0**-40  # bound on the rounding error of sums of weights
 
 
@@ -81,9 +83,9 @@ class JointModel:
     """Trees whose leaves hold training rows, mixed with other models of label vectors.
 
     ``members`` have ``shares``; those of the forest are in ``leaves``. ``missing_features`` (2, any
-    number) are the training rows and columns where features were missing, by row. If only a
-    sample of the training rows is stored, ``row_numbers`` are theirs; the rows of ``leaves`` after
-    them stand for all other rows that have the same labels.
+    number) are the training rows and columns where features were missing, by row. If only some of
+    the training rows are stored, ``row_numbers`` are theirs; the rows of ``leaves`` after them
+    stand for all other rows that have the same labels.
     """
 
     nested = True
@@ -112,7 +114,18 @@ class JointModel:
         self.score_product = score_product
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_merged": None}
+        state = {**vars(self), "_merged": None, "packed": _pack(self.trees, self.leaves)}
+        state["leaves"] = self.leaves._replace(indptr=None, row=None, times=None)
+        del state["trees"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        packed = state.pop("packed", None)  # None in files of format 3
+        vars(self).update(state)
+        if packed is not None:
+            check_instance("leaves", self.leaves, Leaves)
+            self.trees, arrays = _unpack(packed)
+            self.leaves = self.leaves._replace(**arrays)
 
     def check_state(self, n_features: int) -> None:
         """Validate a stored model for rows with ``n_features`` columns."""
@@ -271,12 +284,17 @@ class JointModel:
         from credalchain.joint.kernels import Workspace  # imports numba
 
         def run_chunk(first: int, stop: int) -> None:
-            part = encoded[first:stop]
-            nodes = find_leaves(part, self.trees)
-            leaves, weights = self._all_vectors(part, merged)
-            run(slice(first, stop), nodes, leaves, weights, Workspace.allocate(nodes, leaves))
+            nodes = find_leaves(encoded[first:stop], self.trees)  # one tree after the other
 
-        for_each_range(len(encoded), self.rows_at_once, n_jobs, run_chunk)
+            def run_part(start: int, end: int) -> None:
+                rows = slice(first + start, first + end)
+                leaves, weights = self._all_vectors(encoded[rows], merged)
+                workspace = Workspace.allocate(nodes, leaves)
+                run(rows, nodes[start:end], leaves, weights, workspace)
+
+            for_each_range(len(nodes), _MEMBER_ROWS_AT_ONCE, 1, run_part)
+
+        for_each_range(len(encoded), _ROWS_AT_ONCE, n_jobs, run_chunk)
 
     def row_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
         """Weights of the leaves on their rows, sparse (n, rows), and the rest (n,)."""
@@ -396,6 +414,55 @@ class JointModel:
         return one, 1 - zero
 
 
+def _smallest(array: NDArray[Any]) -> NDArray[Any]:
+    """The same numbers, 0 or more, in the smallest type."""
+    return array.astype(np.min_scalar_type(int(array.max(initial=0))))
+
+
+def _pack(trees: Trees, leaves: Leaves) -> dict[str, NDArray[Any]]:
+    """Small arrays for trees and the rows in their leaves: the bulk of a model file.
+
+    A node is 0, or the column that it splits on plus 1. Branches are relative to their node.
+    """
+    splits = np.flatnonzero(trees.feature != LEAF)
+    is_leaf = trees.feature == LEAF
+    return {
+        "nodes": _smallest(np.where(is_leaf, 0, trees.feature.astype(np.int64) + 1)),
+        "threshold": trees.threshold[splits],
+        "left": _smallest(trees.left[splits] - splits),
+        "right": _smallest(trees.right[splits] - splits),
+        "missing_left": trees.missing_left[splits],
+        "roots": trees.roots,
+        "sizes": _smallest(np.diff(leaves.indptr)[is_leaf]),
+        "row": _smallest(leaves.row),
+        "times": _smallest(leaves.times),
+    }
+
+
+def _unpack(packed: dict[str, NDArray[Any]]) -> tuple[Trees, dict[str, NDArray[Any]]]:
+    """Trees, and the arrays of leaves, as ``_pack`` got them."""
+    from credalchain.joint import kernels  # imports numba
+
+    types: dict[str, Any] = dict.fromkeys(packed, np.int32)
+    types |= {"threshold": np.float32, "missing_left": np.bool_, "times": np.uint32}
+    arrays = {name: packed[name].astype(types[name]).reshape(-1) for name in packed}
+    n, n_splits = len(arrays["nodes"]), np.count_nonzero(arrays["nodes"])
+    lengths = [len(arrays[name]) for name in ("threshold", "left", "right", "missing_left")]
+    if {*lengths} != {n_splits} or len(arrays["sizes"]) != n - n_splits:
+        raise ValueError("every node must be a split or a leaf.")
+    trees = Trees(
+        *(np.zeros(n, types[name]) for name in ("nodes", "threshold", "left", "right")),
+        np.zeros(n, np.bool_),
+        arrays["roots"],
+    )
+    indptr = np.zeros(n + 1, dtype=np.int64)
+    kernels.unpack_nodes(*(arrays[name] for name in _OF_NODES), trees, indptr)
+    return trees, {"indptr": indptr, "row": arrays["row"], "times": arrays["times"]}
+
+
+_OF_NODES = ("nodes", "threshold", "left", "right", "missing_left", "sizes")
+
+
 def _check_leaves(trees: Trees, leaves: Leaves) -> None:
     """Validate that every leaf holds training rows, and every row a label vector."""
     n, n_rows = len(leaves.row), len(leaves.vector_of)
@@ -403,7 +470,7 @@ def _check_leaves(trees: Trees, leaves: Leaves) -> None:
     n_vectors, n_labels = leaves.label_mass.shape[1:]
     check_array("indptr", leaves.indptr, np.int64, (len(trees.feature) + 1,), 0, n)
     check_array("row", leaves.row, np.int32, (n,), 0, n_rows - 1)
-    check_array("times", leaves.times, (np.uint16, np.uint32), (n,), 1)
+    check_array("times", leaves.times, (np.uint32, np.uint16), (n,), 1)
     check_array("vector_of", leaves.vector_of, np.int32, (n_rows,), 0, n_vectors - 1)
     sizes = np.diff(leaves.indptr)
     if leaves.indptr[-1] != n or (sizes < 0).any() or (sizes[trees.feature == LEAF] == 0).any():

@@ -138,8 +138,9 @@ class StackedJointForest(CredalJointForest):
             words = {} if self.table_ is None else self.table_.words
             encoder = TableEncoder(encoded.shape[1], words, one_hot=False)
             self.model_ = self._fit_model(encoded, labels[rows], encoder=encoder)
+            numbers = self.model_.row_numbers
             if len(rows) < len(labels):
-                self.model_.row_numbers = rows
+                self.model_.row_numbers = rows if numbers is None else rows[numbers]
         self._warn_of_labels(labels)
         return self
 
