@@ -348,7 +348,7 @@ def places(part, path=()):
     else:
         return
     for key, value in items:
-        if key not in ("_lock", "_tables", "_merged"):
+        if key not in ("_lock", "_tables", "_prepared"):
             yield from places(value, (*path, key))
 
 

@@ -198,19 +198,24 @@ def untrusted_types(path: str | os.PathLike[str]) -> list[str]:
     return sorted(set(_skops().get_untrusted_types(file=path)) - set(TRUSTED_TYPES))
 
 
+_FROM_BEFORE = (
+    "{path} was written by an earlier version, whose files cannot be read any more: fit the model "
+    "again."
+)
+
+
 def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the format of a model file and the version of credalchain that wrote it."""
     try:
         with zipfile.ZipFile(path) as archive:
             if "json.npy" in archive.namelist():
-                raise ModelFileError(
-                    f"{path} was written by an earlier version, whose files cannot be read any "
-                    "more: fit the model again."
-                )
+                raise ModelFileError(_FROM_BEFORE.format(path=path))
             if sum(item.file_size for item in archive.infolist()) > _MAX_BYTES:
                 raise ModelFileError(f"{path} unpacks to more than {_MAX_BYTES} bytes.")
             about = json.loads(archive.read(_ABOUT))
             newer = about["format"] > FORMAT
+            if about["format"] < FORMAT:
+                raise ModelFileError(_FROM_BEFORE.format(path=path))
     except ModelFileError:
         raise
     except Exception as error:

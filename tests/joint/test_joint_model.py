@@ -4,6 +4,7 @@ import itertools
 import pickle
 from dataclasses import replace
 from fractions import Fraction
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -14,7 +15,7 @@ from sklearn.base import clone
 from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor
 
 from credalchain import CredalJointForest, JointDecision, KernelPowerset
-from credalchain.chains.forest import LEAF, Trees
+from credalchain.chains.forest import LEAF, Trees, nodes_of
 from credalchain.joint.arrays import Leaves
 from credalchain.joint.exact import exact_lower
 from credalchain.joint.growing import (
@@ -486,11 +487,17 @@ def test_rows_reach_their_leaves(seed):
 
 
 def test_conditions_are_those_of_the_path():
-    """A tenth in 32 bits is more than a tenth."""
+    """A tenth in 32 bits is more than a tenth, so thresholds are rounded down."""
     one = np.array([[0.1]], np.float32)
+    nodes = np.zeros(1, [("feature", "i8"), ("threshold", "f8"), ("missing_go_to_left", "u1"),
+                         ("left_child", "i8"), ("right_child", "i8")])  # fmt: skip
+    nodes["threshold"] = 0.1
+    ((node,),) = nodes_of([SimpleNamespace(__getstate__=lambda: {"nodes": nodes})])
+    tenth = node["threshold"]
+    assert np.nextafter(tenth, np.float32(1)) == one[0, 0]
     trees = Trees(
         np.array([0, LEAF, LEAF], np.int32),
-        np.array([0.1, 0.0, 0.0]),
+        np.array([tenth, 0.0, 0.0], np.float32),
         np.array([1, 0, 0], np.int32),
         np.array([2, 0, 0], np.int32),
         np.zeros(3, bool),
@@ -508,10 +515,10 @@ def test_conditions_are_those_of_the_path():
     model = JointModel(trees, leaves, TableEncoder(1, {}, False))
     (row,) = similar_rows(model, one, known=np.array([-1]), at_most=5)
     assert row.number == 1
-    assert row.in_common == [(0, 0.1, np.inf, False, 1)]
+    assert row.in_common == [(0, float(tenth), np.inf, False, 1)]
     (row,) = similar_rows(model, one / 2, known=np.array([-1]), at_most=5)
     assert row.number == 0
-    assert row.in_common == [(0, -np.inf, 0.1, False, 1)]
+    assert row.in_common == [(0, -np.inf, float(tenth), False, 1)]
 
 
 def small_data(n=60, m=3, *, seed=0, nan=0.0, missing=0.0):

@@ -53,8 +53,7 @@ class Trees(NamedTuple):
     def check_state(self, n_features: int, first_feature: int = 0) -> None:
         """Validate stored trees: no cycles, and splits on columns that exist."""
         n = len(self.feature)
-        floats = (np.float32, np.float64)  # the second in files of format 3
-        dtypes: tuple[Any, ...] = (np.int32, floats, np.int32, np.int32, np.bool_)
+        dtypes: tuple[Any, ...] = (np.int32, np.float32, np.int32, np.int32, np.bool_)
         for name, dtype in zip(self._fields, dtypes, strict=False):
             check_array(name, getattr(self, name), dtype, (n,))
         check_array("roots", self.roots, np.int32, (None,), 0, n - 1)

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.parallel import for_each_range
 from credalchain._utils.progress import Progress, track
-from credalchain.chains.forest import Trees, nodes_of
+from credalchain.chains.forest import LEAF, Trees, nodes_of
 from credalchain.joint.arrays import Leaves, MemberWeights
 from credalchain.labels import MISSING
 
@@ -114,17 +114,50 @@ def _outputs(targets: FloatArray, rng: np.random.RandomState) -> FloatArray:
     return targets[:, 0] if n_labels == 1 else targets
 
 
-def find_leaves(X: NDArray[np.float32], trees: Trees, n_jobs: int = 1) -> NDArray[np.int32]:
-    """The leaf of each row in each tree, (n, trees)."""
-    from credalchain.joint import kernels  # imports numba
+def pack_nodes(trees: Trees) -> NDArray[np.int32]:
+    """Return all that a row needs of a node in 16 bytes: (nodes, 4).
 
+    Twice the column, plus 1 if a missing value goes left; the bits of the threshold; and both
+    branches. A leaf leads to itself.
+    """
+    is_leaf, itself = trees.feature == LEAF, np.arange(len(trees.feature))
+    packed = np.empty((len(trees.feature), 4), dtype=np.int32)
+    packed[:, 0] = np.where(is_leaf, 0, 2 * trees.feature.astype(np.int64) + trees.missing_left)
+    packed[:, 1] = trees.threshold.astype(np.float32).view(np.int32)
+    packed[:, 2] = np.where(is_leaf, itself, trees.left)
+    packed[:, 3] = np.where(is_leaf, itself, trees.right)
+    return packed
+
+
+def find_leaves(
+    X: NDArray[np.float32],
+    trees: Trees,
+    n_jobs: int = 1,
+    *,
+    packed: NDArray[np.int32] | None = None,
+) -> NDArray[np.int32]:
+    """The leaf of each row in each tree, (n, trees)."""
+    packed = pack_nodes(trees) if packed is None else packed
     nodes = np.empty((len(X), len(trees.roots)), dtype=np.int32)
 
     def run(first: int, stop: int) -> None:
-        kernels.find_leaves(X[first:stop], trees, nodes[first:stop])
+        _go_down(X, np.arange(first, stop, dtype=np.int32), trees.roots, packed, nodes[first:stop])
 
     for_each_range(len(X), _ROWS_AT_ONCE, n_jobs, run)
     return nodes
+
+
+def _go_down(
+    X: NDArray[np.float32],
+    rows: NDArray[np.int32],
+    roots: NDArray[np.int32],
+    packed: NDArray[np.int32],
+    nodes: NDArray[np.int32],
+) -> None:
+    from credalchain.joint import kernels  # imports numba
+
+    waiting, found = np.empty((2, len(rows)), dtype=np.uint32)
+    kernels.find_leaves(X, rows, roots, packed, packed.view(np.float32), waiting, found, nodes)
 
 
 def _sort_into_leaves(
@@ -138,15 +171,17 @@ def _sort_into_leaves(
     """Return leaves with the rows that each tree was grown on, and how often it drew each."""
     from credalchain.joint import kernels  # imports numba
 
+    packed = pack_nodes(trees)
     drawn = np.concatenate([rows for rows, _ in drawn_rows]).astype(np.int32)
     drawn_times = np.concatenate([times for _, times in drawn_rows]).astype(np.uint32)
     first = np.cumsum([0, *(len(rows) for rows, _ in drawn_rows)])
     nodes = np.empty(len(drawn), dtype=np.int32)
 
-    def run(tree: int, stop: int) -> None:
-        kernels.find_leaves_of_trees(X, trees, tree, first[tree : stop + 1], drawn, nodes)
+    def run(tree: int, _: int) -> None:
+        rows, root = slice(first[tree], first[tree + 1]), trees.roots[tree : tree + 1]
+        _go_down(X, drawn[rows], root, packed, nodes[rows, None])
 
-    for_each_range(len(drawn_rows), _TREES_AT_ONCE, n_jobs, run)
+    for_each_range(len(drawn_rows), 1, n_jobs, run)
     sizes = np.bincount(nodes, minlength=len(trees.feature))
     indptr = np.append(0, np.cumsum(sizes))
     row, times = np.empty(len(drawn), np.int32), np.empty(len(drawn), np.uint32)

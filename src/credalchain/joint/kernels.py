@@ -36,7 +36,8 @@ class Workspace(NamedTuple):
     ``is_distinct`` (K,): no other vector has the same labels, and none of them is missing.
     ``spread``: the other touched vectors, ``spread_bound`` (K,) what each adds at most to the
     probability of a vector; ``tree_bound`` (m + 1, trees): the same for each tree, given a prefix;
-    ``tree_ratio`` (2, m, trees): what is left of that if a label is 0 or 1;
+    ``tree_ratio`` (2, m, trees): what is left of that if a label is 0 or 1; ``candidates``:
+    positions of distinct vectors, of which the first ``n_compatible`` (m,) have the same prefix;
     ``label_bound`` (m, 2): their sum if one label is 0 or 1. ``branches`` (m,): labels as a search
     decides them, ``child_bound`` (m, 2): that sum for the next label, ``n_tried`` (m,): how many of
     its values were tried. The others are those of ``decide_rows``: the likeliest vector, and its
@@ -65,6 +66,8 @@ class Workspace(NamedTuple):
     spread_bound: NDArray[np.float64]
     tree_bound: NDArray[np.float64]
     tree_ratio: NDArray[np.float64]
+    candidates: NDArray[np.int64]
+    n_compatible: NDArray[np.int64]
     label_bound: NDArray[np.float64]
     branches: NDArray[np.int64]
     child_bound: NDArray[np.float64]
@@ -103,6 +106,8 @@ class Workspace(NamedTuple):
             spread_bound=np.empty(n_vectors),
             tree_bound=np.empty((n_labels + 1, n_trees)),
             tree_ratio=np.empty((2, n_labels, n_trees)),
+            candidates=np.empty(n_vectors, np.int64),
+            n_compatible=np.empty(n_labels, np.int64),
             label_bound=np.empty((n_labels, 2)),
             branches=np.empty(n_labels, np.int64),
             child_bound=np.empty((n_labels, 2)),
@@ -130,37 +135,54 @@ class GatheredRow(NamedTuple):
 
 
 @kernel_helper
-def _find_leaf(x: NDArray[np.float32], tree: int, trees: Trees) -> int:
-    node = trees.roots[tree]
-    while trees.feature[node] != LEAF:
-        value = x[trees.feature[node]]
-        missing = math.isnan(value)
-        to_left = trees.missing_left[node] if missing else value <= trees.threshold[node]
-        node = trees.left[node] if to_left else trees.right[node]
-    return node
-
-
-@kernel
-def find_leaves(X: NDArray[np.float32], trees: Trees, nodes: NDArray[np.int32]) -> None:
-    """``nodes`` (n, trees): the leaf of each row in each tree."""
-    for tree in range(trees.roots.shape[0]):
-        for i in range(X.shape[0]):
-            nodes[i, tree] = _find_leaf(X[i], tree, trees)
-
-
-@kernel
-def find_leaves_of_trees(
+def _go_down(
     X: NDArray[np.float32],
-    trees: Trees,
-    tree: int,
-    first: NDArray[np.int64],
     rows: NDArray[np.int32],
+    root: int,
+    packed: NDArray[np.int32],
+    thresholds: NDArray[np.float32],
+    waiting: NDArray[np.uint32],
+    found: NDArray[np.uint32],
+) -> None:
+    """``found`` (k,): the leaves of some rows in a tree, whose nodes are ``packed``.
+
+    All rows go down one level at a time, without branches that a processor would have to guess, so
+    that it works on many of them at once. ``waiting`` (k,) are those that are not yet in a leaf.
+    Unsigned indices are never counted from the end, which saves half of the instructions.
+    """
+    n = np.uint32(rows.shape[0])
+    for k in range(n):
+        waiting[k], found[k] = k, root
+    while n > 0:
+        n_left = np.uint32(0)
+        for position in range(n):
+            k = waiting[position]
+            node = found[k]
+            split = packed[node, 0]
+            value = X[np.uint32(rows[k]), np.uint32(split >> 1)]
+            to_left = (value <= thresholds[node, 1]) | (math.isnan(value) & ((split & 1) == 1))
+            branch = np.uint32(packed[node, np.uint32(3) - np.uint32(to_left)])
+            found[k], waiting[n_left] = branch, k
+            n_left += np.uint32(branch != node)
+        n = n_left
+
+
+@kernel
+def find_leaves(
+    X: NDArray[np.float32],
+    rows: NDArray[np.int32],
+    roots: NDArray[np.int32],
+    packed: NDArray[np.int32],
+    thresholds: NDArray[np.float32],
+    waiting: NDArray[np.uint32],
+    found: NDArray[np.uint32],
     nodes: NDArray[np.int32],
 ) -> None:
-    """The leaves of other rows in each tree: ``first[k]:first[k + 1]`` of ``rows`` in tree + k."""
-    for k in range(first.shape[0] - 1):
-        for entry in range(first[k], first[k + 1]):
-            nodes[entry] = _find_leaf(X[rows[entry]], tree + k, trees)
+    """``nodes`` (k, trees): the leaf of each of the ``rows`` (k,) of X in each tree."""
+    for tree in range(roots.shape[0]):
+        _go_down(X, rows, roots[tree], packed, thresholds, waiting, found)
+        for k in range(rows.shape[0]):
+            nodes[k, tree] = found[k]
 
 
 @kernel
@@ -727,6 +749,18 @@ def _bound_children(
 
 
 @kernel_helper
+def _keep_compatible(j: int, y: int, n: int, leaves: Leaves, workspace: Workspace) -> int:
+    """Put the first n candidates whose label j is y before the others; return how many."""
+    candidates, n_kept = workspace.candidates, 0
+    for position in range(n):
+        k = candidates[position]
+        if leaves.label_mass[y, workspace.touched[k], j] == 1.0:
+            candidates[position], candidates[n_kept] = candidates[n_kept], k
+            n_kept += 1
+    return n_kept
+
+
+@kernel_helper
 def _search(
     best: float,
     n_open: int,
@@ -738,11 +772,13 @@ def _search(
 ) -> bool:
     """Branch and bound for a vector likelier than ``best``; return whether it was completed.
 
-    Distinct vectors are left out: what they say was compared before. Labels on which trees and
-    other vectors disagree most come first.
+    A vector is at most as likely as what trees and vectors that are not distinct add, and the
+    heaviest distinct vector with the same first answers. Labels on which the former disagree most
+    come first.
     """
     branches, child_bound, n_tried = workspace.branches, workspace.child_bound, workspace.n_tried
     proposed, tree_bound = workspace.proposed, workspace.tree_bound
+    n_compatible = workspace.n_compatible
     depth: Any = np.int64(0)
     n_nodes = 0
     n_tried[0] = -1
@@ -753,11 +789,21 @@ def _search(
             if n_nodes > _MAX_NODES:
                 return False
             _bound_children(depth, j, n_spread, gathered, leaves, workspace, depth, child_bound)
+            heaviest_zero, heaviest_one = 0.0, 0.0
+            for position in range(n_compatible[depth]):
+                k = workspace.candidates[position]
+                weight = workspace.vector_weight[k]
+                if leaves.label_mass[1, workspace.touched[k], j] == 1.0:
+                    heaviest_one = max(heaviest_one, weight)
+                else:
+                    heaviest_zero = max(heaviest_zero, weight)
+            child_bound[depth, 0] += heaviest_zero
+            child_bound[depth, 1] += heaviest_one
             n_tried[depth] = 0
         if n_tried[depth] == 2:
             depth -= 1
             continue
-        y = np.int8((child_bound[depth, 1] >= child_bound[depth, 0]) == (n_tried[depth] == 0))
+        y = int((child_bound[depth, 1] >= child_bound[depth, 0]) == (n_tried[depth] == 0))
         n_tried[depth] += 1
         if child_bound[depth, y] <= best * (1.0 + _ROUNDING):
             continue
@@ -769,9 +815,36 @@ def _search(
             continue
         for t in range(gathered.n_trees):
             tree_bound[depth + 1, t] = tree_bound[depth, t] * workspace.tree_ratio[y, j, t]
+        n_compatible[depth + 1] = _keep_compatible(j, y, n_compatible[depth], leaves, workspace)
         depth += 1
         n_tried[depth] = -1
     return True
+
+
+@kernel_helper
+def _compare(
+    n: int,
+    best: float,
+    order: NDArray[np.int64],
+    first: int,
+    stop: int,
+    gathered: GatheredRow,
+    leaves: Leaves,
+    workspace: Workspace,
+    answers: NDArray[np.int8],
+) -> float:
+    """Put the likeliest of the first n candidates into ``answers``, if likelier than ``best``."""
+    proposed = workspace.proposed
+    for position in range(n):
+        u = workspace.touched[workspace.candidates[position]]
+        for k in range(first, stop):
+            proposed[order[k]] = leaves.label_mass[1, u, order[k]] == 1.0
+        p = _vector_is_right(proposed, order, first, stop, gathered, leaves, workspace)
+        if p > best * (1.0 + _ROUNDING):
+            best = p
+            for k in range(first, stop):
+                answers[order[k]] = proposed[order[k]]
+    return best
 
 
 @kernel_helper
@@ -797,17 +870,27 @@ def _choose_answers(
         answers[j] = known[j] if known[j] >= 0 else lower[j, 1] >= lower[j, 0]
         proposed[j] = answers[j]
         workspace.certainty[j] = -np.inf
-    heaviest, most = 0, 0.0
+    n_candidates, most = 0, 0.0  # the heaviest candidate comes first
     for k in range(gathered.n_touched):
         u = workspace.touched[k]
         weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
         if gathered.any_known:
             weight *= workspace.low_known[k]
         workspace.vector_weight[k] = weight
-        if workspace.is_distinct[u] and weight > most:
-            heaviest, most = k, weight
+        if workspace.is_distinct[u] and weight > 0.0:
+            workspace.candidates[n_candidates] = k
+            n_candidates += 1
+            if weight > most:
+                most = weight
+                workspace.candidates[n_candidates - 1] = workspace.candidates[0]
+                workspace.candidates[0] = k
     best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
     n_spread, bound = _bound_vectors(order, first, stop, gathered, leaves, workspace)
+    if most + bound <= best * (1.0 + _ROUNDING):
+        return True
+    best = _compare(
+        min(n_candidates, 1), best, order, first, stop, gathered, leaves, workspace, answers
+    )
     if most + bound <= best * (1.0 + _ROUNDING):
         return True
     for position in range(first, stop):
@@ -821,26 +904,13 @@ def _choose_answers(
         j = order[position]
         _bound_children(root, j, n_spread, gathered, leaves, workspace, j, label_bound)
         workspace.certainty[j] = -max(label_bound[j, 0], label_bound[j, 1])
-    for turn in range(gathered.n_touched):
-        k = heaviest if turn == 0 else turn - 1 if turn <= heaviest else turn
-        u, weight, least = workspace.touched[k], workspace.vector_weight[k], bound
-        if weight == 0.0 or not workspace.is_distinct[u]:
-            continue
-        for position in range(first, stop):
-            j = order[position]
-            proposed[j] = leaves.label_mass[1, u, j] == 1.0
-            least = min(least, label_bound[j, proposed[j]])
-        if weight + least <= best * (1.0 + _ROUNDING):
-            continue
-        p = _vector_is_right(proposed, order, first, stop, gathered, leaves, workspace)
-        if p > best * (1.0 + _ROUNDING):
-            best = p
-            for j in range(known.shape[0]):
-                answers[j] = proposed[j]
-    if bound <= best * (1.0 + _ROUNDING):
-        return True
     _sort_by(workspace.certainty, workspace.branches, workspace.merged)
-    return _search(best, stop - first, n_spread, gathered, leaves, workspace, answers)
+    workspace.n_compatible[0] = n_candidates
+    if _search(best, stop - first, n_spread, gathered, leaves, workspace, answers):
+        return True
+    best = _vector_is_right(answers, order, first, stop, gathered, leaves, workspace)
+    _compare(n_candidates, best, order, first, stop, gathered, leaves, workspace, answers)
+    return False
 
 
 @kernel_helper

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from credalchain.joint.growing import (
     find_leaves,
     merged_by_vector,
     no_member_weights,
+    pack_nodes,
 )
 from credalchain.joint.members import FittedMember, ScoreProduct, checked_weights
 from credalchain.labels import ABSTAIN, MISSING, UNDECIDED
@@ -79,6 +80,18 @@ def check_reward(value: Any) -> float:
     return float(value)
 
 
+class _Prepared(NamedTuple):
+    """Leaves, the same with rows of equal labels merged, and the nodes of ``pack_nodes``.
+
+    ``is_distinct`` (K,): which label vectors are complete and like no other.
+    """
+
+    leaves: Leaves
+    merged: Leaves
+    is_distinct: NDArray[np.bool_]
+    nodes: NDArray[np.int32]
+
+
 class JointModel:
     """Trees whose leaves hold training rows, mixed with other models of label vectors.
 
@@ -105,7 +118,7 @@ class JointModel:
         score_product: ScoreProduct | None = None,
     ) -> None:
         self.trees, self.leaves, self.encoder = trees, leaves, encoder
-        self._merged: tuple[Leaves, Leaves, NDArray[np.bool_]] | None = None
+        self._prepared: _Prepared | None = None
         self.missing_features = (
             np.empty((2, 0), dtype=np.int64) if missing_features is None else missing_features
         )
@@ -114,18 +127,18 @@ class JointModel:
         self.score_product = score_product
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {**vars(self), "_merged": None, "packed": _pack(self.trees, self.leaves)}
-        state["leaves"] = self.leaves._replace(indptr=None, row=None, times=None)
+        state = {**vars(self), "_prepared": None, "packed": _pack(self.trees, self.leaves)}
+        nothing: Any = None
+        state["leaves"] = self.leaves._replace(indptr=nothing, row=nothing, times=nothing)
         del state["trees"]
         return state
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        packed = state.pop("packed", None)  # None in files of format 3
+        packed = state.pop("packed")
         vars(self).update(state)
-        if packed is not None:
-            check_instance("leaves", self.leaves, Leaves)
-            self.trees, arrays = _unpack(packed)
-            self.leaves = self.leaves._replace(**arrays)
+        check_instance("leaves", self.leaves, Leaves)
+        self.trees, arrays = _unpack(packed)
+        self.leaves = self.leaves._replace(**arrays)
 
     def check_state(self, n_features: int) -> None:
         """Validate a stored model for rows with ``n_features`` columns."""
@@ -160,7 +173,7 @@ class JointModel:
         row, column = self.missing_features
         if not ((row < n_rows) & (column < n_features)).all() or (np.diff(row) < 0).any():
             raise ValueError("missing_features must be rows and columns, sorted by row.")
-        self._merged = None
+        self._prepared = None
 
     @property
     def n_labels(self) -> int:
@@ -190,7 +203,7 @@ class JointModel:
 
         n, m = encoded.shape[0], self.n_labels
         known = self._usable(request.known, n)
-        merged, _ = self._merged_leaves()
+        merged = self.prepared.merged
         lower = np.empty((len(request.s_values), n, m, 2))
 
         def run(rows: slice, nodes: Any, leaves: Leaves, weights: Any, workspace: Any) -> None:
@@ -220,7 +233,7 @@ class JointModel:
 
         n, m = encoded.shape[0], self.n_labels
         usable = self._usable(known, n)
-        merged, is_distinct = self._merged_leaves()
+        merged, is_distinct = self.prepared.merged, self.prepared.is_distinct
         lower, prices = np.empty((n, m, 2)), np.empty((n, m))
         answers, certain = np.empty((n, m), dtype=np.int8), np.empty(n, dtype=bool)
 
@@ -254,7 +267,7 @@ class JointModel:
 
         n = encoded.shape[0]
         usable = self._usable(known, n)
-        merged, _ = self._merged_leaves()
+        merged = self.prepared.merged
         known_labels = usable if known is None else known
         impossible = (
             (known_labels != MISSING) & (events != MISSING) & (known_labels != events)
@@ -284,7 +297,7 @@ class JointModel:
         from credalchain.joint.kernels import Workspace  # imports numba
 
         def run_chunk(first: int, stop: int) -> None:
-            nodes = find_leaves(encoded[first:stop], self.trees)  # one tree after the other
+            nodes = self.leaves_of(encoded[first:stop])  # one tree after the other
 
             def run_part(start: int, end: int) -> None:
                 rows = slice(first + start, first + end)
@@ -312,15 +325,17 @@ class JointModel:
         rest = (s / n_rows / n_trees).reshape(n, n_trees).sum(axis=1)
         return sparse.csr_array((weights, (leaf // n_trees, leaves.row[entries])), shape), rest
 
-    def _merged_leaves(self) -> tuple[Leaves, NDArray[np.bool_]]:
-        """The same leaves with training rows of equal labels merged: shorter sums.
-
-        And which vectors (K,) are complete and like no other.
-        """
-        if self._merged is None or self._merged[0] is not self.leaves:
-            merged = merged_by_vector(self.leaves)
-            self._merged = self.leaves, merged, distinct_vectors(self.leaves)
-        return self._merged[1:]
+    @property
+    def prepared(self) -> _Prepared:
+        """The model in the form in which predictions are fast."""
+        prepared = self._prepared
+        if prepared is None or prepared.leaves is not self.leaves:
+            leaves = self.leaves
+            prepared = _Prepared(
+                leaves, merged_by_vector(leaves), distinct_vectors(leaves), pack_nodes(self.trees)
+            )
+            self._prepared = prepared
+        return prepared
 
     def _usable(self, known: Labels | None, n: int) -> Labels:
         """Known labels (n, m), without labels never observed, from which nothing follows."""
@@ -331,7 +346,7 @@ class JointModel:
 
     def leaves_of(self, encoded: NDArray[np.float32]) -> NDArray[np.int32]:
         """The leaf of each row in each tree, (n, trees)."""
-        return find_leaves(encoded, self.trees)
+        return find_leaves(encoded, self.trees, packed=self.prepared.nodes)
 
     def member_weights(self, encoded: NDArray[np.float32]) -> MemberWeights:
         """Weights of the members on label vectors, for these rows."""
@@ -439,7 +454,7 @@ def _pack(trees: Trees, leaves: Leaves) -> dict[str, NDArray[Any]]:
     }
 
 
-def _unpack(packed: dict[str, NDArray[Any]]) -> tuple[Trees, dict[str, NDArray[Any]]]:
+def _unpack(packed: dict[str, NDArray[Any]]) -> tuple[Trees, dict[str, Any]]:
     """Trees, and the arrays of leaves, as ``_pack`` got them."""
     from credalchain.joint import kernels  # imports numba
 
@@ -450,13 +465,12 @@ def _unpack(packed: dict[str, NDArray[Any]]) -> tuple[Trees, dict[str, NDArray[A
     lengths = [len(arrays[name]) for name in ("threshold", "left", "right", "missing_left")]
     if {*lengths} != {n_splits} or len(arrays["sizes"]) != n - n_splits:
         raise ValueError("every node must be a split or a leaf.")
-    trees = Trees(
-        *(np.zeros(n, types[name]) for name in ("nodes", "threshold", "left", "right")),
-        np.zeros(n, np.bool_),
-        arrays["roots"],
-    )
+    feature, left, right = np.zeros((3, n), dtype=np.int32)
+    is_left, thresholds = np.zeros(n, dtype=np.bool_), np.zeros(n, dtype=np.float32)
+    trees = Trees(feature, thresholds, left, right, is_left, arrays["roots"])
     indptr = np.zeros(n + 1, dtype=np.int64)
-    kernels.unpack_nodes(*(arrays[name] for name in _OF_NODES), trees, indptr)
+    unpack: Any = kernels.unpack_nodes
+    unpack(*(arrays[name] for name in _OF_NODES), trees, indptr)
     return trees, {"indptr": indptr, "row": arrays["row"], "times": arrays["times"]}
 
 
