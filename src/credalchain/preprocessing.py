@@ -305,7 +305,17 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:
 def as_indexable(X: Any) -> Any:
     """A table out of which rows can be taken."""
     X = normalize_table(X.tocsr() if sparse.issparse(X) else X)
-    return X if sparse.issparse(X) or hasattr(X, "columns") else np.asarray(X)
+    if sparse.issparse(X):
+        return _with_small_indices(X)
+    return X if hasattr(X, "columns") else np.asarray(X)
+
+
+def _with_small_indices(X: Any) -> Any:
+    """Return a CSR matrix with indices of 32 bits, if they fit: others are refused by liblinear."""
+    dtype = sparse.get_index_dtype(maxval=max(X.nnz, *X.shape))
+    if X.indices.dtype == dtype:
+        return X
+    return type(X)((X.data, X.indices.astype(dtype), X.indptr.astype(dtype)), X.shape)
 
 
 def normalize_table(X: Any) -> Any:

@@ -93,14 +93,18 @@ def grow(
                 warm_start=False,
             )
             part.fit(X, _outputs(targets, sums))
-            drawn_rows += [
-                np.unique(drawn, return_counts=True) for drawn in part.estimators_samples_
-            ]
+            drawn_rows += [_count_draws(drawn) for drawn in part.estimators_samples_]
             tree_nodes += nodes_of(tree.tree_ for tree in part.estimators_)
             progress(grown + part.n_estimators)
     trees = Trees.of(tree_nodes)
     leaves = _sort_into_leaves(X, trees, drawn_rows, n_jobs, *label_vectors(labels, targets))
     return GrownForest(trees, leaves)
+
+
+def _count_draws(drawn: NDArray[np.intp]) -> tuple[NDArray[np.int32], NDArray[np.uint32]]:
+    """Return the different rows that a tree has drawn, and how often each."""
+    rows, times = np.unique(drawn, return_counts=True)
+    return rows.astype(np.int32), times.astype(np.uint32)
 
 
 def _outputs(targets: FloatArray, rng: np.random.RandomState) -> FloatArray:
@@ -163,7 +167,7 @@ def _go_down(
 def _sort_into_leaves(
     X: NDArray[np.float32],
     trees: Trees,
-    drawn_rows: list[tuple[NDArray[np.intp], NDArray[np.intp]]],
+    drawn_rows: list[tuple[NDArray[np.int32], NDArray[np.uint32]]],
     n_jobs: int,
     vector_of: NDArray[np.int32],
     label_mass: FloatArray,
@@ -172,8 +176,8 @@ def _sort_into_leaves(
     from credalchain.joint import kernels  # imports numba
 
     packed = pack_nodes(trees)
-    drawn = np.concatenate([rows for rows, _ in drawn_rows]).astype(np.int32)
-    drawn_times = np.concatenate([times for _, times in drawn_rows]).astype(np.uint32)
+    drawn = np.concatenate([rows for rows, _ in drawn_rows])
+    drawn_times = np.concatenate([times for _, times in drawn_rows])
     first = np.cumsum([0, *(len(rows) for rows, _ in drawn_rows)])
     nodes = np.empty(len(drawn), dtype=np.int32)
 
