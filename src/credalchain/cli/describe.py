@@ -50,6 +50,7 @@ def describe(data: o.Data, as_json: o.AsJson = False, *, table: o.LabelOptions) 
     if labels:
         heads = ["label", "yes", "no", "missing", "note"]
         print_table(heads, [list(map(str, astuple(label))) for label in labels], n_words=len(heads))
+        o.warn_of_long_fit(len(X), len(features), len(labels))
 
 
 def info(

@@ -125,6 +125,8 @@ def fit(
         X, group_of = table.take_groups(X)
         X = table.features(X, Y)
     n_rows = len(X) if chunks is None else chunks.n_rows
+    if options.method == "recommended" and options.trees is None and not table.scores:
+        o.warn_of_long_fit(n_rows, X.shape[1], Y.shape[1], options.jobs)
     words = "steps (choose caution, fit)" if chooses else "steps"
     with o.forests_kept(), Progress(words, 2) as steps:
         if chooses:

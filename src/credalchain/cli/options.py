@@ -12,7 +12,9 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from joblib import effective_n_jobs
 
+from credalchain._utils.text import plural
 from credalchain._version import __version__
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
 from credalchain.chains.ensemble import CredalChainEnsemble
@@ -21,6 +23,7 @@ from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
 from credalchain.chains.strategies import STRATEGIES, branching, tree_marginalization
 from credalchain.chains.wrapper import CredalWrapper
+from credalchain.cli.console import note
 from credalchain.cli.tables import (
     LabelledChunks,
     pick_columns,
@@ -31,7 +34,7 @@ from credalchain.cli.tables import (
 from credalchain.datasets.files import reading_as
 from credalchain.joint.decision import JointDecision, default_reward
 from credalchain.joint.forest import CredalJointForest
-from credalchain.joint.growing import default_forest_regressor, grown_forests
+from credalchain.joint.growing import default_forest_regressor, forecast_fit, grown_forests
 from credalchain.joint.stacked import StackedJointForest
 from credalchain.preprocessing import Discretizer
 
@@ -389,6 +392,21 @@ def build_classifier(options: ClassifierOptions, *, over_scores: bool = False) -
         return CredalChainClassifier(base, order=order, **common)
     ensemble = CredalChainEnsemble(base, n_chains=options.chains, **common)
     return JointDecision(ensemble, **options.caution) if options.is_joint else ensemble
+
+
+_LONG_SECONDS = 20.0
+
+
+def warn_of_long_fit(n_rows: int, n_columns: int, n_labels: int, jobs: int = 1) -> None:
+    """Print what fitting the recommended model takes if that is long, and what takes less."""
+    found = forecast_fit(n_rows, n_columns, n_labels, effective_n_jobs(jobs))
+    if found.seconds > _LONG_SECONDS:
+        cores = plural(effective_n_jobs(jobs), "core")
+        note(
+            f"fitting the recommended model takes about {found.seconds / 60:.1f} min on {cores}, "
+            f"{found.memory / 1e9:.1f} GB of memory and a file of {found.file / 1e6:.0f} MB; "
+            "--jobs -1 uses all cores, --trees 50 takes a fraction, --method chain seconds"
+        )
 
 
 def _build_base(options: ClassifierOptions) -> Any:

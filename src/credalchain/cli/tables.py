@@ -83,13 +83,15 @@ def read_chunks(
             first += len(frame)
 
 
-def read_rows(source: str, text_columns: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+def read_rows(
+    source: str, text_columns: Sequence[str], what: str = "rows read", total: int | None = None
+) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the rows of a source, as one table or in chunks that have names."""
     if not (is_chunked(source) or is_large(source)):
         yield "", load_table(source, text_columns=text_columns)[0]
         return
     n_rows = 0
-    with Progress("rows read") as progress:
+    with Progress(what, total) as progress:
         for name, frame in read_chunks(source, text_columns, ROWS_AT_ONCE):
             yield name, frame
             n_rows += len(frame)
@@ -376,7 +378,7 @@ class LabelledChunks:
         self.source, self.labels, self.ignore = source, labels, ignore
         self.text_columns: list[str] = []
         self.left_out: list[str] = []
-        self.n_rows = 0
+        self.n_rows = self.n_passes = 0
         self.in_parquet = any(table_ending(file) in PARQUET for file in table_files(source))
 
     def sample(self, use: str) -> tuple[pd.DataFrame, pd.DataFrame]:
@@ -425,8 +427,10 @@ class LabelledChunks:
         return X, Y, list(dict.fromkeys(mixed))
 
     def __call__(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
+        self.n_passes += 1
+        what, total = f"pass {self.n_passes}, rows read", self.n_rows or None
         self.n_rows = 0
-        for name, frame in read_rows(self.source, self.text_columns):
+        for name, frame in read_rows(self.source, self.text_columns, what, total):
             with errors_name_chunk(name):
                 names = pick_labels(frame, self.labels, [])
                 ignored = pick_columns(frame, self.ignore, "--ignore")

@@ -135,9 +135,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     features : {"auto", "scores", "both"}, default="auto"
         What the joint model learns from, over another classifier: its scores, or X as well. "auto"
         takes both if X is a table of numbers with at most 500 columns.
-    cv : int, cross-validation splitter or iterable, default=5
-        The folds that give scores of the training rows, over another classifier. Folds are left out
-        once the joint model has 5000 rows to learn from.
+    cv : int, cross-validation splitter or iterable, default=None
+        The folds that give scores of the training rows, over another classifier. None means 5, or 3
+        if Y has more than 500000 cells. Folds are left out once the joint model has 5000 rows to
+        learn from.
     n_jobs : int, default=None
         Workers of the default estimator and of the joint model, as in joblib; other estimators
         have their own ``n_jobs``.
@@ -183,7 +184,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         bounds: str = "precise",
         joint: str = "auto",
         features: str = "auto",
-        cv: int | object = 5,
+        cv: int | object | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: RandomStateLike = None,
