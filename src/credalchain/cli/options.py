@@ -15,6 +15,7 @@ import typer
 from joblib import effective_n_jobs
 
 from credalchain._utils.text import plural
+from credalchain._utils.validation import check_n_jobs
 from credalchain._version import __version__
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
 from credalchain.chains.ensemble import CredalChainEnsemble
@@ -399,9 +400,10 @@ _LONG_SECONDS = 20.0
 
 def warn_of_long_fit(n_rows: int, n_columns: int, n_labels: int, jobs: int = 1) -> None:
     """Print what fitting the recommended model takes if that is long, and what takes less."""
-    found = forecast_fit(n_rows, n_columns, n_labels, effective_n_jobs(jobs))
+    n_jobs = effective_n_jobs(check_n_jobs(jobs))
+    found = forecast_fit(n_rows, n_columns, n_labels, n_jobs)
     if found.seconds > _LONG_SECONDS:
-        cores = plural(effective_n_jobs(jobs), "core")
+        cores = plural(n_jobs, "core")
         note(
             f"fitting the recommended model takes about {found.seconds / 60:.1f} min on {cores}, "
             f"{found.memory / 1e9:.1f} GB of memory and a file of {found.file / 1e6:.0f} MB; "

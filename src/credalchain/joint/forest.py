@@ -230,9 +230,9 @@ class CredalJointForest(CredalClassifier):
         return labels
 
     def _describe_sample(self, rows: NDArray[np.int64] | None, n_rows: int) -> None:
-        """Set ``learned_from_``, and the numbers that training rows have among all ``n_rows``.
+        """Set ``learned_from_``, and the numbers of the stored rows among all ``n_rows``.
 
-        Of which ``rows`` (None: all) were given to ``_fit_model``.
+        ``rows`` are those that ``_fit_model`` was given, None for all.
         """
         model, used = self.model_, n_rows if rows is None else len(rows)
         used = min(used, _MAX_LABELS // model.n_labels)
