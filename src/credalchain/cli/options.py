@@ -33,9 +33,10 @@ from credalchain.cli.tables import (
     usable_features,
 )
 from credalchain.datasets.files import reading_as
-from credalchain.joint.decision import JointDecision, default_reward
+from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.growing import default_forest_regressor, forecast_fit, grown_forests
+from credalchain.joint.rules import RULES
 from credalchain.joint.stacked import StackedJointForest
 from credalchain.preprocessing import Discretizer
 
@@ -340,7 +341,7 @@ def parse_numbers(text: str, option: str) -> Any:
 def default_caution(classifier: Any, n_labels: int) -> float:
     """Return the value of the caution parameter, where there are too few rows to choose one."""
     value = classifier.get_params()[classifier.caution_parameter]
-    return default_reward(n_labels) if value is None else float(value)
+    return RULES[classifier.loss].default_reward(n_labels) if value is None else float(value)
 
 
 @contextmanager
