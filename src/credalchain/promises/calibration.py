@@ -328,6 +328,8 @@ def evaluate_promises(
     for part in held:
         in_folds, n = part.is_pilot is None, len(part.truth)
         is_pilot = np.zeros(n, bool) if part.is_pilot is None else part.is_pilot
+        if not any(promise.needs_pilot for promise in promises):
+            is_pilot = np.zeros(n, bool)
         if any(promise.has_limit for promise in promises) and not in_folds:
             first_look: list[Any] = []
             _add_sums(first_look, part, np.flatnonzero(is_pilot), promises, limits)
