@@ -847,7 +847,7 @@ def test_promises_for_labels_at_the_command_line(many_songs):
         cwd=many_songs,
     )
     assert "wrong answers among the answers, for rock: at most 0.3" in done.stderr
-    assert "split evenly over 2 labels" in done.stderr
+    assert "split evenly over 2 cautions" in done.stderr
     assert credalchain("info", "by-label", cwd=many_songs).stdout.count("promised: ") == 2
 
 

@@ -71,11 +71,12 @@ def fit(
     Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`, or, better,
     the same with `--promise row-error=0.1`
     """
-    classifier = o.build_classifier(options, over_scores=bool(table.scores))
+    promised = read_promise(promise or [])
+    classifier = o.build_classifier(options, over_scores=bool(table.scores), risks=promised)
     if promise:
         classifier = PromisedClassifier(
             classifier,
-            read_promise(promise),
+            promised,
             confidence=confidence,
             calibration=calibration,
             random_state=options.seed,

@@ -110,6 +110,12 @@ class ClassifierOptions:
         min=1,
     )
     chains: int = _option(10, "Chains of an ensemble.", {"method": ("ensemble", "joint")}, min=1)
+    loss: str = _option(
+        "",
+        "What a wrong answer costs: row, a whole row; cell, each answer. If not given: cell if the "
+        "promise is about single answers, else row.",
+        {"method": ("recommended", "joint")},
+    )
     reward: float | None = _option(
         None,
         "What answering every label is worth: the larger, the more is answered.",
@@ -366,8 +372,12 @@ def forests_kept() -> Iterator[None]:
         grown_forests.reset(token)
 
 
-def build_classifier(options: ClassifierOptions, *, over_scores: bool = False) -> Any:
-    """Build the classifier that the options describe, unfitted."""
+def build_classifier(
+    options: ClassifierOptions, *, over_scores: bool = False, risks: Collection[str] = ()
+) -> Any:
+    """Build the classifier that the options describe, unfitted; its loss suits promised risks."""
+    of_cells = len(risks) > 0 and "row_error" not in risks
+    loss = options.loss or ("cell" if of_cells else "row")
     common: dict[str, Any] = {"n_jobs": options.jobs, "random_state": options.seed}
     if over_scores and options.method != "recommended":
         raise ValueError(f"--scores is for --method recommended, not for {options.method}.")
@@ -378,7 +388,7 @@ def build_classifier(options: ClassifierOptions, *, over_scores: bool = False) -
             if over_scores
             else CredalJointForest(forest, **common)
         )
-        return JointDecision(estimator, **options.caution, random_state=options.seed)
+        return JointDecision(estimator, **options.caution, loss=loss, random_state=options.seed)
     if options.method not in (*_CHAINS, *_JOINT):
         raise ValueError(f"--method must be {_METHODS}, got {options.method!r}.")
     base = _build_base(options)
@@ -393,7 +403,7 @@ def build_classifier(options: ClassifierOptions, *, over_scores: bool = False) -
         order: Any = options.order if len(names) == 1 else names
         return CredalChainClassifier(base, order=order, **common)
     ensemble = CredalChainEnsemble(base, n_chains=options.chains, **common)
-    return JointDecision(ensemble, **options.caution) if options.is_joint else ensemble
+    return JointDecision(ensemble, **options.caution, loss=loss) if options.is_joint else ensemble
 
 
 _LONG_SECONDS = 20.0

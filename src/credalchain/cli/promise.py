@@ -38,14 +38,14 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
             value = float(level.strip().rstrip("%")) / (100 if level.strip().endswith("%") else 1)
         except ValueError:
             raise ValueError(f"--promise: the level must be a number, got {text!r}.") from None
-        levels = promise.setdefault(name, {}) if colon else promise
-        if not isinstance(levels, dict):
-            raise ValueError(f"--promise: {risk} is promised for rows and for {label!r}.")
-        key = label if colon else name
+        levels = promise.setdefault(name, {})
+        key = label if colon else None
         if key in levels:
             raise ValueError(f"--promise: {about} is promised twice.")
         levels[key] = value
-    return promise
+    return {
+        name: levels[None] if [*levels] == [None] else levels for name, levels in promise.items()
+    }
 
 
 @o.with_options
@@ -71,7 +71,7 @@ def tune(
     wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
     if picture:
         console.check_picture(picture)
-    classifier = o.build_classifier(options, over_scores=bool(table.scores))
+    classifier = o.build_classifier(options, over_scores=bool(table.scores), risks=[name])
     X, Y = table.read(data)
     X, group_of = table.take_groups(X)
     X = table.features(X, Y)
@@ -102,18 +102,18 @@ def tune(
 
 def _print_levels(curve: PromiseCurve) -> None:
     rows = []
-    for level, value, share, risk, needed in curve.to_frame().itertuples(index=False):
-        seen = ["nothing", "", ""]
+    for level, value, share, found, risk, needed in curve.to_frame().itertuples(index=False):
+        seen = ["nothing", "", "", ""]
         if np.isfinite(value):
-            seen = [f"{share:.1%}", f"{risk:.3f}", f"{value:.4g}"]
+            seen = [f"{share:.1%}", f"{found:.1%}", f"{risk:.3f}", f"{value:.4g}"]
         rows.append((f"{level:g}", *seen, str(needed)))
     how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
     console.stdout().print(f"{promise_words(curve.risk, None)}, {how}")
-    columns = "promised at most", "answered", "seen", curve.parameter, "rows needed"
+    columns = "promised at most", "answered", "found", "seen", curve.parameter, "rows needed"
     console.print_table(columns, rows, n_words=0)
     console.stdout().print(
-        f"answered and seen: in {plural(curve.n_rows, 'row')} kept apart; rows needed: at least, "
-        "without an error"
+        f"in {plural(curve.n_rows, 'row')} kept apart; found: of the true labels, those answered "
+        "yes; rows needed: at least, without an error"
     )
     console.stdout().print("to keep one of them: credalchain fit ... --promise RISK=LEVEL")
 

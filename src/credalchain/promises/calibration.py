@@ -106,9 +106,11 @@ def read_method(method: Any, calibration: Any, confidence: Any, promises: list[P
 
 def best_loss(promises: list[Promise]) -> str:
     """Return the loss of a joint decision that suits what is promised."""
-    of_rows = any(p.label is None and p.risk.row_loss_is_binary for p in promises)
-    of_cells = any(p.risk.is_ratio or p.risk.side is not None for p in promises)
-    return "cell" if of_cells and not of_rows else "row"
+    is_of_rows = any(
+        promise.label is None and not promise.risk.is_ratio and promise.risk.side is None
+        for promise in promises
+    )
+    return "row" if is_of_rows else "cell"
 
 
 def check_estimator(estimator: Any) -> None:

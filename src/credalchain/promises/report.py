@@ -91,14 +91,12 @@ class PromiseResult:
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
         low, high = self.interval
-        needed = statistics.fewest_rows(self.level / 2, self.confidence)
         return [
             *lines,
             f"  chosen: {parameter} = {self.value:.4g}, which answers {self.completeness:.1%}"
             + ("" if self.limit is None else f" (at most {self.limit} answers in a row)"),
             f"  in {plural(self.n_rows, 'calibration row')}: {self.estimate:.3f} "
             f"(between {low:.3f} and {high:.3f} with 95 % confidence)",
-            f"  half the level needs at least {needed} calibration rows, more if there are errors",
         ]
 
 
