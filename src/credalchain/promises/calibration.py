@@ -195,7 +195,9 @@ class HeldOut(NamedTuple):
     notes: tuple[str, ...]
 
 
-def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
+def hold_out(
+    promised: Any, X: Any, Y: Any, groups: Any = None, original_labels: Any = None
+) -> HeldOut:
     """Fit to some of the rows and hold out others, as the parameters of a PromisedClassifier say.
 
     A share of the groups, chosen at random, is held out, and one row of each counts. With
@@ -207,6 +209,16 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
     X, Y = as_indexable(X), as_indexable_labels(Y)
     targets, labels = Targets.learn(Y)
     check_consistent_length(X, labels)
+    Y_judged, judged = Y, labels
+    if original_labels is not None:
+        Y_judged = as_indexable_labels(original_labels)
+        judged = targets.encode(Y_judged)
+        if not is_share(promised.calibration) or len(judged) > len(labels):
+            raise ValueError(
+                "original_labels must be those of the first rows of X, for a calibration that is a "
+                f"share of them, got {plural(len(judged), 'row')} of {len(labels)} and "
+                f"calibration={promised.calibration!r}."
+            )
     estimator, calibration = promised.estimator, promised.calibration
     prefit, names = isinstance(calibration, str), targets.names
     if estimator is not None or prefit:
@@ -228,10 +240,11 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
     group_of = selection.row_groups(X, labels, groups)
     train, held_out = np.empty(0, dtype=np.int64), np.arange(len(labels))
     if is_share(calibration):
-        shuffled = rng.permutation(int(group_of.max(initial=-1)) + 1)
+        shuffled = rng.permutation(np.unique(group_of[: len(judged)]))
         n_held_out = int(np.ceil(calibration * len(shuffled)))
-        train = selection.rows_of_groups(group_of, shuffled[n_held_out:])
         held_out = selection.rows_of_groups(group_of, shuffled[:n_held_out])
+        train = np.setdiff1d(np.arange(len(labels)), held_out)
+        held_out = held_out[held_out < len(judged)]
     rows = selection.one_of_each_group(group_of, held_out, rng)
     note = ""
     if len(rows) < len(held_out):
@@ -250,7 +263,7 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
             f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
             f"{len(held_out)} are kept apart for calibration.{note and ' '}{note}"
         )
-    check_rows(labels[rows], promises, note)
+    check_rows(judged[rows], promises, note)
 
     def hold_out_folds(splits: list[tuple[Any, Any]]) -> Iterator[CalibrationRows]:
         for fold in fitted_folds(repeat(estimator), X, Y, splits):
@@ -272,7 +285,7 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
                 used = slice(None) if model.row_numbers is None else model.row_numbers
                 model.row_numbers = train[used]
         check_is_fitted(estimator)
-        truth = np.asarray(selection.unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
+        truth = np.asarray(selection.unwrap(estimator)[0].read_labels(take_rows(Y_judged, rows)))
         is_pilot = np.zeros(len(truth), dtype=bool)
         is_pilot[rng.permutation(len(truth))[: int(PILOT_SHARE * len(truth))]] = True
         parts = [CalibrationRows(estimator, take_rows(X, rows), truth, grid, is_pilot)]
@@ -280,6 +293,12 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
     assumed = "assumed: neither these rows nor copies of them were used to fit the model"
     if not prefit:
         assumed = getattr(selection.unwrap(estimator)[0], "learned_from_", "")
+    if original_labels is not None:
+        note = (
+            f"{plural(len(labels) - len(judged), 'row')} and labels that people answered are "
+            f"learned from; calibration rows are drawn from the other {len(judged)} rows, with their "
+            f"original labels{note and '. '}{note}"
+        )
     notes = tuple(filter(None, [assumed, note]))
     return HeldOut(estimator, parts, promises, method, counted, notes)
 

@@ -129,7 +129,14 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
     # -- fitting ---------------------------------------------------------------------------
 
-    def fit(self, X: MatrixLike, Y: LabelsLike, groups: VectorLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        Y: LabelsLike,
+        groups: VectorLike | None = None,
+        *,
+        original_labels: LabelsLike | None = None,
+    ) -> Self:
         """Fit the estimator to some of the rows, and choose its caution on the others.
 
         Parameters
@@ -143,6 +150,11 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
             group, as if they were copies (unless fewer than 20 rows are different). If they are
             not, because columns have so few values that new rows repeat old ones, pass
             ``np.arange(n)``: each row then counts.
+        original_labels : array-like of shape (k, n_labels), default=None
+            Labels of the first k rows as they were before people answered what was left open.
+            Calibration rows are drawn from these rows and judged by these labels; answers, in Y and
+            in rows after the first k, are only learned from: rows were chosen for review because
+            the model was unsure, so they cannot show that a promise is kept.
 
         Returns
         -------
@@ -153,7 +165,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         R. Dunn, L. Wasserman and A. Ramdas, Distribution-free prediction sets for two-layer
         hierarchical models, Journal of the American Statistical Association 118, 2023.
         """
-        held = hold_out(self, X, Y, groups)
+        held = hold_out(self, X, Y, groups, original_labels)
         calibration = evaluate_promises(held.parts, held.promises)
         self.estimator_ = held.estimator
         (self.values_, self.yes_values_), self.report_ = choose(held, calibration, self.confidence)
