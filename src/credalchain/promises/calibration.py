@@ -296,8 +296,8 @@ def hold_out(
     if original_labels is not None:
         note = (
             f"{plural(len(labels) - len(judged), 'row')} and labels that people answered are "
-            f"learned from; calibration rows are drawn from the other {len(judged)} rows, with their "
-            f"original labels{note and '. '}{note}"
+            f"learned from; calibration rows are drawn from the other {len(judged)} rows, with "
+            f"their original labels{note and '. '}{note}"
         )
     notes = tuple(filter(None, [assumed, note]))
     return HeldOut(estimator, parts, promises, method, counted, notes)
