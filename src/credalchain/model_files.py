@@ -40,6 +40,7 @@ from credalchain.chains.wrapper import (
     CredalWrapper,
     WrappedChainModel,
 )
+from credalchain.columns import CellReader, encoded_name
 from credalchain.joint.arrays import Leaves
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
@@ -84,16 +85,25 @@ _TYPES: set[Any] = {
     *(NaiveCredal, NaiveChainModel, NaiveSettings, ChainCounts, Prior, Denominator, Strategy),
     *(Discretizer, Categories, NumericBins, ZeroAndBins, TableEncoder, EnsembleModel),
     *(CredalForest, ForestChainModel, PackedForest, CredalWrapper, WrappedChainModel),
-    *(Bagged, Constant, Contaminated),
+    *(Bagged, Constant, Contaminated, CellReader),
 }
 _FUNCTIONS = {
+    encoded_name,
     *(prior.odds for prior in PRIORS.values()),
     *(denominator.totals for denominator in DENOMINATORS.values()),
     *(f for s in STRATEGIES.values() for f in (s.merge, s.merge_exact, s.from_tree) if f),
 }
 
-TRUSTED_TYPES = sorted(f"{kind.__module__}.{kind.__qualname__}" for kind in _TYPES | _FUNCTIONS)
-"""Names of this package's types in a fitted model, for ``skops.io.load(file, trusted=...)``."""
+_OF_SKRUB = {  # they hold settings, formats, words and weights, and import nothing by name
+    *(f"skrub._{name}" for name in ("string_encoder.StringEncoder", "to_str.ToStr")),
+    *(f"skrub._{name}" for name in ("to_datetime.ToDatetime", "datetime_encoder.DatetimeEncoder")),
+    "numpy.dtype",
+}
+
+TRUSTED_TYPES = sorted(
+    {f"{kind.__module__}.{kind.__qualname__}" for kind in _TYPES | _FUNCTIONS} | _OF_SKRUB
+)
+"""Names of types in a fitted model, for ``skops.io.load(file, trusted=...)``."""
 
 
 class ModelFileError(ValueError):

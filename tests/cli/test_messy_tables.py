@@ -15,7 +15,7 @@ from credalchain import (
     choose_caution,
     load_model,
 )
-from credalchain.datasets.describe import describe_features, describe_labels
+from credalchain.columns import describe_features, describe_labels
 from credalchain.datasets.files import read_frame
 from credalchain.metrics import completeness, set_accuracy
 from shell import credalchain

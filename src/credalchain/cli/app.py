@@ -115,6 +115,7 @@ def run() -> None:
     warnings.showwarning = partial(_as_note, set())
     for pattern in ("labels that are the same", "column .* never seen"):  # by commands, in notes
         warnings.filterwarnings("ignore", pattern, DataWarning)
+    warnings.filterwarnings("ignore", "The matrix shape is")  # texts of few words have few numbers
     try:
         app()
         sys.stdout.flush()  # a full disk behind a pipe shows only now

@@ -21,8 +21,8 @@ from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, Creda
 from credalchain.chains.naive.counts import ChainCounts, as_codes, count
 from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.naive.model import NaiveChainModel
+from credalchain.columns import describe_features
 from credalchain.datasets import MultilabelDataset, load
-from credalchain.datasets.describe import describe_features
 from credalchain.datasets.registry import DataSource
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN
@@ -64,7 +64,7 @@ def left_out_columns(source: DataSource) -> list[str]:
     X = None if isinstance(source, str) else _read(source).X
     if not hasattr(X, "columns"):
         return []
-    return [feature.name for feature in describe_features(X) if not feature.is_used]
+    return [feature.name for feature in describe_features(X) if not feature.is_plain]
 
 
 @lru_cache(maxsize=1)
