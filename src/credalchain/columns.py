@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
+from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
@@ -133,7 +134,7 @@ def _text_feature(
     feature: Feature, present: Any, na: tuple[str, ...], formats: list[tuple[str, str]]
 ) -> Feature:
     """Describe a column of texts: numbers and dates among them are found by their digits."""
-    pd = import_extra("pandas", "columns of texts need pandas: pip install pandas")
+    pd = _pandas()
     texts = pd.Series(present).str.strip()
     given = tuple(word for word in na if texts.eq(word).any())
     is_given = texts.isin(given)
@@ -211,11 +212,12 @@ def _plain_marks(texts: Any) -> Any:
 
 def read_numbers(texts: Any, decimal: str, thousands: str) -> Any:
     """Return the numbers in a series of texts, without signs, units and thousands separators."""
-    pd = import_extra("pandas", "columns of texts need pandas: pip install pandas")
     parts = _plain_marks(texts.astype("str")).str.extract(_NUMBER)
     digits = parts["digits"].where(parts["digits"].str.fullmatch(_pattern(decimal, thousands)))
     digits = digits.str.replace(thousands, "", regex=False).str.replace(decimal, ".", regex=False)
-    return pd.to_numeric(digits, errors="coerce") * np.where(parts["minus"] == "-", -1.0, 1.0)
+    return _pandas().to_numeric(digits, errors="coerce") * np.where(
+        parts["minus"] == "-", -1.0, 1.0
+    )
 
 
 def _judged(feature: Feature, present: Any) -> Feature:
@@ -312,6 +314,59 @@ class CellReader(TransformerMixin, BaseEstimator):
         return self.feature_names_in_
 
 
+class WordEncoder(TransformerMixin, BaseEstimator):
+    """Encode a column of texts as 0 and 1: which of the words that tell most about labels it has.
+
+    Parameters
+    ----------
+    n_words : int, default=100
+        Columns, at the most.
+
+    Attributes
+    ----------
+    words_ : list of str
+        Those that correlate most with any label; the most frequent, without labels.
+    """
+
+    def __init__(self, n_words: int = 100) -> None:
+        self.n_words = n_words
+
+    def fit(self, X: "pd.Series[str]", y: Any = None) -> Self:
+        """Choose words by the texts ``X`` (n,) and the labels ``y`` (n, m)."""
+        counts = self._counter().fit(X.fillna(""))
+        has_word = counts.transform(X.fillna(""))
+        frequency = np.asarray(has_word.sum(axis=0)).ravel()
+        weight = frequency
+        if y is not None:
+            labels = np.ma.masked_equal(as_labels(y, require_zero=False), MISSING)
+            centred = np.ma.filled(labels - labels.mean(axis=0), 0.0)
+            spread = np.maximum(np.linalg.norm(centred, axis=0), 1e-12)
+            expected = np.outer(frequency, centred.mean(axis=0))
+            weight = np.abs((has_word.T @ centred - expected) / spread).max(axis=1)
+            weight = weight / np.sqrt(frequency)
+        best = np.sort(np.argsort(-weight, kind="stable")[: self.n_words])
+        self.words_: list[str] = counts.get_feature_names_out()[best].tolist()
+        self.column_ = str(X.name)
+        return self
+
+    def transform(self, X: "pd.Series[str]") -> "pd.DataFrame":
+        """Return a data frame with a column of 0 and 1 for each word."""
+        check_is_fitted(self)
+        has_word = self._counter(self.words_).transform(X.fillna("")).toarray()
+        frame: pd.DataFrame = _pandas().DataFrame(has_word, X.index, self.get_feature_names_out())
+        return frame
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Return the names of the columns, such as "lyrics: word 'rock'"."""
+        return np.array([f"{self.column_}: word {word!r}" for word in self.words_], dtype=object)
+
+    def _counter(self, words: list[str] | None = None) -> CountVectorizer:
+        pattern = r"(?u)\b\w+\b"
+        return CountVectorizer(
+            vocabulary=words, binary=True, dtype=np.float32, token_pattern=pattern
+        )
+
+
 def build_vectorizer(
     features: Sequence[Feature], *, keep_categories: bool = False, seed: int = 0
 ) -> list[BaseEstimator]:
@@ -347,7 +402,7 @@ def _encoder(feature: Feature, *, keep_categories: bool, seed: int) -> Any:
         parser = skrub.ToDatetime(format=feature.date_format)
         return make_pipeline(parser, skrub.DatetimeEncoder(add_weekday=True))
     if feature.kind == "text":
-        return skrub.StringEncoder(analyzer="word", ngram_range=(1, 1), random_state=seed)
+        return WordEncoder()
     if feature.kind == "many categories" and not keep_categories:
         return skrub.StringEncoder(random_state=seed)
     return None
@@ -403,6 +458,10 @@ def readable_names(steps: Sequence[Any]) -> dict[str, str]:
                 readable = f"{encoder.input_name_}: {what} {shown}"
                 names[name] = names[encoded_name("", name)] = readable
     return names
+
+
+def _pandas() -> Any:
+    return import_extra("pandas", 'Texts need pandas: pip install "credalchain[data]"')
 
 
 def _skrub() -> Any:

@@ -40,7 +40,7 @@ from credalchain.chains.wrapper import (
     CredalWrapper,
     WrappedChainModel,
 )
-from credalchain.columns import CellReader, encoded_name
+from credalchain.columns import CellReader, WordEncoder, encoded_name
 from credalchain.joint.arrays import Leaves
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
@@ -85,7 +85,7 @@ _TYPES: set[Any] = {
     *(NaiveCredal, NaiveChainModel, NaiveSettings, ChainCounts, Prior, Denominator, Strategy),
     *(Discretizer, Categories, NumericBins, ZeroAndBins, TableEncoder, EnsembleModel),
     *(CredalForest, ForestChainModel, PackedForest, CredalWrapper, WrappedChainModel),
-    *(Bagged, Constant, Contaminated, CellReader),
+    *(Bagged, Constant, Contaminated, CellReader, WordEncoder),
 }
 _FUNCTIONS = {
     encoded_name,

@@ -153,7 +153,8 @@ def _describe_model(classifier: Any, names: list[Any], hidden: set[str]) -> dict
     for layer in layers:
         if not isinstance(layer, PromisedClassifier):
             parameters = layer.get_params(deep=False)
-            about |= {name: value for name, value in parameters.items() if name not in hidden}
+            known = {*hidden, "features", "labels"}
+            about |= {name: value for name, value in parameters.items() if name not in known}
     about |= _learned(inner[0])
     return about | ({"models that must agree": len(inner)} if len(inner) > 1 else {})
 
