@@ -108,7 +108,8 @@ def describe_features(
     formats = [
         form
         for form in _FORMATS
-        if form[0] == (decimal or form[0]) and form[1] in ("", thousands or form[1])
+        if form[0] in (decimal or form[0]) and form[0] != thousands
+        if form[1] in ("", thousands or form[1])
     ]
     return [
         _feature(str(name), column, tuple(na), formats)

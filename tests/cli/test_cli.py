@@ -640,9 +640,10 @@ def fit_odd(folder, text, *options, status=0, labels="y"):
 ROWS = "".join(f"{i % 3},{i % 2},{i % 2}\n" for i in range(12))
 
 
-def test_two_columns_of_a_name_are_refused(tmp_path):
-    done = fit_odd(tmp_path, "a,y,y\n" + ROWS, status=1)
-    assert "two columns called 'y'" in sentence(done)
+def test_two_columns_of_a_name_are_told_apart(tmp_path):
+    done = fit_odd(tmp_path, "a,y,y\n" + ROWS)
+    assert "two columns are called 'y'; the second is 'y.1'" in done.stderr
+    assert load_model(tmp_path / "m").feature_names_in_.tolist() == ["a", "y.1"]
 
 
 def test_rows_longer_than_the_header_are_refused(tmp_path):

@@ -17,7 +17,10 @@ from credalchain.cli import console
 from credalchain.exceptions import DataWarning
 
 _COMMANDS = {
-    "describe": ("describe", "Show what is understood of each column of a table."),
+    "describe": (
+        "describe",
+        "Show what is understood of each column of a table, and what fit does with it.",
+    ),
     "fit": ("fit", "Learn from a table with labels and write a model file."),
     "predict": ("predict", "Answer the labels of new rows: 1, 0, or * for what is left open."),
     "review": ("review", "Open a page where people answer what was left open."),
