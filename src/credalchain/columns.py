@@ -13,7 +13,6 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
-from sklearn.pipeline import make_pipeline
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain import preprocessing
@@ -33,7 +32,7 @@ _WORDS_OF_NAMES, _WORDS_OF_TEXT = 2.0, 4.0  # on average: texts have more, if th
 _IDENTIFIER = re.compile(r"(?:(?:^|[\W_])(?:id|uuid|guid)|(?-i:[a-z]I[dD]))$", re.IGNORECASE)
 # a number, perhaps with a sign or unit before or after it, such as "-1.145,25 EUR"
 _NUMBER = (
-    r"^(?P<minus>-?)\s*(?:[^\W\d_]{1,3}\s+|[^\w\s.,'()-]{1,2}\s*)?"
+    r"^(?P<minus>-?)\s*(?P<sign>[^\W\d_]{1,3}(?=\s)|[^\w\s.,'()-]{1,2})?\s*"
     r"(?P<digits>-?\d(?:[\d.,' ]*\d)?(?:[eE][-+]?\d+)?)\s*(?P<unit>[^\w\s.,'()-]|[^\W\d_]{1,4})?$"
 )
 _FORMATS = [(".", ""), (".", ","), (",", ""), (",", "."), *((d, t) for t in " '" for d in ".,")]
@@ -57,8 +56,8 @@ class Feature:
         What was found without being asked, "" if nothing.
     left_out : str
         Why there is nothing to learn from it, "" if there is.
-    number_format : tuple of (str, str), or None
-        The decimal mark and the thousands separator of numbers that are read from texts.
+    number_format : tuple of (str, str, str), or None
+        Decimal mark, thousands separator and unit of numbers that are read from texts.
     date_format : str
     absent : tuple of str
         Texts that mean "missing" in this column.
@@ -70,14 +69,14 @@ class Feature:
     n_distinct: int
     note: str = ""
     left_out: str = ""
-    number_format: tuple[str, str] | None = None
+    number_format: tuple[str, str, str] | None = None
     date_format: str = ""
     absent: tuple[str, ...] = ()
 
     @property
     def is_plain(self) -> bool:
         """Whether classifiers of this package learn from it as it is."""
-        is_known = self.kind in ("numbers", "categories")
+        is_known = self.kind in ("numbers", "categories", "many categories")
         return not self.left_out and is_known and self.number_format is None and not self.absent
 
 
@@ -144,7 +143,8 @@ def _text_feature(
     is_absent = is_given | is_word
     if len(words) <= _MAX_ABSENT and 2 * is_absent.sum() < len(texts):
         found = _numbers_or_dates(texts[~is_absent], formats)
-        if found:
+        is_coarse = texts[~is_absent].nunique() <= preprocessing.FEW_ROWS
+        if found and not (words and is_coarse):  # a word among few values may be one of them
             notes = [f"{', '.join(map(repr, words))} {_cells(is_word)} as missing"] * bool(words)
             values, form = texts[~is_absent], found.get("number_format")
             example = max(values.iloc[:1000], key=len)
@@ -186,12 +186,12 @@ def _numbers_or_dates(texts: "pd.Series[str]", formats: list[tuple[str, str]]) -
     """Find the format in which all texts are numbers, or dates; empty if there is none."""
     for part in (texts.iloc[:1000], texts):  # most columns are settled by some rows
         parts = _plain_marks(part).str.extract(_NUMBER)
-        digits, units = parts["digits"], parts["unit"].dropna().unique()
+        digits, units = parts["digits"], sorted({*_units(parts)} - {""})
         fitting = [form for form in formats if digits.str.fullmatch(_pattern(*form)).all()]
         if digits.isna().any() or len(units) > 1 or not fitting:
             break
     else:
-        return {"kind": "numbers", "number_format": fitting[0]}
+        return {"kind": "numbers", "number_format": (*fitting[0], *units, "")[:3]}
     skrub = _skrub()
     parser = skrub.ToDatetime()
     try:
@@ -211,10 +211,15 @@ def _plain_marks(texts: Any) -> Any:
     return texts.str.strip().str.translate(str.maketrans("\u2212\u00a0\u202f\u2019", "-  '"))
 
 
-def read_numbers(texts: Any, decimal: str, thousands: str) -> Any:
-    """Return the numbers in a series of texts, without signs, units and thousands separators."""
+def _units(parts: "pd.DataFrame") -> "pd.Series[str]":
+    return parts["sign"].fillna("") + parts["unit"].fillna("")
+
+
+def read_numbers(texts: Any, decimal: str, thousands: str, unit: str) -> Any:
+    """Return the numbers in a series of texts; NaN where there is none, or of another unit."""
     parts = _plain_marks(texts.astype("str")).str.extract(_NUMBER)
-    digits = parts["digits"].where(parts["digits"].str.fullmatch(_pattern(decimal, thousands)))
+    is_number = parts["digits"].str.fullmatch(_pattern(decimal, thousands))
+    digits = parts["digits"].where(is_number & _units(parts).isin(["", unit]))
     digits = digits.str.replace(thousands, "", regex=False).str.replace(decimal, ".", regex=False)
     return _pandas().to_numeric(digits, errors="coerce") * np.where(
         parts["minus"] == "-", -1.0, 1.0
@@ -266,20 +271,26 @@ def describe_labels(Y: Any) -> list[Label]:
 
 
 class CellReader(TransformerMixin, BaseEstimator):
-    """Read numbers, and cells that mean "missing", out of columns of texts.
+    """Read numbers, dates, and cells that mean "missing", out of columns of texts.
 
     Parameters
     ----------
-    numbers : dict of str to (str, str)
-        The decimal mark and the thousands separator of columns that hold numbers.
+    numbers : dict of str to (str, str, str)
+        Decimal mark, thousands separator and unit of columns that hold numbers.
+    dates : dict of str to str
+        The format of columns that hold dates.
     absent : dict of str to list of str
         Texts that mean "missing", by column.
     """
 
     def __init__(
-        self, numbers: Mapping[str, tuple[str, str]], absent: Mapping[str, Sequence[str]]
+        self,
+        numbers: Mapping[str, tuple[str, str, str]],
+        dates: Mapping[str, str],
+        absent: Mapping[str, Sequence[str]],
     ) -> None:
         self.numbers = numbers
+        self.dates = dates
         self.absent = absent
 
     def fit(self, X: "pd.DataFrame", y: Any = None) -> Self:
@@ -289,26 +300,33 @@ class CellReader(TransformerMixin, BaseEstimator):
         return self
 
     def transform(self, X: "pd.DataFrame") -> "pd.DataFrame":
-        """Return the table with numbers in place of texts, and missing cells as NaN.
+        """Return the table with numbers and dates in place of texts, and missing cells as NaN.
 
-        A cell that holds no number is missing, too, with a warning.
+        A cell that holds no such value is missing, too, with a warning.
         """
         check_is_fitted(self)
         read = {}
-        for name in self.numbers.keys() | self.absent.keys():
-            column = X[name]
+        for name in self.read_columns():
+            column, kind = X[name], "number"
             column = column.mask(column.astype("str").str.strip().isin(self.absent.get(name, ())))
-            if name in self.numbers and column.dtype.kind not in "biuf":
-                numbers = read_numbers(column, *self.numbers[name])
-                invalid = column[numbers.isna() & column.notna()]
-                if len(invalid):
-                    warn_of_data(
-                        f"column {visible(name)!r} of X: cells that hold no number, such as "
-                        f"{visible(str(invalid.iloc[0]))!r}, are taken as missing."
-                    )
-                column = numbers
-            read[name] = column
+            values = column
+            if name in self.dates:
+                kind, form = "date", self.dates[name]
+                values = _pandas().to_datetime(column, format=form, errors="coerce")
+            elif name in self.numbers and column.dtype.kind not in "biuf":
+                values = read_numbers(column, *self.numbers[name])
+            invalid = column[values.isna() & column.notna()]
+            if len(invalid):
+                warn_of_data(
+                    f"column {visible(name)!r} of X: cells that hold no {kind} as in fit, such as "
+                    f"{visible(str(invalid.iloc[0]))!r}, are taken as missing."
+                )
+            read[name] = values
         return X.assign(**read)
+
+    def read_columns(self) -> list[str]:
+        """Return the names of the columns of texts that are read."""
+        return sorted({*self.numbers, *self.dates, *self.absent})
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the columns, which stay what they are."""
@@ -382,13 +400,15 @@ def build_vectorizer(
     seed : int
     """
     numbers = {f.name: f.number_format for f in features if f.number_format is not None}
+    dates = {f.name: f.date_format for f in features if f.kind == "dates"}
     absent = {f.name: list(f.absent) for f in features if f.absent}
     encoders = []
     for i, feature in enumerate(features):
         encoder = _encoder(feature, keep_categories=keep_categories, seed=seed)
         if encoder is not None:
             encoders.append((f"encoded{i}", encoder, feature.name))
-    steps: list[BaseEstimator] = [CellReader(numbers, absent)] if numbers or absent else []
+    reader = CellReader(numbers, dates, absent)
+    steps: list[BaseEstimator] = [reader] if reader.read_columns() else []
     if encoders:
         columns = ColumnTransformer(
             encoders, remainder="passthrough", verbose_feature_names_out=encoded_name
@@ -398,14 +418,12 @@ def build_vectorizer(
 
 
 def _encoder(feature: Feature, *, keep_categories: bool, seed: int) -> Any:
-    skrub = _skrub()
     if feature.kind == "dates":
-        parser = skrub.ToDatetime(format=feature.date_format)
-        return make_pipeline(parser, skrub.DatetimeEncoder(add_weekday=True))
+        return _skrub().DatetimeEncoder(add_weekday=True)
     if feature.kind == "text":
         return WordEncoder()
     if feature.kind == "many categories" and not keep_categories:
-        return skrub.StringEncoder(random_state=seed)
+        return _skrub().StringEncoder(random_state=seed)
     return None
 
 
@@ -419,7 +437,7 @@ def vectorized_columns(steps: Sequence[Any]) -> list[str]:
     names: set[str] = set()
     for step in steps:
         if isinstance(step, CellReader):
-            names |= step.numbers.keys() | step.absent.keys()
+            names |= {*step.read_columns()}
         elif isinstance(step, ColumnTransformer):
             names |= {c for name, _, c in step.transformers_ if isinstance(c, str)}
         else:

@@ -94,10 +94,10 @@ _FUNCTIONS = {
     *(f for s in STRATEGIES.values() for f in (s.merge, s.merge_exact, s.from_tree) if f),
 }
 
-_OF_SKRUB = {  # they hold settings, formats, words and weights, and import nothing by name
-    *(f"skrub._{name}" for name in ("string_encoder.StringEncoder", "to_str.ToStr")),
-    *(f"skrub._{name}" for name in ("to_datetime.ToDatetime", "datetime_encoder.DatetimeEncoder")),
-    "numpy.dtype",
+_OF_SKRUB = {  # they hold settings, words and weights, and call nothing that a file names
+    "skrub._datetime_encoder.DatetimeEncoder",
+    "skrub._string_encoder.StringEncoder",
+    "skrub._to_str.ToStr",
 }
 
 TRUSTED_TYPES = sorted(

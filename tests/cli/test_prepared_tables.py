@@ -139,11 +139,15 @@ def test_explanations_speak_of_the_columns_of_the_file(folder, model):
 def test_answers_and_reviews_of_prepared_tables(folder, tmp_path):
     shutil.copy(folder / "promised.model", tmp_path)
     new = orders(1).drop(columns=["weekend", "complaint"])
-    new.loc[0, "price"] = "on request"
+    new.loc[0, "price"] = "12,50 $"
+    new.loc[0, "day"] = "2024-02-03"
     new.loc[1, "city"] = "Ulm"
     new.to_csv(tmp_path / "new.csv", index=False)
     done = credalchain("predict", "promised.model", "new.csv", "--out", "a.csv", cwd=tmp_path)
-    assert "column 'price' of X: cells that hold no number, such as 'on request'" in done.stderr
+    assert (
+        "column 'price' of X: cells that hold no number as in fit, such as '12,50 $'" in done.stderr
+    )
+    assert "column 'day' of X: cells that hold no date as in fit, such as '2024-" in done.stderr
     assert "column 'city': 1 row holds a value never seen in fit, such as 'Ulm'" in done.stderr
     answers = pd.read_csv(tmp_path / "a.csv")
     assert len(answers) == N
@@ -215,14 +219,16 @@ def test_words_of_labels_and_of_missing_cells_are_given(tmp_path):
 @pytest.mark.parametrize(
     ("cells", "number_format", "numbers"),
     [
-        (["1.145,25", "22,5"], (",", "."), [1145.25, 22.5]),
-        (["$1,234.50", "$7"], (".", ","), [1234.5, 7]),
-        (["22.78 €", "3 €"], (".", ""), [22.78, 3]),
-        (["1 000 kg", "20 kg"], (".", " "), [1000, 20]),
-        (["−5,5 %", "1,25 %"], (",", ""), [-5.5, 1.25]),  # noqa: RUF001
-        (["1'000", "1'000'000.5"], (".", "'"), [1000, 1000000.5]),
-        (["USD 5", "USD 1e3"], (".", ""), [5, 1000]),
+        (["1.145,25", "22,5"], (",", ".", ""), [1145.25, 22.5]),
+        (["$1,234.50", "$7"], (".", ",", "$"), [1234.5, 7]),
+        (["22.78 €", "3 €"], (".", "", "€"), [22.78, 3]),
+        (["1 000 kg", "20 kg"], (".", " ", "kg"), [1000, 20]),
+        (["−5,5 %", "1,25 %"], (",", "", "%"), [-5.5, 1.25]),  # noqa: RUF001
+        (["1'000", "1'000'000.5"], (".", "'", ""), [1000, 1000000.5]),
+        (["USD 5", "USD 1e3"], (".", "", "USD"), [5, 1000]),
         (["5 kg", "300 g"], None, None),  # two units
+        (["$5", "€5"], None, None),
+        (["1", "2", "none"], None, None),  # one of few values
         (["030 12345", "040 99"], None, None),  # telephone numbers
         (["12A", "13-B"], None, None),
         (["1.2.3", "1.10.2"], None, None),
@@ -239,11 +245,11 @@ def test_numbers_as_people_write_them(cells, number_format, numbers):
 def test_marks_that_are_given_decide():
     column = pd.DataFrame({"x": ["1.145 €", "2.250 €"] * 20})
     (feature,) = describe_features(column)
-    assert feature.number_format == (".", "")
+    assert feature.number_format == (".", "", "€")
     (feature,) = describe_features(column, decimal=",")
-    assert feature.number_format == (",", ".")
+    assert feature.number_format == (",", ".", "€")
     (feature,) = describe_features(column, thousands=".")
-    assert feature.number_format == (",", ".")
+    assert feature.number_format == (",", ".", "€")
 
 
 @pytest.mark.parametrize(
@@ -315,9 +321,11 @@ def test_a_vectorizer_in_a_pipeline_of_ones_own(tmp_path):
 
 
 def test_cells_that_hold_no_number_are_missing_and_told():
-    reader = CellReader({"x": (",", ".")}, {"x": ["none"]})
+    reader = CellReader({"x": (",", ".", "")}, {}, {"x": ["none"]})
     table = pd.DataFrame({"x": ["1.000,5", "none", "?!"], "y": [1, 2, 3]})
-    with pytest.warns(UserWarning, match="'x' of X: cells that hold no number, such as '\\?!'"):
+    with pytest.warns(
+        UserWarning, match="'x' of X: cells that hold no number as in fit, such as '\\?!'"
+    ):
         read = reader.fit(table).transform(table)
     np.testing.assert_array_equal(read.x, [1000.5, np.nan, np.nan])
     assert read.y.tolist() == [1, 2, 3]

@@ -48,14 +48,14 @@ _ROUNDS = 3
 def load_dataset(source: DataSource) -> MultilabelDataset:
     """Return a data set of a study; the newest stay in memory.
 
-    Of a user's own file, without names, free text and row numbers, as ``credalchain evaluate``.
+    Of a user's own file, without identifiers, texts, dates and numbers in texts.
     """
     data, left_out = _read(source), left_out_columns(source)
     if not left_out:
         return data
     used = [name for name in data.feature_names if name not in left_out]
     if not used:
-        raise ValueError(f"{data.name}: every column looks like names, free text or row numbers.")
+        raise ValueError(f"{data.name}: every column holds identifiers, texts or dates.")
     return replace(data, X=data.X[used], feature_names=used)
 
 
