@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain import preprocessing
 from credalchain._utils.text import visible
-from credalchain._utils.validation import import_extra
+from credalchain._utils.validation import check_instance, import_extra
 from credalchain.exceptions import warn_of_data
 from credalchain.labels import MISSING, as_labels, column_names
 
@@ -324,6 +324,18 @@ class CellReader(TransformerMixin, BaseEstimator):
             read[name] = values
         return X.assign(**read)
 
+    def check_state(self) -> None:
+        """Validate a stored reader."""
+        for kind, form in (("numbers", tuple), ("dates", str), ("absent", list)):
+            formats = getattr(self, kind)
+            check_instance(kind, formats, dict)
+            for name, value in formats.items():
+                check_instance(f"{kind} of {name!r}", value, form)
+                if not all(isinstance(part, str) for part in (name, *value)):
+                    raise ValueError(f"{kind} must hold texts, got {value!r} of {name!r}.")
+        if {len(value) for value in self.numbers.values()} - {3}:
+            raise ValueError("numbers must hold a decimal mark, a separator and a unit.")
+
     def read_columns(self) -> list[str]:
         """Return the names of the columns of texts that are read."""
         return sorted({*self.numbers, *self.dates, *self.absent})
@@ -378,6 +390,12 @@ class WordEncoder(TransformerMixin, BaseEstimator):
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Return the names of the columns, such as "lyrics: word 'rock'"."""
         return np.array([f"{self.column_}: word {word!r}" for word in self.words_], dtype=object)
+
+    def check_state(self) -> None:
+        """Validate a stored encoder."""
+        check_instance("words_", self.words_, list)
+        if not all(isinstance(word, str) for word in (self.column_, *self.words_)):
+            raise ValueError(f"words_ must be texts, got {self.words_!r}.")
 
     def _counter(self, words: list[str] | None = None) -> CountVectorizer:
         pattern = r"(?u)\b\w+\b"

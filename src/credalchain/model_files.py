@@ -69,7 +69,10 @@ FORMAT = 4
 _ABOUT = "credalchain.json"  # member of the archive, beside those of skops
 _MAX_BYTES = 8 * 2**30
 _MAX_REASON = 300
-_CHECKED = (CredalClassifier, JointDecision, PromisedClassifier, Discretizer)
+_CHECKED = (
+    *(CredalClassifier, JointDecision, PromisedClassifier),
+    *(Discretizer, CellReader, WordEncoder),
+)
 _TYPES: set[Any] = {
     *(JointDecision, PromisedClassifier, PromiseReport, PromiseResult),
     *(CredalChainClassifier, CredalBinaryRelevanceClassifier, CredalChainEnsemble, Targets),

@@ -148,7 +148,9 @@ def test_answers_and_reviews_of_prepared_tables(folder, tmp_path):
         "column 'price' of X: cells that hold no number as in fit, such as '12,50 $'" in done.stderr
     )
     assert "column 'day' of X: cells that hold no date as in fit, such as '2024-" in done.stderr
-    assert "column 'city': 1 row holds a value never seen in fit, such as 'Ulm'" in done.stderr
+    assert (
+        "column 'city' of X holds values that were never seen in fit, such as 'Ulm'" in done.stderr
+    )
     answers = pd.read_csv(tmp_path / "a.csv")
     assert len(answers) == N
     model = load_model(tmp_path / "promised.model")
@@ -329,3 +331,23 @@ def test_cells_that_hold_no_number_are_missing_and_told():
         read = reader.fit(table).transform(table)
     np.testing.assert_array_equal(read.x, [1000.5, np.nan, np.nan])
     assert read.y.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("step", "attribute", "value", "message"),
+    [
+        ("cellreader", "numbers", {"price": (",", ".")}, "a decimal mark, a separator and a unit"),
+        ("cellreader", "dates", {"day": 3}, "dates of 'day' must not be of type int"),
+        ("cellreader", "absent", {"income": [3]}, "absent must hold texts"),
+        ("columntransformer", "words_", [3], "words_ must be texts"),
+    ],
+)
+def test_stored_preparations_are_validated(folder, tmp_path, step, attribute, value, message):
+    model = load_model(folder / "joint.model")
+    part = model.named_steps[step]
+    if step == "columntransformer":
+        part = next(one for _, one, name in part.transformers_ if name == "comment")
+    setattr(part, attribute, value)
+    save_model(model, tmp_path / "m")
+    with pytest.raises(ModelFileError, match=message):
+        load_model(tmp_path / "m")

@@ -116,8 +116,7 @@ def common(
 def run() -> None:
     """Run the application; errors of the user's making become one sentence, not a traceback."""
     warnings.showwarning = partial(_as_note, set())
-    for pattern in ("labels that are the same", "column .* never seen"):  # by commands, in notes
-        warnings.filterwarnings("ignore", pattern, DataWarning)
+    warnings.filterwarnings("ignore", "labels that are the same", DataWarning)  # a note says so
     warnings.filterwarnings("ignore", "The matrix shape is")  # texts of few words have few numbers
     try:
         app()

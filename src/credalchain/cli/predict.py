@@ -63,7 +63,6 @@ def predict(
     labels = classifier.label_names_.tolist()
     n_rows, n_yes, all_precise = 0, 0, True
     answered = np.zeros(len(labels), dtype=np.int64)  # rows, for each label
-    unseen = tables.UnseenValues(fitted)
     with tables.table_writer(out) as append:
         for name, frame in tables.read_rows(data, tables.text_columns(fitted)):
             if len(frame) == 0:
@@ -79,7 +78,6 @@ def predict(
                 if extra and n_rows == 0:
                     some = ", ".join(map(repr, extra[:8]))
                     console.note(f"note: columns that the model does not know are ignored: {some}")
-                unseen.count(features)
                 cells = frame[known_columns]
                 known_labels = read_label_words(cells.mask(cells == "*")) if known_columns else None
                 _, read = unwrap(fitted, features)
@@ -96,7 +94,6 @@ def predict(
             widths = np.ptp(prediction.interval, axis=-1)
             all_precise &= bool(widths.max(initial=0.0) < _PRECISE_WIDTH)
     shares, n_answered = answered / n_rows, int(answered.sum())
-    unseen.report()
     _advise(shares, n_rows, classifier)
     if intervals and all_precise:
         console.note(
@@ -188,9 +185,6 @@ def explain(
     if not 0 <= row < len(frame):
         raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")
     features = features.iloc[[row]]
-    unseen = tables.UnseenValues(fitted)
-    unseen.count(features)
-    unseen.report()
     chosen = _infer_overrides(classifier, s=s, strategy=strategy, reward=reward)
     names = classifier.label_names_.tolist()
     selection: dict[str, Any] = {"max_labels": None if labels == "all" else _MAX_LABELS}

@@ -23,7 +23,6 @@ from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli.console import note
 from credalchain.columns import (
     RARE,
-    CellReader,
     Feature,
     describe_features,
     describe_labels,
@@ -538,49 +537,11 @@ def text_columns(model: Any) -> list[str]:
     """Columns that held words in fit: read as text, even if this file has only numbers there."""
     if not hasattr(model, "feature_names_in_"):
         return []
-    return [*vectorized_columns(_steps(model)), *_categories(model)]
-
-
-def _steps(model: Any) -> list[Any]:
-    """Return the transformers before the innermost classifier."""
     pipeline = model.estimator_ if isinstance(model, PromisedClassifier) else model
-    return [step for _, step in getattr(pipeline, "steps", [])[:-1]]
-
-
-def _categories(model: Any) -> dict[str, Any]:
-    """Return the categories of columns of texts that the innermost classifier knows, by name."""
     inner = inner_classifiers(model)[0]
     names = getattr(inner, "feature_names_in_", range(inner.n_features_in_))
-    return {str(names[i]): known for i, known in inner.model_.text_categories().items()}
-
-
-class UnseenValues:
-    """Texts that were not there in fit, noted once for each column in the end."""
-
-    def __init__(self, model: Any) -> None:
-        self.categories = _categories(model)
-        readers = [step for step in _steps(model) if isinstance(step, CellReader)]
-        self.absent = readers[0].absent if readers else {}
-        self.found: dict[str, tuple[int, str]] = {}
-
-    def count(self, features: pd.DataFrame) -> None:
-        """Count the rows of some more of the table."""
-        for name, categories in self.categories.items():
-            column = features.set_axis(features.columns.astype(str), axis=1)[name]
-            column = column.dropna().astype(str)
-            unseen = column[~column.isin([*categories.keys, *self.absent.get(name, ())])]
-            if len(unseen):
-                before, example = self.found.get(name, (0, unseen.iloc[0]))
-                self.found[name] = before + len(unseen), example
-
-    def report(self) -> None:
-        """Print a note for each column."""
-        for name, (n, example) in self.found.items():
-            rows = "1 row holds a value" if n == 1 else f"{n} rows hold values"
-            note(
-                f"note: column {name!r}: {rows} never seen in fit, such as {example!r}; about them "
-                "the model knows nothing, and may leave more open."
-            )
+    steps = [step for _, step in getattr(pipeline, "steps", [])[:-1]]
+    return [*vectorized_columns(steps), *(str(names[i]) for i in inner.model_.text_categories())]
 
 
 # -- writing -----------------------------------------------------------------------------------
