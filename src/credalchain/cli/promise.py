@@ -13,6 +13,7 @@ from credalchain.cli import options as o
 from credalchain.datasets.files import read_label_words
 from credalchain.labels import as_labels
 from credalchain.metrics import completeness, selective_error, set_accuracy
+from credalchain.model_selection import unwrap
 from credalchain.promises.caution import LEVELS, PromiseCurve, promise_curve
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.report import promise_words
@@ -74,11 +75,11 @@ def tune(
     classifier = o.build_classifier(options, over_scores=bool(table.scores), risks=[name])
     X, Y = table.read(data)
     X, group_of = table.take_groups(X)
-    X = table.features(X, Y)
+    X, features = table.features(X, Y)
     console.note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
     with o.forests_kept():
         curve = promise_curve(
-            classifier,
+            o.build_model(classifier, features, options),
             X,
             Y,
             name,
@@ -140,8 +141,9 @@ def check(
 
     Example: `credalchain check songs.model answered.csv`
     """
-    classifier = console.read_model(model)
-    frame, _ = tables.load_table(data, text_columns=tables.text_columns(classifier))
+    fitted = console.read_model(model)
+    frame, _ = tables.load_table(data, text_columns=tables.text_columns(fitted))
+    classifier, _ = unwrap(fitted)
     names = classifier.label_names_.tolist()
     if tags:
         column = frame[tables.pick_columns(frame, tags, "--tags")[0]]
@@ -154,7 +156,7 @@ def check(
             f"{data} lacks the labels {tables.shorten_names(absent)}, without which nothing is "
             "known (if they stand in a column of tags: --tags COLUMN)."
         )
-    X = tables.features_for(classifier, frame.drop(columns=names), data)
+    X = unwrap(fitted, tables.features_for(fitted, frame.drop(columns=names), data))[1]
     Y = as_labels(read_label_words(frame[names]), require_zero=False)
     if isinstance(classifier, PromisedClassifier):
         result = classifier.check(X, Y, confidence=confidence)
