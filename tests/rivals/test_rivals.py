@@ -193,7 +193,8 @@ def test_labels_are_answered_where_their_set_is_a_single_value():
         for (i, j), answer in np.ndenumerate(answers):
             values = [
                 p_value(
-                    [abs(y - q) for q, y in zip(p[:, j], Y[:, j], strict=True) if y == v], abs(v - new[i, j])
+                    [abs(y - q) for q, y in zip(p[:, j], Y[:, j], strict=True) if y == v],
+                    abs(v - new[i, j]),
                 )
                 for v in (0, 1)
             ]

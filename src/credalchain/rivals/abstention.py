@@ -84,7 +84,7 @@ def _counts_of_ones(p: FloatArray) -> FloatArray:
 
 
 def _best_split(loss: FloatArray) -> Answered:
-    """The best of all ways to answer yes for the first a labels and no for the last b: (n, a, b)."""
+    """The best of all ways to answer the first a labels yes and the last b no: (n, a, b)."""
     m = loss.shape[1] - 1
     best, n_yes = np.empty(loss.shape[:2]), np.empty(loss.shape[:2], dtype=np.int64)
     for k in range(m + 1):
