@@ -91,7 +91,10 @@ class EnsembleOfChains(_Base):
 
 
 class LabelPowerset(_Base):
-    """Label vectors as classes; the probability of a label is that of its vectors."""
+    """Label vectors as classes; the probability of a label is that of its vectors.
+
+    ``predict`` gives the likeliest vector.
+    """
 
     def __init__(self, n_trees=100, random_state=None):
         self.n_trees = n_trees
@@ -103,6 +106,11 @@ class LabelPowerset(_Base):
 
     def _proba(self, X):
         return self.model_.predict_proba(X) @ self.vectors_[self.model_.classes_]
+
+    def predict(self, X):
+        """Return the likeliest label vector of each row."""
+        Y = self.vectors_[self.model_.predict(np.asarray(X))]
+        return Y[:, 0] if self.is_vector_ else Y
 
 
 class RandomLabelsets(_Base):

@@ -58,6 +58,16 @@ def test_ones_own_method_is_in_the_report_beside_rivals(folder, tmp_path):
         assert curve["completeness"].min() < 0.4
 
 
+def test_the_method_in_the_documentation_is_the_one_that_runs():
+    text = (STUDIES.parent / "docs" / "comparison.md").read_text()
+    (code,) = re.findall(r"```python\n(class .*?)```", text, re.S)
+    lines = [line for line in code.splitlines() if line]
+    assert len(lines) <= 20
+    assert set(lines) <= set((STUDIES / "mine.py").read_text().splitlines())
+    (table,) = re.findall(r"```toml\n(.*?)```", text, re.S)
+    assert table in (STUDIES / "rivals-quick.toml").read_text()
+
+
 @pytest.mark.parametrize("name", ["EnsembleOfChains", "LabelPowerset", "RandomLabelsets", "MLkNN"])
 def test_bases_learn_labels_that_go_together(name, folder, monkeypatch):
     monkeypatch.syspath_prepend(folder)

@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import expit
 from sklearn.utils.validation import check_is_fitted
 
-from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.array_types import FloatArray, IntArray, Labels
 from credalchain._utils.validation import check_choice, check_int, check_s
 from credalchain.chains.interface import CredalClassifier
 from credalchain.labels import ABSTAIN
@@ -227,7 +227,7 @@ class ChainSearch:
     labels: Labels
     vectors: list[Labels]
     probabilities: list[FloatArray]
-    n_explored: Any
+    n_explored: IntArray
     certificate: str
     trees: list[ChainTree]
 
