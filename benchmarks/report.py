@@ -86,6 +86,16 @@ def _notes(results: dict[str, Any]) -> list[str]:
         found = results["probe"]
         speeds = ", ".join(f"{what} {speed:.1f}" for what, speed in found.items())
         notes.append(f"- 64-bit additions per nanosecond on one core: {speeds}.")
+    for name, both in results.get("large", {}).items():
+        ours, theirs = both["ours"], both.get("theirs", {})
+        ratios = [
+            f"{work} {ours[work] / theirs[work]:.2f}" for work in ("fit", "predict") if theirs
+        ]
+        notes.append(
+            f"- The recommended model, {name}, two cores: fit {_time(ours['fit'])}, peak "
+            f"{ours['peak'] / 2**30:.2f} GiB, file {ours['file'] / 1e6:.0f} MB"
+            + (f"; times scikit-learn's: {', '.join(ratios)}." if ratios else ".")
+        )
     for name, found in results.get("promise", {}).items():
         notes.append(
             f"- A threshold that keeps recall, {name}: {_time(found['ours'])}, MAPIE "

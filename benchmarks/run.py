@@ -4,9 +4,10 @@
 
 Parts: sklearn (fit, infer and predict_path against scikit-learn), probe (the machine's own speed),
 fresh (first calls, one row at a time), forest (chains of forests), joint (the recommended model
-against scikit-learn's forest), promise (thresholds against MAPIE), scale (large data), dask (data
-beyond memory, on workers), review (how long reviewers wait), study (the paper's study against
-NumPy). Results go to benchmarks/results: results.json, table.md, ratios.png and scaling.png.
+against scikit-learn's forest), large (the same on large tables), promise (thresholds against
+MAPIE), scale (large data), dask (data beyond memory, on workers), review (how long reviewers wait),
+study (the paper's study against NumPy). Results go to benchmarks/results: results.json, table.md,
+ratios.png and scaling.png.
 """
 
 import argparse
@@ -20,6 +21,7 @@ import beyond_memory
 import forests
 import fresh
 import joint_forests
+import large_tables
 import numpy as np
 import probe
 import report
@@ -40,6 +42,7 @@ PARTS = (
     "fresh",
     "forest",
     "joint",
+    "large",
     "promise",
     "scale",
     "dask",
@@ -134,6 +137,26 @@ def run_joint(quick: bool) -> dict[str, Any]:
             for work in joint_forests.MOST
         ]
         print(f"   {name:9} times as long as scikit-learn's: {', '.join(times)}", flush=True)
+    return found
+
+
+def run_large(quick: bool) -> dict[str, Any]:
+    found = large_tables.measure(quick)
+    for name, both in found.items():
+        ours, theirs = both["ours"], both.get("theirs")
+        ratios = (
+            ""
+            if theirs is None
+            else ", times scikit-learn's: "
+            + ", ".join(
+                f"{work} {ours[work] / theirs[work]:.2f}" for work in ("fit", "predict", "one row")
+            )
+        )
+        print(
+            f"   {name}: fit {ours['fit']:.1f} s (forecast {ours['forecast']:.0f}), peak "
+            f"{ours['peak'] / 2**30:.2f} GiB, file {ours['file'] / 1e6:.0f} MB{ratios}",
+            flush=True,
+        )
     return found
 
 

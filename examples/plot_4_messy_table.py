@@ -79,10 +79,10 @@ run("credalchain describe songs.csv --labels rock,pop,folk")
 
 # %%
 # The separator, the decimal comma and the words of the labels were found. The column ``song`` has
-# another value in each row, from which nothing can be learned, so it is left out. The model is as
+# another value in each row, from which nothing can be learned, so it is dropped. The model is as
 # cautious as it must be to answer four labels in five.
 
-run("credalchain fit songs.csv --labels rock,pop,folk --ignore song --answered 0.8 --out my.model")
+run("credalchain fit songs.csv --labels rock,pop,folk --drop song --answered 0.8 --out my.model")
 run("credalchain predict my.model new.csv --keep song --out answers.csv")
 print("".join((folder / "answers.csv").read_text().splitlines(keepends=True)[:6]))
 

@@ -30,6 +30,7 @@ def literal(kind, cells):
     share, of = {
         "precision": (found, said),
         "recall": (found, there),
+        "missed": (sum(y == 1 and guess == 0 for y, guess in cells), there),
         "f1": (2 * found, said + there),
     }[kind]
     return share / of if of else None
@@ -65,13 +66,15 @@ class TestCellMeasures:
     def test_as_scikit_learn_if_everything_is_answered(self, name, seed, n, m):
         truth, labels = matrices(seed, n, m, lowest=0)
         kind, _, average = name.removeprefix("selective_").partition("_")
-        function = getattr(sklearn_metrics, f"{kind}_score")
+        is_missed = kind == "missed"  # all that is not found, if everything is answered
+        function = getattr(sklearn_metrics, f"{'recall' if is_missed else kind}_score")
         # one column is a vector there, whose classes would be averaged
         pad = np.zeros((n, 1), dtype=np.int8)
         expected = function(
             np.hstack([truth, pad]), np.hstack([labels, pad]), average=average, zero_division=np.nan
         )
         found = CELL_MEASURES[name].function(truth, labels)
+        expected = 1 - expected if is_missed else expected
         assert found == pytest.approx(expected, nan_ok=True)
 
     @given(**SIZES)

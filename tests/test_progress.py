@@ -19,7 +19,7 @@ from credalchain import (
     JointDecision,
 )
 from credalchain._utils import progress
-from credalchain._utils.progress import Progress, show_progress, track
+from credalchain._utils.progress import Phases, Progress, show_progress, track
 from shell import N_TREES
 
 
@@ -62,6 +62,25 @@ def test_nested_work_stands_on_one_line_that_is_removed(every_line, monkeypatch)
     assert "folds: 2 of 2, 0 s left\033[K" in shown
     assert shown.endswith("\r\033[K")
     assert "\n" not in shown
+
+
+def test_phases_count_by_their_weights_and_the_estimate_does_not_grow(monkeypatch, capsys):
+    """A tenth of the work takes 10 s; the phase that was thought short takes as long."""
+    now = 0.0
+    monkeypatch.setattr(progress, "time", SimpleNamespace(monotonic=lambda: now))
+    with show_progress(line_seconds=0.0), Phases("fit", {"trees": 9.0, "shares": 1.0}) as phases:
+        with Progress("trees", 9) as trees:
+            for done in range(1, 10):
+                now += 10
+                trees(done)
+        phases.start("shares")
+        for _ in track(range(2), "parts", 2):
+            now += 30
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "fit: trees, trees: 1 of 9, 90 s left"
+    assert lines[8] == "fit: trees, trees: 9 of 9, 10 s left"
+    left = [float(line.split()[-3]) for line in lines]
+    assert left == sorted(left, reverse=True)
 
 
 def test_what_is_shown_stays_shown_inside_and_ends_outside(every_line, capsys):

@@ -40,6 +40,7 @@ from credalchain.chains.wrapper import (
     CredalWrapper,
     WrappedChainModel,
 )
+from credalchain.columns import CellReader, WordEncoder, encoded_name
 from credalchain.joint.arrays import Leaves
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
@@ -68,7 +69,10 @@ FORMAT = 4
 _ABOUT = "credalchain.json"  # member of the archive, beside those of skops
 _MAX_BYTES = 8 * 2**30
 _MAX_REASON = 300
-_CHECKED = (CredalClassifier, JointDecision, PromisedClassifier, Discretizer)
+_CHECKED = (
+    *(CredalClassifier, JointDecision, PromisedClassifier),
+    *(Discretizer, CellReader, WordEncoder),
+)
 _TYPES: set[Any] = {
     *(JointDecision, PromisedClassifier, PromiseReport, PromiseResult),
     *(CredalChainClassifier, CredalBinaryRelevanceClassifier, CredalChainEnsemble, Targets),
@@ -84,16 +88,25 @@ _TYPES: set[Any] = {
     *(NaiveCredal, NaiveChainModel, NaiveSettings, ChainCounts, Prior, Denominator, Strategy),
     *(Discretizer, Categories, NumericBins, ZeroAndBins, TableEncoder, EnsembleModel),
     *(CredalForest, ForestChainModel, PackedForest, CredalWrapper, WrappedChainModel),
-    *(Bagged, Constant, Contaminated),
+    *(Bagged, Constant, Contaminated, CellReader, WordEncoder),
 }
 _FUNCTIONS = {
+    encoded_name,
     *(prior.odds for prior in PRIORS.values()),
     *(denominator.totals for denominator in DENOMINATORS.values()),
     *(f for s in STRATEGIES.values() for f in (s.merge, s.merge_exact, s.from_tree) if f),
 }
 
-TRUSTED_TYPES = sorted(f"{kind.__module__}.{kind.__qualname__}" for kind in _TYPES | _FUNCTIONS)
-"""Names of this package's types in a fitted model, for ``skops.io.load(file, trusted=...)``."""
+_OF_SKRUB = {  # they hold settings, words and weights, and call nothing that a file names
+    "skrub._datetime_encoder.DatetimeEncoder",
+    "skrub._string_encoder.StringEncoder",
+    "skrub._to_str.ToStr",
+}
+
+TRUSTED_TYPES = sorted(
+    {f"{kind.__module__}.{kind.__qualname__}" for kind in _TYPES | _FUNCTIONS} | _OF_SKRUB
+)
+"""Names of types in a fitted model, for ``skops.io.load(file, trusted=...)``."""
 
 
 class ModelFileError(ValueError):

@@ -57,7 +57,7 @@ def place(tmp_path_factory):
         "songs.csv",
         "--labels",
         "last:3",
-        "--ignore",
+        "--drop",
         "id",
         "--s",
         "1",
@@ -100,7 +100,7 @@ BASES = {
 
 @pytest.mark.parametrize("name", BASES)
 def test_every_base_from_fit_to_explain(place, name):
-    labels = ["--labels", "last:3", "--ignore", "id"]
+    labels = ["--labels", "last:3", "--drop", "id"]
     credalchain("-q", "fit", "songs.csv", *labels, *BASES[name], "--out", name, cwd=place)
     joint = name in ("joint", "recommended")
     caution = ["--reward", "1"] if joint else ["--s", "0.5"]
@@ -124,7 +124,7 @@ def test_every_base_from_fit_to_explain(place, name):
 
 
 def test_evaluate_along_the_reward(place):
-    options = ["--labels", "last:3", "--ignore", "id", "--folds", "2", "--reward", "0.1,5"]
+    options = ["--labels", "last:3", "--drop", "id", "--folds", "2", "--reward", "0.1,5"]
     shown = credalchain("evaluate", "songs.csv", *BASES["joint"], *options, cwd=place).stdout
     assert "reward = 0.1" in shown
     completeness = re.search(r"completeness\s+│ (\S+) ± \S+ │ (\S+)", shown)
@@ -146,7 +146,7 @@ def test_ways_to_name_labels_and_data(place, tmp_path, labels, data):
         data,
         "--labels",
         *labels,
-        "--ignore",
+        "--drop",
         "id",
         "--s",
         "1",
@@ -248,7 +248,7 @@ def test_every_parameter_of_the_estimator(place, tmp_path):
         "songs.csv",
         "--labels",
         "rock,pop,folk",
-        "--ignore",
+        "--drop",
         "id",
         "--out",
         tmp_path / "m",
@@ -289,7 +289,7 @@ def test_every_parameter_of_the_estimator(place, tmp_path):
         "songs.csv",
         "--labels",
         "rock,pop",
-        "--ignore",
+        "--drop",
         "id,folk",
         "--method",
         "relevance",
@@ -305,7 +305,7 @@ def test_every_parameter_of_the_estimator(place, tmp_path):
 
 
 def test_evaluate(place):
-    arguments = ["evaluate", "songs.csv", "--labels", "last:3", "--ignore", "id", "--folds", "4"]
+    arguments = ["evaluate", "songs.csv", "--labels", "last:3", "--drop", "id", "--folds", "4"]
     text = credalchain(*arguments, "--s", "0,2", cwd=place)
     assert "set_accuracy" in text.stdout
     assert "all labels" in text.stdout
@@ -426,7 +426,7 @@ BAD_DATA = {
         ["fit", "bad.csv", "--labels", " ,", "--out", "m"],
         "--labels must be names with commas between, got ' ,'",
     ),
-    "ignore": ("x,y\n1,0\n", [*FIT, "--ignore", ","], "--ignore must be names with commas"),
+    "drop": ("x,y\n1,0\n", [*FIT, "--drop", ","], "--drop must be names with commas"),
     "out": ("x,y\n1,0\n", [*FIT[:-1], ""], "--out '': a model goes to a file"),
     "bad count": (
         "x,y\n1,0\n",
@@ -640,9 +640,10 @@ def fit_odd(folder, text, *options, status=0, labels="y"):
 ROWS = "".join(f"{i % 3},{i % 2},{i % 2}\n" for i in range(12))
 
 
-def test_two_columns_of_a_name_are_refused(tmp_path):
-    done = fit_odd(tmp_path, "a,y,y\n" + ROWS, status=1)
-    assert "two columns called 'y'" in sentence(done)
+def test_two_columns_of_a_name_are_told_apart(tmp_path):
+    done = fit_odd(tmp_path, "a,y,y\n" + ROWS)
+    assert "two columns are called 'y'; the second is 'y.1'" in done.stderr
+    assert load_model(tmp_path / "m").feature_names_in_.tolist() == ["a", "y.1"]
 
 
 def test_rows_longer_than_the_header_are_refused(tmp_path):
@@ -847,7 +848,7 @@ def test_promises_for_labels_at_the_command_line(many_songs):
         cwd=many_songs,
     )
     assert "wrong answers among the answers, for rock: at most 0.3" in done.stderr
-    assert "split evenly over 2 labels" in done.stderr
+    assert "split evenly over 2 cautions" in done.stderr
     assert credalchain("info", "by-label", cwd=many_songs).stdout.count("promised: ") == 2
 
 

@@ -122,7 +122,7 @@ def test_columns_of_scores(scored):
         (("--scores", "p_pop"), "3 labels need as many columns, got 1 (p_pop)."),
         (("--scores", "title,p_pop,p_rock"), "column 'title' must hold a number in every row"),
         (("--scores", "p_rock,p_rock,p_pop"), "--scores names a column twice"),
-        (("--scores", "p_*", "--use", "all"), "--use and --scores both say what to learn from"),
+        (("--scores", "p_*", "--keep", "title"), "--keep and --scores both say what to learn from"),
         (("--scores", "p_*", "--method", "chain"), "--scores is for --method recommended"),
     ],
 )

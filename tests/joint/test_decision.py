@@ -24,7 +24,8 @@ from credalchain import (
     next_questions,
     partial_labels,
 )
-from credalchain.joint.decision import default_reward, fit_exponent, scale_log_odds
+from credalchain.joint.decision import fit_exponent, scale_log_odds
+from credalchain.joint.rules import default_row_reward as default_reward
 from credalchain.labels import Targets
 
 

@@ -22,6 +22,7 @@ from credalchain import (
     KernelPowerset,
     explain,
 )
+from credalchain.joint.growing import forecast_fit
 from joint_twin import Case
 
 
@@ -681,3 +682,36 @@ def test_names_of_rows_are_nothing_to_members():
     with pytest.warns(UserWarning, match="column 'id' of X"):
         model = joint_forest().fit(table, Y)
     assert model.model_.members[0].centres.shape[1] <= X.shape[1] + 1
+
+
+def test_large_tables_are_learned_from_drawn_rows(monkeypatch):
+    """Limits lowered: what is said, what is kept, and that the answers are still good."""
+    monkeypatch.setattr("credalchain.joint.growing.ROWS_OF_A_TREE", 150)
+    monkeypatch.setattr("credalchain.joint.forest.ROWS_OF_A_TREE", 150)
+    monkeypatch.setattr("credalchain.joint.forest.MAX_KEPT_ROWS", 100)
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(600, 3))
+    Y = (X + 0.1 * rng.normal(size=X.shape) > 0).astype(int)
+    forest = CredalJointForest(random_state=0).fit(X, Y)
+    assert forest.learned_from_ == (
+        "each tree grown on 150 rows, drawn from 600; 100 rows kept for explanations"
+    )
+    model = forest.model_
+    first, stop = model.leaves.indptr[:-1], model.leaves.indptr[1:]
+    rows = np.add.reduceat(np.append(model.leaves.times, 0), first)[stop > first]
+    assert rows.sum() == 150 * len(model.trees.roots)
+    assert model.n_training_rows == 100
+    assert (forest.predict(X) == Y).mean() > 0.9
+    for similar in explain(JointDecision.from_fitted(forest), X[:1]).similar:
+        assert list(dict(similar.labels).values()) == Y[similar.row].tolist()
+    few = CredalJointForest(random_state=0).fit(X[:90], Y[:90])
+    assert not hasattr(few, "learned_from_")
+
+
+def test_forecasts_grow_with_the_table():
+    small, large = forecast_fit(5000, 20, 8, 2), forecast_fit(100_000, 20, 8, 2)
+    assert all(a < b for a, b in zip(small, large, strict=True))
+    assert forecast_fit(5000, 20, 8, 1).seconds == 2 * small.seconds
+    most = forecast_fit(10**7, 20, 8, 2)
+    assert most.file < 5e7
+    assert most.seconds < 2 * large.seconds

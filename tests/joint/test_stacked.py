@@ -442,3 +442,16 @@ def test_columns_that_trees_cannot_use_are_left_to_the_model(data):
     fitted = decision(make_pipeline(numbers, LOGISTIC)).fit(frame, Y)
     assert fitted.estimator_.table_ is None
     assert (fitted.predict(frame) == Y).mean() > 0.7
+
+
+def test_sparse_rows_with_indices_of_64_bits():
+    """As scipy makes them of lists; liblinear takes 32 bits."""
+    rng = np.random.default_rng(0)
+    X = sparse.random_array((80, 30), density=0.2, random_state=0, format="csr")
+    Y = (X.toarray()[:, :3] + 0.2 * rng.random((80, 3)) > 0.15).astype(int)
+    wide = sparse.csr_array(
+        (X.data, X.indices.astype(np.int64), X.indptr.astype(np.int64)), X.shape
+    )
+    expected = JointDecision(random_state=0).fit(X, Y)
+    found = JointDecision(random_state=0).fit(wide, Y)
+    np.testing.assert_array_equal(found.predict_proba(wide), expected.predict_proba(X))

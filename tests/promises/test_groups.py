@@ -326,6 +326,7 @@ def test_labels_that_are_known_count_in_rows_where_others_are_missing(promise, t
     )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "nothing is promised about")
         promised.fit(X, Y)
     (result,) = promised.report_.promises
     tested = 900 - int(0.15 * 900) if result.label is None else 900
@@ -433,3 +434,27 @@ def test_notes_are_kept_in_model_files(tmp_path):
     curve = promise_curve(chain, X, Y, calibration="prefit", groups=np.arange(100) // 2)
     assert [note[:9] for note in curve.notes] == ["assumed: ", "100 calib"]
     assert curve.n_rows == 50
+
+
+def test_answers_of_people_are_learned_from_and_judge_nothing():
+    """Calibration rows come from the first rows, and are judged by their original labels."""
+    X, Y = draw(np.random.default_rng(0), 400)
+    answered = Y.copy()
+    answered[:300] = 1 - Y[:300]  # of everything that people say, nothing is right
+    seen = {}
+
+    class Recording(Score):
+        def fit(self, X, Y):
+            seen["rows"], seen["labels"] = X, Y
+            return self
+
+    plain = PromisedClassifier(Recording(), {"row_error": 0.3}, random_state=0)
+    plain.fit(X[:300], Y[:300])
+    found = PromisedClassifier(Recording(), {"row_error": 0.3}, random_state=0)
+    found.fit(X, answered, original_labels=Y[:300])
+    assert found.report_.n_rows == 90
+    assert found.report_.promises[0].estimate == plain.report_.promises[0].estimate
+    assert len(seen["rows"]) == 400 - 90
+    assert "100 rows and labels that people answered are learned from" in str(found.report_)
+    with pytest.raises(ValueError, match="original_labels must be those of the first rows of X"):
+        found.fit(X[:200], answered[:200], original_labels=Y[:300])

@@ -527,7 +527,7 @@ def test_label_studio_annotations_without_our_notes(folder, tmp_path):
 def test_learning_from_answers(answered, folder, tmp_path):
     path, session = answered
     given = ["train.csv", "--labels", ",".join(LABELS[:3]), "--labels", HOSTILE]
-    given += ["--ignore", "title,cover", "--method", "chain"]
+    given += ["--drop", "title,cover", "--method", "chain"]
     credalchain("fit", *given, "--out", str(tmp_path / "before"), cwd=folder)
     done = credalchain(
         "fit", *given, "--answers", str(path), "--out", str(tmp_path / "after"), cwd=folder

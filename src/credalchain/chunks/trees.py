@@ -89,7 +89,7 @@ class TrainingSample:
         if self.is_everything:
             return f"trees grown on all {plural(self.n_rows, 'row')}"
         n_sampled = len(self.row_numbers)
-        return f"trees grown on {n_sampled} of {self.n_rows} rows, leaves counted over all rows"
+        return f"trees grown on {n_sampled} of {self.n_rows} rows, all rows counted in their nodes"
 
 
 def sample_chunks(chunks: Chunks, size: int) -> TrainingSample:

@@ -17,7 +17,10 @@ from credalchain.cli import console
 from credalchain.exceptions import DataWarning
 
 _COMMANDS = {
-    "describe": ("describe", "Show what is understood of each column of a table."),
+    "describe": (
+        "describe",
+        "Show what is understood of each column of a table, and what fit does with it.",
+    ),
     "fit": ("fit", "Learn from a table with labels and write a model file."),
     "predict": ("predict", "Answer the labels of new rows: 1, 0, or * for what is left open."),
     "review": ("review", "Open a page where people answer what was left open."),
@@ -113,8 +116,8 @@ def common(
 def run() -> None:
     """Run the application; errors of the user's making become one sentence, not a traceback."""
     warnings.showwarning = partial(_as_note, set())
-    for pattern in ("labels that are the same", "column .* never seen"):  # by commands, in notes
-        warnings.filterwarnings("ignore", pattern, DataWarning)
+    warnings.filterwarnings("ignore", "labels that are the same", DataWarning)  # a note says so
+    warnings.filterwarnings("ignore", "The matrix shape is")  # texts of few words have few numbers
     try:
         app()
         sys.stdout.flush()  # a full disk behind a pipe shows only now

@@ -2,54 +2,119 @@
 
 from collections.abc import Mapping
 from dataclasses import asdict, astuple
+from pathlib import Path
 from typing import Annotated, Any
 
+import numpy as np
+import pandas as pd
+import skrub
 import typer
+from sklearn.pipeline import make_pipeline
 
+from credalchain._utils.files import replacing
 from credalchain._utils.text import plural, table_size, visible
 from credalchain.cli import options as o
 from credalchain.cli.console import note, print_json, print_table, read_model, stdout
-from credalchain.cli.tables import inner_classifiers, load_table, pick_columns
+from credalchain.cli.tables import (
+    described,
+    every_few,
+    inner_classifiers,
+    load_table,
+    pick_columns,
+    refuse_to_replace,
+)
+from credalchain.columns import Feature, build_vectorizer, describe_labels
 from credalchain.datasets import MULAN, load_mulan
-from credalchain.datasets.describe import describe_features, describe_labels
 from credalchain.datasets.registry import DataUnavailableError, mulan_files
 from credalchain.joint.forest import CredalJointForest
 from credalchain.model_files import read_about
+from credalchain.model_selection import unwrap
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.studies.results import dataset_facts
 
 _HIDDEN = {"n_jobs", "random_state", "verbose", "estimator", "promise", "values"}
+_MAX_PARTS, _MAX_SHOWN = 3, 24  # numbers, and characters of a cell, in an example
 
 
 @o.with_options
-def describe(data: o.Data, as_json: o.AsJson = False, *, table: o.LabelOptions) -> None:
-    """Show what is understood of each column of a table.
+def describe(
+    data: o.Data,
+    as_json: o.AsJson = False,
+    page: Annotated[
+        str, typer.Option(help="Also write a page about all columns and labels: an .html file.")
+    ] = "",
+    *,
+    table: o.LabelOptions,
+) -> None:
+    """Show what is understood of each column of a table, and what fit does with it.
 
     Example: `credalchain describe songs.csv --labels rock,pop,folk`
     """
+    if page and Path(page).suffix.lower() not in (".html", ".htm"):
+        raise ValueError(f"--page {page}: the name must end in .html.")
     if table.labels:
         X, Y = table.read(data)
     else:
         X, known = load_table(data)
-        X = X.drop(columns=pick_columns(X, table.ignore, "--ignore"))
+        X = X.drop(columns=pick_columns(X, table.drop, "--drop"))
         X, Y = X.drop(columns=known), X[known]
-    features = describe_features(X)
+    if page:
+        refuse_to_replace(page, data)
+        _write_page(pd.concat([Y, X], axis=1), page, title=data)
+    features = described(X, **table.reading)
+    examples = _examples(X, features)
     labels = describe_labels(Y) if Y.shape[1] else []
     if as_json:
-        columns = {"features": list(map(asdict, features)), "labels": list(map(asdict, labels))}
+        pairs = zip(features, examples, strict=True)
+        of_features = [{**asdict(feature), "example": example} for feature, example in pairs]
+        columns = {"features": of_features, "labels": list(map(asdict, labels))}
         print_json({"rows": len(X), **columns})
         return
     stdout().print(table_size(len(X), len(features), len(labels)))
-    does = {True: "learns from it", False: "leaves it out"}
     shown = [
-        (f.name, f.kind, f"{f.missing:.0%}", str(f.n_distinct), does[f.is_used], f.note)
-        for f in features
+        (f.name, f.kind, f"{f.missing:.0%}", str(f.n_distinct), example, f.left_out or f.note)
+        for f, example in zip(features, examples, strict=True)
     ]
-    heads = ["column", "kind", "missing", "distinct", "what fit does", "note"]
+    heads = ["column", "kind", "missing", "distinct", "what fit makes of it", "note"]
     print_table(heads, shown, n_words=len(heads))
     if labels:
         heads = ["label", "yes", "no", "missing", "note"]
         print_table(heads, [list(map(str, astuple(label))) for label in labels], n_words=len(heads))
+        o.warn_of_long_fit(len(X), len(features), len(labels))
+
+
+def _examples(X: pd.DataFrame, features: list[Feature]) -> list[str]:
+    """Return what becomes of a cell of each column, such as "3.1.24 → year 2024, month 1, ..."."""
+    used = [feature for feature in features if not feature.left_out]
+    table = X[[feature.name for feature in used]].iloc[every_few(len(X))]
+    steps = build_vectorizer(used)
+    made = make_pipeline(*steps).fit_transform(table) if steps else table
+    return ["left out" if f.left_out else _example(f.name, table[f.name], made) for f in features]
+
+
+def _example(name: str, cells: pd.Series, made: pd.DataFrame) -> str:
+    row = int(cells.notna().to_numpy().argmax())
+    before = _short(cells.iloc[row])
+    if name in made.columns:
+        after = _short(made[name].iloc[row])
+        return before if before == after else f"{before} → {after}"
+    parts = [column for column in made.columns if column.startswith(f"{name}: ")]
+    some = [f"{part.removeprefix(f'{name}: ')} {_short(made[part].iloc[row])}" for part in parts]
+    more = f", ... ({len(parts)} numbers)" if len(parts) > _MAX_PARTS else ""
+    return f"{before} → {', '.join(some[:_MAX_PARTS])}{more}"
+
+
+def _short(cell: Any) -> str:
+    text = f"{cell:.6g}" if isinstance(cell, (float, np.floating)) else str(cell)
+    return text if len(text) <= _MAX_SHOWN else f"{text[:_MAX_SHOWN]}..."
+
+
+def _write_page(table: pd.DataFrame, page: str, title: str) -> None:
+    """Write skrub's report about a table."""
+    report = skrub.TableReport(table, title=title, verbose=0)
+    with replacing(Path(page)) as file:
+        file.write(report.html().encode())
+    note(f"page -> {page}")
 
 
 def info(
@@ -60,9 +125,12 @@ def info(
 
     Example: `credalchain info songs.model`
     """
-    classifier = read_model(model)
+    fitted = read_model(model)
+    classifier, _ = unwrap(fitted)
     report = getattr(classifier, "report_", None)
-    about = _describe_model(classifier, hidden={*_HIDDEN, getattr(report, "parameter", "")})
+    names = getattr(fitted, "feature_names_in_", range(fitted.n_features_in_))
+    hidden = {*_HIDDEN, getattr(report, "parameter", "")}
+    about = _describe_model(classifier, list(names), hidden)
     about["written by"] = f"credalchain {read_about(model)['version']}"
     if as_json:
         print_json({**about, "promise": report and str(report)})
@@ -72,22 +140,22 @@ def info(
         stdout().print(visible(line), soft_wrap=True)
 
 
-def _describe_model(classifier: Any, hidden: set[str]) -> dict[str, Any]:
+def _describe_model(classifier: Any, names: list[Any], hidden: set[str]) -> dict[str, Any]:
     """Collect what people ask of a model, by name; not the parameters that a promise has chosen."""
     inner, layers = inner_classifiers(classifier), [classifier]
     while not hasattr(layers[-1], "model_"):
-        below = layers[-1].estimator_
+        below, _ = unwrap(layers[-1].estimator_)
         layers.append(getattr(below, "estimators", [below])[0])  # of several the first
-    names = getattr(classifier, "feature_names_in_", range(classifier.n_features_in_))
     about = {
         "classifier": " over ".join(type(layer).__name__ for layer in layers),
-        "features": list(names),
+        "features": names,
         "labels": classifier.label_names_.tolist(),
     }
     for layer in layers:
         if not isinstance(layer, PromisedClassifier):
             parameters = layer.get_params(deep=False)
-            about |= {name: value for name, value in parameters.items() if name not in hidden}
+            known = {*hidden, "features", "labels"}
+            about |= {name: value for name, value in parameters.items() if name not in known}
     about |= _learned(inner[0])
     return about | ({"models that must agree": len(inner)} if len(inner) > 1 else {})
 

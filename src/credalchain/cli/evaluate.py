@@ -19,10 +19,10 @@ from credalchain.chains.interface import fitted_folds
 from credalchain.chunks.sampling import row_hashes
 from credalchain.cli import options as o
 from credalchain.cli.console import note, print_json, print_table, stdout
-from credalchain.cli.tables import LabelledChunks, reads_chunked
+from credalchain.cli.tables import LabelledChunks, every_few, fit_chunks, reads_chunked
 from credalchain.labels import as_labels, both_answers_seen
 from credalchain.metrics.report import report_of_counts
-from credalchain.model_selection import group_folds, predict_along, row_groups
+from credalchain.model_selection import group_folds, predict_along, row_groups, unwrap
 from credalchain.prediction import NEARLY_NOTHING
 from credalchain.promises.caution import MIN_ROWS, choose_cautions
 
@@ -63,14 +63,17 @@ def evaluate(
     folded: Iterable[tuple[Any, Parts]]
     if reads_chunked(data, classifier, table.whole):
         chunks = table.chunks(data)
-        X, Y = chunks.sample(table.use)
+        X, Y, features = chunks.sample(o.sample_size(options))
         n_rows = chunks.n_rows
-        folded = _fold_chunks(classifier, chunks, folds, options.seed)
+        model = o.build_model(classifier, features, options)
+        folded = _fold_chunks(model, chunks, X, Y, folds, options.seed)
+        X, Y = X[every_few(len(X))], Y[every_few(len(Y))]
     else:
         X, Y = table.read(data)
         X, given = table.take_groups(X)
         n_rows = len(X)
-        X = table.features(X, Y)
+        X, features = table.features(X, Y)
+        model = o.build_model(classifier, features, options)
         if len(X) < folds:
             raise ValueError(f"--folds must be at most the number of rows, {len(X)}.")
         group_of = row_groups(X, as_labels(Y, require_zero=False), given)
@@ -81,13 +84,13 @@ def evaluate(
         if n_groups < len(X):
             note(f"note: {len(X)} rows are {n_groups} {kind}, which folds keep together")
         splits = group_folds(group_of, KFold(folds, shuffle=True, random_state=options.seed))
-        fitted = fitted_folds(repeat(classifier), X, Y, splits)
+        fitted = fitted_folds(repeat(model), X, Y, splits)
         folded = ((fold.estimator, [(fold.X, Y.iloc[fold.rows])]) for fold in fitted)
     if not values and len(X) < MIN_ROWS:
         values = [o.default_caution(classifier, Y.shape[1])]
     elif not values:
         chosen = choose_cautions(
-            classifier, X, Y, _COMPLETENESS_SHOWN,
+            model, X, Y, _COMPLETENESS_SHOWN,
             n_rows=n_rows * (folds - 1) // folds, random_state=options.seed, groups=given,
         )  # fmt: skip
         values = [float(f"{choice.value:.3g}") for choice in chosen]
@@ -118,11 +121,12 @@ def evaluate(
 
 
 def _fold_chunks(
-    classifier: Any, chunks: LabelledChunks, folds: int, seed: int
+    model: Any, chunks: LabelledChunks, X: Any, Y: Any, folds: int, seed: int
 ) -> Iterator[tuple[Any, Parts]]:
-    """Yield a fitted classifier for each fold, and the rows on which it is tested.
+    """Yield a fitted model for each fold, and the rows on which it is tested.
 
-    In constant memory: a row's fold is a hash of its number.
+    In constant memory: a row's fold is a hash of its number. What stands before the classifier is
+    learned from the sampled rows (X, Y) that are not in the fold.
     """
 
     def fold_of_rows(first: int, n: int) -> NDArray[np.uint64]:
@@ -140,8 +144,10 @@ def _fold_chunks(
     n = chunks.n_rows
     if n < 100 * folds and len(np.unique(fold_of_rows(0, n))) < folds:
         raise ValueError(f"--folds {folds}: a fold would have no rows; the data has {n}.")
+    fold_of_sample = np.array([fold_of_rows(number, 1)[0] for number in X.index])
     for fold in track(range(folds), "folds", folds):
-        fitted = clone(classifier).fit_chunks(partial(rows, fold, tested=False))
+        others, train = fold_of_sample != fold, partial(rows, fold, tested=False)
+        fitted = fit_chunks(clone(model), train, X[others], Y[others])
         yield fitted, ((X, Y) for X, Y, _ in rows(fold, tested=True))
 
 
@@ -164,7 +170,8 @@ def _cross_validate(
     for fitted, parts in folded:
         tallies: dict[tuple[str, float], metrics.Tally] = {}
         for X, labels in parts:
-            path = predict_along(fitted, X, values, metrics.DEFAULT_MEASURES)
+            final, Z = unwrap(fitted, X)
+            path = predict_along(final, Z, values, metrics.DEFAULT_MEASURES)
             truth = as_labels(labels, require_zero=False)
             for value, answers, bounds in zip(values, path.labels, path.bounds, strict=True):
                 found = metrics.interval_reliability(truth, bounds)

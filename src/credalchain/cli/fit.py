@@ -14,8 +14,15 @@ from credalchain.chunks import trees
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import read_promise
-from credalchain.cli.tables import load_table, reads_chunked, refuse_to_replace
+from credalchain.cli.tables import (
+    every_few,
+    fit_chunks,
+    load_table,
+    reads_chunked,
+    refuse_to_replace,
+)
 from credalchain.model_files import save_model, untrusted_types
+from credalchain.model_selection import unwrap
 from credalchain.promises.caution import MIN_ROWS, choose_cautions
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.exchange import add_answers
@@ -52,7 +59,7 @@ def fit(
         typer.Option(
             min=1,
             help="Rows from which bins or trees are learned if DATA is read in chunks; if not "
-            f"given, {counting.SAMPLE_SIZE} for bins and {trees.SAMPLE_SIZE} for trees.",
+            f"given, {counting.SAMPLE_SIZE}, and {trees.SAMPLE_SIZE} for forests in chains.",
         ),
     ] = None,
     answers: Annotated[
@@ -71,16 +78,9 @@ def fit(
     Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`, or, better,
     the same with `--promise row-error=0.1`
     """
-    classifier = o.build_classifier(options, over_scores=bool(table.scores))
-    if promise:
-        classifier = PromisedClassifier(
-            classifier,
-            read_promise(promise),
-            confidence=confidence,
-            calibration=calibration,
-            random_state=options.seed,
-        )
-    elif confidence is not None or calibration != o.CALIBRATION:
+    promises = read_promise(promise or [])
+    classifier = o.build_classifier(options, over_scores=bool(table.scores), risks=promises)
+    if not promise and (confidence is not None or calibration != o.CALIBRATION):
         name = "--confidence" if confidence is not None else "--calibration"
         raise ValueError(f"{name} is for --promise.")
     if answered is not None and not 0 < answered <= 1:
@@ -96,24 +96,20 @@ def fit(
         raise ValueError(f"--out {out}: a model is no table; give it another ending, or none.")
     refuse_to_replace(out, data, *filter(None, [answers]))
     check_folder(Path(out))
-    if answers and promise:
-        raise ValueError(
-            "--answers and --promise: reviewed rows were chosen because the model was unsure, so "
-            "they cannot show that a promise is kept; give one of them."
-        )
     if answers and data == "-":
         raise ValueError("--answers is for data in a file, not from stdin.")
     if answers and table.groups:
         raise ValueError("--answers and --groups: reviewed rows have no group; give one of them.")
     whole = "--answers" if answers else table.whole or ("--promise" if promise else "")
     chooses = not promise and not options.caution
-    group_of, chosen = None, ""
+    group_of, chosen, original = None, "", None
     chunks = table.chunks(data) if reads_chunked(data, classifier, whole) else None
     if chunks is not None:  # columns and caution are chosen by a sample of rows
-        X, Y = chunks.sample(table.use)
+        X, Y, features = chunks.sample(sample or o.sample_size(options))
     else:
         X, Y = table.read(data)
         if answers:  # what people answered on the review page
+            original = Y
             cells = load_table(data)[0].drop(columns=Y.columns, errors="ignore")
             with AnswerStore(answers, create=False) as store:
                 keys = row_keys(cells, store.version)
@@ -123,18 +119,33 @@ def fit(
                 f"{plural(n_replaced, 'other')} replaced, {plural(n_added, 'row')} added"
             )
         X, group_of = table.take_groups(X)
-        X = table.features(X, Y)
+        X, features = table.features(X, Y)
+    model = o.build_model(classifier, features, options)
     n_rows = len(X) if chunks is None else chunks.n_rows
+    if options.method == "recommended" and options.trees is None and not table.scores:
+        o.warn_of_long_fit(n_rows, X.shape[1], Y.shape[1], options.jobs)
     words = "steps (choose caution, fit)" if chooses else "steps"
     with o.forests_kept(), Progress(words, 2) as steps:
         if chooses:
-            chosen = _choose_caution(classifier, X, Y, n_rows, answered, options.seed, group_of)
+            some = slice(None) if chunks is None else every_few(len(X))
+            rows = X[some], Y[some], n_rows
+            chosen = _choose_caution(model, *rows, answered, options.seed, group_of)
         steps(1)
-        if chunks is not None:
-            classifier.fit_chunks(chunks, sample_size=sample)
+        if promise:
+            model = PromisedClassifier(
+                model,
+                promises,
+                confidence=confidence,
+                calibration=calibration,
+                random_state=options.seed,
+            )
+            model.fit(X, Y, groups=group_of, original_labels=original)
+        elif chunks is not None:
+            model = fit_chunks(model, chunks, X, Y, sample)
         else:
-            classifier.fit(X, Y, **({"groups": group_of} if promise else {}))
-    save_model(classifier, out)
+            model.fit(X, Y)
+    classifier, _ = unwrap(model)
+    save_model(model, out)
     names = untrusted_types(out)
     if names:
         trust = " ".join(f"--trust {name}" for name in names)
@@ -147,12 +158,13 @@ def fit(
 
 
 def _choose_caution(
-    classifier: Any, X: Any, Y: Any, n_rows: int, answered: float | None, seed: int, groups: Any
+    model: Any, X: Any, Y: Any, n_rows: int, answered: float | None, seed: int, groups: Any
 ) -> str:
-    """Set the classifier's caution by some of the ``n_rows`` rows it will be fitted to.
+    """Set the model's caution by some of the ``n_rows`` rows it will be fitted to.
 
     Return what was chosen, in words.
     """
+    classifier, _ = unwrap(model)
     if len(X) < MIN_ROWS and answered is None:
         value = o.default_caution(classifier, Y.shape[1])
         name = classifier.caution_parameter
@@ -161,7 +173,7 @@ def _choose_caution(
         warnings.simplefilter("ignore", UserWarning)
         share = DEFAULT_COMPLETENESS if answered is None else answered
         (chosen,) = choose_cautions(
-            classifier, X, Y, [share], n_rows=n_rows, random_state=seed, groups=groups
+            model, X, Y, [share], n_rows=n_rows, random_state=seed, groups=groups
         )
     classifier.set_params(**{chosen.parameter: chosen.value})
     how = " (--answered, --promise or a value of your own choose otherwise)"

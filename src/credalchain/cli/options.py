@@ -3,7 +3,7 @@
 import codecs
 import inspect
 import os
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from functools import wraps
@@ -12,15 +12,22 @@ from typing import Annotated, Any
 
 import numpy as np
 import typer
+from joblib import effective_n_jobs
+from sklearn.pipeline import make_pipeline
 
+from credalchain._utils.text import plural
+from credalchain._utils.validation import check_n_jobs
 from credalchain._version import __version__
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
 from credalchain.chains.ensemble import CredalChainEnsemble
 from credalchain.chains.forest import CredalForest, default_forest_classifier
+from credalchain.chains.naive import counts as counting
 from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
 from credalchain.chains.strategies import STRATEGIES, branching, tree_marginalization
 from credalchain.chains.wrapper import CredalWrapper
+from credalchain.chunks import trees
+from credalchain.cli.console import note
 from credalchain.cli.tables import (
     LabelledChunks,
     pick_columns,
@@ -28,10 +35,12 @@ from credalchain.cli.tables import (
     read_labelled,
     usable_features,
 )
+from credalchain.columns import Feature, build_vectorizer
 from credalchain.datasets.files import reading_as
-from credalchain.joint.decision import JointDecision, default_reward
+from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
-from credalchain.joint.growing import default_forest_regressor, grown_forests
+from credalchain.joint.growing import default_forest_regressor, forecast_fit, grown_forests
+from credalchain.joint.rules import RULES
 from credalchain.joint.stacked import StackedJointForest
 from credalchain.preprocessing import Discretizer
 
@@ -56,6 +65,8 @@ CALIBRATION = 0.3
 ModelS = Annotated[float | None, typer.Option("--s", help="In place of the model's s.")]
 ModelReward = Annotated[float | None, typer.Option(help="In place of a joint model's.")]
 ModelStrategy = Annotated[str | None, typer.Option(help="In place of the model's.")]
+_DECIMAL_HELP = "The decimal mark of a text file, . or a comma."
+_NA_HELP = "A cell that means 'missing', such as k.A. May be repeated."
 _JOBS_HELP = "Threads; -1 for all cores."
 Jobs = Annotated[int, typer.Option(help=_JOBS_HELP)]
 
@@ -105,6 +116,12 @@ class ClassifierOptions:
         min=1,
     )
     chains: int = _option(10, "Chains of an ensemble.", {"method": ("ensemble", "joint")}, min=1)
+    loss: str = _option(
+        "",
+        "What a wrong answer costs: row, a whole row; cell, each answer. If not given: cell if the "
+        "promise is about single answers, else row.",
+        {"method": ("recommended", "joint")},
+    )
     reward: float | None = _option(
         None,
         "What answering every label is worth: the larger, the more is answered.",
@@ -185,7 +202,16 @@ class LabelOptions:
         "name of such a file, or meka. Cells are 0, 1, yes, no, true, false, and empty or ? for "
         "missing. May be repeated.",
     )
-    ignore: str = _option("", "Columns to leave out, such as row numbers.")
+    drop: str = _option("", "Columns to leave out.")
+    keep: str = _option(
+        "",
+        "Columns to learn from though they hold identifiers or are the same in all rows, which are "
+        "left out.",
+    )
+    text: str = _option("", "Columns to learn from by their words.")
+    na: list[str] | None = _option(None, _NA_HELP)  # noqa: RUF009
+    decimal: str = _option("", _DECIMAL_HELP)
+    thousands: str = _option("", "What separates thousands, such as a comma, a point or a space.")
     tag_separator: str = _option(
         "", "--labels is one column of tags with this between them, such as ';': a label for each."
     )
@@ -194,19 +220,24 @@ class LabelOptions:
     def read(self, data: str) -> tuple[Any, Any]:
         """Read the columns and the labels of a table."""
         return read_labelled(
-            data, self.labels or [], self.ignore, self.tag_separator, self.case_sensitive
+            data, self.labels or [], self.drop, self.tag_separator, self.case_sensitive
         )
+
+    @property
+    def reading(self) -> dict[str, Any]:
+        """How columns of features are described."""
+        if len(self.thousands) > 1 or self.thousands.isdigit():
+            raise ValueError(f"--thousands must be one mark, got {self.thousands!r}.")
+        if self.thousands and self.thousands == self.decimal:
+            raise ValueError(f"--decimal and --thousands must differ, got {self.decimal!r}.")
+        marks = {"decimal": self.decimal, "thousands": self.thousands}
+        return {"keep": self.keep, "texts": self.text, "na": self.na or [], **marks}
 
 
 @dataclass(frozen=True)
 class LearningOptions(LabelOptions):
-    """The same, and which columns are learned from."""
+    """The same, and what else rows are used for."""
 
-    use: str = _option(
-        "",
-        "Columns to learn from though they look like names, free text or row numbers, which are "
-        "left out; all for all of them.",
-    )
     scores: str = _option(
         "",
         "Columns that hold the scores of a model, probabilities or log-odds, for rows it was not "
@@ -231,15 +262,16 @@ class LearningOptions(LabelOptions):
 
     def chunks(self, data: str) -> LabelledChunks:
         """Return the features and labels of a table in chunks."""
-        return LabelledChunks(data, self.labels or [], self.ignore)
+        return LabelledChunks(data, self.labels or [], self.drop, self.reading)
 
-    def features(self, X: Any, Y: Any) -> Any:
-        """Return the columns to learn from, with notes about those to think about."""
+    def features(self, X: Any, Y: Any) -> tuple[Any, list[Feature]]:
+        """Return the columns to learn from and what they hold, with notes about them."""
         if not self.scores:
-            return usable_features(X, Y, self.use)
-        if self.use:
-            raise ValueError("--use and --scores both say what to learn from: give one of them.")
-        return pick_scores(X, self.scores, list(Y.columns))
+            return usable_features(X, Y, **self.reading)
+        for name in ("keep", "text"):
+            if getattr(self, name):
+                raise ValueError(f"--{name} and --scores both say what to learn from: give one.")
+        return pick_scores(X, self.scores, list(Y.columns)), []
 
     def take_groups(self, X: Any) -> tuple[Any, Any]:
         """Return the other columns, and the one that ``--groups`` names; None if none is."""
@@ -258,11 +290,18 @@ class _TextOptions:
     """The options that say how text files are read."""
 
     sep: str = _option("", "What separates cells of a text file; tab for a tab.")
-    decimal: str = _option("", "The decimal mark of a text file, . or a comma.")
+    decimal: str = _option("", _DECIMAL_HELP)
     encoding: str = _option("", "Of a text file, such as latin-1.")
+    yes: list[str] | None = _option(  # noqa: RUF009
+        None, "A cell of a label that means yes, such as ja. May be repeated."
+    )
+    no: list[str] | None = _option(  # noqa: RUF009
+        None, "A cell of a label that means no, such as nein. May be repeated."
+    )
+    na: list[str] | None = _option(None, _NA_HELP)  # noqa: RUF009
 
-    def dialect(self) -> tuple[str, str, str]:
-        """Return the separator, the decimal mark and the encoding, "" where not given."""
+    def dialect(self) -> tuple[str, str, str, dict[str, int | None]]:
+        """Return separator, decimal mark and encoding, "" where not given, and words of labels."""
         separator = {"tab": "\t", "\\t": "\t"}.get(self.sep, self.sep)
         if len(separator) > 1 or separator in ("\n", "\r", '"'):
             raise ValueError(f"--sep must be one character, or tab, got {self.sep!r}.")
@@ -274,7 +313,13 @@ class _TextOptions:
             name = codecs.lookup(self.encoding).name if self.encoding else ""
         except LookupError:
             raise ValueError(f"--encoding: there is no encoding {self.encoding!r}.") from None
-        return separator, self.decimal, "utf-8-sig" if name == "utf-8" else name
+        given = {"yes": (self.yes, 1), "no": (self.no, 0), "na": (self.na, None)}
+        words: dict[str, int | None] = {}
+        for option, (texts, value) in given.items():
+            for word in (text.strip().lower() for text in texts or ()):
+                if words.setdefault(word, value) != value:
+                    raise ValueError(f"--{option}: {word!r} cannot mean two things.")
+        return separator, self.decimal, "utf-8-sig" if name == "utf-8" else name, words
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -336,7 +381,7 @@ def parse_numbers(text: str, option: str) -> Any:
 def default_caution(classifier: Any, n_labels: int) -> float:
     """Return the value of the caution parameter, where there are too few rows to choose one."""
     value = classifier.get_params()[classifier.caution_parameter]
-    return default_reward(n_labels) if value is None else float(value)
+    return RULES[classifier.loss].default_reward(n_labels) if value is None else float(value)
 
 
 @contextmanager
@@ -361,8 +406,24 @@ def forests_kept() -> Iterator[None]:
         grown_forests.reset(token)
 
 
-def build_classifier(options: ClassifierOptions, *, over_scores: bool = False) -> Any:
-    """Build the classifier that the options describe, unfitted."""
+def build_model(classifier: Any, features: Sequence[Feature], options: ClassifierOptions) -> Any:
+    """Return the classifier with the preparation of columns that it needs before it, unfitted."""
+    is_naive = options.method != "recommended" and options.base == "naive"
+    steps = build_vectorizer(features, keep_categories=is_naive, seed=options.seed)
+    return make_pipeline(*steps, classifier) if steps else classifier
+
+
+def sample_size(options: ClassifierOptions) -> int:
+    """Return from how many rows bins or trees, and the preparation of columns, are learned."""
+    return trees.SAMPLE_SIZE if options.base == "forest" else counting.SAMPLE_SIZE
+
+
+def build_classifier(
+    options: ClassifierOptions, *, over_scores: bool = False, risks: Collection[str] = ()
+) -> Any:
+    """Build the classifier that the options describe, unfitted; its loss suits promised risks."""
+    of_cells = len(risks) > 0 and "row_error" not in risks
+    loss = options.loss or ("cell" if of_cells else "row")
     common: dict[str, Any] = {"n_jobs": options.jobs, "random_state": options.seed}
     if over_scores and options.method != "recommended":
         raise ValueError(f"--scores is for --method recommended, not for {options.method}.")
@@ -373,7 +434,7 @@ def build_classifier(options: ClassifierOptions, *, over_scores: bool = False) -
             if over_scores
             else CredalJointForest(forest, **common)
         )
-        return JointDecision(estimator, **options.caution, random_state=options.seed)
+        return JointDecision(estimator, **options.caution, loss=loss, random_state=options.seed)
     if options.method not in (*_CHAINS, *_JOINT):
         raise ValueError(f"--method must be {_METHODS}, got {options.method!r}.")
     base = _build_base(options)
@@ -388,7 +449,23 @@ def build_classifier(options: ClassifierOptions, *, over_scores: bool = False) -
         order: Any = options.order if len(names) == 1 else names
         return CredalChainClassifier(base, order=order, **common)
     ensemble = CredalChainEnsemble(base, n_chains=options.chains, **common)
-    return JointDecision(ensemble, **options.caution) if options.is_joint else ensemble
+    return JointDecision(ensemble, **options.caution, loss=loss) if options.is_joint else ensemble
+
+
+_LONG_SECONDS = 20.0
+
+
+def warn_of_long_fit(n_rows: int, n_columns: int, n_labels: int, jobs: int = 1) -> None:
+    """Print what fitting the recommended model takes if that is long, and what takes less."""
+    n_jobs = effective_n_jobs(check_n_jobs(jobs))
+    found = forecast_fit(n_rows, n_columns, n_labels, n_jobs)
+    if found.seconds > _LONG_SECONDS:
+        cores = plural(n_jobs, "core")
+        note(
+            f"fitting the recommended model takes about {found.seconds / 60:.1f} min on {cores}, "
+            f"{found.memory / 1e9:.1f} GB of memory and a file of {found.file / 1e6:.0f} MB; "
+            "--jobs -1 uses all cores, --trees 50 takes a fraction, --method chain seconds"
+        )
 
 
 def _build_base(options: ClassifierOptions) -> Any:

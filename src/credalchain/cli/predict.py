@@ -18,6 +18,7 @@ from credalchain.datasets.files import read_label_words
 from credalchain.explanation.explainer import explain as explain_row
 from credalchain.explanation.result import Explanation, Step
 from credalchain.labels import ABSTAIN, and_more
+from credalchain.model_selection import unwrap
 from credalchain.prediction import NEARLY_NOTHING
 from credalchain.promises.classifier import PromisedClassifier
 
@@ -50,7 +51,8 @@ def predict(
     Example: `credalchain predict songs.model new.csv --out answers.csv --intervals`
     """
     tables.refuse_to_replace(out, model, data)
-    classifier = console.read_model(model)
+    fitted = console.read_model(model)
+    classifier, _ = unwrap(fitted)
     chosen = _infer_overrides(
         classifier, s=s, strategy=strategy, reward=reward, threshold=threshold
     )
@@ -61,13 +63,12 @@ def predict(
     labels = classifier.label_names_.tolist()
     n_rows, n_yes, all_precise = 0, 0, True
     answered = np.zeros(len(labels), dtype=np.int64)  # rows, for each label
-    unseen = tables.UnseenValues(classifier)
     with tables.table_writer(out) as append:
-        for name, frame in tables.read_rows(data, tables.text_columns(classifier)):
+        for name, frame in tables.read_rows(data, tables.text_columns(fitted)):
             if len(frame) == 0:
                 continue
             with errors_name_chunk(name):
-                features = tables.features_for(classifier, frame, name or data)
+                features = tables.features_for(fitted, frame, name or data)
                 known_columns = [name for name in labels if name in frame.columns]
                 if known != "all":
                     known_columns = tables.pick_columns(frame, known, "--known")
@@ -77,10 +78,10 @@ def predict(
                 if extra and n_rows == 0:
                     some = ", ".join(map(repr, extra[:8]))
                     console.note(f"note: columns that the model does not know are ignored: {some}")
-                unseen.count(features)
                 cells = frame[known_columns]
                 known_labels = read_label_words(cells.mask(cells == "*")) if known_columns else None
-                prediction = classifier.infer(features, known=known_labels, **chosen)
+                _, read = unwrap(fitted, features)
+                prediction = classifier.infer(read, known=known_labels, **chosen)
                 table = prediction.to_frame(intervals=intervals).reset_index(drop=True).round(6)
                 table[labels] = prediction.to_strings().astype(object)
                 clash = sorted(set(table.columns) & set(kept))
@@ -93,7 +94,6 @@ def predict(
             widths = np.ptp(prediction.interval, axis=-1)
             all_precise &= bool(widths.max(initial=0.0) < _PRECISE_WIDTH)
     shares, n_answered = answered / n_rows, int(answered.sum())
-    unseen.report()
     _advise(shares, n_rows, classifier)
     if intervals and all_precise:
         console.note(
@@ -179,14 +179,12 @@ def explain(
     """
     if picture:
         console.check_picture(picture)
-    classifier = console.read_model(model)
-    frame, features = tables.read_for_model(classifier, data)
+    fitted = console.read_model(model)
+    classifier, _ = unwrap(fitted)
+    frame, features = tables.read_for_model(fitted, data)
     if not 0 <= row < len(frame):
         raise ValueError(f"--row must be between 0 and {len(frame) - 1}, got {row}.")
     features = features.iloc[[row]]
-    unseen = tables.UnseenValues(classifier)
-    unseen.count(features)
-    unseen.report()
     chosen = _infer_overrides(classifier, s=s, strategy=strategy, reward=reward)
     names = classifier.label_names_.tolist()
     selection: dict[str, Any] = {"max_labels": None if labels == "all" else _MAX_LABELS}
@@ -195,7 +193,7 @@ def explain(
             "labels": [labels] if labels in names else tables.split_names(labels, "--labels")
         }
         _check_labels(selection["labels"], names, "--labels")
-    explanation = explain_row(classifier, features, **chosen, **selection)
+    explanation = explain_row(fitted, features, **chosen, **selection)
     if as_json:
         console.print_json(explanation.to_dict())
     else:

@@ -13,6 +13,7 @@ from credalchain.cli import options as o
 from credalchain.datasets.files import read_label_words
 from credalchain.labels import as_labels
 from credalchain.metrics import completeness, selective_error, set_accuracy
+from credalchain.model_selection import unwrap
 from credalchain.promises.caution import LEVELS, PromiseCurve, promise_curve
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.promises.report import promise_words
@@ -38,14 +39,14 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
             value = float(level.strip().rstrip("%")) / (100 if level.strip().endswith("%") else 1)
         except ValueError:
             raise ValueError(f"--promise: the level must be a number, got {text!r}.") from None
-        levels = promise.setdefault(name, {}) if colon else promise
-        if not isinstance(levels, dict):
-            raise ValueError(f"--promise: {risk} is promised for rows and for {label!r}.")
-        key = label if colon else name
+        levels = promise.setdefault(name, {})
+        key = label if colon else None
         if key in levels:
             raise ValueError(f"--promise: {about} is promised twice.")
         levels[key] = value
-    return promise
+    return {
+        name: levels[None] if [*levels] == [None] else levels for name, levels in promise.items()
+    }
 
 
 @o.with_options
@@ -71,14 +72,14 @@ def tune(
     wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
     if picture:
         console.check_picture(picture)
-    classifier = o.build_classifier(options, over_scores=bool(table.scores))
+    classifier = o.build_classifier(options, over_scores=bool(table.scores), risks=[name])
     X, Y = table.read(data)
     X, group_of = table.take_groups(X)
-    X = table.features(X, Y)
+    X, features = table.features(X, Y)
     console.note(f"fitting {options.method} to {1 - calibration:.0%} of {plural(len(X), 'row')}")
     with o.forests_kept():
         curve = promise_curve(
-            classifier,
+            o.build_model(classifier, features, options),
             X,
             Y,
             name,
@@ -102,18 +103,18 @@ def tune(
 
 def _print_levels(curve: PromiseCurve) -> None:
     rows = []
-    for level, value, share, risk, needed in curve.to_frame().itertuples(index=False):
-        seen = ["nothing", "", ""]
+    for level, value, share, found, risk, needed in curve.to_frame().itertuples(index=False):
+        seen = ["nothing", "", "", ""]
         if np.isfinite(value):
-            seen = [f"{share:.1%}", f"{risk:.3f}", f"{value:.4g}"]
+            seen = [f"{share:.1%}", f"{found:.1%}", f"{risk:.3f}", f"{value:.4g}"]
         rows.append((f"{level:g}", *seen, str(needed)))
     how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
     console.stdout().print(f"{promise_words(curve.risk, None)}, {how}")
-    columns = "promised at most", "answered", "seen", curve.parameter, "rows needed"
+    columns = "promised at most", "answered", "found", "seen", curve.parameter, "rows needed"
     console.print_table(columns, rows, n_words=0)
     console.stdout().print(
-        f"answered and seen: in {plural(curve.n_rows, 'row')} kept apart; rows needed: at least, "
-        "without an error"
+        f"in {plural(curve.n_rows, 'row')} kept apart; found: of the true labels, those answered "
+        "yes; rows needed: at least, without an error"
     )
     console.stdout().print("to keep one of them: credalchain fit ... --promise RISK=LEVEL")
 
@@ -140,8 +141,9 @@ def check(
 
     Example: `credalchain check songs.model answered.csv`
     """
-    classifier = console.read_model(model)
-    frame, _ = tables.load_table(data, text_columns=tables.text_columns(classifier))
+    fitted = console.read_model(model)
+    frame, _ = tables.load_table(data, text_columns=tables.text_columns(fitted))
+    classifier, _ = unwrap(fitted)
     names = classifier.label_names_.tolist()
     if tags:
         column = frame[tables.pick_columns(frame, tags, "--tags")[0]]
@@ -154,7 +156,7 @@ def check(
             f"{data} lacks the labels {tables.shorten_names(absent)}, without which nothing is "
             "known (if they stand in a column of tags: --tags COLUMN)."
         )
-    X = tables.features_for(classifier, frame.drop(columns=names), data)
+    X = unwrap(fitted, tables.features_for(fitted, frame.drop(columns=names), data))[1]
     Y = as_labels(read_label_words(frame[names]), require_zero=False)
     if isinstance(classifier, PromisedClassifier):
         result = classifier.check(X, Y, confidence=confidence)

@@ -22,6 +22,7 @@ from credalchain._utils.validation import check_choice
 from credalchain.cli import options as o
 from credalchain.cli.console import note, read_model
 from credalchain.cli.tables import inner_classifiers, pick_columns, read_for_model, write_table
+from credalchain.model_selection import unwrap
 from credalchain.review import exchange
 from credalchain.review.rows import ReviewedRows
 from credalchain.review.session import ReviewSession
@@ -128,7 +129,7 @@ def read_session(
     for inner in inner_classifiers(classifier):
         inner.set_params(n_jobs=jobs)
     frame, features = read_for_model(classifier, data)
-    labels = set(classifier.label_names_.tolist())
+    labels = set(unwrap(classifier)[0].label_names_.tolist())
     table = frame.drop(columns=[name for name in frame.columns if name in labels])
     shown = pick_columns(table, show, "--show") if show else list(table.columns[:_SHOWN])
     digest = hashlib.sha256(Path(model).read_bytes()).hexdigest()
@@ -197,7 +198,9 @@ def export(
             if what == "people":
                 table = exchange.people_answers(store)
             else:
-                table = exchange.training_rows(store, read_model(model).label_names_.tolist())
+                table = exchange.training_rows(
+                    store, unwrap(read_model(model))[0].label_names_.tolist()
+                )
         write_table(table, out)
         note(f"{plural(len(table), 'answer' if what == 'people' else 'row')} -> {out}")
         return

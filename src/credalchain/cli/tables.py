@@ -6,7 +6,8 @@ import fnmatch
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from glob import glob, has_magic
 from pathlib import Path
 from typing import Any
@@ -17,17 +18,25 @@ import pandas as pd
 from credalchain._utils import text
 from credalchain._utils.files import replacing
 from credalchain._utils.progress import Progress
-from credalchain.chunks.sampling import row_hashes
+from credalchain.chunks.sampling import row_hashes, smallest
 from credalchain.chunks.sources import errors_name_chunk
 from credalchain.cli.console import note
+from credalchain.columns import (
+    RARE,
+    Feature,
+    describe_features,
+    describe_labels,
+    vectorized_columns,
+)
 from credalchain.datasets import files as readers
 from credalchain.datasets import load, read_file, read_mulan
-from credalchain.datasets.describe import RARE, describe_features, describe_labels
 from credalchain.datasets.files import COMPRESSED, PARQUET, TEXT, table_ending
 from credalchain.datasets.registry import is_dataset_name
+from credalchain.model_selection import unwrap
+from credalchain.promises.classifier import PromisedClassifier
 
 ROWS_AT_ONCE = 50_000
-_SAMPLE_SIZE = 8000  # rows, to choose columns and caution by
+_CAUTION_ROWS = 8000  # sampled rows by which caution is chosen
 _LARGE_BYTES = 512 * 2**20  # of a source that is read in chunks without being asked
 _MAX_UNPACKED_FACTOR = 8  # how many times as large a compressed file may become
 _MAX_NOTES = 5
@@ -83,13 +92,15 @@ def read_chunks(
             first += len(frame)
 
 
-def read_rows(source: str, text_columns: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+def read_rows(
+    source: str, text_columns: Sequence[str], what: str = "rows read", total: int | None = None
+) -> Iterator[tuple[str, pd.DataFrame]]:
     """Yield the rows of a source, as one table or in chunks that have names."""
     if not (is_chunked(source) or is_large(source)):
         yield "", load_table(source, text_columns=text_columns)[0]
         return
     n_rows = 0
-    with Progress("rows read") as progress:
+    with Progress(what, total) as progress:
         for name, frame in read_chunks(source, text_columns, ROWS_AT_ONCE):
             yield name, frame
             n_rows += len(frame)
@@ -180,16 +191,15 @@ def _read_arff(path: Path, labels: Sequence[str]) -> tuple[pd.DataFrame, list[st
 
 
 def read_labelled(
-    source: str, labels: Sequence[str], ignore: str, tag_separator: str, case_sensitive: bool
+    source: str, labels: Sequence[str], drop: str, tag_separator: str, case_sensitive: bool
 ) -> tuple[pd.DataFrame, pd.DataFrame]:
-    """Read the columns and the labels of a table, from ``--labels`` and ``--ignore``.
+    """Read the columns and the labels of a table, from ``--labels`` and ``--drop``.
 
     With a ``tag_separator``, the one column of labels holds the names of those that are yes.
     """
     frame, known = load_table(source, labels)
     names = pick_labels(frame, labels, known)
-    ignored = pick_columns(frame, ignore, "--ignore")
-    X = frame.drop(columns=[*names, *ignored])
+    X = frame.drop(columns=[*names, *pick_columns(frame, drop, "--drop")])
     if tag_separator:
         if len(names) != 1:
             shown = shorten_names(names)
@@ -205,37 +215,59 @@ def read_labelled(
         raise
 
 
-def usable_features(X: pd.DataFrame, Y: pd.DataFrame, use: str) -> pd.DataFrame:
-    """The columns to learn from, with notes about those to think about.
+def usable_features(
+    X: pd.DataFrame, Y: pd.DataFrame, *, keep: str, texts: str, **reading: Any
+) -> tuple[pd.DataFrame, list[Feature]]:
+    """Return the columns to learn from, and what they hold, with notes about those to think about.
 
-    Names, free text and row numbers are left out, except those that ``--use`` names.
+    Identifiers, constant and empty columns are left out, except those that ``--keep`` names.
+    ``reading`` is handed to :func:`describe_features`.
     """
-    wanted = list(X.columns) if use == "all" else pick_columns(X, use, "--use") if use else []
-    features = describe_features(X)
-    left_out = [f.name for f in features if not f.is_used and f.name not in wanted]
-    if len(left_out) == X.shape[1]:
+    features = described(X, keep=keep, texts=texts, **reading)
+    used = [feature for feature in features if not feature.left_out]
+    if not used:
         raise ValueError(
-            "every column looks like names, free text or row numbers, so there is nothing to learn "
-            f"from ({shorten_names(left_out)}); --use NAME takes one all the same."
+            "every column holds identifiers, or the same in all rows, so there is nothing to learn "
+            f"from ({shorten_names([f.name for f in features])}); --keep NAME takes one all the "
+            "same."
         )
-    noted = [feature for feature in features if feature.note and feature.name not in wanted]
-    for feature in noted[:_MAX_NOTES]:
-        done = f"; it is left out (--use {feature.name!r} takes it)" if not feature.is_used else ""
-        note(f"note: column {feature.name!r}: {feature.note}{done}")
     labels = describe_labels(Y)
     constant = [label for label in labels if (label.n_yes == 0) != (label.n_no == 0)]
-    for label in constant[:_MAX_NOTES]:
-        note(f"note: label {label.name!r}: {label.note}")
+    noted = [f"column {f.name!r}: {about}" for f in features if (about := _what_is_done(f))]
+    noted += [f"label {label.name!r}: {label.note}" for label in constant]
+    for words in noted[:_MAX_NOTES]:
+        note(f"note: {words}")
     rare = [label.name for label in labels if 0 < min(label.n_yes, label.n_no) < RARE]
     if rare and len(Y) >= 10 * RARE:
         note(
             f"note: fewer than {RARE} rows are yes, or no, from which little can be learned: "
             f"{shorten_names(rare)}"
         )
-    left = max(len(noted) - _MAX_NOTES, 0) + max(len(constant) - _MAX_NOTES, 0)
-    if left:
-        note(f"note: and {left} more; see credalchain describe")
-    return X.drop(columns=left_out)
+    if len(noted) > _MAX_NOTES:
+        note(f"note: and {len(noted) - _MAX_NOTES} more; see credalchain describe")
+    return X[[feature.name for feature in used]], used
+
+
+def described(X: pd.DataFrame, *, keep: str, texts: str, **reading: Any) -> list[Feature]:
+    """Describe columns, with what ``--keep`` and ``--text`` say of them."""
+    kept, as_text = (
+        pick_columns(X, spec, option) if spec else []
+        for spec, option in ((keep, "--keep"), (texts, "--text"))
+    )
+    numbers = [name for name in as_text if X[name].dtype.kind in "biuf"]
+    if numbers:
+        raise ValueError(f"--text: column {numbers[0]!r} holds numbers, not texts.")
+    features = describe_features(X, **reading)
+    features = [replace(f, left_out="") if f.name in {*kept, *as_text} else f for f in features]
+    plain: dict[str, Any] = {"kind": "text", "note": "", "number_format": None, "absent": ()}
+    return [replace(f, **plain) if f.name in as_text else f for f in features]
+
+
+def _what_is_done(feature: Feature) -> str:
+    """Return what was found in a column without being asked, or why it is left out."""
+    if feature.left_out:
+        return f"{feature.left_out}; it is left out (--keep {feature.name!r} takes it)"
+    return feature.note
 
 
 def pick_scores(X: pd.DataFrame, spec: str, labels: Sequence[str]) -> pd.DataFrame:
@@ -372,30 +404,33 @@ class LabelledChunks:
     Columns that hold numbers in one chunk and texts in another are texts (``text_columns``).
     """
 
-    def __init__(self, source: str, labels: Sequence[str], ignore: str) -> None:
-        self.source, self.labels, self.ignore = source, labels, ignore
+    def __init__(
+        self, source: str, labels: Sequence[str], drop: str, reading: Mapping[str, Any]
+    ) -> None:
+        self.source, self.labels, self.drop, self.reading = source, labels, drop, reading
         self.text_columns: list[str] = []
         self.left_out: list[str] = []
-        self.n_rows = 0
+        self.n_rows = self.n_passes = 0
         self.in_parquet = any(table_ending(file) in PARQUET for file in table_files(source))
 
-    def sample(self, use: str) -> tuple[pd.DataFrame, pd.DataFrame]:
-        """Return some rows, chosen by a hash of their numbers; all are counted, as ``n_rows``.
+    def sample(self, size: int) -> tuple[pd.DataFrame, pd.DataFrame, list[Feature]]:
+        """Return some rows, chosen by a hash of their numbers, and what their columns hold.
 
-        Columns that these rows show to be unusable are left out from now on.
+        All rows are counted, as ``n_rows``. Columns from which these rows show nothing can be
+        learned are left out from now on.
         """
-        X, Y, mixed = self._sample()
+        X, Y, mixed = self._sample(size)
         if mixed:  # texts that look like numbers in some chunks
             note(
                 f"note: {shorten_names(mixed)}: numbers in some chunks and text in others, so text"
             )
             self.text_columns += mixed
-            X, Y, _ = self._sample()
-        usable = usable_features(X, Y, use)
+            X, Y, _ = self._sample(size)
+        usable, features = usable_features(X, Y, **self.reading)
         self.left_out = [name for name in X.columns if name not in usable.columns]
-        return usable, Y
+        return usable, Y, features
 
-    def _sample(self) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
+    def _sample(self, size: int) -> tuple[pd.DataFrame, pd.DataFrame, list[str]]:
         """Return sampled rows, and columns that do not hold the same in all chunks."""
         first: Any = None
         kinds: dict[str, str] = {}
@@ -420,22 +455,48 @@ class LabelledChunks:
                     if self.in_parquet:
                         raise ValueError(f"{name}: column {column!r} has another type than before.")
                     mixed.append(column)
-            rows = np.sort(np.argsort(kept)[:_SAMPLE_SIZE])
+            rows = smallest(kept, size)
             X, Y, kept = X.iloc[rows], Y.iloc[rows], kept[rows]
         return X, Y, list(dict.fromkeys(mixed))
 
     def __call__(self) -> Iterator[tuple[pd.DataFrame, pd.DataFrame, str]]:
+        self.n_passes += 1
+        what, total = f"pass {self.n_passes}, rows read", self.n_rows or None
         self.n_rows = 0
-        for name, frame in read_rows(self.source, self.text_columns):
+        for name, frame in read_rows(self.source, self.text_columns, what, total):
             with errors_name_chunk(name):
                 names = pick_labels(frame, self.labels, [])
-                ignored = pick_columns(frame, self.ignore, "--ignore")
+                dropped = pick_columns(frame, self.drop, "--drop")
                 labels = readers.read_label_words(frame[names])
                 for column in frame.columns:
                     if frame[column].dtype.kind == "f" and np.isinf(frame[column]).any():
                         raise ValueError(f"Input X contains infinity in column {column!r}.")
+            frame.index = labels.index = np.arange(self.n_rows, self.n_rows + len(frame))
             self.n_rows += len(frame)
-            yield frame.drop(columns=[*names, *ignored, *self.left_out]), labels, name
+            yield frame.drop(columns=[*names, *dropped, *self.left_out]), labels, name
+
+
+def every_few(n_rows: int) -> slice:
+    """Return which of so many sampled rows caution is chosen by."""
+    return slice(None, None, -(-n_rows // _CAUTION_ROWS) or 1)
+
+
+def fit_chunks(
+    model: Any, chunks: Callable[[], Iterator[Any]], X: Any, Y: Any, size: int | None = None
+) -> Any:
+    """Fit a model to chunks, and what stands before its classifier to some of their rows."""
+    if not hasattr(model, "steps"):
+        return model.fit_chunks(chunks, sample_size=size)
+    before = model[:-1].fit(X, Y)
+
+    def prepared() -> Iterator[tuple[Any, Any, str]]:
+        for features, labels, name in chunks():
+            with errors_name_chunk(name):
+                table = before.transform(features)
+            yield table, labels, name
+
+    model.steps[-1][1].fit_chunks(prepared, sample_size=size)
+    return model
 
 
 def _is_mixed(column: pd.Series) -> bool:
@@ -448,24 +509,25 @@ def _is_mixed(column: pd.Series) -> bool:
 
 
 def inner_classifiers(classifier: Any) -> list[Any]:
-    """Return the classifiers that were fitted, below promises and joint decisions."""
+    """Return the classifiers that were fitted, below promises, joint decisions and pipelines."""
+    classifier, _ = unwrap(classifier)
     if hasattr(classifier, "model_"):
         return [classifier]
     below = getattr(classifier, "estimators", None) or [classifier.estimator_]
     return [inner for estimator in below for inner in inner_classifiers(estimator)]
 
 
-def read_for_model(classifier: Any, source: str) -> tuple[pd.DataFrame, Any]:
+def read_for_model(model: Any, source: str) -> tuple[pd.DataFrame, Any]:
     """Read a table, and choose what a model reads of it."""
-    frame, _ = load_table(source, text_columns=text_columns(classifier))
-    return frame, features_for(classifier, frame, source)
+    frame, _ = load_table(source, text_columns=text_columns(model))
+    return frame, features_for(model, frame, source)
 
 
-def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
+def features_for(model: Any, frame: pd.DataFrame, source: str) -> Any:
     """Return the columns that a model was fitted on; by position if it knows no names."""
-    if not hasattr(classifier, "feature_names_in_"):
+    if not hasattr(model, "feature_names_in_"):
         return frame.set_axis(range(frame.shape[1]), axis=1)
-    names = classifier.feature_names_in_.tolist()
+    names = model.feature_names_in_.tolist()
     missing = [name for name in names if name not in frame.columns]
     if missing:
         raise ValueError(
@@ -475,39 +537,15 @@ def features_for(classifier: Any, frame: pd.DataFrame, source: str) -> Any:
     return frame[names]
 
 
-def text_columns(classifier: Any) -> list[str]:
+def text_columns(model: Any) -> list[str]:
     """Columns that held words in fit: read as text, even if this file has only numbers there."""
-    if not hasattr(classifier, "feature_names_in_"):
+    if not hasattr(model, "feature_names_in_"):
         return []
-    columns = inner_classifiers(classifier)[0].model_.text_categories()
-    return [str(classifier.feature_names_in_[i]) for i in columns]
-
-
-class UnseenValues:
-    """Texts that were not there in fit, noted once for each column in the end."""
-
-    def __init__(self, classifier: Any) -> None:
-        self.categories = inner_classifiers(classifier)[0].model_.text_categories()
-        self.found: dict[str, tuple[int, str]] = {}
-
-    def count(self, features: pd.DataFrame) -> None:
-        """Count the rows of some more of the table."""
-        for i, categories in self.categories.items():
-            column = features.iloc[:, i].dropna().astype(str)
-            unseen = column[~column.isin(categories.keys)]
-            if len(unseen):
-                name = str(features.columns[i])
-                before, example = self.found.get(name, (0, unseen.iloc[0]))
-                self.found[name] = before + len(unseen), example
-
-    def report(self) -> None:
-        """Print a note for each column."""
-        for name, (n, example) in self.found.items():
-            rows = "1 row holds a value" if n == 1 else f"{n} rows hold values"
-            note(
-                f"note: column {name!r}: {rows} never seen in fit, such as {example!r}; about them "
-                "the model knows nothing, and may leave more open."
-            )
+    pipeline = model.estimator_ if isinstance(model, PromisedClassifier) else model
+    inner = inner_classifiers(model)[0]
+    names = getattr(inner, "feature_names_in_", range(inner.n_features_in_))
+    steps = [step for _, step in getattr(pipeline, "steps", [])[:-1]]
+    return [*vectorized_columns(steps), *(str(names[i]) for i in inner.model_.text_categories())]
 
 
 # -- writing -----------------------------------------------------------------------------------

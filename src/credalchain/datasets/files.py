@@ -319,13 +319,17 @@ def _open(source: Any) -> Any:
     return opener(source, "rb")
 
 
-_dialect: ContextVar[tuple[str, str, str]] = ContextVar("dialect", default=("", "", ""))
+_Words = dict[str, int | None]
+_dialect: ContextVar[tuple[str, str, str, _Words]] = ContextVar("dialect", default=("", "", "", {}))
 
 
 @contextlib.contextmanager
-def reading_as(separator: str, decimal: str, encoding: str) -> Iterator[None]:
-    """Read text files inside as the user says; "" is to be found out."""
-    token = _dialect.set((separator, decimal, encoding))
+def reading_as(separator: str, decimal: str, encoding: str, words: _Words) -> Iterator[None]:
+    """Read text files inside as the user says; "" is to be found out.
+
+    ``words`` are what labels hold besides yes, no and the like, in lower case.
+    """
+    token = _dialect.set((separator, decimal, encoding, words))
     try:
         yield
     finally:
@@ -334,7 +338,7 @@ def reading_as(separator: str, decimal: str, encoding: str) -> Iterator[None]:
 
 def _encoding_of(content: bytes, source: str) -> str:
     """Return the encoding: given, by the first bytes, UTF-8, or else Windows' western code."""
-    *_, given = _dialect.get()
+    _, _, given, _ = _dialect.get()
     if given:
         return given
     for mark, name in _MARKS:
@@ -358,7 +362,7 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
     """
     if "\0" in text:
         raise ValueError("it is not text")
-    given, given_decimal, _ = _dialect.get()
+    given, given_decimal, *_ = _dialect.get()
     head = text.splitlines()[:_LINES]
     marks = [given] if given else [usual, *_SEPARATORS]
     rows = {mark: list(filter(None, csv.reader(head, delimiter=mark))) for mark in marks}
@@ -379,7 +383,8 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
     header = next(csv.reader(io.StringIO(text), delimiter=separator), [])
     twice = [name for name in header if header.count(name) > 1]
     if twice:
-        raise ValueError(f"there are two columns called {twice[0]!r}; rename one")
+        also = f"{source}: two columns are called {twice[0]!r}; the second is {twice[0] + '.1'!r}."
+        warnings.warn(also, UserWarning, stacklevel=2)
     return separator, decimal
 
 
@@ -388,6 +393,8 @@ def read_label_words(labels: Any) -> Any:
 
     ``?``, -1 and empty cells are missing. Columns of numbers must hold 0, 1 and missing cells.
     """
+    *_, given = _dialect.get()
+    meanings = {**LABEL_WORDS, **given}
     result = labels.copy()
     for name in labels.columns:
         column = labels[name]
@@ -395,14 +402,18 @@ def read_label_words(labels: Any) -> Any:
             invalid = np.flatnonzero(column.notna() & ~column.isin([0, 1, -1]))
         else:
             words = column.map(lambda cell: str(cell).strip().lower(), na_action="ignore")
-            invalid = np.flatnonzero(words.notna() & ~words.isin(LABEL_WORDS))
-            result[name] = words.map(LABEL_WORDS).astype("Float64")
+            invalid = np.flatnonzero(words.notna() & ~words.isin(meanings))
+            result[name] = words.map(meanings).astype("Float64")
         if len(invalid):
             cell = column.iloc[invalid[0]]
             shown = repr(cell) if isinstance(cell, str) else str(cell)
+            hint = (
+                "" if given or not isinstance(cell, str) else " (--yes and --no name other words)"
+            )
             raise ValueError(
                 f"label column {name!r}: cells must be 0 or 1 (or yes, no, true, false), and empty "
-                f"or ? where they are missing; got {shown} in row {invalid[0]}, counted from 0."
+                f"or ? where they are missing; got {shown} in row {invalid[0]}, counted from 0"
+                f"{hint}."
             )
     return result
 

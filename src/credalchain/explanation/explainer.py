@@ -16,6 +16,7 @@ from credalchain._utils.text import visible
 from credalchain.chains.ensemble import EnsembleModel
 from credalchain.chains.protocol import Request
 from credalchain.chains.strategies import Strategy
+from credalchain.columns import readable_names
 from credalchain.explanation.questions import read_known
 from credalchain.explanation.result import Explanation, Question, Reason, SimilarRow, Step
 from credalchain.joint.decision import JointDecision
@@ -237,8 +238,12 @@ def _as_single_row(x: Any, classifier: Any) -> Any:
 
 
 def _feature_names_inside(estimator: Any, names: Any = None) -> Any:
-    """Names of the features as they reach the classifier inside pipelines; None without any."""
+    """Names of the features as they reach the classifier inside pipelines; None without any.
+
+    Those of encoded texts are told by their words.
+    """
     if hasattr(estimator, "steps"):
+        readable = readable_names([step for _, step in estimator.steps[:-1]])
         if len(estimator.steps) > 1:
             before = estimator[:-1]
             if names is None and not hasattr(before, "feature_names_in_"):
@@ -247,7 +252,8 @@ def _feature_names_inside(estimator: Any, names: Any = None) -> Any:
                 names = before.get_feature_names_out(names)
             except (AttributeError, ValueError):  # a step that gives no names
                 names = None
-        return _feature_names_inside(estimator.steps[-1][1], names)
+        inside = _feature_names_inside(estimator.steps[-1][1], names)
+        return inside if inside is None else [readable.get(name, name) for name in inside]
     inner = getattr(estimator, "best_estimator_", getattr(estimator, "estimator_", None))
     if inner is not None:
         return _feature_names_inside(inner, names)

@@ -25,6 +25,7 @@ from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier, fi
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.joint.forest import CredalJointForest
 from credalchain.joint.model import JointModel, PricedAnswers, check_reward
+from credalchain.joint.rules import RULES, Rule, check_costs, price_cells
 from credalchain.joint.stacked import (
     StackedJointForest,
     check_scored_estimator,
@@ -83,20 +84,18 @@ def fit_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
     return float(np.exp(result.x))
 
 
-_DEFAULT_REWARD_FACTOR = 0.9  # times the reward at which labels with P = 0.5 are answered
-
-
 class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Answer, in every row, the labels that are worth most together.
+    """Answer, in every row, the labels that are worth their risk.
 
-    Answering k of the m labels of a row is worth P(all answers are right) + reward * k / m. Over a
-    joint model, the answers are those of the likeliest label vector, and labels are withdrawn one
-    at a time, the least certain first; the reward determines where to stop. A smaller reward only
-    withdraws answers. A label that was never observed in training, or whose bounds are 0 and 1,
-    stays open. The likeliest vector is searched for until it is certain; rows with so many labels
-    that this would take too long are "approximate" in the prediction's ``exactness_by_row``. Of
-    equally likely vectors, the likelier single answers are taken if they are one, then the heaviest
-    vector of the training rows, then the first that is found.
+    The rule ``loss="row"`` decides the labels of a row together: answering k of the m labels is
+    worth P(all answers are right) + reward * k / m. Over a joint model, the answers are those of
+    the likeliest label vector, and labels are withdrawn one at a time, the least certain first; the
+    reward determines where to stop. A smaller reward only withdraws answers. A label that was never
+    observed in training, or whose bounds are 0 and 1, stays open. The likeliest vector is searched
+    for until it is certain; rows with so many labels that this would take too long are
+    "approximate" in the prediction's ``exactness_by_row``. Of equally likely vectors, the likelier
+    single answers are taken if they are one, then the heaviest vector of the training rows, then
+    the first that is found.
 
     Over a classifier that gives probabilities of single labels only, labels are treated as
     independent: every label gets its likelier answer, and the best of all sets is a prefix of the
@@ -116,12 +115,22 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         one column for each label, probabilities or log-odds.
         Or a classifier of this package, whose own bounds are used.
     reward : float, default=None
-        What answering all labels is worth, compared with P(all answers are right). 0 answers only
-        labels that do not lower this probability; a large reward answers everything: from
-        ``1 - 2**-m`` on even m labels with P = 0.5. None means nine tenths of that. The share of
-        labels answered depends on the data: :func:`choose_caution` finds the reward that answers
-        a certain share, :class:`PromisedClassifier` the one that keeps a promise. Read when
-        predicting.
+        What answering is worth, compared with being wrong. With ``loss="row"``, what answering all
+        labels is worth compared with P(all answers are right): 0 answers only labels that do not
+        lower this probability; a large reward answers everything, from ``1 - 2**-m`` on even m
+        labels with P = 0.5, and None means nine tenths of that. With "cell" and "bands", a label
+        is answered if the expected cost of a wrong answer is at most the reward; None means 0.2.
+        The share of labels answered depends on the data: :func:`choose_caution` finds the reward
+        that answers a certain share, :class:`PromisedClassifier` the one that keeps a promise. Read
+        when predicting.
+    loss : {"row", "cell", "bands"}, default="row"
+        What a wrong answer costs. "row": a row is right or wrong as a whole, so its labels are
+        decided together; best for rows without a wrong answer. "cell": each wrong answer costs 1,
+        so each label is decided by its own probability; best for few wrong answers among all.
+        "bands": wrong answers yes and no have different ``costs``, for tags: tags that are set,
+        tags that are ruled out, and questions. Read when predicting.
+    costs : tuple of two floats, default=(1.0, 1.0)
+        Of a wrong no and of a wrong yes, with ``loss="bands"``. Read when predicting.
     calibration_folds : int or None, default=3
         Not used by a joint forest, whose shares are learned out of bag. For other
         classifiers all odds are raised to one power, learned by cross-validation with so many
@@ -135,9 +144,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     features : {"auto", "scores", "both"}, default="auto"
         What the joint model learns from, over another classifier: its scores, or X as well. "auto"
         takes both if X is a table of numbers with at most 500 columns.
-    cv : int, cross-validation splitter or iterable, default=5
-        The folds that give scores of the training rows, over another classifier. Folds are left out
-        once the joint model has 5000 rows to learn from.
+    cv : int, cross-validation splitter or iterable, default=None
+        The folds that give scores of the training rows, over another classifier. None means 5, or 3
+        if Y has more than 500000 cells. Folds are left out once the joint model has 5000 rows to
+        learn from.
     n_jobs : int, default=None
         Workers of the default estimator and of the joint model, as in joblib; other estimators
         have their own ``n_jobs``.
@@ -179,17 +189,21 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         estimator: BaseEstimator | str | None = None,
         reward: float | None = None,
         *,
+        loss: str = "row",
+        costs: tuple[float, float] = (1.0, 1.0),
         calibration_folds: int | None = 3,
         bounds: str = "precise",
         joint: str = "auto",
         features: str = "auto",
-        cv: int | object = 5,
+        cv: int | object | None = None,
         n_jobs: int | None = None,
         verbose: int = 0,
         random_state: RandomStateLike = None,
     ) -> None:
         self.estimator = estimator
         self.reward = reward
+        self.loss = loss
+        self.costs = costs
         self.calibration_folds = calibration_folds
         self.bounds = bounds
         self.joint = joint
@@ -334,8 +348,13 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def caution_(self) -> float:
         """The reward in use."""
         if self.reward is None:
-            return default_reward(len(self.label_names_))
+            return RULES[self.loss].default_reward(len(self.label_names_))
         return check_reward(self.reward)
+
+    @property
+    def caution_grid(self) -> FloatArray:
+        """Rewards to choose from, from bold to cautious."""
+        return RULES[self.loss].grid(self.costs)
 
     @property
     def targets_(self) -> Targets:
@@ -422,6 +441,9 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_is_fitted(self, "estimator_")
         self.check_parameters()
         estimator = self.estimator_
+        rule = RULES[self.loss]
+        if rule.expected_costs is not None:
+            return self._decide_by_cells(X, known, rule)
         if self.joint != "auto" or not self._has_joint_model():
             return self._decide_by_labels(X, known)
         encoded = estimator.encode(X)
@@ -433,10 +455,16 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         )
         return decided
 
-    def _decide_by_labels(self, X: Any, known: Any) -> PricedAnswers:
-        """Decide from the probabilities of single labels."""
-        from credalchain.joint.kernels import price_prefixes  # imports numba
+    def _decide_by_cells(self, X: Any, known: Any, rule: Rule) -> PricedAnswers:
+        """Decide each label by its own probability."""
+        interval, lower, exactness, known_labels = self._known_bounds(X, known)
+        answers, prices = price_cells(rule, lower, self.costs)
+        is_known = known_labels != MISSING
+        answers, prices = np.where(is_known, known_labels, answers), np.where(is_known, 0.0, prices)
+        return PricedAnswers(interval, lower, answers, prices, exactness)
 
+    def _known_bounds(self, X: Any, known: Any) -> tuple[FloatArray, FloatArray, Ranks, Labels]:
+        """Return ``_label_bounds``, with known labels as they are, and these labels (n, m)."""
         interval, lower, exactness = self._label_bounds(X, known)
         never = self.estimator_.model_.never_observed()
         interval[:, never], lower[:, never] = (0.0, 1.0), 0.0  # vacuous: no information
@@ -448,6 +476,14 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             is_known[..., None], np.stack([1 - known_labels, known_labels], axis=-1), lower
         )
         interval = np.where(is_known[..., None], known_labels[..., None], interval)
+        return interval, lower, exactness, known_labels
+
+    def _decide_by_labels(self, X: Any, known: Any) -> PricedAnswers:
+        """Decide from the probabilities of single labels."""
+        from credalchain.joint.kernels import price_prefixes  # imports numba
+
+        interval, lower, exactness, known_labels = self._known_bounds(X, known)
+        is_known = known_labels != MISSING
         answers = (lower[..., 1] >= lower[..., 0]).astype(np.int8)
         certainty = np.take_along_axis(lower, answers[..., None], axis=-1)[..., 0]
         answerable = lower.max(axis=-1) > 0
@@ -484,14 +520,11 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         """Refuse parameters that fit or predictions would refuse."""
         check_choice("bounds", self.bounds, ("precise", "credal"))
         check_choice("joint", self.joint, ("auto", "independent"))
+        check_choice("loss", self.loss, tuple(RULES))
+        check_costs(self.costs)
         check_choice("features", self.features, ("auto", "scores", "both"))
         if self.reward is not None:
             check_reward(self.reward)
         if self.calibration_folds is not None:
             check_int("calibration_folds", self.calibration_folds, at_least=2)
         check_int("verbose", self.verbose, at_least=0)
-
-
-def default_reward(n_labels: int) -> float:
-    """Less than the reward at which labels with P = 0.5 would be answered."""
-    return _DEFAULT_REWARD_FACTOR * (1 - 0.5**n_labels)

@@ -19,7 +19,8 @@ from credalchain.labels import MISSING
 
 ROWS_OF_A_TREE = 50_000  # drawn for each tree, where there are more
 _N_TREES, _MIN_TREES = 300, 150  # of the default forest
-_MAX_DRAWN = 6_000_000  # rows in all its trees, above which there are fewer of them
+_MAX_CELLS = 48_000_000  # labels in all its trees, above which there are fewer of them
+_FEW_OUTPUTS = 8  # which cost a tree as much as fewer
 _TREES_AT_ONCE = 20  # per fit, after which progress is reported
 _MAX_OUTPUTS = 64
 _MAX_BYTES = 2**28  # of scikit-learn's trees that are grown together
@@ -38,15 +39,43 @@ class GrownForest(NamedTuple):
     leaves: Leaves
 
 
-def default_forest_regressor(n_estimators: int | None = None, *, n_rows: int = 0) -> Any:
-    """The default forest for so many rows, tuned on data sets that the studies do not use."""
+def default_forest_regressor(
+    n_estimators: int | None = None, *, shape: tuple[int, int] = (1, 1)
+) -> Any:
+    """Return the default forest for labels of this shape.
+
+    It was tuned on data sets that the studies do not use.
+    """
     from sklearn.ensemble import ExtraTreesRegressor  # slow to import
 
     if n_estimators is None:
-        n_estimators = int(np.clip(_MAX_DRAWN // max(n_rows, 1), _MIN_TREES, _N_TREES))
+        cells = shape[0] * min(max(shape[1], _FEW_OUTPUTS), _MAX_OUTPUTS)
+        n_estimators = int(np.clip(_MAX_CELLS // max(cells, 1), _MIN_TREES, _N_TREES))
     return ExtraTreesRegressor(
         n_estimators=n_estimators, min_samples_leaf=2, max_features=0.5, bootstrap=True
     )
+
+
+class Forecast(NamedTuple):
+    """What fitting the default forest takes: seconds, and bytes of memory and of a model file."""
+
+    seconds: float
+    memory: float
+    file: float
+
+
+_ENTRY_SECONDS = 16e-9  # for a row and a column at a level of a tree, as measured on one core
+_ENTRY_BYTES, _FILE_BYTES = 90, 5  # for a row that a tree has drawn
+
+
+def forecast_fit(n_rows: int, n_columns: int, n_labels: int, n_jobs: int = 1) -> Forecast:
+    """Forecast what fitting the default forest to a table takes, to within a factor of about 2."""
+    forest = default_forest_regressor(shape=(n_rows, n_labels))
+    drawn = forest.n_estimators * min(n_rows, ROWS_OF_A_TREE)
+    columns = max(1.0, forest.max_features * n_columns)
+    seconds = _ENTRY_SECONDS * drawn * np.log2(n_rows + 2) * columns / n_jobs
+    memory = 3e8 + _ENTRY_BYTES * drawn + 16.0 * n_rows * (n_columns + n_labels)
+    return Forecast(float(seconds), float(memory), float(_FILE_BYTES * drawn))
 
 
 def grow_or_recall() -> Callable[..., GrownForest]:

@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
 from credalchain._utils.array_types import Labels
-from credalchain._utils.progress import show_progress
+from credalchain._utils.progress import Phases, show_progress
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice, check_instance
 from credalchain.joint.forest import CredalJointForest
@@ -34,6 +34,8 @@ from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike, VectorLi
 _MAX_COLUMNS = 500  # that trees see beside the scores, with features="auto"
 _WIDE = 5000  # columns of a table that trees do not see
 _MAX_CENTRES = 500  # of a kernel over scores: 2000 measured no better
+_MANY_LABELS = 500_000  # cells, above which three folds are enough
+_MAX_SCORES = 64  # that trees try at each split
 _MAX_ROWS = 5000  # once the joint model has so many, no further folds are held out
 
 
@@ -81,7 +83,7 @@ class StackedJointForest(CredalJointForest):
         forest: BaseEstimator | None = None,
         *,
         features: str = "auto",
-        cv: int | object = 5,
+        cv: int | object | None = None,
         members: Sequence[BaseEstimator] | None = None,
         missing: str = "ignorable",
         s: float = 0.5,
@@ -114,6 +116,13 @@ class StackedJointForest(CredalJointForest):
             return [ScoreTilt(), KernelPowerset(max_centres=_MAX_CENTRES)]
         return [ScoreTilt(), *super()._unfitted_members()]
 
+    def unfitted_forest(self, shape: tuple[int, int] = (1, 1)) -> Any:
+        """Return the forest to be fitted, whose trees try fewer of many scores at each split."""
+        forest = super().unfitted_forest(shape)
+        if self.forest is None and getattr(self, "table_", None) is None:
+            forest.set_params(max_features=min(0.5, _MAX_SCORES / shape[1]))
+        return forest
+
     can_fit_chunks = False  # scores of all rows are needed
 
     def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
@@ -127,7 +136,8 @@ class StackedJointForest(CredalJointForest):
         check_consistent_length(X, labels, groups)
         validate_data(self, X, reset=True, skip_check_array=True)
         rng = check_random_state(self.random_state)
-        with show_progress(self.verbose):
+        phases = Phases("fit", {"scores": 1.0, "joint model": 1.0})
+        with show_progress(self.verbose), phases:
             log_odds = self._fit_scores(X, labels, groups, rng.randint(2**31 - 1))
             self.table_ = self._learn_table(X)
             rows = np.flatnonzero(np.isfinite(log_odds).all(axis=1))
@@ -137,6 +147,7 @@ class StackedJointForest(CredalJointForest):
             encoded = self._with_table(X, log_odds)[rows]
             words = {} if self.table_ is None else self.table_.words
             encoder = TableEncoder(encoded.shape[1], words, one_hot=False)
+            phases.start("joint model")
             self.model_ = self._fit_model(encoded, labels[rows], encoder=encoder)
             numbers = self.model_.row_numbers
             if len(rows) < len(labels):
@@ -160,7 +171,9 @@ class StackedJointForest(CredalJointForest):
             yes = np.broadcast_to(self.targets_.classes, (n_labels, 2))[:, 1].tolist()
             self.scores_ = ClassifierScores([self.estimator], np.zeros(n_labels), yes)
             return np.asarray(self.scores_.log_odds(X))
-        cv = 5 if self.cv is None else self.cv
+        cv = self.cv
+        if cv is None:
+            cv = 3 if labels.size > _MANY_LABELS else 5
         if isinstance(cv, Integral):
             n_apart = len(labels) if groups is None else len(np.unique(groups))
             folds = KFold if groups is None else GroupKFold

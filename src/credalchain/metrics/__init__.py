@@ -18,6 +18,7 @@ from credalchain.metrics.measures import (
     incorrectness as incorrectness,
     maximin_accuracy as maximin_accuracy,
     mean_set_size as mean_set_size,
+    missed_micro as missed_micro,
     precise_accuracy as precise_accuracy,
     precision_macro as precision_macro,
     precision_micro as precision_micro,
@@ -49,9 +50,10 @@ from credalchain.metrics.measures import (
     tally as tally,
 )
 
+_SHOWN = ("precision_micro", "recall_micro", "missed_micro", "f1_micro", "f1_macro")
 DEFAULT_MEASURES = {
     **ROW_MEASURES,
-    **{name: CELL_MEASURES[name] for name in ("f1_micro", "f1_macro")},
+    **{name: CELL_MEASURES[name] for name in _SHOWN},
 }
 """The measures that ``credalchain evaluate`` shows."""
 

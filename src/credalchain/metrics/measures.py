@@ -248,6 +248,7 @@ _RATIOS: dict[str, Callable[[LabelCounts], tuple[Any, Any]]] = {
     "precision": lambda c: (c.right_yes, c.said_yes),
     "recall": lambda c: (c.right_yes, c.positive),
     "f1": lambda c: (2 * c.right_yes, c.said_yes + c.positive),
+    "missed": lambda c: (c.answered_positive - c.right_yes, c.positive),
     "selective_recall": lambda c: (c.right_yes, c.answered_positive),
     "selective_f1": lambda c: (2 * c.right_yes, c.said_yes + c.answered_positive),
 }
@@ -442,6 +443,17 @@ def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     return float(_cell_share("recall_micro", tally_of(Y_true, prediction)))
 
 
+def missed_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
+    """Of all positives, the share answered with no: one that was left open is not missed.
+
+    Examples
+    --------
+    >>> missed_micro([[1, 1], [0, 1]], [[0, -1], [1, 1]])
+    0.3333333333333333
+    """
+    return float(_cell_share("missed_micro", tally_of(Y_true, prediction)))
+
+
 def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Of a label's positives, the share answered with yes; the mean over labels.
 
@@ -595,8 +607,11 @@ ROW_MEASURES = {
 }
 
 CELL_MEASURES = {
-    function.__name__: Measure(function, True, of_tally=partial(_cell_share, function.__name__))
+    function.__name__: Measure(
+        function, function is not missed_micro, of_tally=partial(_cell_share, function.__name__)
+    )
     for function in (
+        missed_micro,
         *(f1_micro, f1_macro, precision_micro, precision_macro, recall_micro, recall_macro),
         *(selective_f1_micro, selective_f1_macro, selective_recall_micro, selective_recall_macro),
     )

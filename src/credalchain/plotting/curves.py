@@ -151,7 +151,7 @@ class CompletenessCurveDisplay:
 def plot_promise_curve(
     curve: PromiseCurve, *, level: float | None = None, ax: "Axes | None" = None
 ) -> "Axes":
-    """Draw risk and completeness along the caution parameter, with what can be promised.
+    """Draw the shares answered and found against the error, with what can be promised.
 
     Parameters
     ----------
@@ -167,24 +167,15 @@ def plot_promise_curve(
     matplotlib axes
     """
     ax = new_axes(7.0, 4.5) if ax is None else ax
-    answered = curve.completeness
-    last_bold = np.flatnonzero(answered >= answered.max() - 1e-9)[-1]
-    first_cautious = np.flatnonzero(answered <= answered.min() + 1e-9)[0]
-    low, high = sorted((int(last_bold), int(first_cautious)))
-    shown = slice(low, high + 1)  # where completeness changes
-    positive = curve.values[curve.values > 0]
-    x = np.maximum(curve.values, positive.min() if len(positive) else 1.0)  # on a log scale
+    order = np.argsort(curve.risks, kind="stable")
     for values, colour, word in (
-        (answered[shown], YES_COLOUR, "answered"),
-        (curve.risks[shown], NO_COLOUR, promise_words(curve.risk, None)),
+        (curve.completeness, NO_COLOUR, "labels answered"),
+        (curve.found, YES_COLOUR, "true labels answered yes"),
     ):
-        ax.plot(x[shown], values, color=colour, linewidth=2, label=for_figure(word, 60))
-    ax.set(xscale="log", ylim=(-0.02, 1.02), ylabel="share")
-    ax.set_xlabel(f"{curve.parameter}, from bold to cautious")
-    ax.xaxis.set_major_formatter("{x:g}")
-    ax.xaxis.set_minor_formatter("")
-    if x[shown][0] > x[shown][-1]:
-        ax.invert_xaxis()
+        ax.plot(curve.risks[order], values[order], color=colour, linewidth=2, label=word)
+    ax.set(ylim=(-0.02, 1.02), ylabel="share")
+    ax.set_xlim(left=0.0)
+    ax.set_xlabel(for_figure(f"{promise_words(curve.risk, None)}, in rows held out", 80))
     pairs = zip(curve.levels, curve.value_indices, strict=True)
     kept = [(kept_level, index) for kept_level, index in pairs if index is not None]
     if level is not None:
@@ -194,17 +185,18 @@ def plot_promise_curve(
         kept = [pair for pair in kept if np.isclose(pair[0], level)]
     if kept:
         level, index = min(kept, key=lambda pair: abs(pair[0] - 0.1))
-        ax.axvline(x[index], color=OPEN_COLOUR, linestyle=":", linewidth=1)
-        ax.plot([x[index]], [answered[index]], "o", color=YES_COLOUR)
-        ax.plot([x[index]], [curve.risks[index]], "o", color=NO_COLOUR)
+        risk, answered, found = curve.risks[index], curve.completeness[index], curve.found[index]
+        ax.plot([risk], [answered], "o", color=NO_COLOUR)
+        ax.plot([risk], [found], "o", color=YES_COLOUR)
         how = "on average" if curve.confidence is None else f"with confidence {curve.confidence:g}"
-        bought = f"{curve.parameter} = {curve.values[index]:.3g}, {answered[index]:.0%} answered"
+        bought = f"{answered:.0%} answered, {found:.0%} found"
         ax.set_title(f"promised: at most {level:g} {how} -> {bought}", fontsize=10)
     elif level is not None:
         rows = plural(curve.n_rows, "row")
         ax.set_title(f"at most {level:g} cannot be promised with {rows}", fontsize=10)
     if level is not None:
-        ax.axhline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
+        ax.axvline(level, color=OPEN_COLOUR, linestyle="--", linewidth=1)
+        ax.annotate("promised", (level, 0), (3, 4), textcoords="offset points", fontsize=9)
     ax.legend(frameon=False, loc="best")
     return ax
 

@@ -74,7 +74,7 @@ def plot_predictions(
     labels = select_labels(prediction.labels[chosen], prediction.interval[chosen], max_labels)
     names = [for_figure(prediction.label_names[j], MAX_CHARACTERS) for j in labels.tolist()]
     index = chosen if prediction.index is None else [prediction.index[row] for row in chosen]
-    row_names = [for_figure(f"row {name}") for name in index]
+    row_names = [for_figure(name if isinstance(name, str) else f"row {name}") for name in index]
     scale = 1.0
     if ax is None:
         width = 0.9 + 0.085 * max(map(len, row_names), default=0) + 0.85 * len(names)

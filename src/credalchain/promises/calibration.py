@@ -24,12 +24,16 @@ from credalchain.joint.model import JointModel
 from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, both_answers_seen
 from credalchain.preprocessing import as_indexable
 from credalchain.promises import statistics
-from credalchain.promises.risks import Promise, evaluable_rows, is_share, read_promises
+from credalchain.promises.risks import (
+    Promise,
+    Risk,
+    evaluable_rows,
+    is_share,
+    read_promises,
+)
 
 PILOT_SHARE = 0.15  # of the calibration rows, to plan tests
 _S = np.append(0.0, np.geomspace(1e-3, 1e6, 361))
-_RANGES = ((100.0, 3.0, 50), (2.99, 0.3, 1400), (0.299, 0.01, 150))  # most matter around 1
-_REWARDS = np.concatenate([*(np.geomspace(*part) for part in _RANGES), [0]])
 _MAX_CELLS = 2**24  # of a path of predictions
 
 
@@ -50,16 +54,22 @@ class CalibrationRows(NamedTuple):
 class Calibration(NamedTuple):
     """Evaluation of promises on rows held out.
 
-    ``kept`` says for each label (None: whole rows) at which of the ``values`` its promises are
-    kept, (V,); ``answered`` (V, m) is the share of rows in which each label is answered, ``yes``
-    (V, m) in which it is answered yes. ``n_incomplete`` of the rows have missing labels.
+    ``kept`` says for each label (None: whole rows) and side at which of the ``values`` its promises
+    are kept, (V,); ``limits`` are those of each promise, (V,), or None. ``answered`` (V, m) is the
+    share of rows in which each label is answered, ``yes`` in which it is answered yes, ``found`` in
+    which that is right, and ``missed`` in which it is answered no and true; ``positives`` (m,) in
+    which it is true. ``n_incomplete`` of the rows have missing labels.
     """
 
     evaluated: list[statistics.EvaluatedPromise]
-    kept: dict[int | None, NDArray[np.bool_]]
+    kept: dict[Any, NDArray[np.bool_]]
+    limits: list[FloatArray | None]
     values: FloatArray
     answered: FloatArray
     yes: FloatArray
+    found: FloatArray
+    missed: FloatArray
+    positives: FloatArray
     n_rows: int
     n_incomplete: int
 
@@ -94,6 +104,15 @@ def read_method(method: Any, calibration: Any, confidence: Any, promises: list[P
     return method if in_folds else "conformal" if confidence is None else "learn_then_test"
 
 
+def best_loss(promises: list[Promise]) -> str:
+    """Return the loss of a joint decision that suits what is promised."""
+    is_of_rows = any(
+        promise.label is None and not promise.risk.is_ratio and promise.risk.side is None
+        for promise in promises
+    )
+    return "row" if is_of_rows else "cell"
+
+
 def check_estimator(estimator: Any) -> None:
     """Raise if an estimator, fitted or not, has no degrees of caution."""
     final, _ = selection.unwrap(estimator)
@@ -107,7 +126,7 @@ def caution_values(estimator: Any, requested: Any) -> FloatArray:
     final, _ = selection.unwrap(estimator)
     rising = getattr(final, "larger_is_more_cautious", True)
     if requested is None:
-        return _S if rising else _REWARDS
+        return _S if rising else np.asarray(final.caution_grid)
     try:
         values = np.asarray(requested, dtype=np.float64)
     except (TypeError, ValueError):
@@ -133,11 +152,11 @@ def check_rows(truth: Labels, promises: list[Promise], note: str = "") -> None:
             "others have missing labels. selective_error and promises about single labels, such "
             "as {'row_error': {label: level}}, use every label that is known."
         )
-    with_pilot = {promise.label for promise in promises if promise.needs_pilot}
+    with_pilot = {promise.key for promise in promises if promise.needs_pilot}
     for promise in promises:
         risk = promise.risk
         n = len(evaluable_rows(risk, truth[:, promise.columns]))
-        n -= int(PILOT_SHARE * n) if promise.label in with_pilot else 0
+        n -= int(PILOT_SHARE * n) if promise.key in with_pilot else 0
         needed = statistics.fewest_rows(promise.level, promise.confidence)
         if n >= needed:
             continue
@@ -176,7 +195,9 @@ class HeldOut(NamedTuple):
     notes: tuple[str, ...]
 
 
-def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
+def hold_out(
+    promised: Any, X: Any, Y: Any, groups: Any = None, original_labels: Any = None
+) -> HeldOut:
     """Fit to some of the rows and hold out others, as the parameters of a PromisedClassifier say.
 
     A share of the groups, chosen at random, is held out, and one row of each counts. With
@@ -188,29 +209,42 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
     X, Y = as_indexable(X), as_indexable_labels(Y)
     targets, labels = Targets.learn(Y)
     check_consistent_length(X, labels)
+    Y_judged, judged = Y, labels
+    if original_labels is not None:
+        Y_judged = as_indexable_labels(original_labels)
+        judged = targets.encode(Y_judged)
+        if not is_share(promised.calibration) or len(judged) > len(labels):
+            raise ValueError(
+                "original_labels must be those of the first rows of X, for a calibration that is a "
+                f"share of them, got {plural(len(judged), 'row')} of {len(labels)} and "
+                f"calibration={promised.calibration!r}."
+            )
     estimator, calibration = promised.estimator, promised.calibration
     prefit, names = isinstance(calibration, str), targets.names
     if estimator is not None or prefit:
         check_estimator(estimator)
     if prefit:
         names = getattr(selection.unwrap(estimator)[0], "label_names_", names)
-    promises = read_promises(promised.promise, promised.confidence, [*map(str, names)])
+    promises = read_promises(
+        promised.promise, promised.confidence, [*map(str, names)], promised.guarantee
+    )
     method = read_method(promised.method, calibration, promised.confidence, promises)
     rng = check_random_state(promised.random_state)
     if estimator is None:
         is_seed = isinstance(promised.random_state, Integral)
         seed = promised.random_state if is_seed else rng.randint(2**31 - 1)
-        estimator = JointDecision(random_state=seed)
+        estimator = JointDecision(loss=best_loss(promises), random_state=seed)
     elif not prefit:
         estimator = clone(estimator)
     grid = caution_values(estimator, promised.values)
     group_of = selection.row_groups(X, labels, groups)
     train, held_out = np.empty(0, dtype=np.int64), np.arange(len(labels))
     if is_share(calibration):
-        shuffled = rng.permutation(int(group_of.max(initial=-1)) + 1)
+        shuffled = rng.permutation(np.unique(group_of[: len(judged)]))
         n_held_out = int(np.ceil(calibration * len(shuffled)))
-        train = selection.rows_of_groups(group_of, shuffled[n_held_out:])
         held_out = selection.rows_of_groups(group_of, shuffled[:n_held_out])
+        train = np.setdiff1d(np.arange(len(labels)), held_out)
+        held_out = held_out[held_out < len(judged)]
     rows = selection.one_of_each_group(group_of, held_out, rng)
     note = ""
     if len(rows) < len(held_out):
@@ -229,7 +263,7 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
             f"X must have rows left to learn from, got n_samples={len(labels)}, of which "
             f"{len(held_out)} are kept apart for calibration.{note and ' '}{note}"
         )
-    check_rows(labels[rows], promises, note)
+    check_rows(judged[rows], promises, note)
 
     def hold_out_folds(splits: list[tuple[Any, Any]]) -> Iterator[CalibrationRows]:
         for fold in fitted_folds(repeat(estimator), X, Y, splits):
@@ -251,7 +285,7 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
                 used = slice(None) if model.row_numbers is None else model.row_numbers
                 model.row_numbers = train[used]
         check_is_fitted(estimator)
-        truth = np.asarray(selection.unwrap(estimator)[0].read_labels(take_rows(Y, rows)))
+        truth = np.asarray(selection.unwrap(estimator)[0].read_labels(take_rows(Y_judged, rows)))
         is_pilot = np.zeros(len(truth), dtype=bool)
         is_pilot[rng.permutation(len(truth))[: int(PILOT_SHARE * len(truth))]] = True
         parts = [CalibrationRows(estimator, take_rows(X, rows), truth, grid, is_pilot)]
@@ -259,6 +293,12 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
     assumed = "assumed: neither these rows nor copies of them were used to fit the model"
     if not prefit:
         assumed = getattr(selection.unwrap(estimator)[0], "learned_from_", "")
+    if original_labels is not None:
+        note = (
+            f"{plural(len(labels) - len(judged), 'row')} and labels that people answered are "
+            f"learned from; calibration rows are drawn from the other {len(judged)} rows, with "
+            f"their original labels{note and '. '}{note}"
+        )
     notes = tuple(filter(None, [assumed, note]))
     return HeldOut(estimator, parts, promises, method, counted, notes)
 
@@ -291,50 +331,37 @@ def _groups_for(estimator: Any, groups: NDArray[np.int64]) -> dict[str, Any]:
     return {"groups": groups} if has_fit_parameter(estimator, "groups") else {}
 
 
-def _note_of_groups(n_rows: int, n_groups: int, groups: Any) -> str:
-    """Say that one row of each group counts; nothing where every row is a group."""
-    if n_groups == n_rows:
-        return ""
-    kind, hint = "rows that belong together", ""
-    if groups is None:
-        kind = "equal rows"
-        hint = " If rows are equal only because columns have few values, let each count: "
-        hint += "groups=np.arange(n), at the command line --groups none."
-    return (
-        f"{n_rows} calibration rows are {n_groups} groups of {kind}: groups are kept together, one "
-        f"row of each, drawn at random, counts, and the guarantee is for rows of new groups.{hint}"
-    )
-
-
 # -- evaluation ----------------------------------------------------------------------------------
 
 
 def evaluate_promises(
     held: Iterable[CalibrationRows], promises: list[Promise], *, together: bool = True
 ) -> Calibration:
-    """Return which values keep the promises: those about one label (or about rows) together.
+    """Return which values keep the promises: those that share a caution together.
 
     Or each by itself; then ``kept`` has their indices as keys.
     """
     pilot: list[Any] = []
     tested: list[Any] = []
     n_rows = n_tested = n_incomplete = 0
+    n_positive: Any = 0
+    limits: list[Any] = [None] * len(promises)
     for part in held:
-        in_folds, (n, m) = part.is_pilot is None, part.truth.shape
+        in_folds, n = part.is_pilot is None, len(part.truth)
         is_pilot = np.zeros(n, bool) if part.is_pilot is None else part.is_pilot
-        nested = bool(selection.unwrap(part.estimator)[0].nested_)
-        at_once = max(1, _MAX_CELLS // (len(part.values) * m))
-        for first in range(0, n, at_once):
-            rows = slice(first, first + at_once)
-            with data_warnings_ignored():
-                path = answers_along(part.estimator, take_rows(part.X, rows), part.values)
-            for sums, some in ((pilot, is_pilot[rows]), (tested, ~is_pilot[rows])):
-                truth, given = part.truth[rows][some], path[:, some]
-                found: list[Any] = [
-                    statistics.sum_losses(promise, truth, given, nested) for promise in promises
-                ]  # and, last, how many answer each label, and yes: (2, V, m)
-                found.append(np.stack([(given != ABSTAIN).sum(axis=1), (given == 1).sum(axis=1)]))
-                sums[:] = map(operator.add, sums, found) if sums else found
+        if not any(promise.needs_pilot for promise in promises):
+            is_pilot = np.zeros(n, bool)
+        if any(promise.has_limit for promise in promises) and not in_folds:
+            first_look: list[Any] = []
+            _add_sums(first_look, part, np.flatnonzero(is_pilot), promises, limits)
+            limits = [
+                np.maximum(sums.most, 1.0) if promise.has_limit else None
+                for promise, sums in zip(promises, first_look, strict=False)
+            ]
+        if not in_folds:
+            _add_sums(pilot, part, np.flatnonzero(is_pilot), promises, limits)
+        _add_sums(tested, part, np.flatnonzero(~is_pilot), promises, limits)
+        n_positive += (part.truth == 1).sum(axis=0)
         n_rows += n
         n_tested += int((~is_pilot).sum())
         n_incomplete += int((part.truth == MISSING).any(axis=1).sum())
@@ -344,7 +371,7 @@ def evaluate_promises(
         statistics.EvaluatedPromise(promise, sums, statistics.plan_test(promise, sums, n_tested))
         for promise, sums in zip(promises, pilot_sums, strict=True)
     ]
-    keys = [promise.label if together else i for i, promise in enumerate(promises)]
+    keys: list[Any] = [promise.key if together else i for i, promise in enumerate(promises)]
     with_pilot = {keys[i] for i, promise in enumerate(promises) if promise.needs_pilot}
     evaluated = [
         one._replace(sums=sums if in_folds or key in with_pilot else one.sums + sums)
@@ -356,8 +383,60 @@ def evaluate_promises(
         answered = pilot_answers[0][:, promises[chosen[0]].columns].sum(axis=1)
         start = statistics.first_tested_value([pilots[i] for i in chosen], answered)
         kept[key] = statistics.kept_values([evaluated[i] for i in chosen], start)
-    answered, yes = (answers if in_folds else pilot_answers + answers) / n_rows
-    return Calibration(evaluated, kept, part.values, answered, yes, n_rows, n_incomplete)
+    answered, yes, found, missed = (answers if in_folds else pilot_answers + answers) / n_rows
+    return Calibration(
+        evaluated,
+        kept,
+        limits,
+        part.values,
+        answered,
+        yes,
+        found,
+        missed,
+        n_positive / n_rows,
+        n_rows,
+        n_incomplete,
+    )
+
+
+def _add_sums(
+    total: list[Any],
+    part: CalibrationRows,
+    rows: NDArray[np.int64],
+    promises: list[Promise],
+    limits: list[Any],
+) -> None:
+    """Add to ``total`` the sums of losses for each promise, and last what :class:`Calibration` has.
+
+    Answers of rows beyond a limit stay open.
+    """
+    at_once = max(1, _MAX_CELLS // (len(part.values) * part.truth.shape[1]))
+    nested = bool(selection.unwrap(part.estimator)[0].nested_)
+    for first in range(0, max(len(rows), 1), at_once):
+        some = rows[first : first + at_once]
+        truth = part.truth[some]
+        path = np.empty((len(part.values), *truth.shape), dtype=np.int8)
+        if len(some):
+            with data_warnings_ignored():
+                path = answers_along(part.estimator, take_rows(part.X, some), part.values)
+        found: list[Any] = [
+            statistics.sum_losses(promise, truth, path, nested, limit)
+            for promise, limit in zip(promises, limits, strict=True)
+        ]
+        for promise, limit in zip(promises, limits, strict=True):
+            if limit is not None:
+                path = within_limit(path, promise.risk, limit)
+        yes, is_true = path == 1, truth == 1
+        cells = (path != ABSTAIN, yes, yes & is_true, (path == 0) & is_true)
+        found.append(np.stack([cell.sum(axis=1) for cell in cells]))
+        total[:] = map(operator.add, total, found) if total else found
+
+
+def within_limit(answers: Labels, risk: Risk, limit: Any) -> Labels:
+    """Return the answers (..., n, m), those that a risk depends on open in rows beyond a limit."""
+    beyond = (risk.counted(answers) > np.asarray(limit)[..., None])[..., None]
+    depends = answers != ABSTAIN if risk.side is None else answers == risk.side
+    return np.where(beyond & depends, np.int8(ABSTAIN), answers)
 
 
 def answers_along(estimator: Any, X: Any, values: Any) -> Labels:

@@ -172,6 +172,8 @@ class PromiseCurve:
     values, risks, completeness : ndarray of shape (V,)
         From bold to cautious, in the calibration rows. Labels that are constant in Y do not count
         in completeness, unless ``calibration`` is "prefit".
+    found : ndarray of shape (V,)
+        Share of the true labels that are answered yes; NaN if there are none.
     levels : tuple of float
     value_indices : tuple of int or None
         The index in ``values`` that each level allows; None: it cannot be promised.
@@ -186,20 +188,21 @@ class PromiseCurve:
     values: FloatArray
     risks: FloatArray
     completeness: FloatArray
+    found: FloatArray
     levels: tuple[float, ...]
     value_indices: tuple[int | None, ...]
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
-        """A row for each level: the value, what it answers and how often it errs; NaN: nothing."""
+        """Return a row for each level: the value, what it answers and finds, how often it errs."""
         import pandas as pd
 
-        columns = np.vstack([self.values, self.completeness, self.risks])
+        columns = np.vstack([self.values, self.completeness, self.found, self.risks])
         cells = [
-            (np.nan, 0.0, np.nan) if index is None else columns[:, index]
+            (np.nan, 0.0, 0.0, np.nan) if index is None else columns[:, index]
             for index in self.value_indices
         ]
-        frame = pd.DataFrame(cells, columns=[self.parameter, "completeness", "risk"])
+        frame = pd.DataFrame(cells, columns=[self.parameter, "completeness", "found", "risk"])
         frame.insert(0, "level", self.levels)
         return frame.assign(
             **{"rows needed": [fewest_rows(level, self.confidence) for level in self.levels]}
@@ -275,6 +278,7 @@ def promise_curve(
         result.values,
         sums.risk,
         result.answered[:, held.counted].mean(axis=1),
+        result.found.sum(axis=1) / (result.positives.sum() or np.nan),
         tuple(promise.level for promise in promises),
         tuple(int(indices[0]) if len(indices) else None for indices in allowed),
         held.notes,

@@ -9,16 +9,23 @@ from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.text import visible
 from credalchain._utils.validation import check_array, check_instance, check_s_values
 from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier
+from credalchain.exceptions import warn_of_data
 from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels
 from credalchain.metrics import utility_65
-from credalchain.model_selection import unwrap
+from credalchain.model_selection import caution_in_use, unwrap
 from credalchain.prediction import Answer, CredalPrediction
 from credalchain.preprocessing import as_indexable
-from credalchain.promises.calibration import caution_values, evaluate_promises, hold_out
+from credalchain.promises.calibration import (
+    caution_values,
+    evaluate_promises,
+    hold_out,
+    within_limit,
+)
 from credalchain.promises.report import PromiseCheck, PromiseReport, PromiseTest, choose
-from credalchain.promises.risks import is_share, mean_loss, read_promises, shifted
+from credalchain.promises.risks import RISKS, is_share, mean_loss, read_promises, shifted
 from credalchain.promises.statistics import evidence_against
 from credalchain.typing import LabelsLike, MatrixLike, PromiseLike, RandomStateLike, VectorLike
 
@@ -36,18 +43,25 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
     ----------
     estimator : classifier of this package or a pipeline that ends in one, default=None
         Anything with ``predict_path``, ``caution_parameter``, ``larger_is_more_cautious`` and
-        ``nested_``. None means ``JointDecision()``.
+        ``nested_``. None means ``JointDecision()``, with ``loss="cell"`` unless
+        "row_error" is promised of all rows.
     promise : dict, default=None
         A risk and the most it may be: "row_error" (rows with a wrong answer), "selective_error"
         (wrong answers among the answers), "positive_error" (wrong among the answers yes) or
         "missed_positives" (a row's positive labels that are answered no); or a function of
         (truth, answers) that gives each row a loss from 0 to 1. In place of a number, a dict of
-        labels and numbers: each of these labels then has a caution of its own. Several
-        risks are all kept. None means {"row_error": 0.1}.
+        labels and numbers: each of these labels then has a caution of its own; None stands for all
+        rows, whose caution is the least of all labels. Several risks are all kept. With
+        "positive_error" and "missed_positives", answers yes and no have cautions of their own.
+        None means {"row_error": 0.1}.
     confidence : float, default=None
         None: the risk is at most the level in expectation over calibration rows and new rows. A
-        number: with this probability over the calibration rows, all promises are kept; promises
-        about several labels share what may go wrong.
+        number: with this probability over the calibration rows, all promises are kept; several
+        cautions share what may go wrong.
+    guarantee : {"exact", "asymptotic"}, default="exact"
+        How risks that are means or ratios are tested with a confidence. "exact" holds for any
+        number of rows; "asymptotic" uses the normal approximation, which answers more with few
+        rows, and breaks the promise somewhat more often than the confidence says.
     method : {"auto", "cross_fit"}, default="auto"
         "auto": conformal risk control without a confidence, learn then test with one. "cross_fit"
         chooses by cross-validation and fits again to all rows, without any guarantee.
@@ -66,8 +80,10 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
     estimator_ : the fitted estimator
     report_ : PromiseReport
         What was chosen, what was found, and what holds.
-    values_ : ndarray of shape (n_labels,)
-        The value of the estimator's caution parameter for each label; NaN: it is never answered.
+    values_, yes_values_ : ndarray of shape (n_labels,)
+        The value of the estimator's caution parameter for each label, for answers no and for
+        answers yes; they differ where both "positive_error" and "missed_positives" are promised.
+        NaN: such answers are never given.
 
     References
     ----------
@@ -96,6 +112,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         promise: PromiseLike | None = None,
         *,
         confidence: float | None = None,
+        guarantee: str = "exact",
         method: str = "auto",
         calibration: "float | str | BaseCrossValidator" = 0.3,
         values: VectorLike | None = None,
@@ -104,6 +121,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         self.estimator = estimator
         self.promise = promise
         self.confidence = confidence
+        self.guarantee = guarantee
         self.method = method
         self.calibration = calibration
         self.values = values
@@ -111,7 +129,14 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
     # -- fitting ---------------------------------------------------------------------------
 
-    def fit(self, X: MatrixLike, Y: LabelsLike, groups: VectorLike | None = None) -> Self:
+    def fit(
+        self,
+        X: MatrixLike,
+        Y: LabelsLike,
+        groups: VectorLike | None = None,
+        *,
+        original_labels: LabelsLike | None = None,
+    ) -> Self:
         """Fit the estimator to some of the rows, and choose its caution on the others.
 
         Parameters
@@ -125,6 +150,11 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
             group, as if they were copies (unless fewer than 20 rows are different). If they are
             not, because columns have so few values that new rows repeat old ones, pass
             ``np.arange(n)``: each row then counts.
+        original_labels : array-like of shape (k, n_labels), default=None
+            Labels of the first k rows as they were before people answered what was left open.
+            Calibration rows are drawn from these rows and judged by these labels; answers, in Y and
+            in rows after the first k, are only learned from: rows were chosen for review because
+            the model was unsure, so they cannot show that a promise is kept.
 
         Returns
         -------
@@ -135,27 +165,38 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         R. Dunn, L. Wasserman and A. Ramdas, Distribution-free prediction sets for two-layer
         hierarchical models, Journal of the American Statistical Association 118, 2023.
         """
-        held = hold_out(self, X, Y, groups)
+        held = hold_out(self, X, Y, groups, original_labels)
         calibration = evaluate_promises(held.parts, held.promises)
         self.estimator_ = held.estimator
-        self.values_, self.report_ = choose(held, calibration, self.confidence)
+        (self.values_, self.yes_values_), self.report_ = choose(held, calibration, self.confidence)
+        self._warn_of_labels()
         return self
+
+    def _warn_of_labels(self) -> None:
+        names = self.report_.not_promised
+        if names:
+            value = f"{self.report_.parameter} = {caution_in_use(unwrap(self.estimator_)[0]):.4g}"
+            warn_of_data(
+                f"nothing is promised about {', '.join(map(visible, names))}: answered at {value}, "
+                "as without a promise. A promise for None is about all labels, such as "
+                "{'row_error': {None: 0.1, label: 0.01}}."
+            )
 
     def check_state(self) -> None:
         """Validate the fitted attributes, as those of a model that was stored."""
         final, names = unwrap(self.estimator_)[0], self.label_names_.tolist()
         check_instance("report_", self.report_, PromiseReport)
-        promises = read_promises(self.promise, self.confidence, names)
+        promises = read_promises(self.promise, self.confidence, names, self.guarantee)
         self.report_.check_state(
             [(p.risk.name, p.level, None if p.label is None else names[p.label]) for p in promises]
         )
         if self.report_.parameter != final.caution_parameter:
             raise ValueError("report_ is not about this estimator.")
-        check_array("values_", self.values_, np.float64, (len(names),))
-        used = self.values_[np.isfinite(self.values_)]
-        check_array("values_", used, np.float64, (None,), 0)
-        if final.caution_parameter == "s":
-            check_s_values(used.tolist(), "values_")
+        for name in ("values_", "yes_values_"):
+            values = check_array(name, getattr(self, name), np.float64, (len(names),))
+            used = check_array(name, values[np.isfinite(values)], np.float64, (None,), 0)
+            if final.caution_parameter == "s":
+                check_s_values(used.tolist(), name)
 
     # -- predicting ------------------------------------------------------------------------
 
@@ -173,18 +214,24 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
     def values_in_use(self) -> FloatArray:
         """The distinct values of all labels; the most cautious if no label is answered."""
-        used = np.unique(self.values_[np.isfinite(self.values_)])
+        values = np.concatenate([self.values_, self.yes_values_])
+        used = np.unique(values[np.isfinite(values)])
         return used if len(used) else caution_values(self.estimator_, self.values)[-1:]
 
-    def _by_label(self, path: NDArray[Any]) -> NDArray[Any]:
-        """Return each label's column of (values, n, m, ...) at the value that it has."""
+    def _by_label(self, path: NDArray[Any], values: FloatArray) -> NDArray[Any]:
+        """Return each label's column of (values, n, m, ...) at one of the ``values`` (m,)."""
         used = self.values_in_use()
-        indices = np.searchsorted(used, np.nan_to_num(self.values_, nan=used[0]))
+        indices = np.searchsorted(used, np.nan_to_num(values, nan=used[0]))
         return np.stack([path[i, :, j] for j, i in enumerate(indices)], axis=1)
 
     def _promised(self, path: Labels, known: Labels | None = None) -> Labels:
-        """Return each label's answer at its value: open without one, and known in any case."""
-        labels = np.where(np.isfinite(self.values_), self._by_label(path), np.int8(ABSTAIN))
+        """Return answers no and yes at their values: open without one, and known in any case."""
+        yes = (self._by_label(path, self.yes_values_) == 1) & np.isfinite(self.yes_values_)
+        no = (self._by_label(path, self.values_) == 0) & np.isfinite(self.values_)
+        labels = np.where(yes, np.int8(1), np.where(no, np.int8(0), np.int8(ABSTAIN)))
+        for result in self.report_.promises:
+            if result.limit is not None:
+                labels = within_limit(labels, RISKS[result.risk], result.limit)
         return labels if known is None else np.where(known != MISSING, known, labels)
 
     def infer(self, X: MatrixLike, *, known: LabelsLike | None = None) -> CredalPrediction:
@@ -202,9 +249,9 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
             path, interval = answer.labels[0], answer.interval
             by_label = Answer(
                 path[None],
-                self._by_label(answer.log_odds[0])[None, None],
-                self._by_label(answer.exactness[0])[None, None],
-                None if interval is None else self._by_label(interval[0])[None, None],
+                self._by_label(answer.log_odds[0], self.values_)[None, None],
+                self._by_label(answer.exactness[0], self.values_)[None, None],
+                None if interval is None else self._by_label(interval[0], self.values_)[None, None],
             )
             prediction = CredalPrediction.from_answer(by_label, 0, final.label_names_.tolist(), Z)
         else:  # the bounds of a joint decision are the same for all rewards
@@ -258,7 +305,9 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         truth = self.read_labels(Y)
         check_consistent_length(X, truth)
         answers = np.empty(truth.shape, np.int8) if len(truth) == 0 else self.predict_partial(X)
-        promises = read_promises(self.promise, self.confidence, self.label_names_.tolist())
+        promises = read_promises(
+            self.promise, self.confidence, self.label_names_.tolist(), self.guarantee
+        )
         confidence_each = 1 - (1 - confidence) / len(promises)
         tests = []
         for promise, result in zip(promises, self.report_.promises, strict=True):

@@ -1,6 +1,7 @@
 """What was promised, what was found, and whether it still holds: for people."""
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -54,6 +55,11 @@ class PromiseResult:
         for all promises together.
     reason : str
         Why nothing is answered; empty if something is.
+    limit : int or None
+        Rows with more answers than this (answers yes, for positive_error) are left open: the test
+        needs a limit, which is the most in the rows that plan it.
+    exact : bool
+        False for a test by the normal approximation.
     """
 
     risk: str
@@ -67,6 +73,8 @@ class PromiseResult:
     completeness: float = 0.0
     upper_bound: float = 1.0
     reason: str = ""
+    limit: int | None = None
+    exact: bool = True
 
     @property
     def level_to_check(self) -> float:
@@ -83,13 +91,12 @@ class PromiseResult:
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
         low, high = self.interval
-        needed = statistics.fewest_rows(self.level / 2, self.confidence)
         return [
             *lines,
-            f"  chosen: {parameter} = {self.value:.4g}, which answers {self.completeness:.1%}",
+            f"  chosen: {parameter} = {self.value:.4g}, which answers {self.completeness:.1%}"
+            + ("" if self.limit is None else f" (at most {self.limit} answers in a row)"),
             f"  in {plural(self.n_rows, 'calibration row')}: {self.estimate:.3f} "
             f"(between {low:.3f} and {high:.3f} with 95 % confidence)",
-            f"  half the level needs at least {needed} calibration rows, more if there are errors",
         ]
 
 
@@ -129,6 +136,10 @@ class PromiseReport:
         About the choice of calibration rows: groups, and what is assumed of a fitted estimator.
     constant : tuple of str
         Labels that are always yes or always no in the rows given to ``fit``.
+    found, missed : float
+        Shares of the true labels that are answered yes, and no; the others are left open.
+    questions : float
+        Labels left open in a row, on average.
     """
 
     method: str
@@ -142,6 +153,9 @@ class PromiseReport:
     not_promised: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     constant: tuple[str, ...] = ()
+    found: float = 0.0
+    missed: float = 0.0
+    questions: float = 0.0
 
     def check_state(self, promised: list[tuple[str, float, str | None]]) -> None:
         """Validate a stored report about these risks, levels and labels."""
@@ -154,9 +168,12 @@ class PromiseReport:
     def guarantee(self) -> str:
         """What holds, and what it rests on."""
         text = GUARANTEES[self.method].format(confidence=self.confidence)
-        labels = {result.label for result in self.promises}
-        if len(labels) > 1 and self.confidence is not None:
-            text += f", split evenly over {len(labels)} labels"
+        shares = {result.confidence for result in self.promises}
+        if self.confidence is not None and shares != {self.confidence}:
+            n_cautions = round((1 - self.confidence) / (1 - min(filter(None, shares))))
+            text += f", split evenly over {n_cautions} cautions"
+        if not all(result.exact for result in self.promises):
+            text += ", approximate: by the normal distribution (asymptotic)"
         if self.method != "cross_fit":
             text += ", if new rows are like these (exchangeable)"
         if self.n_incomplete:
@@ -177,6 +194,11 @@ class PromiseReport:
         lines.append(
             f"together: {self.completeness:.1%} of the labels answered in "
             f"{plural(self.n_rows, 'calibration row')}; {self.yes:.1%} of these answers are yes"
+        )
+        lines.append(
+            f"of the true labels {self.found:.1%} answered yes, {self.missed:.1%} answered no, "
+            f"{max(1 - self.found - self.missed, 0):.1%} left open; {self.questions:.2f} questions "
+            "a row"
         )
         if self.constant:
             lines.append(f"not counted, because constant: {', '.join(self.constant)}")
@@ -282,25 +304,48 @@ class PromiseCheck:
 def choose(
     held: HeldOut, calibration: Calibration, confidence: float | None
 ) -> tuple[FloatArray, PromiseReport]:
-    """Return the value for each label (NaN: it is never answered), and the report."""
+    """Return the values for answers no and yes (2, m), and the report.
+
+    NaN: such answers are never given.
+    """
     final, counted = unwrap(held.estimator)[0], held.counted
     grid, names = calibration.values, final.label_names_.tolist()
     current_value = caution_in_use(final)
     distances = np.nan_to_num(np.abs(grid - current_value), nan=0.0)
-    value_indices = np.full(len(names), distances.argmin())
-    chosen = np.full(len(names), current_value)  # where nothing is promised
-    results = []
-    for evaluated in calibration.evaluated:
-        columns = evaluated.promise.columns
-        answers = calibration.answered[:, columns].any(axis=1)
-        kept = np.flatnonzero(calibration.kept[evaluated.promise.label] & answers)
-        value_indices[columns] = kept[0] if len(kept) else -1
-        chosen[columns] = grid[kept[0]] if len(kept) else np.nan
-        results.append(_result(held, calibration, evaluated, kept))
+    indices = np.full((2, len(names)), distances.argmin())
+    chosen = np.full((2, len(names)), current_value)  # where nothing is promised
+    given = np.stack([calibration.answered - calibration.yes, calibration.yes])
+    any_rows = any(label is None for label, _ in calibration.kept)
+    allowed: dict[Any, IntArray] = {}
+    keys = sorted(calibration.kept, key=lambda key: -1 if key[0] is None else key[0])  # rows first
+    for label, side in keys:
+        kept = calibration.kept[label, side]
+        columns = slice(None) if label is None else slice(label, label + 1)
+        sides = slice(None) if side is None else slice(side, side + 1)
+        usable = kept & given[sides, :, columns].any(axis=(0, 2))
+        if label is not None and any_rows:  # at least as cautious as all labels are
+            least = indices[sides, columns].max()
+            usable &= (np.arange(len(grid)) >= least) & (indices[sides, columns].min() >= 0)
+        allowed[label, side] = np.flatnonzero(usable)
+        at = int(allowed[label, side][0]) if usable.any() else -1
+        indices[sides, columns] = at
+        chosen[sides, columns] = grid[at] if at >= 0 else np.nan
+    results = [
+        _result(held, calibration, evaluated, allowed[evaluated.promise.key], limit)
+        for evaluated, limit in zip(calibration.evaluated, calibration.limits, strict=True)
+    ]
     about = {result.label for result in results}
-    shares = np.stack([calibration.answered, calibration.yes])
-    shares = np.where(value_indices < 0, 0.0, shares[:, value_indices, np.arange(len(names))])
-    answered, yes = shares[:, counted].mean(axis=1)
+    not_promised = () if None in about else tuple(name for name in names if name not in about)
+    no, yes, found, missed = (
+        np.where(at < 0, 0.0, shares[at, np.arange(len(names))])[counted]
+        for shares, at in (
+            (given[0], indices[0]),
+            (given[1], indices[1]),
+            (calibration.found, indices[1]),
+            (calibration.missed, indices[0]),
+        )
+    )
+    answered, positives = (no + yes).mean(), calibration.positives[counted].sum()
     return chosen, PromiseReport(
         held.method,
         confidence,
@@ -308,22 +353,32 @@ def choose(
         calibration.n_rows,
         calibration.n_incomplete,
         float(answered),
-        float(yes / answered) if answered else 0.0,
+        float(yes.mean() / answered) if answered else 0.0,
         tuple(results),
-        () if None in about else tuple(name for name in names if name not in about),
+        not_promised,
         held.notes,
         tuple(name for name, is_counted in zip(names, counted, strict=True) if not is_counted),
+        float(found.sum() / positives) if positives else 0.0,
+        float(missed.sum() / positives) if positives else 0.0,
+        float((1 - no - yes).sum()),
     )
 
 
 def _result(
-    held: HeldOut, calibration: Calibration, evaluated: statistics.EvaluatedPromise, kept: IntArray
+    held: HeldOut,
+    calibration: Calibration,
+    evaluated: statistics.EvaluatedPromise,
+    kept: IntArray,
+    limit: FloatArray | None,
 ) -> PromiseResult:
     """Return what rows say of a promise at the boldest value that keeps it, or why none does."""
     (promise, sums, plan), (final, _) = evaluated, unwrap(held.estimator)
     grid, parameter, label = calibration.values, final.caution_parameter, promise.label
     counted = held.counted if label is None else promise.columns
     completeness = calibration.answered[:, counted].mean(axis=1)
+    if promise.side is not None:
+        yes = calibration.yes[:, counted].mean(axis=1)
+        completeness = yes if promise.side else completeness - yes
     name = None if label is None else str(final.label_names_[label])
     about = (promise.risk.name, promise.level, name, promise.confidence)
     if len(kept):
@@ -336,6 +391,8 @@ def _result(
             _interval(promise, sums, at),
             float(completeness[at]),
             _interval(promise, sums, at, 0.05 / len(calibration.evaluated))[1],
+            limit=None if limit is None else int(limit[at]),
+            exact=not (promise.asymptotic and promise.needs_bets),
         )
     answering = np.flatnonzero((completeness > 0) & (sums.n > 0))
     if len(answering) == 0:

@@ -40,6 +40,8 @@ class Risk:
         Whether only rows with a positive label count.
     is_monotone : bool
         Whether answering less can only lower the loss of a row.
+    side : {0, 1} or None
+        The answers that it depends on: only no, only yes, or both.
     """
 
     name: str
@@ -51,6 +53,12 @@ class Risk:
     row_loss_is_binary: bool = False
     needs_positive: bool = False
     is_monotone: bool = False
+    side: int | None = None
+
+    def counted(self, answers: Labels) -> NDArray[np.int64]:
+        """Return how many answers of each row it depends on, (..., n)."""
+        on = answers != ABSTAIN if self.side is None else answers == self.side
+        return np.asarray(on.sum(axis=-1))
 
 
 def mean_loss(bad: Any, every: Any) -> FloatArray:
@@ -106,14 +114,14 @@ def _share_missed(truth: Labels, answers: Labels) -> tuple[Any, None]:
     return missed.sum(axis=-1) / np.maximum(positives.sum(axis=-1), 1), None
 
 
-def _ratio(name: str, description: str, losses: LossFunction) -> Risk:
+def _ratio(name: str, description: str, losses: LossFunction, side: int | None = None) -> Risk:
     """Return a share of what is answered, of rows as of labels."""
 
     def row_losses(truth: Labels, answers: Labels) -> tuple[Any, Any]:
         bad, every = losses(truth, answers)
         return bad.mean(axis=-1), every.mean(axis=-1)
 
-    return Risk(name, description, description, row_losses, losses, is_ratio=True)
+    return Risk(name, description, description, row_losses, losses, is_ratio=True, side=side)
 
 
 RISKS = {
@@ -129,7 +137,7 @@ RISKS = {
             is_monotone=True,
         ),
         _ratio("selective_error", "wrong answers among the answers", _wrong_of_answered),
-        _ratio("positive_error", "wrong answers among the answers yes", _wrong_of_yes),
+        _ratio("positive_error", "wrong answers among the answers yes", _wrong_of_yes, 1),
         Risk(
             "missed_positives",
             "a row's positive labels that are answered no, on average over rows that have such",
@@ -138,6 +146,7 @@ RISKS = {
             _missed_of_positives,
             needs_positive=True,
             is_monotone=True,
+            side=0,
         ),
     )
 }
@@ -180,24 +189,55 @@ def own_risk(function: Callable[[Labels, Labels], Any]) -> Risk:
 class Promise:
     """A risk of whole rows, or of one label (its column), that is to be at most ``level``.
 
-    ``confidence`` is None for a promise on average.
+    ``confidence`` is None for a promise on average. ``side`` says which answers have a caution of
+    their own that keeps it: no (0), yes (1), or None where both have the same. ``asymptotic``: it
+    is tested by the normal approximation if losses are not only 0 and 1.
     """
 
     risk: Risk
     level: float
     confidence: float | None = None
     label: int | None = None
+    side: int | None = None
+    asymptotic: bool = False
+
+    @property
+    def key(self) -> tuple[int | None, int | None]:
+        """What its caution is for: a label (or rows), and a side."""
+        return self.label, self.side
 
     @property
     def columns(self) -> slice:
         """The labels that it is about."""
         return slice(None) if self.label is None else slice(self.label, self.label + 1)
 
-    def losses(self, truth: Labels, answers: Labels) -> tuple[NDArray[np.int64], Any, Any]:
-        """Return the rows that may count, and their ``bad`` and ``every``, (..., rows) each."""
+    @property
+    def has_cells(self) -> bool:
+        """Whether it is a share of single answers, of all labels."""
+        return self.label is None and self.risk.is_ratio
+
+    @property
+    def has_limit(self) -> bool:
+        """Whether it needs a limit to how many answers of a row it depends on."""
+        return self.has_cells and self.needs_bets and not self.asymptotic
+
+    def losses(
+        self, truth: Labels, answers: Labels, limit: Any = None
+    ) -> tuple[NDArray[np.int64], Any, Any]:
+        """Return the rows that may count, and their ``bad`` and ``every``, (..., rows) each.
+
+        With a ``limit`` (...,), answers of rows that have more of them are left open, and both are
+        in units of it.
+        """
         if self.label is None:
             rows = evaluable_rows(self.risk, truth)
-            return rows, *self.risk.row_losses(truth[rows], answers[..., rows, :])
+            answers = answers[..., rows, :]
+            bad, every = self.risk.row_losses(truth[rows], answers)
+            if limit is not None and self.risk.is_ratio:
+                limit = np.asarray(limit)[..., None]
+                scale = truth.shape[1] / limit * (self.risk.counted(answers) <= limit)
+                bad, every = bad * scale, every * scale
+            return rows, bad, every
         assert self.risk.label_losses is not None
         bad, every = self.risk.label_losses(truth[:, self.columns], answers[..., self.columns])
         return np.arange(len(truth)), bad[..., 0], every[..., 0]
@@ -218,8 +258,10 @@ class Promise:
         return self.needs_bets or (self.confidence is not None and self.risk.is_ratio)
 
 
-def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promise]:
-    """Return the promises, about rows or columns of labels; confidence is split over labels."""
+def read_promises(
+    promise: Any, confidence: Any, names: list[str], guarantee: str = "exact"
+) -> list[Promise]:
+    """Return the promises, about rows or columns of labels; confidence is split over cautions."""
     levels = {"row_error": 0.1} if promise is None else promise
     if not isinstance(levels, Mapping) or not levels:
         raise ValueError(
@@ -228,6 +270,7 @@ def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promi
         )
     if confidence is not None and not is_share(confidence):
         raise ValueError(f"confidence must be None or between 0 and 1, got {confidence!r}.")
+    check_choice("guarantee", guarantee, ("exact", "asymptotic"))
     entries: list[tuple[Risk, Any, int | None]] = []
     for name, level in levels.items():
         risk = own_risk(name) if callable(name) else RISKS[check_choice("promise", name, [*RISKS])]
@@ -239,12 +282,10 @@ def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promi
                 f"promise: levels for single labels are for {', '.join(RISKS)}, got {level!r} "
                 f"for {risk.name}."
             )
-        entries += [(risk, value, _label_index(label, names)) for label, value in level.items()]
+        for label, value in level.items():  # None: all rows, beside single labels
+            column = None if label is None else _label_index(label, names)
+            entries.append((risk, value, column))
     labels = {label for _, _, label in entries}
-    if None in labels and len(labels) > 1:
-        raise ValueError(
-            f"promise: levels must be all for whole rows or all for single labels, got {levels!r}."
-        )
     for risk, level, label in entries:
         if not is_share(level):
             raise ValueError(
@@ -252,8 +293,26 @@ def read_promises(promise: Any, confidence: Any, names: list[str]) -> list[Promi
             )
         if sum(r is risk and j == label for r, _, j in entries) > 1:
             raise ValueError(f"promise: {risk.name} of {names[label or 0]!r} is promised twice.")
-    confidence_each = None if confidence is None else 1 - (1 - confidence) / len(labels)
-    return [Promise(risk, float(level), confidence_each, label) for risk, level, label in entries]
+        if label is None and len(labels) > 1 and not risk.is_monotone:
+            raise ValueError(
+                f"promise: {risk.name} of all rows does not go with promises about single labels, "
+                "whose caution would change it; row_error and missed_positives do."
+            )
+    sides = {label: {risk.side for risk, _, j in entries if j == label} for label in labels}
+    two_sided = {label for label in labels if sides[label] == {0, 1}}
+    n_cautions = len(labels) + len(two_sided)
+    confidence_each = None if confidence is None else 1 - (1 - confidence) / n_cautions
+    return [
+        Promise(
+            risk,
+            float(level),
+            confidence_each,
+            label,
+            risk.side if label in two_sided else None,
+            guarantee == "asymptotic",
+        )
+        for risk, level, label in entries
+    ]
 
 
 def _label_index(label: Any, names: list[str]) -> int:

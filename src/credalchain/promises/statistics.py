@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv
+from scipy.special import betainc, betaincinv, ndtr
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain.promises.risks import Promise, shifted
@@ -46,6 +46,19 @@ def binomial_p_value(n_wrong: Any, n: Any, level: float) -> FloatArray:
     """
     n_right = np.asarray(n - n_wrong, dtype=np.float64)
     return np.where(n_right > 0, betainc(np.maximum(n_right, 1.0), n_wrong + 1.0, 1 - level), 1.0)
+
+
+def normal_p_value(sums: "LossSums", level: float) -> FloatArray:
+    """P-value of "the risk is above the level", if the mean loss of the rows were normal.
+
+    Approximate. It is at least what as many single answers that are all right could show, since
+    the normal distribution knows nothing of errors that have not been seen.
+    """
+    n = np.maximum(sums.n, 1.0)
+    mean = sums.loss / n
+    variance = np.maximum(sums.square / n - mean**2, 1e-300) * n / np.maximum(n - 1, 1.0)
+    p = ndtr((mean - level) / np.sqrt(variance / n))
+    return np.where(sums.every > 0, np.maximum(p, (1 - level) ** sums.seen), 1.0)
 
 
 def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: Any, level: float) -> FloatArray:
@@ -182,6 +195,12 @@ class LossSums:
         Their losses, which have a mean of at most the level if the promise is kept.
     bad, every : ndarray
         Their quotient is the risk.
+    square : ndarray
+        Of the squares of losses.
+    most : ndarray
+        The most answers of a row that it depends on; not a sum.
+    seen : ndarray
+        Single answers, or rows, that say something.
     growth : ndarray of shape (stakes, V) or None
         Of bets; None where they are not needed.
     """
@@ -190,12 +209,17 @@ class LossSums:
     loss: FloatArray
     bad: FloatArray
     every: FloatArray
+    square: FloatArray
+    most: FloatArray
+    seen: FloatArray
     growth: FloatArray | None
 
     def __add__(self, other: "LossSums") -> "LossSums":
-        pairs = zip(vars(self).values(), vars(other).values(), strict=True)
-        sums: list[Any] = [None if mine is None else mine + theirs for mine, theirs in pairs]
-        return LossSums(*sums)
+        sums: dict[str, Any] = {
+            name: None if mine is None else mine + theirs
+            for (name, mine), theirs in zip(vars(self).items(), vars(other).values(), strict=True)
+        }
+        return LossSums(**{**sums, "most": np.maximum(self.most, other.most)})
 
     @property
     def risk(self) -> FloatArray:
@@ -203,13 +227,15 @@ class LossSums:
         return np.asarray(self.bad / np.where(self.every > 0, self.every, 1.0))
 
 
-def sum_losses(promise: Promise, truth: Labels, path: Labels, nested: bool) -> LossSums:
+def sum_losses(
+    promise: Promise, truth: Labels, path: Labels, nested: bool, limit: FloatArray | None = None
+) -> LossSums:
     """Sums over rows with the labels ``truth`` (n, m) and the answers ``path`` (V, n, m).
 
     For a promise on average, a loss that may rise with caution is replaced by the largest of all
-    more cautious values.
+    more cautious values. ``limit`` (V,) as in :meth:`Promise.losses`.
     """
-    rows, bad, every = promise.losses(truth, path)
+    rows, bad, every = promise.losses(truth, path, limit)
     n = np.full(len(path), float(len(rows)))
     total = n if every is None else np.asarray(np.sum(every, axis=-1), np.float64)
     losses = bad
@@ -219,11 +245,17 @@ def sum_losses(promise: Promise, truth: Labels, path: Labels, nested: bool) -> L
         n = total
     if promise.confidence is None and not (nested and promise.risk.is_monotone):
         losses = np.maximum.accumulate(losses[::-1])[::-1]
+    most = np.zeros(len(path))
+    if promise.has_limit:
+        most = promise.risk.counted(path).max(axis=-1, initial=0).astype(np.float64)
     return LossSums(
         n,
         np.asarray(np.sum(losses, axis=-1), np.float64),
         np.asarray(np.sum(bad, axis=-1), np.float64),
         total,
+        np.asarray(np.sum(np.square(losses, dtype=np.float64), axis=-1)),
+        most,
+        total * (truth.shape[1] if promise.has_cells else 1),
         bets_below(losses, promise.level) if promise.needs_bets else None,
     )
 
@@ -306,6 +338,8 @@ def passes(promise: Promise, sums: LossSums, plan: Plan) -> NDArray[np.bool_]:
 
 def p_values(promise: Promise, sums: LossSums, plan: Plan) -> FloatArray:
     """P-values of the null hypothesis "the risk is above the level", (V,)."""
+    if promise.needs_bets and promise.asymptotic:
+        return normal_p_value(sums, promise.level)
     if sums.growth is None:
         return binomial_p_value(np.rint(sums.bad), sums.n, promise.level)
     n = np.maximum(sums.n, 1.0)

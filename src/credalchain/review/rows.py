@@ -17,6 +17,7 @@ import pandas as pd
 from credalchain._utils.array_types import BoolArray, IntArray, Labels
 from credalchain.explanation.questions import distance_from_half
 from credalchain.labels import ABSTAIN, MISSING, is_missing
+from credalchain.model_selection import unwrap
 from credalchain.promises.classifier import PromisedClassifier
 from credalchain.review.store import (
     VERSION,
@@ -161,9 +162,9 @@ class ReviewedRows:
 
     Parameters
     ----------
-    classifier : fitted classifier of this package
+    classifier : fitted classifier of this package, or a pipeline that ends in one
     features : data frame of shape (n, p)
-        What the classifier reads.
+        What it reads.
     table : data frame of shape (n, any number of columns)
         What people see, by the same rows.
     store : AnswerStore
@@ -177,6 +178,8 @@ class ReviewedRows:
 
     Attributes
     ----------
+    classifier, features : the classifier that decides, and the table as it reaches it
+    explained, cells : what was given
     labels, human_labels, first_labels : arrays of shape (n, m)
         What stands; what people have answered last; what the model said before anybody was asked.
     interval : array of shape (n, m, 2)
@@ -201,7 +204,9 @@ class ReviewedRows:
         blind: float = 0.0,
         on_progress: Callable[[int, int], None] = lambda done, total: None,
     ) -> None:
-        self.classifier, self.features, self.store = classifier, features, store
+        self.explained, self.cells, self.store = classifier, features, store
+        classifier, self.features = unwrap(classifier, features)
+        self.classifier = classifier
         self.table = whole_numbers(table)
         self.label_names: list[str] = classifier.label_names_.tolist()
         self._label_of = {name: j for j, name in enumerate(self.label_names)}

@@ -272,8 +272,8 @@ class ReviewSession:
                 raise ReviewError("this label is asked without a suggestion, so without reasons.")
             name = rows.label_names[label]
             known = rows.human_labels[row][None]
-            features = rows.features.iloc[[row]]
-            explanation = explain(rows.classifier, features, known=known, labels=[label])
+            cells = rows.cells.iloc[[row]]
+            explanation = explain(rows.explained, cells, known=known, labels=[label])
         secret = {rows.label_names[j] for j in np.flatnonzero(hidden)}
         (step,) = [step for step in explanation.steps if step.label == name]
         reasons = [r for r in step.reasons if r.source != "label" or r.name not in secret]

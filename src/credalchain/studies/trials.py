@@ -21,8 +21,8 @@ from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, Creda
 from credalchain.chains.naive.counts import ChainCounts, as_codes, count
 from credalchain.chains.naive.estimator import NaiveCredal
 from credalchain.chains.naive.model import NaiveChainModel
+from credalchain.columns import describe_features
 from credalchain.datasets import MultilabelDataset, load
-from credalchain.datasets.describe import describe_features
 from credalchain.datasets.registry import DataSource
 from credalchain.exceptions import data_warnings_ignored
 from credalchain.labels import ABSTAIN
@@ -48,14 +48,14 @@ _ROUNDS = 3
 def load_dataset(source: DataSource) -> MultilabelDataset:
     """Return a data set of a study; the newest stay in memory.
 
-    Of a user's own file, without names, free text and row numbers, as ``credalchain evaluate``.
+    Of a user's own file, without identifiers, texts, dates and numbers in texts.
     """
     data, left_out = _read(source), left_out_columns(source)
     if not left_out:
         return data
     used = [name for name in data.feature_names if name not in left_out]
     if not used:
-        raise ValueError(f"{data.name}: every column looks like names, free text or row numbers.")
+        raise ValueError(f"{data.name}: every column holds identifiers, texts or dates.")
     return replace(data, X=data.X[used], feature_names=used)
 
 
@@ -64,7 +64,7 @@ def left_out_columns(source: DataSource) -> list[str]:
     X = None if isinstance(source, str) else _read(source).X
     if not hasattr(X, "columns"):
         return []
-    return [feature.name for feature in describe_features(X) if not feature.is_used]
+    return [feature.name for feature in describe_features(X) if not feature.is_plain]
 
 
 @lru_cache(maxsize=1)

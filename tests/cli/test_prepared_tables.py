@@ -1,0 +1,353 @@
+"""Tables with dates, texts, identifiers and numbers as people write them."""
+
+import json
+import shutil
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.pipeline import make_pipeline
+
+from credalchain import (
+    CredalJointForest,
+    JointDecision,
+    PromisedClassifier,
+    explain,
+    load_model,
+    save_model,
+)
+from credalchain.columns import CellReader, describe_features, read_numbers
+from credalchain.metrics import set_accuracy
+from credalchain.model_files import TRUSTED_TYPES, ModelFileError
+from credalchain.model_selection import unwrap
+from credalchain.review.rows import ReviewedRows
+from credalchain.review.session import ReviewSession
+from credalchain.review.store import AnswerStore
+from shell import credalchain
+
+skrub = pytest.importorskip("skrub")
+
+N = 600
+WORDS = [f"word{i}" for i in range(60)] + ["broken", "late"]
+GERMAN = ("--yes", "ja", "--no", "nein")
+SMALL = ("--trees", "20", "--reward", "1")
+
+
+def orders(seed=0):
+    """A table in which the weekday and words of a text decide two labels, and nothing else does."""
+    rng = np.random.default_rng(seed)
+    day = pd.Timestamp("2023-01-01") + pd.to_timedelta(rng.integers(0, 700, N), "D")
+    texts = [" ".join(rng.choice(WORDS, 8)) for _ in range(N)]
+    amounts = (f"{v:,.2f}" for v in rng.random(N) * 5000)
+    complaint = ["broken" in text.split() or "late" in text.split() for text in texts]
+    return pd.DataFrame(
+        {
+            "order_id": rng.integers(10**9, 10**10, N),
+            "day": day.strftime("%d.%m.%Y"),
+            "comment": texts,
+            "price": [f"{v.translate(str.maketrans(',.', '.,'))} €" for v in amounts],
+            "income": np.where(rng.random(N) < 0.1, "k.A.", rng.integers(0, 500, N).astype(str)),
+            "city": rng.choice(["Köln", "Bonn"], N),
+            "weekend": np.where(day.day_of_week >= 5, "ja", "nein"),
+            "complaint": np.where(complaint, "ja", "nein"),
+        }
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    """Files to learn from and to test on, and three models."""
+    folder = tmp_path_factory.mktemp("orders")
+    orders(0).to_csv(folder / "orders.csv", sep=";", index=False)
+    orders(1).to_csv(folder / "new.csv", sep=";", index=False)
+    given = ("fit", "orders.csv", "--labels", "last:2", *GERMAN)
+    promise = ("--promise", "row-error=0.2")
+    for name, options in (
+        ("joint", SMALL),
+        ("chain", ("--s", "1")),
+        ("promised", ("--trees", "20", *promise)),
+    ):
+        done = credalchain(*given, *options, "--out", f"{name}.model", cwd=folder)
+        (folder / f"{name}.notes").write_text(done.stderr)
+    return folder
+
+
+@pytest.mark.parametrize("model", ["joint", "chain", "promised"])
+def test_weekday_and_words_decide(folder, model):
+    done = credalchain("check", f"{model}.model", "new.csv", "--json", *GERMAN, cwd=folder)
+    found = json.loads(done.stdout)
+    if model == "promised":
+        assert found["promises"][0]["estimate"] < 0.2
+    else:
+        assert found["set_accuracy"] > 0.95  # 0.58 if no label is ever yes
+        assert found["completeness"] > 0.9
+
+
+def test_what_is_found_is_told(folder):
+    notes = (folder / "joint.notes").read_text()
+    for words in (
+        "'order_id': 600 different whole numbers in 600 rows, like identifiers; it is left out",
+        "'day': '",
+        "is read as a date, %d.%m.%Y",
+        "€' is read as",
+        "'income': 'k.A.' (",
+    ):
+        assert words in notes
+    read = columns_of(load_model(folder / "joint.model"))
+    assert read == ["day", "comment", "price", "income", "city"]
+
+
+def columns_of(model):
+    return model.feature_names_in_.tolist()
+
+
+def test_describe_shows_what_becomes_of_a_cell(folder):
+    given = ("describe", "orders.csv", "--labels", "last:2", *GERMAN, "--json")
+    done = credalchain(*given, "--page", "page.html", cwd=folder)
+    by_name = {one["name"]: one for one in json.loads(done.stdout)["features"]}
+    first = orders(0).iloc[0]
+    day, month, year = first.day.split(".")
+    assert by_name["order_id"]["example"] == "left out"
+    expected = f"{first.day} → year {int(year)}, month {int(month)}, day {int(day)}"
+    assert by_name["day"]["example"].startswith(expected)
+    number = float(first.price[:-2].replace(".", "").replace(",", "."))
+    assert by_name["price"]["example"] == f"{first.price} → {number:g}"
+    assert by_name["comment"]["kind"] == "text"
+    assert "word '" in by_name["comment"]["example"]
+    assert by_name["income"]["absent"] == ["k.A."]
+    assert by_name["city"]["example"] == first.city
+    page = (folder / "page.html").read_text(encoding="utf-8")
+    assert "complaint" in page
+    assert "income" in page
+    done = credalchain(*given, "--page", "page.csv", cwd=folder, status=1)
+    assert "--page page.csv: the name must end in .html" in done.stderr
+
+
+@pytest.mark.parametrize("model", ["joint", "chain", "promised"])
+def test_explanations_speak_of_the_columns_of_the_file(folder, model):
+    new = orders(1)
+    row = int(np.flatnonzero(new.complaint == "ja")[0])
+    given = ("explain", f"{model}.model", "new.csv", "--row", row, "--labels", "complaint")
+    shown = json.loads(credalchain(*given, "--json", cwd=folder).stdout)
+    reasons = [reason["name"] for step in shown["labels"] for reason in step["reasons"]]
+    common = [words for one in shown["similar"] for words in one["in_common"]]
+    assert any("comment: word 'broken'" in text for text in reasons + common)
+    info = credalchain("info", f"{model}.model", cwd=folder).stdout
+    assert "5: day, comment, price, income, city" in info
+
+
+def test_answers_and_reviews_of_prepared_tables(folder, tmp_path):
+    shutil.copy(folder / "promised.model", tmp_path)
+    new = orders(1).drop(columns=["weekend", "complaint"])
+    new.loc[0, "price"] = "12,50 $"
+    new.loc[0, "day"] = "2024-02-03"
+    new.loc[1, "city"] = "Ulm"
+    new.to_csv(tmp_path / "new.csv", index=False)
+    done = credalchain("predict", "promised.model", "new.csv", "--out", "a.csv", cwd=tmp_path)
+    assert (
+        "column 'price' of X: cells that hold no number as in fit, such as '12,50 $'" in done.stderr
+    )
+    assert "column 'day' of X: cells that hold no date as in fit, such as '2024-" in done.stderr
+    assert (
+        "column 'city' of X holds values that were never seen in fit, such as 'Ulm'" in done.stderr
+    )
+    answers = pd.read_csv(tmp_path / "a.csv")
+    assert len(answers) == N
+    model = load_model(tmp_path / "promised.model")
+    cells = new[columns_of(model)]
+    rows = ReviewedRows(
+        model, cells, cells, AnswerStore(tmp_path / "a.sqlite"), model=("d" * 64, "m")
+    )
+    np.testing.assert_array_equal(
+        rows.labels == 1, answers[["weekend", "complaint"]].isin(["1", 1]).to_numpy()
+    )
+    why = ReviewSession(rows, show=["comment"]).why(0, 1)
+    assert any("comment: word" in text for one in why["similar"] for text in one["in_common"])
+
+
+def test_tune_and_evaluate_prepare_each_part_by_itself(folder):
+    given = ("orders.csv", "--labels", "last:2", *GERMAN, "--trees", "20")
+    tuned = credalchain("tune", *given, "--levels", "0.1", "--json", cwd=folder)
+    assert json.loads(tuned.stdout)[0]["completeness"] > 0.9
+    shown = credalchain("evaluate", *given, "--folds", "2", "--reward", "1", "--json", cwd=folder)
+    assert json.loads(shown.stdout)[0]["measures"]["set_accuracy"]["mean"] > 0.9
+
+
+def test_data_in_parts_is_prepared_by_a_sample(folder, tmp_path):
+    (tmp_path / "parts").mkdir()
+    table = orders(0)
+    for first in range(0, N, 200):
+        table[first : first + 200].to_csv(tmp_path / "parts" / f"{first}.csv", index=False)
+    given = ("--labels", "last:2", *GERMAN, *SMALL)
+    credalchain("fit", "parts", *given, "--out", "m", cwd=tmp_path)
+    orders(1).to_csv(tmp_path / "new.csv", index=False)
+    one, other = (
+        load_model(path).predict(orders(1)[columns_of(load_model(path))])
+        for path in (tmp_path / "m", folder / "joint.model")
+    )
+    assert (one == other).mean() > 0.97  # the sample is everything here, in another order of trees
+    credalchain("fit", "parts", *given, "--sample", "300", "--out", "some", cwd=tmp_path)
+    found = credalchain("check", "some", "new.csv", *GERMAN, "--json", cwd=tmp_path)
+    assert json.loads(found.stdout)["set_accuracy"] > 0.9
+    shown = credalchain(
+        "evaluate", "parts", *given[:-2], "--folds", "2", "--reward", "1", "--json", cwd=tmp_path
+    )
+    assert json.loads(shown.stdout)[0]["measures"]["set_accuracy"]["mean"] > 0.9
+
+
+def test_words_of_labels_and_of_missing_cells_are_given(tmp_path):
+    rng = np.random.default_rng(0)
+    rock = np.where(rng.random(60) < 0.5, "oui", "non").astype(object)
+    rock[7] = "inconnu"
+    frame = pd.DataFrame({"x": rng.normal(size=60), "kind": rng.choice(["a", "b", "-/-"], 60)})
+    frame.assign(rock=rock).to_csv(tmp_path / "t.csv", index=False)
+    given = ["fit", "t.csv", "--labels", "rock", "--s", "1", "--out", "m"]
+    done = credalchain(*given, cwd=tmp_path, status=1)
+    assert "got 'oui' in row" in done.stderr or "got 'non' in row" in done.stderr
+    assert "(--yes and --no name other words)" in done.stderr
+    words = ["--yes", "oui", "--no", "non"]
+    done = credalchain(*given, *words, cwd=tmp_path, status=1)
+    assert "got 'inconnu' in row 7" in done.stderr
+    credalchain(*given, *words, "--na", "inconnu", "--na", "-/-", cwd=tmp_path)
+    model = load_model(tmp_path / "m")
+    assert model.steps[0][1].absent == {"kind": ["-/-"]}
+    assert unwrap(model)[0].model_.counts.label[0].sum() == 59
+    done = credalchain("predict", "m", "t.csv", "--out", "a.csv", cwd=tmp_path)
+    assert "never seen" not in done.stderr
+    done = credalchain(*given, "--yes", "oui", "--no", "oui", cwd=tmp_path, status=1)
+    assert "--no: 'oui' cannot mean two things" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("cells", "number_format", "numbers"),
+    [
+        (["1.145,25", "22,5"], (",", ".", ""), [1145.25, 22.5]),
+        (["$1,234.50", "$7"], (".", ",", "$"), [1234.5, 7]),
+        (["22.78 €", "3 €"], (".", "", "€"), [22.78, 3]),
+        (["1 000 kg", "20 kg"], (".", " ", "kg"), [1000, 20]),
+        (["−5,5 %", "1,25 %"], (",", "", "%"), [-5.5, 1.25]),  # noqa: RUF001
+        (["1'000", "1'000'000.5"], (".", "'", ""), [1000, 1000000.5]),
+        (["USD 5", "USD 1e3"], (".", "", "USD"), [5, 1000]),
+        (["5 kg", "300 g"], None, None),  # two units
+        (["$5", "€5"], None, None),
+        (["1", "2", "none"], None, None),  # one of few values
+        (["030 12345", "040 99"], None, None),  # telephone numbers
+        (["12A", "13-B"], None, None),
+        (["1.2.3", "1.10.2"], None, None),
+    ],
+)
+def test_numbers_as_people_write_them(cells, number_format, numbers):
+    column = pd.Series(cells * 20)
+    (feature,) = describe_features(column.to_frame("x"))
+    assert feature.number_format == number_format
+    if numbers is not None:
+        assert read_numbers(pd.Series(cells), *number_format).tolist() == pytest.approx(numbers)
+
+
+def test_marks_that_are_given_decide():
+    column = pd.DataFrame({"x": ["1.145 €", "2.250 €"] * 20})
+    (feature,) = describe_features(column)
+    assert feature.number_format == (".", "", "€")
+    (feature,) = describe_features(column, decimal=",")
+    assert feature.number_format == (",", ".", "€")
+    (feature,) = describe_features(column, thousands=".")
+    assert feature.number_format == (",", ".", "€")
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "is_left_out"),
+    [
+        ("region_id", range(5), False),
+        ("customer_id", range(200), True),
+        ("userID", range(200), True),
+        ("paid", range(200), False),
+        ("amount", np.linspace(0, 1, 1000), False),
+        ("number", range(1000), True),
+    ],
+)
+def test_identifiers(name, values, is_left_out):
+    column = np.random.default_rng(0).permutation(np.resize(list(values), 1000))
+    (feature,) = describe_features(pd.DataFrame({name: column}))
+    assert bool(feature.left_out) == is_left_out
+
+
+def test_kinds_of_texts():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "town": rng.choice([f"Town{chr(65 + i % 26)}{i}" for i in range(90)], 400),
+            "serial": [f"x{i}" for i in range(400)],
+            "canned": rng.choice([f"we are sorry for the delay {i}" for i in range(90)], 400),
+            "mixed": rng.choice(["2024-01-02", "soon after"], 400),
+        }
+    )
+    kinds = {one.name: (one.kind, bool(one.left_out)) for one in describe_features(frame)}
+    assert kinds == {
+        "town": ("many categories", False),
+        "serial": ("many categories", True),
+        "canned": ("text", False),
+        "mixed": ("categories", False),
+    }
+
+
+def test_a_vectorizer_in_a_pipeline_of_ones_own(tmp_path):
+    table, new = orders(0), orders(1)
+    columns, labels = ["day", "comment", "city"], ["weekend", "complaint"]
+    Y = (table[labels] == "ja").astype(int)
+    dates = skrub.DatetimeEncoder(add_weekday=True)
+    words = skrub.StringEncoder(random_state=0)
+    vectorizer = skrub.TableVectorizer(datetime=dates, high_cardinality=words)
+    forest = CredalJointForest(random_state=0, s=0.5)
+    model = make_pipeline(vectorizer, JointDecision(forest, random_state=0))
+    promised = PromisedClassifier(model, {"row_error": 0.3}, random_state=0)
+    promised.fit(table[columns], Y)
+    answers = promised.predict_partial(new[columns])
+    assert set_accuracy((new[labels] == "ja").astype(int), answers) > 0.7
+    explanation = explain(promised, new[columns].iloc[[0]])
+    common = [text for one in explanation.similar for text in one.in_common]
+    assert any("comment: letters '" in text or "day_weekday" in text for text in common)
+    assert not any("comment_" in text for text in common)
+    save_model(promised, tmp_path / "m")
+    with pytest.raises(ModelFileError, match=r"skrub\._table_vectorizer\.TableVectorizer"):
+        load_model(tmp_path / "m")
+    import skops.io
+
+    names = skops.io.get_untrusted_types(file=tmp_path / "m")
+    assert all(name.startswith(("skrub.", "credalchain.", "numpy.")) for name in names)
+    loaded = load_model(tmp_path / "m", trusted=[n for n in names if n not in TRUSTED_TYPES])
+    np.testing.assert_array_equal(loaded.predict_partial(new[columns]), answers)
+    rows = ReviewedRows(
+        loaded, new[columns], new, AnswerStore(tmp_path / "a.sqlite"), model=("d" * 64, "m")
+    )
+    np.testing.assert_array_equal(rows.labels, answers)
+
+
+def test_cells_that_hold_no_number_are_missing_and_told():
+    reader = CellReader({"x": (",", ".", "")}, {}, {"x": ["none"]})
+    table = pd.DataFrame({"x": ["1.000,5", "none", "?!"], "y": [1, 2, 3]})
+    with pytest.warns(
+        UserWarning, match="'x' of X: cells that hold no number as in fit, such as '\\?!'"
+    ):
+        read = reader.fit(table).transform(table)
+    np.testing.assert_array_equal(read.x, [1000.5, np.nan, np.nan])
+    assert read.y.tolist() == [1, 2, 3]
+
+
+@pytest.mark.parametrize(
+    ("step", "attribute", "value", "message"),
+    [
+        ("cellreader", "numbers", {"price": (",", ".")}, "a decimal mark, a separator and a unit"),
+        ("cellreader", "dates", {"day": 3}, "dates of 'day' must not be of type int"),
+        ("cellreader", "absent", {"income": [3]}, "absent must hold texts"),
+        ("columntransformer", "words_", [3], "words_ must be texts"),
+    ],
+)
+def test_stored_preparations_are_validated(folder, tmp_path, step, attribute, value, message):
+    model = load_model(folder / "joint.model")
+    part = model.named_steps[step]
+    if step == "columntransformer":
+        part = next(one for _, one, name in part.transformers_ if name == "comment")
+    setattr(part, attribute, value)
+    save_model(model, tmp_path / "m")
+    with pytest.raises(ModelFileError, match=message):
+        load_model(tmp_path / "m")
