@@ -15,7 +15,7 @@ from urllib.parse import unquote, urlsplit
 import pytest
 
 import credalchain
-from credalchain import datasets, metrics, plotting, studies
+from credalchain import datasets, metrics, plotting, rivals, studies
 
 ROOT = Path(__file__).parents[1]
 SOURCES = (
@@ -156,7 +156,7 @@ def public_names() -> Iterator[str]:
         if not inspect.ismodule(getattr(credalchain, name)):
             yield f"credalchain.{name}"
     yield from ("credalchain.model_files.read_about", "credalchain.model_files.untrusted_types")
-    for module in (datasets, studies, metrics, plotting):
+    for module in (datasets, studies, metrics, plotting, rivals):
         names = [name for name in vars(module) if name[0].isalpha()]
         for name in getattr(module, "__all__", names):
             if name not in credalchain.__all__ and callable(getattr(module, name)):

@@ -42,6 +42,10 @@ How a label left open affects the labels after it
     tree_marginalization: it may have any joint distribution with the others; exact and slow
     Strategy: the class of these three, for one of your own
 
+Search on the tree of a chain
+    search_chain: the likeliest label vector, or all that may be it
+    ChainSearch: what ``search_chain`` gives
+
 Measuring and selecting
     partial_report: for each label, how often it is answered and how well
     cross_val_partial: partial predictions of rows that were not seen in training
@@ -67,7 +71,8 @@ For a base of your own
 
 Modules
     metrics: measures for partial predictions
-    plotting: predictions, curves and explanations as pictures
+    rivals: reject option, partial abstention, skeptical and conformal inference, as baselines
+    plotting: predictions, curves, explanations and trees as pictures
     datasets: readers, data sets by name, damage to labels
     chunks: data that does not fit into memory, or on a cluster
     studies: studies run from a file, and their reports

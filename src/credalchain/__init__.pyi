@@ -12,6 +12,7 @@ from . import plotting as plotting
 from . import prediction as prediction
 from . import preprocessing as preprocessing
 from . import promises as promises
+from . import rivals as rivals
 from . import studies as studies
 from . import typing as typing
 from ._version import __version__ as __version__
@@ -27,6 +28,8 @@ from .chains.naive import NaiveCredal as NaiveCredal
 from .chains.protocol import ChainModel as ChainModel
 from .chains.protocol import CredalBase as CredalBase
 from .chains.protocol import Walk as Walk
+from .chains.search import ChainSearch as ChainSearch
+from .chains.search import search_chain as search_chain
 from .chains.strategies import Strategy as Strategy
 from .chains.strategies import branching as branching
 from .chains.strategies import marginalization as marginalization
@@ -67,6 +70,7 @@ __all__ = [
     "CautionChoice",
     "ChainCounts",
     "ChainModel",
+    "ChainSearch",
     "CredalBase",
     "CredalBinaryRelevanceClassifier",
     "CredalChainClassifier",
@@ -106,6 +110,7 @@ __all__ = [
     "partial_scorer",
     "promise_curve",
     "save_model",
+    "search_chain",
     "tree_marginalization",
     "unwrap",
 ]

@@ -1,0 +1,192 @@
+"""What all rivals share: a base that gives probabilities, and answers that have a price."""
+
+from abc import abstractmethod
+from collections.abc import Iterable
+from typing import Any, Self
+
+import numpy as np
+from joblib import effective_n_jobs
+from numpy.typing import NDArray
+from scipy.special import expit
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone
+from sklearn.frozen import FrozenEstimator
+from sklearn.utils import _safe_indexing as take_rows
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+
+from credalchain._utils.array_types import FloatArray, Labels
+from credalchain._utils.validation import check_n_jobs
+from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier
+from credalchain.joint.scores import PrecomputedScores, fit_scores
+from credalchain.joint.stacked import check_scored_estimator
+from credalchain.labels import ABSTAIN, Targets
+from credalchain.metrics import utility_65
+from credalchain.model_selection import training_targets
+from credalchain.preprocessing import as_indexable
+from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
+
+
+def check_value(name: str, value: Any) -> float:
+    """0, or a positive and finite number."""
+    is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
+    if not is_number or not 0 <= value < np.inf:
+        raise ValueError(f"{name} must be a number, at least 0 and finite, got {value!r}.")
+    return float(value)
+
+
+class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+    """A cautious classifier over the probabilities that a base gives to single labels.
+
+    A subclass has a caution parameter and says what is answered at each of its values: by
+    ``_answers_along``, or, where every answer has a price, by ``_answers_and_prices``. The larger
+    the parameter, the more is answered, unless the subclass says otherwise.
+    """
+
+    caution_parameter: str
+    larger_is_more_cautious = False
+    nested_ = True
+    estimator: Any
+    n_jobs: int | None = None
+
+    # -- fitting ---------------------------------------------------------------------------------
+
+    def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
+        """Fit the estimator to rows with labels, some of which may be missing.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n, p)
+            As the estimator takes it; the probabilities (n, m) themselves for "precomputed".
+        Y : labels of shape (n, m)
+            0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. An estimator of another package
+            is fitted to each label by itself if some are missing.
+        """
+        X = self._start_fit(X)
+        self.targets_, labels = Targets.learn(Y)
+        check_consistent_length(X, labels)
+        self._fit_scores(X, labels)
+        return self
+
+    def _start_fit(self, X: Any) -> Any:
+        self.check_parameters()
+        X = as_indexable(X)
+        validate_data(self, X, reset=True, skip_check_array=True)
+        return X
+
+    def _fit_scores(self, X: Any, labels: Labels) -> None:
+        """Set ``scores_``, which gives log-odds of rows, or a fitted classifier of this package."""
+        estimator = self.estimator
+        if isinstance(estimator, CredalClassifier):
+            self.scores_: Any = clone(estimator).fit(X, training_targets(labels))
+        elif isinstance(estimator, str):
+            self.scores_ = PrecomputedScores(X, labels.shape[1])
+        else:
+            self.scores_ = fit_scores(estimator, X, labels, effective_n_jobs(self.n_jobs))
+
+    def check_parameters(self) -> None:
+        """Refuse parameters that fit or predictions would refuse."""
+        check_scored_estimator(self.estimator)
+        if self.estimator is None:
+            raise TypeError("estimator must be a classifier that gives probabilities, got None.")
+        check_n_jobs(self.n_jobs)
+        check_value(self.caution_parameter, getattr(self, self.caution_parameter))
+
+    # -- prediction ------------------------------------------------------------------------------
+
+    def label_proba(self, X: MatrixLike) -> FloatArray:
+        """P(Y_j = 1) of each row, (n, m)."""
+        check_is_fitted(self, "scores_")
+        if isinstance(self.scores_, CredalClassifier):
+            return self.scores_.label_proba(X)
+        X = as_indexable(X)
+        validate_data(self, X, reset=False, skip_check_array=True)
+        return np.asarray(expit(self.scores_.log_odds(X)))
+
+    def predict_proba(self, X: MatrixLike) -> FloatArray:
+        """P(Y_j = 1) of each row, (n, m); (n, 2) if fitted on a vector."""
+        return self.targets_.decode_proba(self.label_proba(X))
+
+    def predict(self, X: MatrixLike) -> NDArray[Any]:
+        """Every label answered, by its likelier value."""
+        return self.targets_.decode((self.label_proba(X) >= 0.5).astype(np.int8))
+
+    def predict_partial(self, X: MatrixLike) -> Labels:
+        """Labels 1, 0, or -1 where the classifier abstains: int8, (n, m)."""
+        return np.asarray(self.predict_path(X, [getattr(self, self.caution_parameter)])[0])
+
+    def predict_path(self, X: MatrixLike, values: Iterable[float]) -> Labels:
+        """Partial predictions at many values of the caution parameter: int8, (values, n, m)."""
+        if not np.iterable(values):
+            raise ValueError(
+                f"values must be several values of {self.caution_parameter}, got {values!r}."
+            )
+        values = [check_value(self.caution_parameter, value) for value in values]
+        p = self.label_proba(X)
+        if not values:
+            return np.empty((0, *p.shape), dtype=np.int8)
+        return self._answers_along(p, np.array(values))
+
+    def _answers_along(self, p: FloatArray, values: FloatArray) -> Labels:
+        """What is answered, from the probabilities (n, m), at each value."""
+        answers, prices = self._answers_and_prices(p)
+        is_given = prices <= values[:, None, None]
+        return np.where(is_given, answers, ABSTAIN).astype(np.int8)
+
+    @abstractmethod
+    def _answers_and_prices(self, p: FloatArray) -> tuple[Labels, FloatArray]:
+        """The answer to each label, and the least value at which it is given: (n, m)."""
+
+    def score(self, X: MatrixLike, y: LabelsLike) -> float:
+        """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
+        check_is_fitted(self, "targets_")
+        return utility_65(self.read_labels(y), self.predict_partial(X))
+
+    def read_labels(self, Y: LabelsLike) -> Labels:
+        """True labels of new rows, in the form of ``predict_partial``."""
+        return self.targets_.encode(Y)
+
+    @property
+    def classes_(self) -> NDArray[Any]:
+        """(m, 2), or the classes of the vector if the labels came as one."""
+        return self.targets_.classes
+
+    @property
+    def label_names_(self) -> NDArray[np.str_]:
+        return self.targets_.names
+
+
+class CalibratedMixin(RejectMixin):
+    """A rival that learns from rows which the base was not fitted on.
+
+    Such rows are a random share of the training rows; all of them over a ``FrozenEstimator`` or
+    "precomputed" probabilities, where nothing is fitted.
+    """
+
+    calibration: float
+    random_state: RandomStateLike
+
+    def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
+        """Fit the estimator to some rows and calibrate on the others; arguments as elsewhere."""
+        X = self._start_fit(X)
+        self.targets_, labels = Targets.learn(Y)
+        check_consistent_length(X, labels)
+        rows = check_random_state(self.random_state).permutation(len(labels))
+        n_held_out = int(np.ceil(self.calibration * len(rows)))
+        training, held_out = np.sort(rows[n_held_out:]), np.sort(rows[:n_held_out])
+        if isinstance(self.estimator, (str, FrozenEstimator)):
+            training = held_out = np.sort(rows)
+        if len(training) == 0:
+            raise ValueError(f"X must have at least two rows, to hold some out, got {len(rows)}.")
+        self._fit_scores(take_rows(X, training), labels[training])
+        self._calibrate(self.label_proba(take_rows(X, held_out)), labels[held_out])
+        return self
+
+    @abstractmethod
+    def _calibrate(self, p: FloatArray, labels: Labels) -> None:
+        """Learn from probabilities of rows held out, and their labels: (n, m)."""
+
+    def check_parameters(self) -> None:
+        super().check_parameters()
+        share = self.calibration
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 < share < 1:
+            raise ValueError(f"calibration must be a share between 0 and 1, got {share!r}.")
