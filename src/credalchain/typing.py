@@ -68,7 +68,7 @@ class Chunks(Protocol):
     ) -> Total:
         """The sum (``+``) over all chunks of what ``work`` makes of them.
 
-        Call ``work(name, X, Y, first_row, *shared)``, inside ``errors_name_chunk`` of
+        Call ``work(name, X, Y, first_row, *shared)``, inside ``naming_chunk_in_errors`` of
         ``credalchain.chunks.sources``; ``trim`` keeps sums small. ``numbered``: whether the work
         needs to know the number of its first row among all rows, by which samples are drawn.
         """

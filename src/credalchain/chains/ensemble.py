@@ -45,7 +45,7 @@ class EnsembleModel(ChainModel):
     once.
     """
 
-    why_no_reasons = "the mean of several chains is not a sum of what each feature adds"
+    unexplained_because = "the mean of several chains is not a sum of what each feature adds"
 
     def __init__(self, models: Sequence[ChainModel], orders: Order) -> None:
         """``orders`` is (models, labels)."""

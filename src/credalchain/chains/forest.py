@@ -195,7 +195,7 @@ class ForestChainModel(ChainModel):
 
     shares_encoding = True
     can_leave_out = True
-    why_no_reasons = "a forest is not a sum of what each feature adds"
+    unexplained_because = "a forest is not a sum of what each feature adds"
     rows_at_once = 512
 
     def __init__(self, forests: Sequence[PackedForest | None], encoder: TableEncoder) -> None:

@@ -31,7 +31,7 @@ from credalchain.chains.protocol import ChainModel, Request, Rows
 from credalchain.chains.strategies import Strategy, get_strategy
 from credalchain.chunks.dask_collections import as_chunks, predict_lazily
 from credalchain.chunks.trees import SAMPLE_SIZE, TrainingSample, sample_chunks
-from credalchain.exceptions import data_warnings_ignored, warn_of_data
+from credalchain.exceptions import data_warnings_ignored, warn_about_data
 from credalchain.labels import MISSING, Targets, and_more
 from credalchain.metrics import utility_65
 from credalchain.prediction import CredalPrediction, Order
@@ -143,7 +143,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             shown = constant[:_MAX_NAMES]
             names = [f"{visible(self.label_names_[j])} (always {int(any_yes[j])})" for j in shown]
             names += filter(None, [and_more(len(shown), len(constant))])
-            warn_of_data(
+            warn_about_data(
                 "labels that are the same in all training rows, of which the other answer cannot "
                 "be learned; choose_caution and promises leave them out of the share answered, "
                 f"completeness does not: {', '.join(names)}"
@@ -190,7 +190,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         unseen = (sampled.labels == MISSING).all(axis=0)
         if unseen.any() and not sampled.is_everything:
             label_names = ", ".join(map(visible, self.label_names_[unseen]))
-            warn_of_data(
+            warn_about_data(
                 f"in the {plural(len(sampled.labels), 'row')} that trees are grown on nobody "
                 f"observed {label_names}: no tree looks for it. A larger sample_size helps."
             )
@@ -213,7 +213,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         never = self.model_.never_observed()
         if never.any():
             names = ", ".join(map(visible, self.label_names_[never]))
-            warn_of_data(f"never observed in training, so left open in every prediction: {names}")
+            warn_about_data(
+                f"never observed in training, so left open in every prediction: {names}"
+            )
 
     def _fit_in_memory(
         self, X: Any, Y: Any, *, classes: Any = None, sample_weight: Any = None

@@ -182,7 +182,7 @@ class ChainModel(ABC):
     shares_encoding = False  # whether all such models encode alike: an ensemble then encodes once
     rows_at_once = 4096
     # what explain shows where contributions() gives None
-    why_no_reasons = "this model does not say what each feature adds"
+    unexplained_because = "this model does not say what each feature adds"
 
     @property
     def nested(self) -> bool:

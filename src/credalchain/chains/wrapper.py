@@ -109,7 +109,7 @@ class WrappedChainModel(ChainModel):
 
     shares_encoding = True
     can_leave_out = True  # a label left out is encoded as neither 0 nor 1
-    why_no_reasons = "a wrapped classifier does not say what each feature adds"
+    unexplained_because = "a wrapped classifier does not say what each feature adds"
 
     def __init__(
         self,

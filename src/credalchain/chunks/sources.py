@@ -11,7 +11,7 @@ from credalchain.typing import Total, Work, unchanged
 
 
 @contextlib.contextmanager
-def errors_name_chunk(chunk: str) -> Iterator[None]:
+def naming_chunk_in_errors(chunk: str) -> Iterator[None]:
     """Errors about data that are raised inside say which chunk they are about."""
     try:
         yield
@@ -52,7 +52,7 @@ class IterableChunks:
         total: Any = None
         first = 0
         for name, X, Y in self._read():
-            with errors_name_chunk(name):
+            with naming_chunk_in_errors(name):
                 part = work(name, X, Y, first, *shared)
                 total = trim(part if total is None else total + part)
             first += X.shape[0]
@@ -78,7 +78,7 @@ class IterableChunks:
             if size != 2 and not (size == 3 and isinstance(chunk[2], str)):
                 raise TypeError(f"chunks must be pairs (X, Y), got {chunk!r}.")
             name = f"chunk {number}" if size == 2 else chunk[2]  # readers of files name theirs
-            with errors_name_chunk(name):
+            with naming_chunk_in_errors(name):
                 table = as_indexable(chunk[0])
                 if not hasattr(table, "shape"):
                     raise TypeError(f"X must be a table in memory, got {type(table).__name__}.")

@@ -18,7 +18,7 @@ from credalchain._utils import text
 from credalchain._utils.files import replacing
 from credalchain._utils.progress import Progress
 from credalchain.chunks.sampling import row_hashes
-from credalchain.chunks.sources import errors_name_chunk
+from credalchain.chunks.sources import naming_chunk_in_errors
 from credalchain.cli.console import note
 from credalchain.datasets import files as readers
 from credalchain.datasets import load, read_file, read_mulan
@@ -431,7 +431,7 @@ class LabelledChunks:
         what, total = f"pass {self.n_passes}, rows read", self.n_rows or None
         self.n_rows = 0
         for name, frame in read_rows(self.source, self.text_columns, what, total):
-            with errors_name_chunk(name):
+            with naming_chunk_in_errors(name):
                 names = pick_labels(frame, self.labels, [])
                 ignored = pick_columns(frame, self.ignore, "--ignore")
                 labels = readers.read_label_words(frame[names])

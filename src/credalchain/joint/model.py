@@ -103,7 +103,7 @@ class JointModel:
 
     nested = True
     serves_any_order = True
-    why_no_reasons = "a joint forest is not a sum of what each feature adds"
+    unexplained_because = "a joint forest is not a sum of what each feature adds"
     rows_at_once = 256
 
     def __init__(

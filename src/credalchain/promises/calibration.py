@@ -18,7 +18,7 @@ from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice, check_s_values
 from credalchain.chains.interface import fitted_folds
-from credalchain.exceptions import data_warnings_ignored, warn_of_data
+from credalchain.exceptions import data_warnings_ignored, warn_about_data
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.model import JointModel
 from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, both_answers_seen
@@ -147,7 +147,7 @@ def check_rows(truth: Labels, promises: list[Promise], note: str = "") -> None:
     complete = int((truth != MISSING).all(axis=1).sum())
     of_rows = [p.risk.name for p in promises if p.label is None and not p.risk.is_ratio]
     if of_rows and complete < len(truth):
-        warn_of_data(
+        warn_about_data(
             f"{complete} of {len(truth)} calibration rows can be judged for {of_rows[0]}: the "
             "others have missing labels. selective_error and promises about single labels, such "
             "as {'row_error': {label: level}}, use every label that is known."

@@ -12,7 +12,7 @@ from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.text import visible
 from credalchain._utils.validation import check_array, check_instance, check_s_values
 from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier
-from credalchain.exceptions import warn_of_data
+from credalchain.exceptions import warn_about_data
 from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels
 from credalchain.metrics import utility_65
 from credalchain.model_selection import caution_in_use, unwrap
@@ -164,7 +164,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         names = self.report_.not_promised
         if names:
             value = f"{self.report_.parameter} = {caution_in_use(unwrap(self.estimator_)[0]):.4g}"
-            warn_of_data(
+            warn_about_data(
                 f"nothing is promised about {', '.join(map(visible, names))}: answered at {value}, "
                 "as without a promise. A promise for None is about all labels, such as "
                 "{'row_error': {None: 0.1, label: 0.01}}."

@@ -55,7 +55,7 @@ class NaiveChainModel(ChainModel):
     """
 
     serves_any_order = True
-    why_no_reasons = "with this strategy bounds are not a sum of what features and labels add"
+    unexplained_because = "with this strategy bounds are not a sum of what features and labels add"
 
     def __init__(self, counts: ChainCounts, settings: NaiveSettings, discretizer: Any) -> None:
         self.counts = counts
