@@ -96,7 +96,7 @@ class DaskChunks:
         return total
 
     def hash_limit(self, size: int) -> Any:
-        """Partitions send no row that is not in the sample."""
+        """Return the limit of hashes: partitions send no row that is not in the sample."""
         return hash_limit(sum(self.lengths), size)
 
     def _compute(self, wanted: Any) -> Any:

@@ -12,7 +12,7 @@ from credalchain.typing import Total, Work, unchanged
 
 @contextlib.contextmanager
 def naming_chunk_in_errors(chunk: str) -> Iterator[None]:
-    """Errors about data that are raised inside say which chunk they are about."""
+    """Name, in errors about data that are raised inside, the chunk that they are about."""
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
@@ -48,7 +48,7 @@ class IterableChunks:
         trim: Callable[[Total], Total] = unchanged,
         numbered: bool = True,
     ) -> Total:
-        """One chunk in memory at a time."""
+        """Reduce, with one chunk in memory at a time."""
         total: Any = None
         first = 0
         for name, X, Y in self._read():
@@ -62,7 +62,7 @@ class IterableChunks:
         return result
 
     def hash_limit(self, size: int) -> Any:
-        """The number of rows is not known: all, and ``trim`` keeps the smallest."""
+        """Return no limit, as the number of rows is not known: ``trim`` keeps the smallest."""
         return MAX_HASH
 
     def _read(self) -> Iterator[tuple[str, Any, Any]]:
@@ -88,7 +88,7 @@ class IterableChunks:
 
 
 def label_names(Y: Any) -> tuple[str, ...] | None:
-    """Names of label columns, if there are any."""
+    """Return the names of label columns, if there are any."""
     names = column_names(Y)
     if names is None and getattr(Y, "name", None) is not None:
         return (str(Y.name),)  # one column

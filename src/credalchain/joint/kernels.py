@@ -81,7 +81,7 @@ class Workspace(NamedTuple):
 
     @classmethod
     def allocate(cls, nodes: NDArray[np.int32], leaves: Leaves) -> "Workspace":
-        """For rows with leaves ``nodes`` (n, trees); ``is_distinct`` is for decisions to set."""
+        """Allocate for rows with leaves ``nodes`` (n, trees); decisions set ``is_distinct``."""
         n_trees, (_, n_vectors, n_labels) = nodes.shape[1], leaves.label_mass.shape
         return cls(
             leaf_weight=np.zeros(n_vectors),
@@ -144,7 +144,7 @@ def _go_down(
     waiting: NDArray[np.uint32],
     found: NDArray[np.uint32],
 ) -> None:
-    """``found`` (k,): the leaves of some rows in a tree, whose nodes are ``packed``.
+    """Set ``found`` (k,): the leaves of some rows in a tree, whose nodes are ``packed``.
 
     All rows go down one level at a time, without branches that a processor would have to guess, so
     that it works on many of them at once. ``waiting`` (k,) are those that are not yet in a leaf.
@@ -178,7 +178,7 @@ def find_leaves(
     found: NDArray[np.uint32],
     nodes: NDArray[np.int32],
 ) -> None:
-    """``nodes`` (k, trees): the leaf of each of the ``rows`` (k,) of X in each tree."""
+    """Fill ``nodes`` (k, trees): the leaf of each of the ``rows`` (k,) of X in each tree."""
     for tree in range(roots.shape[0]):
         _go_down(X, rows, roots[tree], packed, thresholds, waiting, found)
         for k in range(rows.shape[0]):
@@ -370,7 +370,7 @@ def _gather(
 
 @kernel_helper
 def _bounds_in_vector(event: NDArray[np.int8], u: int, leaves: Leaves) -> tuple[float, float]:
-    """Lower and upper probability that labels have these values, -1 for any."""
+    """Return the lower and upper probability that labels have these values, -1 for any."""
     low, high = 1.0, 1.0
     for j in range(event.shape[0]):
         if event[j] >= 0:
@@ -387,7 +387,7 @@ def _bounds_in_trees(
     low: NDArray[np.float64],
     high: NDArray[np.float64],
 ) -> None:
-    """The same for each tree, labels independent."""
+    """Fill the lower and upper probability for each tree, labels independent."""
     _fill(low, 1.0)
     _fill(high, 1.0)
     for j in range(event.shape[0]):
@@ -408,7 +408,7 @@ def _clear(gathered: GatheredRow, workspace: Workspace) -> None:
 def _least_ratio(
     both: float, only_known: float, share: float, gathered: GatheredRow, workspace: Workspace
 ) -> float:
-    """The least P(A | known) that is possible.
+    """Return the least P(A | known) that is possible.
 
     ``both`` is the lower probability, in the vectors, of A and the known labels, ``only_known`` the
     upper one of the known labels without A: one distribution attains both. In a tree P(A), which
@@ -443,7 +443,7 @@ def _bound_labels(
     workspace: Workspace,
     lower: NDArray[np.float64],
 ) -> None:
-    """``lower`` (m, 2): the lower probability of each label being 0, and of its being 1."""
+    """Fill ``lower`` (m, 2): the lower probability of each label being 0, and of its being 1."""
     n_labels = known.shape[0]
     for j in range(n_labels):
         lower[j, 0] = lower[j, 1] = 0.0
@@ -484,7 +484,7 @@ def bound_labels(
     workspace: Workspace,
     lower: NDArray[np.float64],
 ) -> None:
-    """``lower`` (n, m, 2) of rows with leaves ``nodes`` (n, trees) and ``known`` labels (n, m)."""
+    """Fill ``lower`` (n, m, 2) of rows with leaves ``nodes`` (n, trees) and ``known`` (n, m)."""
     for i in range(nodes.shape[0]):
         products = leaves.product > 0.0 and _has_known(known[i])
         gathered = _gather(i, nodes[i], known[i], member_weights, leaves, s, products, workspace)
@@ -503,7 +503,7 @@ def bound_events(
     workspace: Workspace,
     bounds: NDArray[np.float64],
 ) -> None:
-    """``bounds`` (n, 2): lower probability of each row's event, and of its contrary.
+    """Fill ``bounds`` (n, 2): lower probability of each row's event, and of its contrary.
 
     An event (m,) has -1 for labels that may be anything, known labels among them.
     """
@@ -545,7 +545,7 @@ def score_vectors(
     workspace: Workspace,
     scores: NDArray[np.float64],
 ) -> None:
-    """``scores`` (n, 2): probability of the true labels by the leaves' vectors, by their products.
+    """Fill ``scores`` (n, 2): probability of the true labels by the vectors, by their products.
 
     At s = 0; labels that are missing (-1) in ``truth`` do not count.
     """
@@ -577,7 +577,7 @@ def _prefixes_right(
     workspace: Workspace,
     right: NDArray[np.float64],
 ) -> None:
-    """``right[k]``: lower probability that the answers to the first k labels are all right.
+    """Fill ``right[k]``: lower probability that the answers to the first k labels are all right.
 
     Labels are in ``order``: up to ``first`` they are known, from ``stop`` on not answerable.
     """
@@ -622,7 +622,7 @@ def _vector_is_right(
     leaves: Leaves,
     workspace: Workspace,
 ) -> float:
-    """Lower probability of all answers and the known labels, the least certain first."""
+    """Return the lower probability of all answers and the known labels, the least certain first."""
     total = 0.0
     for k in range(gathered.n_touched):
         u = workspace.touched[k]
@@ -649,7 +649,7 @@ def _vector_is_right(
 def _sort_by(
     values: NDArray[np.float64], order: NDArray[np.int64], merged: NDArray[np.int64]
 ) -> None:
-    """``order``: indices of the values from the largest to the smallest, equal ones as they were.
+    """Fill ``order``: indices of the values, the largest first, equal ones as they were.
 
     A merge sort; ``np.argsort`` takes seconds to compile. ``merged`` is memory for it.
     """
@@ -675,7 +675,7 @@ def _sort_by(
 
 @kernel_helper
 def _ratio(lower: float, contrary: float) -> float:
-    """What an answer leaves of a product that has the likelier one."""
+    """Return what an answer leaves of a product that has the likelier one."""
     return lower / contrary if lower < contrary else 1.0
 
 
@@ -731,7 +731,7 @@ def _bound_children(
     row: int,
     bounds: NDArray[np.float64],
 ) -> None:
-    """A ``row`` of ``bounds``: the same for vectors with the first answers proposed, j 0 or 1."""
+    """Fill a ``row`` of ``bounds`` alike, for vectors with the first answers proposed, j 0 or 1."""
     zero, one = 0.0, 0.0
     for k in range(n_spread):
         u, product = workspace.spread[k], workspace.spread_bound[k]
@@ -770,7 +770,7 @@ def _search(
     workspace: Workspace,
     answers: NDArray[np.int8],
 ) -> bool:
-    """Branch and bound for a vector likelier than ``best``; return whether it was completed.
+    """Search for a vector likelier than ``best`` (branch and bound); return whether it completed.
 
     A vector is at most as likely as what trees and vectors that are not distinct add, and the
     heaviest distinct vector with the same first answers. Labels on which the former disagree most
@@ -859,7 +859,7 @@ def _choose_answers(
     workspace: Workspace,
     answers: NDArray[np.int8],
 ) -> bool:
-    """``answers`` (m,): the likeliest vector; return whether that is certain.
+    """Fill ``answers`` (m,) with the likeliest vector; return whether that is certain.
 
     The probability of a vector is the weight of the distinct vector that it is, if any, and what
     trees and other vectors add, which is bounded. Of equally likely ones (up to rounding) the first
@@ -915,7 +915,7 @@ def _choose_answers(
 
 @kernel_helper
 def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int64]) -> int:
-    """The corners of the least concave function above right[k], k = 0..stop; how many."""
+    """Fill corners of the least concave function above right[k], k = 0..stop; return how many."""
     n = 1
     corners[0] = 0
     for k in range(1, stop + 1):
@@ -939,7 +939,7 @@ def _put_prices(
     corners: NDArray[np.int64],
     prices: NDArray[np.float64],
 ) -> None:
-    """``prices`` (m,): the least reward for which each label is answered.
+    """Fill ``prices`` (m,): the least reward for which each label is answered.
 
     Answering k labels is worth right[k] / right[0] + reward * k / m. As the reward grows, the best
     k goes from corner to corner.
@@ -961,7 +961,7 @@ def price_prefixes(
     stop: NDArray[np.int64],
     prices: NDArray[np.float64],
 ) -> None:
-    """``prices`` (n, m) from the probability ``right`` (n, m + 1) that the first k are right.
+    """Fill ``prices`` (n, m) from the probability ``right`` (n, m + 1) that the first k are right.
 
     Or from how often they are right in draws, with which ties are exact. Labels are in ``order``
     (n, m); only the first ``stop`` can be answered.
@@ -984,7 +984,7 @@ def decide_rows(
     prices: NDArray[np.float64],
     certain: NDArray[np.bool_],
 ) -> None:
-    """Bounds, the answer to each label (n, m), and the least reward for which it is given (n, m).
+    """Compute bounds, the answer to each label (n, m), and the least reward for giving it (n, m).
 
     The answers are those of the likeliest vector, if that is ``certain`` (n,); labels are withdrawn
     by the (lower) probability of their answer, the least first.

@@ -122,7 +122,7 @@ def check_estimator(estimator: Any) -> None:
 
 
 def caution_values(estimator: Any, requested: Any) -> FloatArray:
-    """Values of the caution parameter, from bold to cautious."""
+    """Return values of the caution parameter, from bold to cautious."""
     final, _ = selection.unwrap(estimator)
     rising = getattr(final, "larger_is_more_cautious", True)
     if requested is None:
@@ -287,7 +287,7 @@ def hold_out(promised: Any, X: Any, Y: Any, groups: Any = None) -> HeldOut:
 def _splits(
     calibration: Any, labels: Labels, groups: NDArray[np.int64], rng: np.random.RandomState
 ) -> list[tuple[Any, Any]]:
-    """Folds that hold every row once."""
+    """Split into folds that hold every row once."""
     from sklearn.model_selection import KFold  # slow to import
 
     splitter = calibration
@@ -421,6 +421,6 @@ def within_limit(answers: Labels, risk: Risk, limit: Any) -> Labels:
 
 
 def answers_along(estimator: Any, X: Any, values: Any) -> Labels:
-    """Partial predictions (V, n, m), also of pipelines."""
+    """Predict partially (V, n, m) along the values, also with pipelines."""
     final, Z = selection.unwrap(estimator, X)
     return np.asarray(final.predict_path(Z, values))

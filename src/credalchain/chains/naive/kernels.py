@@ -44,7 +44,7 @@ def number_triples(
     triples: NDArray[np.int64],
     numbers: NDArray[np.int32],
 ) -> int:
-    """Number the triples (n, D, K) that bounds depend on, from ``n_triples``; return the next one.
+    """Assign numbers from ``n_triples`` on to the triples (n, D, K) of bounds; return the next one.
 
     Observation r is of variable ``variables[r]`` and was counted in row ``sources[r]`` of
     ``counts`` (rows, m, 2). It concerns the labels from position ``starts[r]`` of ``order`` on.
@@ -135,7 +135,7 @@ def add_rows(
     table: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """out[:, r] = start + the sum over features i of table[:, offsets[i] + codes[first + r, i]].
+    """Set out[:, r] to start + the sum over features i of table[:, offsets[i] + codes[first+r, i]].
 
     ``start`` is (blocks, 16), ``out`` (blocks, rows, 16), ``table`` (blocks, table rows, 16).
     """
@@ -158,7 +158,7 @@ def add_sparse_rows(
     table: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """The same for CSR: ``entries`` are rows of ``table``, ``start`` is with all codes 0."""
+    """Add rows for CSR: ``entries`` are rows of ``table``, ``start`` is with all codes 0."""
     for block in range(table.shape[0]):
         rows = table[block]
         for row in range(out.shape[1]):
@@ -170,7 +170,7 @@ def add_sparse_rows(
 
 @kernel_helper
 def _resolve(value: int, zeros: int) -> int:
-    """A sum whose zero factors are counted separately: a zero in the numerator wins."""
+    """Resolve a sum whose zero factors are counted apart: a zero in the numerator wins."""
     if zeros & NUMERATOR_MASK:
         return -INFINITE
     return INFINITE if zeros else value
@@ -185,7 +185,7 @@ def _as_float(value: int, grain: float, may_be_infinite: bool) -> float:
 
 @kernel_helper
 def _begin(sums: Any, pairs: Any, told: Any, out: Any) -> None:
-    """Sums of a block and row before its first label: features, and answers other than 0."""
+    """Sum a block and row before its first label: features, and answers other than 0."""
     lanes = load(sums)
     for i in range(told[0]):
         lanes = plus(lanes, pairs[np.uint64(told[np.uint64(1 + i)])])
