@@ -153,6 +153,8 @@ def _go_down(
     n = np.uint32(rows.shape[0])
     for k in range(n):
         waiting[k], found[k] = k, root
+    # packed[node] is (2 * feature + whether missing goes left, bits of the threshold, left, right);
+    # a leaf is its own child, so a row that has arrived moves no further and leaves ``waiting``
     while n > 0:
         n_left = np.uint32(0)
         for position in range(n):
@@ -198,6 +200,7 @@ def fill_leaves(
 
     ``first`` (nodes,) holds where each leaf begins, and is changed to where it ends.
     """
+    # a counting sort: first[node] is the next free place of the node
     for entry in range(nodes.shape[0]):
         at = first[nodes[entry]]
         leaf_rows[at], leaf_times[at] = rows[entry], times[entry]
@@ -216,6 +219,7 @@ def unpack_nodes(
     indptr: NDArray[np.int64],
 ) -> None:
     """Fill ``trees`` and ``indptr``, both zero: arrays of all nodes from those of a kind."""
+    # inner nodes and leaves are stored apart, each in the order of the nodes: one counter for each
     split, leaf = 0, 0
     for node in range(nodes.shape[0]):
         indptr[node + 1] = indptr[node]
@@ -250,7 +254,7 @@ def merge_leaves(
     for node in range(indptr.shape[0] - 1):
         for entry in range(leaves.indptr[node], leaves.indptr[node + 1]):
             new_row = new_row_of[leaves.row[entry]]
-            if last[new_row] < indptr[node]:
+            if last[new_row] < indptr[node]:  # not yet in this leaf
                 row[n], times[n], last[new_row] = new_row, 0, n
                 n += 1
             times[last[new_row]] += leaves.times[entry]
@@ -317,6 +321,8 @@ def _gather(
         for entry in range(first[tree], stop[tree]):
             n_rows += leaves.times[entry] if leaves.row[entry] >= 0 else 0
         leaf_rows[tree] = n_rows
+    # every tree counts the same, and every row of its leaf: 1 / (rows + s), so that s / (rows + s)
+    # stays as the rest; leaf_weight is 0 between rows, so a vector is listed at its first entry
     for tree in range(n_asked):
         total = leaf_rows[tree] + s
         weight, inverse = 1.0 / (total * n_asked), 1.0 / total
@@ -343,6 +349,7 @@ def _gather(
                         1.0 if count == total else count * inverse
                     )
         rest += s * weight
+    # members give sparse rows of weights on the same vectors
     for entry in range(member_weights.indptr[i], member_weights.indptr[i + 1]):
         u = member_weights.indices[entry]
         if workspace.leaf_weight[u] == 0.0 and workspace.member_weight[u] == 0.0:
@@ -399,6 +406,7 @@ def _bounds_in_trees(
 
 @kernel_helper
 def _clear(gathered: GatheredRow, workspace: Workspace) -> None:
+    # only what the row touched: there may be many more vectors
     for k in range(gathered.n_touched):
         workspace.leaf_weight[workspace.touched[k]] = 0.0
         workspace.member_weight[workspace.touched[k]] = 0.0
@@ -586,6 +594,7 @@ def _prefixes_right(
         right[k] = 1.0
     _fill(workspace.both, 0.0)
     _fill(workspace.only_known, gathered.rest)
+    # vectors outside, labels inside: one product serves all prefixes, and stops where it is 0
     for k in range(gathered.n_touched):
         u, product = workspace.touched[k], 1.0
         weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
@@ -600,6 +609,7 @@ def _prefixes_right(
                 break
             else:
                 workspace.both[position + 1] += weight * product
+    # trees the other way round: a product for each, longer by one label at a time
     _fill(workspace.tree_product, 1.0)
     for position in range(first, stop):
         j, y = order[position], answers[order[position]]
@@ -627,6 +637,7 @@ def _vector_is_right(
     for k in range(gathered.n_touched):
         u = workspace.touched[k]
         product = workspace.vector_weight[k]
+        # from the least certain label, where a product is the likeliest to become 0
         for position in range(stop - 1, first - 1, -1):
             if product == 0.0:
                 break
@@ -782,6 +793,8 @@ def _search(
     depth: Any = np.int64(0)
     n_nodes = 0
     n_tried[0] = -1
+    # depth first without recursion, which kernels lack: branches[depth] is the label to decide there,
+    # n_tried[depth] is -1 for a new node, then how many of its two values were tried
     while depth >= 0:
         j = branches[depth]
         if n_tried[depth] < 0:
@@ -803,12 +816,13 @@ def _search(
         if n_tried[depth] == 2:
             depth -= 1
             continue
+        # the value with the greater bound first: what it finds cuts off more of the other
         y = int((child_bound[depth, 1] >= child_bound[depth, 0]) == (n_tried[depth] == 0))
         n_tried[depth] += 1
         if child_bound[depth, y] <= best * (1.0 + _ROUNDING):
             continue
         proposed[j] = y
-        if depth + 1 == n_open:
+        if depth + 1 == n_open:  # all labels are decided, so the bound is the probability
             best = child_bound[depth, y]
             for i in range(answers.shape[0]):
                 answers[i] = proposed[i]
@@ -921,7 +935,7 @@ def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int
     for k in range(1, stop + 1):
         is_certain = right[k] > right[0] * (1.0 - _ROUNDING)
         right[k] = right[0] if is_certain else min(right[k], right[k - 1])
-        while n > 1:
+        while n > 1:  # drop corner b if it is not above the line from a to k
             a, b = corners[n - 2], corners[n - 1]
             if (right[b] - right[k]) * (b - a) > (right[a] - right[b]) * (k - b):
                 break
@@ -947,6 +961,7 @@ def _put_prices(
     n_labels = prices.shape[0]
     _fill(prices, np.inf)
     least = 0.0
+    # from corner a to b, the slope of the hull is what the reward must make up for
     for corner in range(1, _hull_corners(right, stop, corners)):
         a, b = corners[corner - 1], corners[corner]
         least = max(least, n_labels * (right[a] - right[b]) / ((b - a) * right[0]))

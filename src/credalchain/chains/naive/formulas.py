@@ -159,7 +159,7 @@ class FixedPoint(NamedTuple):
 
     @classmethod
     def for_terms(cls, n_features: int, n_labels: int) -> "FixedPoint":
-        """Return the scale for prior, threshold, each feature and each other label: one term each."""
+        """Return the scale for prior, threshold, each feature, each other label: a term each."""
         terms = n_features + n_labels + 2
         bits = min(40, 54 - terms.bit_length())
         return cls(unit=float(2**bits), band=_UNITS_PER_TERM * terms)
