@@ -793,7 +793,7 @@ def _search(
     depth: Any = np.int64(0)
     n_nodes = 0
     n_tried[0] = -1
-    # depth first without recursion, which kernels lack: branches[depth] is the label to decide there,
+    # depth first, without recursion: branches[depth] is the label that is decided at this depth,
     # n_tried[depth] is -1 for a new node, then how many of its two values were tried
     while depth >= 0:
         j = branches[depth]

@@ -104,7 +104,7 @@ def fill_table(
     """
     n_labels, first = numbers.shape[0], numbers.shape[1] - table.shape[1]
     nothing = np.uint64(0)  # the triple that adds nothing
-    # a cell is log-odds as (log of class 1) - (log of class 0): their lower bound from the lower one
+    # a cell is log-odds as (log of class 1) - (log of class 0): the lower bound from the lower one
     # of class 1 and the upper one of class 0, and the other way round
     for block in range(table.shape[0]):
         rows = table[block]
