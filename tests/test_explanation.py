@@ -253,7 +253,7 @@ def test_caution_parameters_do_not_mix():
         explain(CredalChainClassifier().fit(X, Y), [0.0], reward=1.0)
 
 
-def test_a_joint_forest_has_training_rows_and_says_why_no_reasons():
+def test_a_joint_forest_has_training_rows_and_says_unexplained_because():
     X = np.random.default_rng(0).normal(size=(60, 2))
     forest = CredalJointForest(random_state=0).fit(X, (X > 0).astype(int))
     explanation = explain(forest, X[0])

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from credalchain import preprocessing
 from credalchain._utils.text import visible
 from credalchain._utils.validation import check_instance, import_extra
-from credalchain.exceptions import warn_of_data
+from credalchain.exceptions import warn_about_data
 from credalchain.labels import MISSING, as_labels, column_names
 
 if TYPE_CHECKING:
@@ -317,7 +317,7 @@ class CellReader(TransformerMixin, BaseEstimator):
                 values = read_numbers(column, *self.numbers[name])
             invalid = column[values.isna() & column.notna()]
             if len(invalid):
-                warn_of_data(
+                warn_about_data(
                     f"column {visible(name)!r} of X: cells that hold no {kind} as in fit, such as "
                     f"{visible(str(invalid.iloc[0]))!r}, are taken as missing."
                 )

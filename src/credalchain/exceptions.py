@@ -17,7 +17,7 @@ class DataWarning(UserWarning):
     """
 
 
-def warn_of_data(message: str) -> None:
+def warn_about_data(message: str) -> None:
     """A warning that shows the line of the user's own code."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _OUR_OWN:

@@ -30,7 +30,7 @@ _EXPECTED = "0, 1 or missing (-1, NaN, None, pd.NA or masked)"
 
 
 def is_missing(cell: Any) -> bool:
-    """Whether a single value stands for "nobody knows": None, NaN, ``pd.NA`` or ``NaT``."""
+    """Return whether a value stands for "nobody knows": None, NaN, ``pd.NA`` or ``NaT``."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(cell, (float, np.floating)) and bool(np.isnan(cell))
@@ -74,12 +74,12 @@ def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> N
 
 
 def holds_minus_one(Y: LabelsLike) -> bool:
-    """Whether missing labels are written as -1, which may mean "no" where there is no 0."""
+    """Return whether missing labels are -1, which may mean "no" where there is no 0."""
     return _read(Y, "Y")[0]
 
 
 def minus_one_message(name: str = "Y") -> str:
-    """Why a matrix with -1 and +1 but no 0 is refused."""
+    """Explain why a matrix with -1 and +1 but no 0 is not accepted."""
     return (
         f"{name} holds -1 and +1 but no 0. Here -1 means 'missing', not 'no': "
         f"pass ({name} > 0).astype(int) if -1 stands for 'no', "
@@ -91,7 +91,7 @@ _SETS = (list, tuple, set, frozenset)
 
 
 def are_label_sets(Y: Any) -> bool:
-    """Whether rows are lists (or sets) of the names of their labels, such as ["rock", "pop"]."""
+    """Return whether rows are lists (or sets) of names of their labels, as ["rock", "pop"]."""
     if sparse.issparse(Y) or hasattr(Y, "columns") or isinstance(Y, (str, bytes)):
         return False
     if isinstance(Y, np.ndarray) and (Y.dtype != object or Y.ndim != 1):
@@ -114,7 +114,7 @@ def are_label_sets(Y: Any) -> bool:
 
 
 def labels_of_sets(Y: Any, names: Sequence[str]) -> NDArray[np.int8]:
-    """Rows of names as a matrix of 0 and 1, with a column for each of ``names``."""
+    """Return rows of names as a matrix of 0 and 1, with a column for each of ``names``."""
     index_of = {name: j for j, name in enumerate(names)}
     labels = np.zeros((len(Y), len(names)), dtype=np.int8)
     for i, row in enumerate(Y):
@@ -129,7 +129,7 @@ def labels_of_sets(Y: Any, names: Sequence[str]) -> NDArray[np.int8]:
 
 
 def as_indexable_labels(Y: Any, names: Sequence[str] | None = None) -> Any:
-    """Labels out of which rows can be taken, all with the same columns.
+    """Return labels out of which rows can be taken, all with the same columns.
 
     ``names`` of the labels are those that occur, unless they are known.
     """
@@ -144,13 +144,13 @@ def as_indexable_labels(Y: Any, names: Sequence[str] | None = None) -> Any:
 
 
 def column_names(Y: Any) -> list[str] | None:
-    """The names of the columns of a data frame, None for anything else."""
+    """Return the names of the columns of a data frame, None for anything else."""
     columns = getattr(Y, "columns", None)
     return None if columns is None else [str(column) for column in columns]
 
 
 def check_names(given: Any, names: Sequence[str], what: str) -> None:
-    """Refuse a data frame whose columns are other labels, or the same in another order."""
+    """Validate that a data frame has these labels as its columns, in this order."""
     columns = column_names(given)
     if columns is not None and columns != list(names):
         raise ValueError(
@@ -160,7 +160,7 @@ def check_names(given: Any, names: Sequence[str], what: str) -> None:
 
 
 def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
-    """Labels as int8, and whether any missing one was written as -1."""
+    """Return labels as int8, and whether any missing one was written as -1."""
     if sparse.issparse(Y):
         Y = Y.toarray()
     if isinstance(Y, np.ma.MaskedArray):
@@ -202,7 +202,7 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
 
 
 def both_answers_seen(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Labels (m,) that count in shares answered: not constant; all, if all are constant.
+    """Return the labels (m,) that count in shares: not constant; all, if all are constant.
 
     A chain leaves a label that is always no open, and others would be answered instead of it.
     """
@@ -218,7 +218,7 @@ def _invalid(value: Any, position: NDArray[Any], name: str, columns: list[str] |
 
 
 def select_labels(labels: Any, interval: Any, at_most: int | None) -> NDArray[np.int64]:
-    """The labels worth looking at first, as numbers; all of them in their order if they fit.
+    """Select the labels worth looking at first, as numbers; all in their order if they fit.
 
     First those that are open in most rows, among equals the likeliest; then those that are yes in
     most rows, among equals the most certain; then what is no everywhere, the most certain first.
@@ -248,7 +248,7 @@ def select_labels(labels: Any, interval: Any, at_most: int | None) -> NDArray[np
 
 
 def and_more(n_shown: int, n_all: int, noun: str = "") -> str:
-    """In words, such as "and 149 more" or "and 1 more label"; nothing if all are shown."""
+    """Say in words, such as "and 149 more" or "and 1 more label"; nothing if all are shown."""
     n = n_all - n_shown
     return "" if n <= 0 else f"and {plural(n, f'more {noun}') if noun else f'{n} more'}"
 
@@ -265,7 +265,7 @@ class Targets:
 
     @classmethod
     def of_labels(cls, n_labels: int, names: list[str] | None = None) -> "Targets":
-        """Labels 0 and 1, with names or without."""
+        """Return the targets of labels 0 and 1, with names or without."""
         if names is not None and len(set(names)) < len(names):
             duplicate = next(name for name in names if names.count(name) > 1)
             raise ValueError(
@@ -276,7 +276,7 @@ class Targets:
 
     @classmethod
     def learn(cls, Y: Any, classes: Any = None) -> tuple["Targets", Labels]:
-        """From the labels of the first rows, and these labels as int8 (n, m)."""
+        """Learn from the labels of the first rows, and return these labels as int8 (n, m)."""
         if are_label_sets(Y):
             label_names = sorted({name for row in Y for name in row})
             return cls.of_labels(len(label_names), label_names), labels_of_sets(Y, label_names)
@@ -319,7 +319,7 @@ class Targets:
         return self.classes.ndim == 1
 
     def encode(self, Y: Any) -> Labels:
-        """Labels of further rows: int8 (n, m), -1 for missing."""
+        """Encode the labels of further rows: int8 (n, m), -1 for missing."""
         if self.is_vector and _is_vector(Y) and self.classes.tolist() != [0, 1]:
             return self._encode_vector(Y)
         if are_label_sets(Y):
@@ -334,7 +334,7 @@ class Targets:
         return labels
 
     def encode_known(self, known: Any, n_rows: int) -> Labels | None:
-        """Labels that were answered already; a data frame may hold some of them, in any order."""
+        """Encode labels answered already; a data frame may hold some of them, in any order."""
         if known is None:
             return None
         labels = as_labels(known, name="known", require_zero=False)
@@ -357,14 +357,14 @@ class Targets:
         return all_labels
 
     def decode(self, labels: Labels) -> NDArray[Any]:
-        """Labels 0 and 1 (n, m) as the user gave them."""
+        """Decode labels 0 and 1 (n, m) as the user gave them."""
         integers = labels.astype(np.int64)
         if not self.is_vector:
             return integers
         return np.take(self.classes, integers[:, 0], mode="clip")  # a single one is predicted
 
     def decode_proba(self, p: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(Y_j = 1) (n, m), or (n, n_classes) for a vector, as scikit-learn has it."""
+        """Decode P(Y_j = 1) (n, m), or (n, n_classes) for a vector, as scikit-learn has it."""
         if not self.is_vector:
             return p
         return np.ones((len(p), 1)) if len(self.classes) == 1 else np.hstack([1 - p, p])
@@ -382,7 +382,7 @@ class Targets:
 
 
 def _is_vector(Y: Any) -> bool:
-    """One-dimensional: a single label."""
+    """Return whether labels are one-dimensional: a single label."""
     if sparse.issparse(Y):
         return False
     try:
@@ -392,7 +392,7 @@ def _is_vector(Y: Any) -> bool:
 
 
 def _two_classes(y: Any) -> NDArray[Any]:
-    """The values of a vector, sorted; at most two."""
+    """Return the values of a vector, sorted; at most two."""
     values = np.asarray(y)  # may turn missing values into text
     cells = list(y) if isinstance(y, (list, tuple)) else np.asarray(y, dtype=object).tolist()
     if np.ma.is_masked(y) or any(map(is_missing, cells)):

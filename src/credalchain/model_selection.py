@@ -29,7 +29,7 @@ _FEW_ROWS = 20  # that differ: others are equal to them by chance
 
 
 def unwrap(estimator: BaseEstimator, X: MatrixLike | None = None) -> tuple[Any, Any]:
-    """The estimator inside pipelines, searches and frozen estimators, and its own input.
+    """Return the estimator inside pipelines, searches and frozen estimators, and its own input.
 
     For what scikit-learn's meta-estimators do not forward: ``final, Z = unwrap(search, X)``,
     then ``final.infer(Z)``, ``final.predict_interval(Z)`` and so on.
@@ -59,7 +59,7 @@ def unwrap(estimator: BaseEstimator, X: MatrixLike | None = None) -> tuple[Any, 
 
 
 def partial_labels(estimator: BaseEstimator, X: MatrixLike) -> Labels:
-    """Partial predictions of an estimator, wherever the cautious one is inside it.
+    """Predict partially, wherever the cautious estimator is inside this one.
 
     scikit-learn's Pipeline, GridSearchCV and the like do not forward ``predict_partial``;
     this looks through them. An estimator that only has ``predict`` answers every label.
@@ -97,7 +97,7 @@ def cross_val_partial(
     cv: "int | BaseCrossValidator | Iterable[tuple[VectorLike, VectorLike]]" = 5,
     n_jobs: int | None = None,
 ) -> Labels:
-    """Out-of-fold partial predictions: every row is predicted by a model that has not seen it.
+    """Predict out-of-fold: every row is predicted by a model that has not seen it.
 
     Unlike scikit-learn's ``cross_val_predict`` it gives partial predictions and takes
     missing labels of any kind in ``Y``.
@@ -264,7 +264,7 @@ def _fit_and_predict(estimator: Any, X: Any, targets: Any, split: tuple[Rows, Ro
 
 
 def training_targets(labels: Labels) -> Any:
-    """Labels as scikit-learn takes them, with NaN where something is missing.
+    """Return labels as scikit-learn takes them, with NaN where something is missing.
 
     Not -1, which without any 0 in a fold could as well mean "no".
     """
@@ -287,7 +287,7 @@ class PathPrediction:
 
 
 def caution_in_use(estimator: Any) -> float:
-    """The value of the caution parameter with which a fitted estimator answers; NaN: none."""
+    """Return the value of the caution parameter of a fitted estimator; NaN: none."""
     name = "caution_" if hasattr(estimator, "caution_") else estimator.caution_parameter
     return float(getattr(estimator, name, np.nan))
 
@@ -295,7 +295,7 @@ def caution_in_use(estimator: Any) -> float:
 def predict_along(
     estimator: Any, X: Any, values: Sequence[float], measures: Collection[str]
 ) -> PathPrediction:
-    """What ``measures`` need to know about a fitted estimator, at each value of its caution."""
+    """Predict what ``measures`` need of a fitted estimator, at each value of its caution."""
     needs = {MEASURES[name].needs for name in measures}
     precise = estimator.predict(X) if "precise" in needs else None
     if "bounds" not in needs:
@@ -310,7 +310,7 @@ def predict_along(
 def score_path(
     measures: Collection[str], Y_true: Labels, path: PathPrediction
 ) -> list[list[float]]:
-    """A list for each measure: its value at each value of the caution parameter."""
+    """Return a list for each measure: its value at each value of the caution parameter."""
     tallied = tally(Y_true, path.labels)
     columns: list[list[float]] = []
     for measure in map(MEASURES.__getitem__, measures):
@@ -353,7 +353,7 @@ class PartialScorer:
 
 
 def partial_scorer(measure: str | Measure, **options: Any) -> PartialScorer:
-    """A scorer from a measure, for ``scoring=`` in scikit-learn.
+    """Return a scorer from a measure, for ``scoring=`` in scikit-learn.
 
     Parameters
     ----------

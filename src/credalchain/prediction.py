@@ -20,7 +20,7 @@ _CHUNK_SIZE = 2**15  # numbers: they stay in a cache from one operation to the n
 
 
 def probabilities(log_odds: FloatArray) -> FloatArray:
-    """1 / (1 + exp(-x)), with numpy's vectorised exponential."""
+    """Compute 1 / (1 + exp(-x)) with numpy's vectorised exponential."""
     result = np.empty(log_odds.shape)  # in C order, so that reshape below gives a view of it
     flat_input, flat_output = log_odds.reshape(-1), result.reshape(-1)
     with np.errstate(over="ignore"):  # exp of a large number is infinite, and its inverse 0
@@ -34,7 +34,7 @@ def probabilities(log_odds: FloatArray) -> FloatArray:
 
 
 def log_odds(probability: FloatArray) -> FloatArray:
-    """log(p / (1 - p)); -inf for 0 and inf for 1."""
+    """Compute log(p / (1 - p)); -inf for 0 and inf for 1."""
     with np.errstate(divide="ignore"):
         return np.log(probability) - np.log1p(-probability)
 
@@ -83,7 +83,7 @@ class Answer:
 
 
 def uniform_exactness(exactness: Exactness, shape: tuple[int, ...]) -> Ranks:
-    """The same rank in all cells, as a view that takes no memory."""
+    """Return the same rank in all cells, as a view that takes no memory."""
     return np.broadcast_to(np.int8(RANKS[exactness]), shape)
 
 
@@ -131,7 +131,7 @@ class CredalPrediction:
     def from_answer(
         cls, answer: Answer, strategy: int, label_names: Iterable[str], X: MatrixLike
     ) -> "CredalPrediction":
-        """What a model answered about the rows of ``X`` by one strategy, for the first s."""
+        """Return what a model answered about the rows of ``X`` by one strategy, for the first s."""
         assert answer.log_odds is not None
         exactness = answer.exactness[strategy, 0]
         rows = exactness[:1] if exactness.strides[0] == 0 else exactness  # all alike, or not
@@ -176,7 +176,7 @@ class CredalPrediction:
         return np.asarray(self.labels == ABSTAIN)
 
     def to_frame(self, *, intervals: bool = False) -> "pd.DataFrame":
-        """A pandas data frame with ``pd.NA`` for a label left open.
+        """Return a pandas data frame with ``pd.NA`` for a label left open.
 
         Parameters
         ----------
@@ -198,11 +198,11 @@ class CredalPrediction:
         return frame
 
     def to_strings(self) -> NDArray[np.str_]:
-        """Labels as "1", "0" and "*", for display."""
+        """Return labels as "1", "0" and "*", for display."""
         return np.array(["0", "1", ABSTAIN_TEXT])[self.labels]
 
     def _repr_html_(self) -> str:
-        """A table for notebooks; of many labels, open ones first."""
+        """Return a table for notebooks; of many labels, open ones first."""
         n, m = self.labels.shape
         rows = range(min(n, _MAX_ROWS))
         shown = select_labels(self.labels[rows], self.interval[rows], _MAX_LABELS).tolist()
@@ -221,7 +221,7 @@ class CredalPrediction:
         return notebook.page(notebook.words(head), notebook.table(names, cells))
 
     def _in_short(self) -> str:
-        """How much is answered, with a hint if that is nearly nothing, or everything."""
+        """Say how much is answered, with a hint if that is nearly nothing, or everything."""
         n, m = self.labels.shape
         n_open = int(self.abstained.sum())
         n_yes = int((self.labels == 1).sum())

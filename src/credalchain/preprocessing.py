@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from credalchain._utils.array_types import FloatArray, IntArray
 from credalchain._utils.text import visible
 from credalchain._utils.validation import check_array, check_instance, check_int
-from credalchain.exceptions import warn_of_data
+from credalchain.exceptions import warn_about_data
 from credalchain.labels import missing_cells
 from credalchain.typing import LabelsLike, MatrixLike
 
@@ -408,7 +408,7 @@ def _learn_kind(name: str, column: Any) -> tuple[str, NDArray[Any]]:
     if kind == "texts":
         n = len(column) - int(values_and_missing(np.asarray(column), name)[1].sum())
         if looks_like_identifiers(len(keys), n):
-            warn_of_data(
+            warn_about_data(
                 f"column {name!r} of X: more than half as many different texts as rows, like names "
                 "or dates, from which nothing can be learned. Leave it out."
             )
@@ -448,7 +448,7 @@ def encode_categories(
     codes = categories.encode(keys, missing)
     unseen = codes == categories.n_categories
     if unseen.any():
-        warn_of_data(
+        warn_about_data(
             f"column {visible(name)!r} of X holds values that were never seen in fit, such as "
             f"{visible(str(keys[unseen][0]))!r}: the model knows nothing about them, and may leave "
             "more open."

@@ -37,7 +37,7 @@ class SparseMatrix(Protocol):
     shape: Any
 
     def tocsr(self, copy: bool = ...) -> Any:
-        """The same by rows."""
+        """Return the same by rows."""
 
 
 class DaskCollection(Protocol):
@@ -52,7 +52,7 @@ Work = Callable[..., Total]
 
 
 def unchanged(total: Total) -> Total:
-    """For sums that need no trimming."""
+    """Return sums that need no trimming."""
     return total
 
 
@@ -66,16 +66,16 @@ class Chunks(Protocol):
         trim: Callable[[Total], Total] = unchanged,
         numbered: bool = True,
     ) -> Total:
-        """The sum (``+``) over all chunks of what ``work`` makes of them.
+        """Return the sum (``+``) over all chunks of what ``work`` makes of them.
 
-        Call ``work(name, X, Y, first_row, *shared)``, inside ``errors_name_chunk`` of
+        Call ``work(name, X, Y, first_row, *shared)``, inside ``naming_chunk_in_errors`` of
         ``credalchain.chunks.sources``; ``trim`` keeps sums small. ``numbered``: whether the work
         needs to know the number of its first row among all rows, by which samples are drawn.
         """
         ...
 
     def hash_limit(self, size: int) -> Any:
-        """The largest hash of a sample of rows, if the number of rows is known; else of all."""
+        """Return the largest hash of a sample of rows, if their number is known; else of all."""
         ...
 
 

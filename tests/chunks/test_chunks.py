@@ -27,7 +27,7 @@ from credalchain import (
 )
 from credalchain.chunks.columns import learn_bins, summarize
 from credalchain.chunks.sampling import MAX_HASH, hash_limit, row_hashes
-from credalchain.chunks.sources import errors_name_chunk
+from credalchain.chunks.sources import naming_chunk_in_errors
 from problems import sampled_rows
 from profiles import examples
 
@@ -70,7 +70,7 @@ class OnThreads:
 
         def do(number):
             X, Y = self._chunks[number]
-            with errors_name_chunk(f"block {number}"):
+            with naming_chunk_in_errors(f"block {number}"):
                 return work(f"block {number}", X, Y, int(starts[number]), *shared)
 
         with ThreadPoolExecutor(2) as pool:

@@ -37,7 +37,7 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def lane_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """The same, with loop bodies vectorised rather than loops."""
+    """Compile like ``kernel``, with loop bodies vectorised rather than loops."""
     return cast(Callable[P, R], _compiled(function, _lanes_vectorised))
 
 
@@ -47,7 +47,7 @@ def kernel_helper(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def reordering_kernel_helper(function: Callable[P, R]) -> Callable[P, R]:
-    """The same, where terms of sums may be added in any order, which vectorises them."""
+    """Compile like ``kernel_helper``, where terms of sums may be added in any order."""
     return cast(
         Callable[P, R],
         _compiled(function, nullcontext, no_cpython_wrapper=True, fastmath={"reassoc"}),
@@ -55,7 +55,7 @@ def reordering_kernel_helper(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def _compiled(function: Any, settings: Callable[[], Any], **options: Any) -> Any:
-    """A dispatcher that compiles for arrays that may be written to, with ``settings`` changed."""
+    """Return a dispatcher for arrays that may be written to, with ``settings`` changed."""
     njit: Any = numba.njit
     dispatcher = njit(
         nogil=True, cache=True, error_model="numpy", no_cfunc_wrapper=True, **options
@@ -81,7 +81,7 @@ def _compiled(function: Any, settings: Callable[[], Any], **options: Any) -> Any
 
 
 def _writable(kind: Any) -> Any:
-    """The type of the same array if it might be written to; of the same tuple of such."""
+    """Return the type of the same array if it might be written to; of the same tuple of such."""
     if isinstance(kind, types.Array):
         return kind.copy(readonly=False)
     if isinstance(kind, types.BaseNamedTuple):
@@ -115,7 +115,7 @@ BLOCK = 16
 
 @kernel_helper
 def repeat(value: Any) -> Any:
-    """The same number 16 times, as a tuple."""
+    """Return the same number 16 times, as a tuple."""
     return (
         value, value, value, value, value, value, value, value,
         value, value, value, value, value, value, value, value,
@@ -124,7 +124,7 @@ def repeat(value: Any) -> Any:
 
 @kernel_helper
 def load(row: Any) -> Any:
-    """A block as a tuple."""
+    """Return a block as a tuple."""
     return (
         row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7],
         row[8], row[9], row[10], row[11], row[12], row[13], row[14], row[15],
@@ -133,7 +133,7 @@ def load(row: Any) -> Any:
 
 @kernel_helper
 def plus(a: Any, row: Any) -> Any:
-    """The sum of a tuple and a block."""
+    """Return the sum of a tuple and a block."""
     return (
         a[0] + row[0], a[1] + row[1], a[2] + row[2], a[3] + row[3],
         a[4] + row[4], a[5] + row[5], a[6] + row[6], a[7] + row[7],
@@ -144,7 +144,7 @@ def plus(a: Any, row: Any) -> Any:
 
 @kernel_helper
 def plus_product(a: Any, factor: Any, row: Any) -> Any:
-    """The sum of a tuple and a multiple of a block."""
+    """Return the sum of a tuple and a multiple of a block."""
     return (
         a[0] + factor * row[0], a[1] + factor * row[1],
         a[2] + factor * row[2], a[3] + factor * row[3],
@@ -159,7 +159,7 @@ def plus_product(a: Any, factor: Any, row: Any) -> Any:
 
 @kernel_helper
 def store(a: Any, row: Any) -> None:
-    """A tuple into a block."""
+    """Write a tuple into a block."""
     row[0], row[1], row[2], row[3] = a[0], a[1], a[2], a[3]
     row[4], row[5], row[6], row[7] = a[4], a[5], a[6], a[7]
     row[8], row[9], row[10], row[11] = a[8], a[9], a[10], a[11]

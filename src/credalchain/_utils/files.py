@@ -10,7 +10,7 @@ from typing import Any
 
 
 def check_folder(path: Path) -> None:
-    """Refuse a place that cannot be written to, before the work for it is done."""
+    """Raise an error if a place cannot be written to, before the work for it is done."""
     folder = path.resolve().parent if path.is_symlink() else path.parent
     if folder.exists() and not folder.is_dir():
         raise NotADirectoryError(f"{folder} is not a folder.")

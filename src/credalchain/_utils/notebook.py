@@ -18,22 +18,22 @@ _WORDS = {1: "yes", 0: "no", -1: "*"}
 
 
 def page(*parts: str) -> str:
-    """Pieces together, with their style."""
+    """Return pieces together, with their style."""
     return f'<div class="credalchain"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 
 def words(text: str, kind: str = "quiet") -> str:
-    """A paragraph."""
+    """Return a paragraph."""
     return f'<p class="{kind}">{escape(text)}</p>'
 
 
 def answer(value: int) -> str:
-    """yes, no or * in its colour."""
+    """Return yes, no or * in its colour."""
     return f'<span class="{_KINDS[value]}">{_WORDS[value]}</span>'
 
 
 def interval(value: int, lower: float, upper: float) -> str:
-    """A bar from the lower to the upper probability, against one half."""
+    """Draw a bar from the lower to the upper probability, against one half."""
     x, width = 100 * lower, max(2.0, 100 * (upper - lower))
     title = escape(f"{lower:.3f} to {upper:.3f}")
     return (
@@ -45,19 +45,19 @@ def interval(value: int, lower: float, upper: float) -> str:
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Cells of ``rows`` are HTML already, ``head`` is text."""
+    """Return a table; cells of ``rows`` are HTML already, ``head`` is text."""
     names = "".join(f"<th>{name_of(name)}</th>" for name in head)
     body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
     return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>"
 
 
 def text(value: object) -> str:
-    """Text, escaped."""
+    """Return text, escaped."""
     return escape(str(value))
 
 
 def name_of(words: object) -> str:
-    """A name of a label or row; of a long one the beginning, all of it on hovering."""
+    """Return a name of a label or row; of a long one the beginning, all of it on hovering."""
     shown = visible(str(words))
     if len(shown) <= _MAX_CHARACTERS:
         return escape(shown)

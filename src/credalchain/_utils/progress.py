@@ -37,7 +37,7 @@ def show_progress(wanted: bool | int = True, *, line_seconds: float = 3.0) -> It
 
 
 def track(items: Iterable[Item], what: str, total: int | None = None) -> Iterator[Item]:
-    """The same items; their number is shown as they are done with."""
+    """Yield the same items; their number is shown as they are done with."""
     with Progress(what, total) as progress:
         for done, item in enumerate(items, start=1):
             yield item

@@ -19,7 +19,7 @@ _MAX_BYTES = 220  # of 255, which leaves room for a digest, a suffix and a tempo
 
 
 def visible(words: str) -> str:
-    r"""Text in one line: control characters and overrides of direction as escape sequences.
+    r"""Return text in one line: control characters and overrides of direction are escaped.
 
     Examples
     --------
@@ -30,7 +30,7 @@ def visible(words: str) -> str:
 
 
 def plural(n: int, noun: str, form: str = "") -> str:
-    """A number, formatted by ``form``, and what it counts.
+    """Return a number, formatted by ``form``, and what it counts.
 
     Examples
     --------
@@ -53,13 +53,13 @@ def with_spread(mean: float, std: float, form: str = ".3f") -> str:
 
 
 def table_size(n_rows: int, n_features: int, n_labels: int) -> str:
-    """How much a table holds, in words."""
+    """Say in words how much a table holds."""
     counts = ((n_rows, "row"), (n_features, "feature"), (n_labels, "label"))
     return ", ".join(plural(*count) for count in counts)
 
 
 def for_figure(words: str, most: int = 60) -> str:
-    r"""Text that matplotlib draws as it is, at most ``most`` characters of it.
+    r"""Return text that matplotlib draws as it is, at most ``most`` characters of it.
 
     Matplotlib reads what stands between two ``$`` as mathematics, and leaves names that start
     with an underscore out of legends.
@@ -76,7 +76,7 @@ def for_figure(words: str, most: int = 60) -> str:
 
 
 def for_file_name(words: str) -> str:
-    """Text as a part of a file name, cut to 100 characters; different texts may become equal.
+    """Return text for a file name, cut to 100 characters; different texts may become equal.
 
     Examples
     --------
@@ -90,7 +90,7 @@ def for_file_name(words: str) -> str:
 
 
 def for_spreadsheet(words: str) -> str:
-    """Text that spreadsheets do not run: an apostrophe before what would be a formula.
+    """Return text that spreadsheets do not run: an apostrophe before what would be a formula.
 
     Different texts stay different, and ``from_spreadsheet`` gives them back.
 
@@ -103,12 +103,12 @@ def for_spreadsheet(words: str) -> str:
 
 
 def from_spreadsheet(words: str) -> str:
-    """What ``for_spreadsheet`` was given."""
+    """Return what ``for_spreadsheet`` was given."""
     return words[1:] if _ESCAPED_FORMULA.match(words) else words
 
 
 def in_table(frame: Any, change: Callable[[str], str]) -> Any:
-    """A data frame with ``change`` applied to the names of columns and to cells of text."""
+    """Apply ``change`` to the names of columns and to cells of text of a data frame."""
     result = frame.copy(deep=False)
     for name in frame.columns[[dtype.kind in "OU" for dtype in frame.dtypes]]:
         column = frame[name]
@@ -123,7 +123,7 @@ def in_table(frame: Any, change: Callable[[str], str]) -> Any:
 
 
 def to_csv(frame: Any, separator: str = ",") -> str:
-    """A data frame as CSV in which no text is a formula, and none ends its row.
+    """Return a data frame as CSV in which no text is a formula, and none ends its row.
 
     The writer does not quote a carriage return by itself, though readers end a row there.
     """

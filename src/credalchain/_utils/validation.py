@@ -19,12 +19,12 @@ _MAX_JOBS = 1000
 
 
 def check_s(value: Any, name: str = "s") -> float:
-    """0, or a number between 1e-60 and 1e60."""
+    """Validate a caution: 0, or a number between 1e-60 and 1e60."""
     return check_s_values((value,), name)[0]
 
 
 def check_s_values(values: Iterable[Any], name: str = "s") -> tuple[float, ...]:
-    """Each of them 0, or a number between 1e-60 and 1e60."""
+    """Validate several values: each of them 0, or a number between 1e-60 and 1e60."""
     values = tuple(values)
     for value in values:
         is_number = isinstance(value, Real) and not isinstance(value, bool)
@@ -37,7 +37,7 @@ def check_s_values(values: Iterable[Any], name: str = "s") -> tuple[float, ...]:
 
 
 def check_epsilon(value: Any) -> float:
-    """0, or a number from 1e-60 to below 1."""
+    """Validate an epsilon: 0, or a number from 1e-60 to below 1."""
     is_number = isinstance(value, Real) and not isinstance(value, bool)
     if is_number and (value == 0 or _MIN <= value < 1):
         return float(value)
@@ -45,14 +45,14 @@ def check_epsilon(value: Any) -> float:
 
 
 def check_choice(name: str, value: Any, choices: Sequence[str]) -> str:
-    """One of the choices."""
+    """Validate that a value is one of the choices."""
     if isinstance(value, str) and value in choices:
         return value
     raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}, got {value!r}.")
 
 
 def check_int(name: str, value: Any, at_least: int = 1, at_most: int | None = None) -> int:
-    """A whole number."""
+    """Validate a whole number."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value < at_least or (at_most is not None and value > at_most):
         limits = f"at least {at_least}" + ("" if at_most is None else f" and at most {at_most}")
@@ -70,7 +70,7 @@ def check_can_be_fitted(name: str, estimator: Any) -> None:
 
 
 def check_thresholds(value: Any, n_labels: int) -> NDArray[np.float64]:
-    """One threshold per label, strictly between 0 and 1."""
+    """Validate thresholds: one per label, strictly between 0 and 1."""
     try:
         thresholds = np.asarray(value)
     except ValueError:
@@ -95,7 +95,7 @@ def check_thresholds(value: Any, n_labels: int) -> NDArray[np.float64]:
 
 
 def check_n_jobs(value: Any) -> int | None:
-    """None, or a whole number other than 0, with a limit as every worker takes memory."""
+    """Validate a number of workers: None or not 0, with a limit as every worker takes memory."""
     if value is None:
         return None
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
@@ -160,7 +160,7 @@ def check_instance(name: str, value: Any, kinds: type | tuple[type, ...]) -> Non
 
 
 def check_order(order: Any, names: Sequence[str]) -> NDArray[np.int64]:
-    """A permutation of the labels, as numbers or names."""
+    """Validate a permutation of the labels, as numbers or names."""
     n_labels = len(names)
     try:
         permutation = np.asarray(order)
@@ -182,7 +182,7 @@ def check_order(order: Any, names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def seeded(estimator: Any, seed: int) -> Any:
-    """The estimator itself, with every random state that is None set to ``seed``."""
+    """Return the estimator itself, with every random state that is None set to ``seed``."""
     unseeded = [
         name
         for name, value in estimator.get_params().items()

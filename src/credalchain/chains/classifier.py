@@ -125,7 +125,7 @@ class CredalMetaClassifier(CredalClassifier):
         self.model_ = model
 
     def _fit_model(self, X: Any, labels: Labels) -> Any:
-        """A fitted model; subclasses with more than one chain override this."""
+        """Return a fitted model; subclasses with more than one chain override this."""
         rng = check_random_state(self.random_state)
         self.order_ = self._choose_order(labels.shape[1], rng)
         return self.unfitted_base().fit_chain(X, labels, self.order_, chained=self.chained, rng=rng)
@@ -139,7 +139,7 @@ class CredalMetaClassifier(CredalClassifier):
         label_names: Iterable[str] | None = None,
         **params: Any,
     ) -> Self:
-        """A fitted classifier from counts made elsewhere.
+        """Return a fitted classifier from counts made elsewhere.
 
         Parameters
         ----------
@@ -163,7 +163,7 @@ class CredalMetaClassifier(CredalClassifier):
         return self
 
     def unfitted_base(self) -> Any:
-        """A copy of the base, the default one if there is none."""
+        """Return a copy of the base, the default one if there is none."""
         if self.base is None:
             return NaiveCredal()
         if not hasattr(self.base, "fit_chain"):

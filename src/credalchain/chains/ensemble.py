@@ -45,7 +45,7 @@ class EnsembleModel(ChainModel):
     once.
     """
 
-    why_no_reasons = "the mean of several chains is not a sum of what each feature adds"
+    unexplained_because = "the mean of several chains is not a sum of what each feature adds"
 
     def __init__(self, models: Sequence[ChainModel], orders: Order) -> None:
         """``orders`` is (models, labels)."""
@@ -86,7 +86,7 @@ class EnsembleModel(ChainModel):
         raise TypeError("an ensemble has no single chain to walk along; ask one of its models.")
 
     def update(self, X: Any, Y: Labels) -> "EnsembleModel":
-        """An ensemble that has also seen these rows, if its models can learn more."""
+        """Return an ensemble that has also seen these rows, if its models can learn more."""
         if not all(hasattr(model, "update") for model in self.models):
             raise AttributeError("the base of this ensemble cannot learn from more rows.")
         distinct = {id(model): model for model in self.models}
@@ -94,11 +94,11 @@ class EnsembleModel(ChainModel):
         return EnsembleModel([updated[id(model)] for model in self.models], self.orders)
 
     def count_rows(self, encoded: Any, labels: Labels) -> list[Any]:
-        """The counts of all chains, in their order; see :class:`ForestChainModel`."""
+        """Return the counts of all chains, in their order; see :class:`ForestChainModel`."""
         return [counts for model in self.models for counts in model.count_rows(encoded, labels)]  # type: ignore[attr-defined]
 
     def with_counts(self, counts: Sequence[Any]) -> "EnsembleModel":
-        """The same chains, with these counts added."""
+        """Return the same chains, with these counts added."""
         m = self.n_labels
         parts = [counts[first : first + m] for first in range(0, len(counts), m)]
         models = [
@@ -118,7 +118,7 @@ class EnsembleModel(ChainModel):
         return combine_answers(each, lambda arrays: np.concatenate(arrays, axis=1))
 
     def _infer_single_s(self, encoded: EnsembleRows, request: Request) -> Answer:
-        """The mean over the chains; where rounding could decide, in fractions if all have them."""
+        """Average over the chains; where rounding could decide, in fractions if all have them."""
         answers = [
             model.infer(rows, replace(request, order=order, wants_bounds=True))
             for model, rows, order in zip(self.models, encoded, self.orders, strict=True)
@@ -237,7 +237,7 @@ class CredalChainEnsemble(CredalMetaClassifier):
 
     @classmethod
     def from_model(cls, model: ChainModel | EnsembleModel, **params: Any) -> Self:
-        """A fitted ensemble around a model made elsewhere that serves every order of the labels.
+        """Return a fitted ensemble around a model that serves every order of the labels.
 
         See :meth:`CredalChainClassifier.from_model`. An ``EnsembleModel`` is taken as it is.
         """

@@ -128,7 +128,7 @@ class PackedForest:
 
     @classmethod
     def single_leaf(cls) -> "PackedForest":
-        """A single empty leaf, for a label observed only in unsampled rows."""
+        """Return a single empty leaf, for a label observed only in unsampled rows."""
         zero = np.zeros(1, np.int32)
         trees = Trees(
             zero + np.int32(LEAF), np.zeros(1, np.float32), zero, zero, np.zeros(1, bool), zero
@@ -147,7 +147,7 @@ class PackedForest:
     def exact_bounds(
         self, x: NDArray[np.float32], history: list[int], s: Fraction, weighted: bool
     ) -> tuple[Fraction, Fraction]:
-        """The literal form of ``forest_bounds`` for one row."""
+        """Compute ``forest_bounds`` for one row in its literal form."""
         lower = upper = Fraction(0)
         for root in self.trees.roots.tolist():
             lows, highs = [], []
@@ -195,7 +195,7 @@ class ForestChainModel(ChainModel):
 
     shares_encoding = True
     can_leave_out = True
-    why_no_reasons = "a forest is not a sum of what each feature adds"
+    unexplained_because = "a forest is not a sum of what each feature adds"
     rows_at_once = 512
 
     def __init__(self, forests: Sequence[PackedForest | None], encoder: TableEncoder) -> None:
@@ -228,7 +228,7 @@ class ForestChainModel(ChainModel):
         return np.array([forest is None for forest in self.forests])
 
     def count_rows(self, encoded: NDArray[np.float32], labels: Labels) -> list[NDArray[np.float64]]:
-        """Rows of each class in every node (nodes, 2), for every label, of rows that have it.
+        """Count the rows of each class in every node (nodes, 2), for every label that they have.
 
         No tree was grown on these rows.
         """
@@ -243,7 +243,7 @@ class ForestChainModel(ChainModel):
         return all_counts
 
     def with_counts(self, counts: Sequence[NDArray[np.float64]]) -> "ForestChainModel":
-        """The same trees, with these counts added to those of the nodes."""
+        """Return the same trees, with these counts added to those of the nodes."""
         forests = []
         for forest, label_counts in zip(self.forests, counts, strict=True):
             if forest is None and label_counts.any():
@@ -261,7 +261,7 @@ class ForestChainModel(ChainModel):
         return self.exact_bounds_of_rows(encoded, s, _COMPILED[strategy.merge])
 
     def exact_bounds_of_rows(self, X: NDArray[np.float32], s: float, weighted: bool) -> ExactBounds:
-        """Bounds as fractions, which take milliseconds: once for rows that are equal."""
+        """Compute bounds as fractions, which take milliseconds: once for rows that are equal."""
 
         @cache
         def bounds(j: int, x: bytes, history: bytes) -> tuple[Fraction, Fraction]:
@@ -282,7 +282,7 @@ class ForestChainModel(ChainModel):
     def bounds_of_rows(
         self, X: NDArray[np.float32], j: int, rows: Rows, history: Labels, s: float, weighted: bool
     ) -> NDArray[np.float64]:
-        """Lower and upper probability of label j, (rows, 2)."""
+        """Compute the lower and upper probability of label j, (rows, 2)."""
         from credalchain.chains import forest_kernels as kernels  # imports numba
 
         bounds, forest = np.tile([0.0, 1.0], (len(rows), 1)), self.forests[j]
@@ -292,13 +292,13 @@ class ForestChainModel(ChainModel):
         return bounds
 
     def bounds(self, X: NDArray[np.float32], j: int, history: Labels, *, s: float) -> Bounds:
-        """Bounds given complete histories; labels left out are averaged over."""
+        """Compute bounds given complete histories; labels left out are averaged over."""
         rows, contiguous = np.arange(len(X)), np.ascontiguousarray(X)
         bounds = self.bounds_of_rows(contiguous, j, rows, history, s, weighted=True)
         return bounds[:, 0], bounds[:, 1]
 
     def bounds_as_fractions(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
-        """The same as fractions, to settle ties."""
+        """Compute the same bounds as fractions, to settle ties."""
         exact = self.exact_bounds_of_rows(X, s, weighted=True)
         bounds = [exact(row, j, history[row]) for row in range(len(X))]
         lower, upper = np.array(bounds, dtype=object).reshape(-1, 2).T
@@ -316,7 +316,7 @@ class ForestWalk(ProbabilityWalk):
         self._exact = model.exact_bounds_of_rows(X, s, weighted)
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
-        """Rows with an open label before j: exact only in a single tree."""
+        """Rank the bounds: where a label before j is open, they are exact only in a single tree."""
         forest = self._model.forests[j]
         is_single_tree = forest is not None and len(forest.trees.roots) == 1
         worst = Exactness.EXACT if is_single_tree else Exactness.OUTER
@@ -418,7 +418,7 @@ class CredalForest(BaseEstimator):
 
 
 def default_forest_classifier(n_estimators: int = 100) -> Any:
-    """The forest that ``forest=None`` means."""
+    """Return the forest that ``forest=None`` means."""
     from sklearn.ensemble import ExtraTreesClassifier  # slow to import
 
     return ExtraTreesClassifier(n_estimators=n_estimators, min_samples_leaf=2)

@@ -25,7 +25,7 @@ def forest_bounds(
     weighted: bool,
     bounds: NDArray[np.float64],
 ) -> None:
-    """``bounds`` (rows, 2): the mean over the trees of lower and upper P(1).
+    """Fill ``bounds`` (rows, 2): the mean over the trees of lower and upper P(1).
 
     A leaf with counts (n0, n1) gives [n1 / (n0 + n1 + s), (n1 + s) / (n0 + n1 + s)]. Of several
     leaves that open labels can lead to, a tree takes the least lower and the greatest upper

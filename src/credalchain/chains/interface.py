@@ -31,7 +31,7 @@ from credalchain.chains.protocol import ChainModel, Request, Rows
 from credalchain.chains.strategies import Strategy, get_strategy
 from credalchain.chunks.dask_collections import as_chunks, predict_lazily
 from credalchain.chunks.trees import SAMPLE_SIZE, TrainingSample, sample_chunks
-from credalchain.exceptions import data_warnings_ignored, warn_of_data
+from credalchain.exceptions import data_warnings_ignored, warn_about_data
 from credalchain.labels import MISSING, Targets, and_more
 from credalchain.metrics import utility_65
 from credalchain.prediction import CredalPrediction, Order
@@ -50,7 +50,7 @@ class FittedFold(NamedTuple):
 def fitted_folds(
     estimators: Iterable[Any], X: Any, Y: Any, splits: Iterable[tuple[Rows, Rows]]
 ) -> Iterator[FittedFold]:
-    """Cross-validation, fold by fold: a clone of the next estimator for each (train, test)."""
+    """Yield fold by fold: a clone of the next estimator fitted for each (train, test)."""
     pairs = list(zip(splits, estimators, strict=False))
     for (train, test), estimator in track(pairs, "folds", len(pairs)):
         with data_warnings_ignored():
@@ -143,7 +143,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             shown = constant[:_MAX_NAMES]
             names = [f"{visible(self.label_names_[j])} (always {int(any_yes[j])})" for j in shown]
             names += filter(None, [and_more(len(shown), len(constant))])
-            warn_of_data(
+            warn_about_data(
                 "labels that are the same in all training rows, of which the other answer cannot "
                 "be learned; choose_caution and promises leave them out of the share answered, "
                 f"completeness does not: {', '.join(names)}"
@@ -182,7 +182,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         raise TypeError(f"{type(self).__name__} needs all rows in memory.")
 
     def _draw_training_sample(self, chunks: Any, sample_size: int | None) -> TrainingSample:
-        """The rows that trees are grown on; sets the attributes for columns and labels."""
+        """Draw the rows that trees are grown on; set the attributes for columns and labels."""
         sampled = sample_chunks(chunks, sample_size or SAMPLE_SIZE)
         names = sampled.feature_names and np.array(sampled.feature_names, dtype=object)
         self._set_names(sampled.X.shape[1], names, sampled.labels.shape[1], sampled.label_names)
@@ -190,7 +190,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         unseen = (sampled.labels == MISSING).all(axis=0)
         if unseen.any() and not sampled.is_everything:
             label_names = ", ".join(map(visible, self.label_names_[unseen]))
-            warn_of_data(
+            warn_about_data(
                 f"in the {plural(len(sampled.labels), 'row')} that trees are grown on nobody "
                 f"observed {label_names}: no tree looks for it. A larger sample_size helps."
             )
@@ -213,7 +213,9 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         never = self.model_.never_observed()
         if never.any():
             names = ", ".join(map(visible, self.label_names_[never]))
-            warn_of_data(f"never observed in training, so left open in every prediction: {names}")
+            warn_about_data(
+                f"never observed in training, so left open in every prediction: {names}"
+            )
 
     def _fit_in_memory(
         self, X: Any, Y: Any, *, classes: Any = None, sample_weight: Any = None
@@ -241,7 +243,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         """Return a model fitted to validated rows; also sets ``order_``."""
 
     def check_parameters(self) -> None:
-        """Refuse parameters that predictions would refuse."""
+        """Validate the parameters as predictions do."""
         check_s_values((self.s,))
         check_n_jobs(self.n_jobs)
         check_int("verbose", self.verbose, at_least=0)
@@ -286,7 +288,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         label_names: Iterable[str] | None = None,
         **params: Any,
     ) -> Self:
-        """A fitted classifier around a model made elsewhere.
+        """Return a fitted classifier around a model made elsewhere.
 
         Parameters
         ----------
@@ -310,7 +312,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     @abstractmethod
     def _choose_order(self, n_labels: int, rng: np.random.RandomState) -> Order | None:
-        """The order of the labels; None if it is chosen row by row, or if there is none."""
+        """Choose the order of the labels; None if it is chosen row by row, or if there is none."""
 
     # -- fitted attributes ---------------------------------------------------------------
 
@@ -342,7 +344,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     # -- prediction ----------------------------------------------------------------------
 
     def encode(self, X: MatrixLike) -> Any:
-        """Rows in the form that ``model_.infer`` takes."""
+        """Return rows in the form that ``model_.infer`` takes."""
         check_is_fitted(self, "model_")
         return self.model_.encode(validate_table(self, X, reset=False))
 
@@ -356,7 +358,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         precise: bool = False,
         wants_bounds: bool = True,
     ) -> Request:
-        """The request for ``model_.infer`` with encoded rows: parameters, validated.
+        """Return the request for ``model_.infer`` with encoded rows: parameters, validated.
 
         ``s`` may be one value or several, ``strategy`` one or a tuple of them.
         """
@@ -385,7 +387,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         strategy: str | Strategy | None = None,
         known: LabelsLike | None = None,
     ) -> CredalPrediction:
-        """Labels and bounds of every row.
+        """Infer the labels and bounds of every row.
 
         Parameters
         ----------
@@ -412,7 +414,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         return CredalPrediction.from_answer(answer, 0, self.label_names_.tolist(), X)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """The precise chain (s = 0): always 0 or 1, never left open.
+        """Predict with the precise chain (s = 0): always 0 or 1, never left open.
 
         Returns
         -------
@@ -423,18 +425,18 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         return self.targets_.decode(self.model_.infer(encoded, request).labels[0, 0])
 
     def predict_partial(self, X: MatrixLike) -> Labels:
-        """Labels 1, 0, or -1 where the bounds do not settle it: int8, (n_samples, n_labels)."""
+        """Predict 1, 0, or -1 where the bounds do not settle it: int8, (n_samples, n_labels)."""
         return np.asarray(self.predict_path(X, [self.s])[0])
 
     def predict_interval(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Lower and upper probability of each label: (n_samples, n_labels, 2).
+        """Predict the lower and upper probability of each label: (n_samples, n_labels, 2).
 
         Conditional on the labels predicted before it in the chain.
         """
         return np.asarray(self.infer(X).interval)
 
     def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
-        """P(Y_j = 1) of the precise chain, conditional on its own greedy path.
+        """Predict P(Y_j = 1) of the precise chain, conditional on its own greedy path.
 
         Returns
         -------
@@ -444,7 +446,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         return self.targets_.decode_proba(p)
 
     def label_proba(self, X: MatrixLike, *, known: LabelsLike | None = None) -> NDArray[np.float64]:
-        """P(Y_j = 1) of the precise chain as (n_samples, n_labels), also for a vector.
+        """Predict P(Y_j = 1) of the precise chain as (n_samples, n_labels), also for a vector.
 
         ``known`` as in ``infer``.
         """
@@ -459,7 +461,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     def predict_path(
         self, X: MatrixLike, values: Iterable[float], *, strategy: str | Strategy | None = None
     ) -> Labels:
-        """Partial predictions for many values of s: int8, (n_values, n_samples, n_labels).
+        """Predict partially for many values of s: int8, (n_values, n_samples, n_labels).
 
         Parameters
         ----------
@@ -479,12 +481,12 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(self.model_.infer(encoded, request).labels[0])
 
     def score(self, X: MatrixLike, y: LabelsLike) -> float:
-        """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
+        """Return the mean u65 of ``predict_partial``: right 1, wrong 0, open 0.65, per label."""
         check_is_fitted(self, "model_")
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
     def read_labels(self, Y: LabelsLike) -> Labels:
-        """True labels of new rows, in the form of ``predict_partial``: int8, -1 for missing."""
+        """Return true labels in the form of ``predict_partial``: int8, -1 for missing."""
         return self.targets_.encode(Y)
 
 

@@ -34,7 +34,7 @@ class LocalModel(Protocol):
     """
 
     def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
-        """Lower and upper P(Y_j = 1 | row, history) of every row.
+        """Compute the lower and upper P(Y_j = 1 | row, history) of every row.
 
         Parameters
         ----------
@@ -141,12 +141,12 @@ class LocalWalk(Walk):
         return lower, upper
 
     def probabilities(self, j: int, rows: Rows) -> Bounds:
-        """Lower and upper probability of label j, exact if the local model's are."""
+        """Compute the lower and upper probability of label j, exact if the local model's are."""
         (lower, _), (upper, _) = self._cached(j, rows, self._solved)
         return lower, upper
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Certainties that rounding could order are compared in fractions."""
+        """Find the most certain label; certainties that rounding could order are fractions."""
         certainty = self.certainty(candidates)
         best = certainty.max(axis=1, keepdims=True)
         near = candidates & (certainty >= best - 2 * self._rounding())
@@ -161,7 +161,7 @@ class LocalWalk(Walk):
         return chosen
 
     def _rounding(self) -> float:
-        """How far log-odds can be off.
+        """Bound how far log-odds can be off.
 
         Bounds are ratios of sums of products of positive numbers, at most one for each label on
         either side, so relative errors of these numbers add up and nothing cancels.
@@ -169,7 +169,7 @@ class LocalWalk(Walk):
         return 2 * (self.n_labels + 1) * (float(self._error) + 16 * np.finfo(float).eps)
 
     def _solved(self, j: int, rows: Rows, *, exact: bool = False) -> Ends:
-        """Both bounds with their complements, rows with the same labels left open together."""
+        """Solve for both bounds with complements, rows with the same labels open together."""
         ends = np.empty((4, len(rows)), dtype=object)
         state = np.minimum(self._history[rows], 0)  # answered 0, open -1, undecided -2
         kinds = np.hstack([state, self._position[rows]])  # labels set, and their order
@@ -212,12 +212,12 @@ class LocalWalk(Walk):
 
 
 def _without_names(X: Any) -> Any:
-    """Checked rows as an array or CSR."""
+    """Return checked rows as an array or CSR, without names of columns."""
     return np.asarray(X) if hasattr(X, "columns") else X
 
 
 def _as_fractions(values: NDArray[Any]) -> NDArray[Any]:
-    """Fractions stay as they are; numpy's numbers are not all known to Fraction."""
+    """Convert to fractions; fractions stay, and not all numbers of numpy are known to Fraction."""
     exact = [value if isinstance(value, Fraction) else Fraction(float(value)) for value in values]
     return np.array(exact, dtype=object)
 
@@ -243,7 +243,7 @@ def _check_bounds(lower: Any, upper: Any, j: int, n_rows: int) -> None:
 
 
 def _log_ratio(p: NDArray[Any], complement: NDArray[Any]) -> LogOdds:
-    """Log-odds from both probabilities, in the widest floats there are."""
+    """Compute log-odds from both probabilities, in the widest floats there are."""
     with np.errstate(divide="ignore"):
         return np.asarray(
             np.log(p.astype(np.longdouble)) - np.log(complement.astype(np.longdouble)),
@@ -264,7 +264,7 @@ def with_labels(X: Any, labels: Labels) -> Any:
 def earlier_labels(
     order: NDArray[np.int64] | None, n_labels: int, *, chained: bool, base_name: str
 ) -> list[NDArray[np.int64]]:
-    """For each label, those before it in the chain: the inputs of its model."""
+    """Return for each label those before it in the chain: the inputs of its model."""
     if not chained:
         return [np.empty(0, dtype=np.int64)] * n_labels
     if order is None:
@@ -279,7 +279,7 @@ def fit_each_label(
     before: Sequence[NDArray[np.int64]],
     fit: Callable[[Rows, Labels, NDArray[np.int64]], Model],
 ) -> list[Model | None]:
-    """``fit(rows, y, earlier)`` for each label, on rows where it is observed; None without any."""
+    """Call ``fit(rows, y, earlier)`` for each label, on rows that have it; None without any."""
     models: list[Model | None] = []
     for j, earlier in enumerate(track(before, "labels", len(before))):
         rows = np.flatnonzero(Y[:, j] != MISSING)

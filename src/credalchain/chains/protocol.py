@@ -55,7 +55,7 @@ class Request:
     n_jobs: int = 1
 
     def forced_labels(self, rows: slice = slice(None)) -> Labels:
-        """(1 or rows, m): labels that do not depend on bounds, UNDECIDED where bounds decide.
+        """Return labels (1 or rows, m) that do not depend on bounds, UNDECIDED where bounds decide.
 
         A label that was never observed is left open, or 0 in the precise chain; a known label has
         its known value.
@@ -81,41 +81,41 @@ class Walk(ABC):
 
     @abstractmethod
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        """Lower and upper log-odds of label ``j``, given the labels set so far."""
+        """Compute the lower and upper log-odds of label ``j``, given the labels set so far."""
 
     @abstractmethod
     def set_label(self, j: int, y: Labels, rows: Rows) -> None:
-        """Label ``j`` of these rows is ``y``: 0, 1 or -1 if it was left open."""
+        """Set label ``j`` of these rows to ``y``: 0, 1 or -1 if it was left open."""
 
     def probabilities(self, j: int, rows: Rows) -> tuple[Any, Any] | None:
-        """The same bounds as probabilities, or None if the model gives log-odds."""
+        """Return the same bounds as probabilities, or None if the model gives log-odds."""
         return None
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
-        """How good the bounds of label ``j`` are, given the labels set so far: ranks."""
+        """Rank how good the bounds of label ``j`` are, given the labels set so far."""
         return np.zeros(len(rows), dtype=np.int8)
 
     def _cached(self, j: int, rows: Rows, find: Callable[[int, Rows], Found]) -> Found:
-        """``find(j, rows)``, kept until ``set_label`` sets ``_last`` to None: it is asked twice."""
+        """Return ``find(j, rows)``, asked twice, and kept until ``set_label`` clears ``_last``."""
         if self._last is None or self._last[0] != j or not np.array_equal(self._last[1], rows):
             self._last = j, rows, find(j, rows)
         found: Found = self._last[2]
         return found
 
     def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
-        """Signs of (lower - threshold) and (upper - threshold): -1, 0 or 1."""
+        """Return the signs of (lower - threshold) and (upper - threshold): -1, 0 or 1."""
         cut = np.log(threshold) - np.log1p(-threshold)
         lower, upper = self.log_odds(j, rows)
         return np.sign(lower - cut).astype(np.int8), np.sign(upper - cut).astype(np.int8)
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """For each row, the candidate label with the largest certainty; ties to the first."""
+        """Find for each row the candidate label with the largest certainty; ties to the first."""
         certainty = self.certainty(candidates)
         best = certainty.max(axis=1, keepdims=True)
         return np.asarray(np.argmax(candidates & (certainty == best), axis=1))
 
     def certainty(self, candidates: NDArray[np.bool_]) -> LogOdds:
-        """max(L, -U) of the lower and upper log-odds, (n, m); -inf for labels not asked about."""
+        """Compute max(L, -U) of the log-odds, (n, m); -inf for labels not asked about."""
         rows = np.arange(self.n_rows)
         certainty = np.full(candidates.shape, -np.inf)
         for j in range(self.n_labels):
@@ -156,12 +156,12 @@ class CredalBase(Protocol):
     def fit_chain(
         self, X: Any, Y: Labels, order: Order | None, *, chained: bool, rng: np.random.RandomState
     ) -> Any:
-        """A ChainModel of checked ``X`` and ``Y`` (int8, -1 = missing). Order None: any order."""
+        """Fit a ChainModel to checked ``X``, ``Y`` (int8, -1 = missing). Order None: any order."""
         ...
 
 
 def labels_from_signs(lower_sign: Signs, upper_sign: Signs, *, precise: bool) -> Labels:
-    """Labels from the signs of bound - threshold: the decision rule.
+    """Decide labels from the signs of bound - threshold: the decision rule.
 
     1 if lower > t, 0 if upper < t, otherwise left open. The precise chain, whose bounds coincide,
     answers 1 at t itself.
@@ -182,7 +182,7 @@ class ChainModel(ABC):
     shares_encoding = False  # whether all such models encode alike: an ensemble then encodes once
     rows_at_once = 4096
     # what explain shows where contributions() gives None
-    why_no_reasons = "this model does not say what each feature adds"
+    unexplained_because = "this model does not say what each feature adds"
 
     @property
     def nested(self) -> bool:
@@ -202,16 +202,16 @@ class ChainModel(ABC):
 
     @abstractmethod
     def never_observed(self) -> NDArray[np.bool_]:
-        """Labels that no training row had a value for: boolean, (m,)."""
+        """Return the labels that no training row had a value for: boolean, (m,)."""
 
     def text_categories(self) -> Mapping[int, Categories]:
-        """Columns of X that held text in fit, with their categories."""
+        """Return the columns of X that held text in fit, with their categories."""
         return {}
 
     def contributions(
         self, encoded: Any, places: Sequence[tuple[int, Labels]], *, s: float, strategy: Strategy
     ) -> list[list[Contribution]] | None:
-        """What bounds of a single row are made of; None if they are not a sum.
+        """Return what bounds of a single row are made of; None if they are not a sum.
 
         ``places`` are labels j, each with its history (m,): 0, 1 or -1 (left open) for labels
         before j, UNDECIDED for all other labels.
@@ -221,7 +221,7 @@ class ChainModel(ABC):
     def exact_bounds(
         self, encoded: Any, *, s: float, strategy: Strategy, precise: bool
     ) -> ExactBounds | None:
-        """Bounds as fractions, to settle ties; None if the model computes in floating point."""
+        """Compute bounds as fractions, to settle ties; None if the model is in floating point."""
         return None
 
     @property
@@ -230,7 +230,7 @@ class ChainModel(ABC):
         return 0.0
 
     def infer(self, encoded: Any, request: Request) -> Answer:
-        """Labels and bounds of all rows, a chunk of rows at a time, on ``request.n_jobs`` threads.
+        """Infer all rows, a chunk of rows at a time, on ``request.n_jobs`` threads.
 
         A base may override this with something faster.
         """
@@ -253,7 +253,7 @@ class ChainModel(ABC):
 
 
 def walk_along(walk: Walk, request: Request) -> Answer:
-    """Along the chain, label by label: ask for bounds, decide, set the label.
+    """Walk along the chain, label by label: ask for bounds, decide, set the label.
 
     Arrays of the answer are (n, m): for one strategy and s.
     """
@@ -322,7 +322,7 @@ def _visit_dynamically(
 
 
 def combine_answers(parts: Sequence[Answer], combine: Callable[[Any], NDArray[Any]]) -> Answer:
-    """Several answers as one: ``combine`` gets the arrays of each field."""
+    """Combine several answers as one: ``combine`` gets the arrays of each field."""
     columns: Any = zip(*(vars(part).values() for part in parts), strict=True)
     fields: Any = (None if arrays[0] is None else combine(arrays) for arrays in columns)
     return Answer(*fields)
@@ -337,7 +337,7 @@ class ProbabilityWalk(Walk):
 
     @abstractmethod
     def find_bounds(self, j: int, rows: Rows) -> NDArray[np.float64]:
-        """Lower and upper probability of label ``j``, given the labels set so far: (rows, 2)."""
+        """Compute the lower and upper probability of label ``j``, given those set: (rows, 2)."""
 
     def set_label(self, j: int, y: Labels, rows: Rows) -> None:
         self._history[rows, j] = y

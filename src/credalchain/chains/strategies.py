@@ -70,41 +70,41 @@ class Strategy:
 
 
 def least_log_odds(terms: NDArray[Any]) -> NDArray[Any]:
-    """The least over the first axis; any undefined value makes it undefined."""
+    """Return the least over the first axis; any undefined value makes it undefined."""
     return np.asarray(np.minimum.reduce(terms, axis=0))
 
 
 def greatest_log_odds(terms: NDArray[Any]) -> NDArray[Any]:
-    """The greatest over the first axis; undefined only where all are."""
+    """Return the greatest over the first axis; undefined only where all are."""
     return np.asarray(np.fmax.reduce(terms, axis=0))
 
 
 def least_odds(odds: tuple[Odds, ...]) -> Odds:
-    """The exact twin of :func:`least_log_odds`."""
+    """Return what :func:`least_log_odds` returns, exactly."""
     undefined = (candidate for candidate in odds if candidate.undefined)
     return next(undefined, None) or min(odds, key=lambda candidate: candidate.probability)
 
 
 def greatest_odds(odds: tuple[Odds, ...]) -> Odds:
-    """The exact twin of :func:`greatest_log_odds`."""
+    """Return what :func:`greatest_log_odds` returns, exactly."""
     defined = (candidate for candidate in odds if not candidate.undefined)
     return max(defined, key=lambda candidate: candidate.probability, default=odds[0])
 
 
 def merge_widest(if_zero: Bounds, if_one: Bounds, if_dropped: Bounds | None) -> Bounds:
-    """The least lower and the greatest upper bound of both branches."""
+    """Return the least lower and the greatest upper bound of both branches."""
     return np.minimum(if_zero[0], if_one[0]), np.fmax(if_zero[1], if_one[1])
 
 
 def merge_widest_exact(
     if_zero: OddsBounds, if_one: OddsBounds, if_dropped: OddsBounds
 ) -> OddsBounds:
-    """The exact twin of :func:`merge_widest`."""
+    """Return what :func:`merge_widest` returns, exactly."""
     return least_odds((if_zero[0], if_one[0])), greatest_odds((if_zero[1], if_one[1]))
 
 
 def merge_dropped(if_zero: Bounds, if_one: Bounds, if_dropped: Bounds | None) -> Bounds:
-    """As if the label were not there."""
+    """Merge as if the label were not there."""
     if if_dropped is None:
         raise ValueError(
             "strategy 'marginalization' is for models that can leave a label out; for others use "
@@ -116,7 +116,7 @@ def merge_dropped(if_zero: Bounds, if_one: Bounds, if_dropped: Bounds | None) ->
 def merge_dropped_exact(
     if_zero: OddsBounds, if_one: OddsBounds, if_dropped: OddsBounds
 ) -> OddsBounds:
-    """The exact twin of :func:`merge_dropped`."""
+    """Return what :func:`merge_dropped` returns, exactly."""
     return if_dropped
 
 
@@ -144,7 +144,7 @@ STRATEGIES = {
 
 
 def get_strategy(strategy: "str | Strategy") -> Strategy:
-    """A strategy by its name, or itself."""
+    """Return a strategy by its name, or itself."""
     if isinstance(strategy, Strategy):
         return strategy
     if isinstance(strategy, str) and strategy in STRATEGIES:

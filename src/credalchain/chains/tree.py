@@ -47,7 +47,7 @@ class OpenTree:
     can_leave_out: bool = False
 
     def both_ends(self, k: int, history: History) -> Ends:
-        """Bounds with complements, by subtraction where the model gives none."""
+        """Return bounds with complements, by subtraction where the model gives none."""
         if self.ends is not None:
             return self.ends(k, history)
         lower, upper = self.bounds(k, history)
@@ -62,7 +62,7 @@ class OpenTree:
         return {k: values for k, values in self.given.items() if values is not None}
 
     def check_size(self, most: int = MAX_OPEN) -> None:
-        """Refuse what would take too long, before anything is computed."""
+        """Raise a ValueError for what would take too long, before anything is computed."""
         n_open = len(self.open_labels)
         if n_open > most:
             raise ValueError(
@@ -71,7 +71,7 @@ class OpenTree:
             )
 
     def completions(self) -> Iterator[dict[int, Any]]:
-        """Complete histories: what was answered, and every way to fill in the open labels."""
+        """Yield complete histories: what was answered, and every way to fill in the open labels."""
         self.check_size()
         open_labels, answered = self.open_labels, self.answered
         for filled in product((0, 1), repeat=len(open_labels)):
@@ -79,7 +79,7 @@ class OpenTree:
 
 
 def merged_ends(tree: OpenTree, j: int, merge: Callable[[Bounds, Bounds, Any], Bounds]) -> Ends:
-    """Bounds of label j where both branches of every open label are merged, the last first."""
+    """Compute the bounds of label j, merging both branches of every open label, the last first."""
     tree.check_size(MAX_OPEN if not tree.can_leave_out else MAX_OPEN // 2)
 
     def merged(history: dict[int, Any], open_labels: list[int]) -> Bounds:
@@ -94,13 +94,13 @@ def merged_ends(tree: OpenTree, j: int, merge: Callable[[Bounds, Bounds, Any], B
 
 
 def branching_bounds(tree: OpenTree, j: int) -> Bounds:
-    """The least lower and the greatest upper bound of label j over all completions."""
+    """Compute the least lower and the greatest upper bound of label j over all completions."""
     (lower, _), (upper, _) = branching_ends(tree, j)
     return lower, upper
 
 
 def branching_ends(tree: OpenTree, j: int) -> Ends:
-    """The same with complements."""
+    """Compute what :func:`branching_bounds` does, with complements."""
     lower, upper = zip(*(tree.both_ends(j, history) for history in tree.completions()), strict=True)
     (low, not_low), (high, not_high) = zip(*lower, strict=True), zip(*upper, strict=True)
     least = np.minimum.reduce(low), np.maximum.reduce(not_low)
@@ -108,7 +108,7 @@ def branching_ends(tree: OpenTree, j: int) -> Ends:
 
 
 def tree_marginal_bounds(tree: OpenTree, j: int) -> Bounds:
-    """Bounds of P(Y_j = 1 | labels not left open) over all distributions of the tree (MAR*).
+    """Bound P(Y_j = 1 | labels not left open) over all distributions of the tree (MAR*).
 
     The lower bound is the largest mu for which the lower expectation of
     1[history] (1[Y_j = 1] - mu) is not negative (regular extension); the upper bound is one
@@ -119,7 +119,7 @@ def tree_marginal_bounds(tree: OpenTree, j: int) -> Bounds:
 
 
 def tree_marginal_ends(tree: OpenTree, j: int) -> Ends:
-    """The same with complements."""
+    """Compute what :func:`tree_marginal_bounds` does, with complements."""
     nodes = _Nodes(tree, j)
     one, not_one = nodes.least_conditional(1)
     zero, not_zero = nodes.least_conditional(0)
@@ -147,7 +147,7 @@ class _Nodes:
         self._local = cache(self._find_ends)
 
     def _find_ends(self, k: int, filled: tuple[int, ...]) -> Ends:
-        """Bounds of label k where the open labels before it are ``filled``."""
+        """Find the bounds of label k where the open labels before it are ``filled``."""
         values_of_open = iter(filled)
         before = takewhile(lambda item: item[0] != k, self._path)
         return self._tree.both_ends(
@@ -155,7 +155,7 @@ class _Nodes:
         )
 
     def least_conditional(self, y: int) -> Pair:
-        """The least P(Y_j = y | history) and its complement: a Newton iteration from above.
+        """Find the least P(Y_j = y | history) and its complement: a Newton iteration from above.
 
         It is finite, and exact for fractions: at mu the worst distribution has a nu - c mu < 0,
         so c > 0 and a / (a + c) is a smaller mu; where none does worse than 0, mu is the answer.
@@ -174,7 +174,7 @@ class _Nodes:
             mu, nu = smaller, larger
 
     def upper_history(self) -> Values:
-        """The greatest P(history)."""
+        """Return the greatest P(history)."""
         ones = self._ones()
         a, c = self._worst(None, (ones, ones), 0, ())
         return a + c
@@ -184,7 +184,7 @@ class _Nodes:
         return np.ones_like(np.asarray(lower))
 
     def _worst(self, y: int | None, mu_nu: Pair, depth: int, filled: tuple[int, ...]) -> Pair:
-        """The worst (a, c) at (mu, nu); y None asks for the most probable history instead."""
+        """Find the worst (a, c) at (mu, nu); y None asks for the most probable history instead."""
         if depth == len(self._path):
             lower, upper = self._local(self._j, filled)
             return (upper[1], upper[0]) if y == 0 else lower
@@ -204,6 +204,6 @@ class _Nodes:
 
     @staticmethod
     def _objective(y: int | None, pair: Pair, mu_nu: Pair) -> Values:
-        """What every node maximises: c mu - a nu, or P(history) if y is None."""
+        """Return what every node maximises: c mu - a nu, or P(history) if y is None."""
         a, c = pair
         return a + c if y is None else c * mu_nu[0] - a * mu_nu[1]

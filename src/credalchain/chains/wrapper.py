@@ -32,7 +32,7 @@ from credalchain.preprocessing import Categories, TableEncoder
 
 
 def _bounds(centre: FloatArray, lower: Any, upper: Any, width: float) -> Bounds:
-    """``width`` times the set around the classifier's probability, which is its centre."""
+    """Return ``width`` times the set around the classifier's probability, which is its centre."""
     least, greatest = centre - width * (centre - lower), centre + width * (upper - centre)
     return np.clip(least, 0.0, 1.0), np.clip(greatest, 0.0, 1.0)
 
@@ -78,7 +78,7 @@ class Constant:
 
 
 def probability_of_one(fitted: Any, inputs: Any) -> FloatArray:
-    """P(Y = 1) of each row."""
+    """Predict P(Y = 1) of each row."""
     if isinstance(fitted, Constant):
         return np.full(inputs.shape[0], fitted.p)
     both = np.asarray(fitted.predict_proba(inputs), dtype=np.float64)
@@ -90,7 +90,7 @@ def probability_of_one(fitted: Any, inputs: Any) -> FloatArray:
 
 
 def fit_classifier(estimator: Any, inputs: Any, y: NDArray[Any], seed: int) -> Any:
-    """A fitted clone, seeded if possible; a constant if there is a single class."""
+    """Return a fitted clone, seeded if possible; a constant if there is a single class."""
     if len(np.unique(y)) < 2:
         return Constant(float((np.sum(y) + 1) / (len(y) + 2)), 1 / (len(y) + 2))
     copy = clone(estimator)
@@ -109,7 +109,7 @@ class WrappedChainModel(ChainModel):
 
     shares_encoding = True
     can_leave_out = True  # a label left out is encoded as neither 0 nor 1
-    why_no_reasons = "a wrapped classifier does not say what each feature adds"
+    unexplained_because = "a wrapped classifier does not say what each feature adds"
 
     def __init__(
         self,
@@ -166,7 +166,7 @@ class WrappedChainModel(ChainModel):
         return LocalWalk(self, encoded, self.n_labels, s, strategy)
 
     def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
-        """Label j of each row, given earlier labels (rows, m); open ones are left out."""
+        """Compute the bounds of label j, given earlier labels (rows, m); open ones are left out."""
         model = self.models[j]
         if model is None:
             return np.zeros(len(history)), np.ones(len(history))

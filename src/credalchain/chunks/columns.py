@@ -59,7 +59,7 @@ class Summary:
         )
 
     def name(self, column: int) -> str:
-        """The name of a column by its index, for messages."""
+        """Return the name of a column by its index, for messages."""
         return str(column) if self.names is None else self.names[column]
 
     def check_size(self) -> None:
@@ -69,7 +69,7 @@ class Summary:
             raise ValueError(f"X must have at least one row and one column, got shape {shape}.")
 
     def trimmed(self, size: int) -> "Summary":
-        """The same, with the ``size`` rows of the smallest hashes as the sample."""
+        """Return the same, with the ``size`` rows of the smallest hashes as the sample."""
         kept = smallest(self.hashes, size)
         return replace(self, hashes=self.hashes[kept], sample=self.sample[kept])
 
@@ -94,7 +94,7 @@ def _other_columns(first: Summary, other: Summary) -> str:
 
 
 def summarize(chunk: str, X: Any, first: int, limit: np.uint64 = MAX_HASH) -> Summary:
-    """What one chunk holds, whose rows are first, first + 1, ... of all."""
+    """Return what one chunk holds, whose rows are first, first + 1, ... of all."""
     n, p = X.shape
     hashes = row_hashes(first, n)
     chosen = np.flatnonzero(hashes <= limit)
@@ -133,7 +133,7 @@ def _merged(name: str, first: Column, other: Column) -> Column:
 
 
 def learn_bins(summary: Summary, n_bins: int) -> preprocessing.Discretizer:
-    """The bins that :class:`Discretizer` would learn, numbers from the sampled rows."""
+    """Learn the bins that :class:`Discretizer` would learn, numbers from the sampled rows."""
     discretizer = preprocessing.Discretizer(n_bins=n_bins)
     summary.check_size()
     if summary.columns is None:
@@ -153,7 +153,7 @@ def learn_bins(summary: Summary, n_bins: int) -> preprocessing.Discretizer:
 
 
 def learn_encoder(summary: Summary) -> preprocessing.TableEncoder:
-    """The encoder that :class:`TableEncoder` would learn from all rows."""
+    """Learn the encoder that :class:`TableEncoder` would learn from all rows."""
     columns = () if summary.is_plain else summary.columns or ()
     kinds = [(column.kind, column.keys) for column in columns]
     return preprocessing.TableEncoder.of_kinds(summary.n_columns, kinds, one_hot=False)

@@ -12,7 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain.chunks.sampling import hash_limit
-from credalchain.chunks.sources import IterableChunks, errors_name_chunk
+from credalchain.chunks.sources import IterableChunks, naming_chunk_in_errors
 from credalchain.preprocessing import is_dask
 from credalchain.typing import Chunks, Total, Work, unchanged
 
@@ -96,7 +96,7 @@ class DaskChunks:
         return total
 
     def hash_limit(self, size: int) -> Any:
-        """Partitions send no row that is not in the sample."""
+        """Return the limit of hashes: partitions send no row that is not in the sample."""
         return hash_limit(sum(self.lengths), size)
 
     def _compute(self, wanted: Any) -> Any:
@@ -146,7 +146,7 @@ def _partitions(X: Any) -> list[Any]:
 
 
 def _apply(work: Work[Total], name: str, X: Any, Y: Any, *arguments: Any) -> Total:
-    with errors_name_chunk(name):
+    with naming_chunk_in_errors(name):
         left, right = (getattr(table, "index", None) for table in (X, Y))
         in_order = left is None or right is None or left.equals(right)
         if not in_order and Counter(left) == Counter(right):

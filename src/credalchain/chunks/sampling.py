@@ -14,7 +14,7 @@ _HASHES_AT_ONCE = 2**22
 
 
 def row_hashes(first: int, n: int) -> Hashes:
-    """Of the rows first, first + 1, ...: numbers that look random, no two alike.
+    """Return numbers that look random, no two alike, of the rows first, first + 1, ....
 
     References
     ----------
@@ -34,7 +34,7 @@ def mixed(z: Hashes) -> Hashes:
 
 
 def hash_limit(n_rows: int, size: int) -> np.uint64:
-    """The largest hash of a sample of ``size`` out of ``n_rows`` rows."""
+    """Return the largest hash of a sample of ``size`` out of ``n_rows`` rows."""
     if n_rows <= size:
         return MAX_HASH
     share = min(1.0, 1.1 * size / n_rows + 10 / np.sqrt(n_rows))

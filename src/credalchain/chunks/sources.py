@@ -11,8 +11,8 @@ from credalchain.typing import Total, Work, unchanged
 
 
 @contextlib.contextmanager
-def errors_name_chunk(chunk: str) -> Iterator[None]:
-    """Errors about data that are raised inside say which chunk they are about."""
+def naming_chunk_in_errors(chunk: str) -> Iterator[None]:
+    """Name, in errors about data that are raised inside, the chunk that they are about."""
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
@@ -48,11 +48,11 @@ class IterableChunks:
         trim: Callable[[Total], Total] = unchanged,
         numbered: bool = True,
     ) -> Total:
-        """One chunk in memory at a time."""
+        """Reduce, with one chunk in memory at a time."""
         total: Any = None
         first = 0
         for name, X, Y in self._read():
-            with errors_name_chunk(name):
+            with naming_chunk_in_errors(name):
                 part = work(name, X, Y, first, *shared)
                 total = trim(part if total is None else total + part)
             first += X.shape[0]
@@ -62,7 +62,7 @@ class IterableChunks:
         return result
 
     def hash_limit(self, size: int) -> Any:
-        """The number of rows is not known: all, and ``trim`` keeps the smallest."""
+        """Return no limit, as the number of rows is not known: ``trim`` keeps the smallest."""
         return MAX_HASH
 
     def _read(self) -> Iterator[tuple[str, Any, Any]]:
@@ -78,7 +78,7 @@ class IterableChunks:
             if size != 2 and not (size == 3 and isinstance(chunk[2], str)):
                 raise TypeError(f"chunks must be pairs (X, Y), got {chunk!r}.")
             name = f"chunk {number}" if size == 2 else chunk[2]  # readers of files name theirs
-            with errors_name_chunk(name):
+            with naming_chunk_in_errors(name):
                 table = as_indexable(chunk[0])
                 if not hasattr(table, "shape"):
                     raise TypeError(f"X must be a table in memory, got {type(table).__name__}.")
@@ -88,7 +88,7 @@ class IterableChunks:
 
 
 def label_names(Y: Any) -> tuple[str, ...] | None:
-    """Names of label columns, if there are any."""
+    """Return the names of label columns, if there are any."""
     names = column_names(Y)
     if names is None and getattr(Y, "name", None) is not None:
         return (str(Y.name),)  # one column

@@ -50,7 +50,7 @@ class SampledRows:
         return replace(self, n_rows=n_rows, seen=seen, **both)
 
     def trimmed(self, size: int) -> "SampledRows":
-        """The same, with the ``size`` rows of the smallest hashes."""
+        """Return the same, with the ``size`` rows of the smallest hashes."""
         kept = smallest(self.hashes, size)
         return replace(self, **{name: getattr(self, name)[kept] for name in _OF_ROWS})
 
@@ -93,7 +93,7 @@ class TrainingSample:
 
 
 def sample_chunks(chunks: Chunks, size: int) -> TrainingSample:
-    """What columns hold in all chunks, then rows with the smallest hashes of their numbers."""
+    """Learn what columns hold in all chunks, then take the rows with the smallest hashes."""
     columns: Summary = chunks.reduce(_columns, numbered=False)
     columns.check_size()
     encoder = learn_encoder(columns)

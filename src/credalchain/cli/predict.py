@@ -11,7 +11,7 @@ from rich.text import Text
 
 from credalchain._utils.array_types import FloatArray
 from credalchain._utils.text import plural, visible
-from credalchain.chunks.sources import errors_name_chunk
+from credalchain.chunks.sources import naming_chunk_in_errors
 from credalchain.cli import console, tables
 from credalchain.cli import options as o
 from credalchain.datasets.files import read_label_words
@@ -67,7 +67,7 @@ def predict(
         for name, frame in tables.read_rows(data, tables.text_columns(fitted)):
             if len(frame) == 0:
                 continue
-            with errors_name_chunk(name):
+            with naming_chunk_in_errors(name):
                 features = tables.features_for(fitted, frame, name or data)
                 known_columns = [name for name in labels if name in frame.columns]
                 if known != "all":

@@ -19,7 +19,7 @@ from credalchain._utils import text
 from credalchain._utils.files import replacing
 from credalchain._utils.progress import Progress
 from credalchain.chunks.sampling import row_hashes, smallest
-from credalchain.chunks.sources import errors_name_chunk
+from credalchain.chunks.sources import naming_chunk_in_errors
 from credalchain.cli.console import note
 from credalchain.columns import (
     RARE,
@@ -464,7 +464,7 @@ class LabelledChunks:
         what, total = f"pass {self.n_passes}, rows read", self.n_rows or None
         self.n_rows = 0
         for name, frame in read_rows(self.source, self.text_columns, what, total):
-            with errors_name_chunk(name):
+            with naming_chunk_in_errors(name):
                 names = pick_labels(frame, self.labels, [])
                 dropped = pick_columns(frame, self.drop, "--drop")
                 labels = readers.read_label_words(frame[names])
@@ -491,7 +491,7 @@ def fit_chunks(
 
     def prepared() -> Iterator[tuple[Any, Any, str]]:
         for features, labels, name in chunks():
-            with errors_name_chunk(name):
+            with naming_chunk_in_errors(name):
                 table = before.transform(features)
             yield table, labels, name
 

@@ -179,7 +179,9 @@ def _explain(
         tuple(steps),
         setting=f"s = {value:.4g}" + (f", {used.name}" if has_order else ""),
         similar=_similar(classifier, encoded, known, chosen, feature_names),
-        no_reasons="" if any(step.reasons for step in steps) else classifier.model_.why_no_reasons,
+        no_reasons=""
+        if any(step.reasons for step in steps)
+        else classifier.model_.unexplained_because,
         is_chain=has_order and request.chained,
     )
 

@@ -51,12 +51,12 @@ _RANGE = 3.0  # of the logarithm of the exponent
 
 
 def scale_log_odds(p: FloatArray, exponent: float) -> FloatArray:
-    """Probabilities with their odds raised to a power."""
+    """Return probabilities with their odds raised to a power."""
     return p if exponent == 1 else probabilities(exponent * log_odds(p))
 
 
 def fit_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
-    """The power of the odds with the least mean log-loss; 1 where there is nothing to learn from.
+    """Fit the power of the odds with the least mean log-loss; 1 where there is nothing to learn.
 
     This is temperature scaling, and the exponent is the inverse temperature: above 1 for
     underconfident models, such as averages, below 1 for overconfident ones.
@@ -273,7 +273,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @classmethod
     def from_fitted(cls, estimator: BaseEstimator, **params: Any) -> Self:
-        """A fitted decision over a classifier that is fitted already; ``exponent_`` is 1."""
+        """Return a fitted decision over a classifier fitted already; ``exponent_`` is 1."""
         self = cls(estimator, **params)
         self.check_parameters()
         if not hasattr(estimator, "model_"):
@@ -285,7 +285,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return self
 
     def _learn_exponent(self, X: Any, labels: Labels, n_folds: int) -> float:
-        """The exponent from out-of-fold predictions."""
+        """Learn the exponent from out-of-fold predictions."""
         from sklearn.model_selection import KFold  # slow to import
 
         n = len(labels)
@@ -363,7 +363,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return targets
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """Every label answered: by the likeliest label vector, or the estimator's ``predict``."""
+        """Answer every label: by the likeliest label vector, or the estimator's ``predict``."""
         check_is_fitted(self, "estimator_")
         if not self._has_joint_model():
             return np.asarray(self.estimator_.predict(X))
@@ -371,7 +371,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return np.asarray(self.estimator_.targets_.decode(answers))
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """``predict_proba`` of the estimator, not calibrated."""
+        """Call ``predict_proba`` of the estimator, not calibrated."""
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(X))
 
@@ -382,7 +382,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         reward: float | None = None,
         known: LabelsLike | None = None,
     ) -> CredalPrediction:
-        """Labels decided jointly, with the (calibrated) probabilities they were decided from.
+        """Decide labels jointly; return them with the (calibrated) probabilities behind them.
 
         Parameters
         ----------
@@ -407,7 +407,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return CredalPrediction.from_answer(answer, 0, self.label_names_.tolist(), X)
 
     def predict_partial(self, X: MatrixLike, *, known: LabelsLike | None = None) -> Labels:
-        """Labels 1, 0, or -1 where answering is not worth its risk: int8, (n, m).
+        """Predict 1, 0, or -1 where answering is not worth its risk: int8, (n, m).
 
         ``known`` (n, m) holds labels that were answered already, -1 elsewhere.
         """
@@ -415,29 +415,29 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return np.asarray(self.decide(X, known=known).labels([self.caution_])[0])
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:
-        """Lower and upper probability of each label: (n, m, 2). Equal with ``bounds="precise"``."""
+        """Return probabilities (n, m, 2), lower and upper. Equal with ``bounds="precise"``."""
         return np.asarray(self.infer(X).interval)
 
     def predict_path(
         self, X: MatrixLike, values: Iterable[float], *, known: LabelsLike | None = None
     ) -> Labels:
-        """Partial predictions for many rewards: int8, (n_values, n, m)."""
+        """Predict partially for many rewards: int8, (n_values, n, m)."""
         if not np.iterable(values):
             raise ValueError(f"values must be several rewards, got {values!r}.")
         return self.decide(X, known=known).labels(values)
 
     def score(self, X: MatrixLike, y: LabelsLike) -> float:
-        """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
+        """Return the mean u65 of ``predict_partial``: right 1, wrong 0, open 0.65, per label."""
         check_is_fitted(self, "estimator_")
         return utility_65(self.estimator_.read_labels(y), self.predict_partial(X))
 
     def read_labels(self, Y: LabelsLike) -> Labels:
-        """True labels of new rows, in the form of ``predict_partial``."""
+        """Return true labels of new rows, in the form of ``predict_partial``."""
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.read_labels(Y))
 
     def decide(self, X: MatrixLike, *, known: LabelsLike | None = None) -> PricedAnswers:
-        """What to answer for every reward: the answer to each label, and its price."""
+        """Decide what to answer for every reward: the answer to each label, and its price."""
         check_is_fitted(self, "estimator_")
         self.check_parameters()
         estimator = self.estimator_
@@ -495,7 +495,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return PricedAnswers(interval, lower, answers, prices, exactness)
 
     def _label_bounds(self, X: Any, known: Any) -> tuple[FloatArray, FloatArray, Ranks]:
-        """Bounds of P(1), and lower P(0) and P(1), (n, m, 2), calibrated; exactness.
+        """Return bounds of P(1), lower P(0) and P(1), (n, m, 2), calibrated; exactness.
 
         Near 1, an upper bound is too coarse to compute its complement from.
         """
@@ -517,7 +517,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_n_jobs(self.n_jobs)
 
     def check_parameters(self) -> None:
-        """Refuse parameters that fit or predictions would refuse."""
+        """Validate the parameters as fit and predictions do."""
         check_choice("bounds", self.bounds, ("precise", "credal"))
         check_choice("joint", self.joint, ("auto", "independent"))
         check_choice("loss", self.loss, tuple(RULES))

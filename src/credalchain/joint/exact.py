@@ -21,7 +21,7 @@ def exact_lower(
     event: Event,
     known: Labels,
 ) -> Fraction:
-    """Lower probability of an event (some labels have some values), given the known labels.
+    """Compute the lower probability of an event (some labels have some values), given known labels.
 
     ``nodes`` are the leaves of the row, ``member_weights`` the weights of members on vectors.
     """
@@ -82,7 +82,7 @@ def _upper(u: int, event: Event, leaves: Leaves) -> Fraction:
 def _bounds_in_tree(
     weights: Mapping[int, Fraction], asked: Event, given: Event, leaves: Leaves
 ) -> tuple[Fraction, Fraction, Fraction]:
-    """In one leaf, labels independent: lower P(asked), lower and upper P(given)."""
+    """Bound events in one leaf, labels independent: lower P(asked), lower and upper P(given)."""
 
     def lower(j: int, value: int) -> Fraction:
         label_mass = leaves.label_mass[value, :, j]
@@ -103,7 +103,7 @@ def _least_ratio(
     trees: list[tuple[Fraction, Fraction, Fraction]],
     possible: bool,
 ) -> Fraction:
-    """The least P(asked | given), computed as in the kernel of this name."""
+    """Compute the least P(asked | given) as in the kernel of this name."""
     least: Fraction | None = None
     while True:
         top, bottom = both, both + only_known

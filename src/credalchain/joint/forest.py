@@ -333,7 +333,7 @@ class CredalJointForest(CredalClassifier):
         rows: NDArray[np.intp],
         rng: Any,
     ) -> list[tuple[FittedMember, NDArray[np.float64]]]:
-        """Fitted members with held-out probabilities of the rows' labels, (rows, 1)."""
+        """Fit members; return them with held-out probabilities of the rows' labels, (rows, 1)."""
         is_observed = leaves.label_mass.max(axis=0) == 1
         vectors = np.where(is_observed, leaves.label_mass[1] == 1, MISSING).astype(np.int8)
         vector_of = leaves.vector_of[rows]
@@ -359,7 +359,7 @@ class CredalJointForest(CredalClassifier):
         strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
         **options: Any,
     ) -> Request:
-        """The request for ``model_.infer``; a joint model has no strategy."""
+        """Return the request for ``model_.infer``; a joint model has no strategy."""
         if strategy is not None:
             raise ValueError("CredalJointForest has no chain, so strategy must be None.")
         return super().request(encoded, **options)
@@ -372,7 +372,7 @@ class CredalJointForest(CredalClassifier):
         s: float | None = None,
         known: LabelsLike | None = None,
     ) -> NDArray[np.float64]:
-        """Lower and upper probability of an event about the labels, (n, 2).
+        """Return the lower and upper probability of an event about the labels, (n, 2).
 
         Parameters
         ----------

@@ -137,7 +137,7 @@ def _count_draws(drawn: NDArray[np.intp]) -> tuple[NDArray[np.int32], NDArray[np
 
 
 def _outputs(targets: FloatArray, rng: np.random.RandomState) -> FloatArray:
-    """Targets of the trees: the labels, or random sums of them if there are many.
+    """Return the targets of the trees: the labels, or random sums of them if there are many.
 
     Distances between rows, and so variances in nodes, stay about the same.
     """
@@ -169,7 +169,7 @@ def find_leaves(
     *,
     packed: NDArray[np.int32] | None = None,
 ) -> NDArray[np.int32]:
-    """The leaf of each row in each tree, (n, trees)."""
+    """Find the leaf of each row in each tree, (n, trees)."""
     packed = pack_nodes(trees) if packed is None else packed
     nodes = np.empty((len(X), len(trees.roots)), dtype=np.int32)
 
@@ -225,7 +225,7 @@ def _sort_into_leaves(
 def find_out_of_bag_leaves(
     X: NDArray[np.float32], grown: GrownForest, rows: NDArray[np.intp], n_jobs: int
 ) -> NDArray[np.int32]:
-    """The leaf of some training rows in each tree, (rows, trees); -1 where it was grown on them."""
+    """Find the leaf of training rows in each tree, (rows, trees); -1 where it was grown on them."""
     trees, leaves = grown
     nodes = find_leaves(X[rows], trees, n_jobs)
     position = np.full(len(X), -1)
@@ -238,7 +238,7 @@ def find_out_of_bag_leaves(
 
 
 def label_vectors(labels: Labels, targets: FloatArray) -> tuple[NDArray[np.int32], FloatArray]:
-    """The vector of every row, and the label mass of the vectors, (2, K, m).
+    """Return the vector of every row, and the label mass of the vectors, (2, K, m).
 
     Complete vectors come first. A row with a missing label has its own vector. A label that was
     never observed may be either.
@@ -256,7 +256,7 @@ def label_vectors(labels: Labels, targets: FloatArray) -> tuple[NDArray[np.int32
 
 
 def merged_by_vector(leaves: Leaves, kept: NDArray[np.intp] | None = None) -> Leaves:
-    """Leaves that hold label vectors in place of rows, each with its number of rows.
+    """Return leaves that hold label vectors in place of rows, each with its number of rows.
 
     Rows that are ``kept`` stay as they are, and come first.
     """
@@ -278,7 +278,7 @@ def merged_by_vector(leaves: Leaves, kept: NDArray[np.intp] | None = None) -> Le
 
 
 def distinct_vectors(leaves: Leaves) -> NDArray[np.bool_]:
-    """Whether a vector (K,) has all labels that were ever observed, and no other has the same."""
+    """Return whether a vector (K,) has all labels ever observed, and no other has the same."""
     observed = leaves.label_mass[:, :, leaves.label_mass.any(axis=(0, 1))]
     complete = np.flatnonzero((observed.max(axis=0, initial=0.0) == 1.0).all(axis=1))
     packed = np.packbits(observed[1, complete] == 1.0, axis=1)
@@ -289,7 +289,7 @@ def distinct_vectors(leaves: Leaves) -> NDArray[np.bool_]:
 
 
 def with_vacuous_missing(leaves: Leaves, labels: Labels) -> Leaves:
-    """The same leaves, where a missing label gives no mass to either value."""
+    """Return the same leaves, where a missing label gives no mass to either value."""
     rows, columns = np.nonzero(labels == MISSING)
     label_mass = leaves.label_mass.copy()
     label_mass[:, leaves.vector_of[rows], columns] = 0.0
@@ -297,14 +297,14 @@ def with_vacuous_missing(leaves: Leaves, labels: Labels) -> Leaves:
 
 
 def no_member_weights(n_rows: int) -> MemberWeights:
-    """The weights of members if there are none."""
+    """Return the weights of members if there are none."""
     return MemberWeights(np.zeros(n_rows + 1, np.int64), np.empty(0, np.int32), np.empty(0))
 
 
 def fill_missing(
     forest: Any, X: NDArray[np.float32], labels: Labels, *, n_jobs: int, seed: int
 ) -> FloatArray:
-    """Labels as numbers, with a probability where they are missing.
+    """Return labels as numbers, with a probability where they are missing.
 
     It is estimated out of bag, given the observed labels of the row, by smaller forests that are
     grown on the labels filled in before; the first on the labels' means.
@@ -334,7 +334,7 @@ def out_of_bag_labels(
     rows: NDArray[np.intp],
     n_jobs: int,
 ) -> FloatArray:
-    """P(Y_j = 1) of some training rows given their observed labels, (rows, m).
+    """Compute P(Y_j = 1) of some training rows given their observed labels, (rows, m).
 
     From the trees that were not grown on them; NaN where there is no estimate.
     """
@@ -360,7 +360,7 @@ def out_of_bag_scores(
     rows: NDArray[np.intp],
     n_jobs: int,
 ) -> FloatArray:
-    """Probability of some training rows' labels by vectors, and by products, (rows, 2).
+    """Compute the probability of some training rows' labels by vectors, by products, (rows, 2).
 
     NaN for a row that all trees were grown on.
     """
@@ -385,7 +385,7 @@ _MIN_SHARE = 1e-3  # smaller shares are set to 0
 
 
 def independent_likelihood(labels: Labels) -> FloatArray:
-    """The probability of each row's observed labels by the marginal frequencies, (n,)."""
+    """Compute the probability of each row's observed labels by the marginal frequencies, (n,)."""
     observed = labels != MISSING
     ones = (labels == 1).sum(axis=0)
     p = (ones + 1) / (observed.sum(axis=0) + 2)
@@ -394,7 +394,7 @@ def independent_likelihood(labels: Labels) -> FloatArray:
 
 
 def score_weights(weights: Any, label_mass: FloatArray, labels: Labels) -> FloatArray:
-    """Probability of each row's observed labels (n, 1) by sparse weights on vectors, (n, K)."""
+    """Compute the probability of observed labels (n, 1) by sparse weights on vectors, (n, K)."""
     weights = weights.tocoo()
     row, vector = weights.row, weights.col
     scores = np.zeros((len(labels), 1))
@@ -415,7 +415,7 @@ def learn_mixture_shares(
     max_member_share: float = 0.5,
     prior: FloatArray | None = None,
 ) -> FloatArray:
-    """Shares (C,) with the greatest mean logarithm of the mixed probability.
+    """Learn the shares (C,) with the greatest mean logarithm of the mixed probability.
 
     Parameters
     ----------

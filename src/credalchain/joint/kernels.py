@@ -81,7 +81,7 @@ class Workspace(NamedTuple):
 
     @classmethod
     def allocate(cls, nodes: NDArray[np.int32], leaves: Leaves) -> "Workspace":
-        """For rows with leaves ``nodes`` (n, trees); ``is_distinct`` is for decisions to set."""
+        """Allocate for rows with leaves ``nodes`` (n, trees); decisions set ``is_distinct``."""
         n_trees, (_, n_vectors, n_labels) = nodes.shape[1], leaves.label_mass.shape
         return cls(
             leaf_weight=np.zeros(n_vectors),
@@ -144,7 +144,7 @@ def _go_down(
     waiting: NDArray[np.uint32],
     found: NDArray[np.uint32],
 ) -> None:
-    """``found`` (k,): the leaves of some rows in a tree, whose nodes are ``packed``.
+    """Set ``found`` (k,): the leaves of some rows in a tree, whose nodes are ``packed``.
 
     All rows go down one level at a time, without branches that a processor would have to guess, so
     that it works on many of them at once. ``waiting`` (k,) are those that are not yet in a leaf.
@@ -153,6 +153,8 @@ def _go_down(
     n = np.uint32(rows.shape[0])
     for k in range(n):
         waiting[k], found[k] = k, root
+    # packed[node] is (2 * feature + whether missing goes left, bits of the threshold, left, right);
+    # a leaf is its own child, so a row that has arrived moves no further and leaves ``waiting``
     while n > 0:
         n_left = np.uint32(0)
         for position in range(n):
@@ -178,7 +180,7 @@ def find_leaves(
     found: NDArray[np.uint32],
     nodes: NDArray[np.int32],
 ) -> None:
-    """``nodes`` (k, trees): the leaf of each of the ``rows`` (k,) of X in each tree."""
+    """Fill ``nodes`` (k, trees): the leaf of each of the ``rows`` (k,) of X in each tree."""
     for tree in range(roots.shape[0]):
         _go_down(X, rows, roots[tree], packed, thresholds, waiting, found)
         for k in range(rows.shape[0]):
@@ -198,6 +200,7 @@ def fill_leaves(
 
     ``first`` (nodes,) holds where each leaf begins, and is changed to where it ends.
     """
+    # a counting sort: first[node] is the next free place of the node
     for entry in range(nodes.shape[0]):
         at = first[nodes[entry]]
         leaf_rows[at], leaf_times[at] = rows[entry], times[entry]
@@ -216,6 +219,7 @@ def unpack_nodes(
     indptr: NDArray[np.int64],
 ) -> None:
     """Fill ``trees`` and ``indptr``, both zero: arrays of all nodes from those of a kind."""
+    # inner nodes and leaves are stored apart, each in the order of the nodes: one counter for each
     split, leaf = 0, 0
     for node in range(nodes.shape[0]):
         indptr[node + 1] = indptr[node]
@@ -250,7 +254,7 @@ def merge_leaves(
     for node in range(indptr.shape[0] - 1):
         for entry in range(leaves.indptr[node], leaves.indptr[node + 1]):
             new_row = new_row_of[leaves.row[entry]]
-            if last[new_row] < indptr[node]:
+            if last[new_row] < indptr[node]:  # not yet in this leaf
                 row[n], times[n], last[new_row] = new_row, 0, n
                 n += 1
             times[last[new_row]] += leaves.times[entry]
@@ -317,6 +321,8 @@ def _gather(
         for entry in range(first[tree], stop[tree]):
             n_rows += leaves.times[entry] if leaves.row[entry] >= 0 else 0
         leaf_rows[tree] = n_rows
+    # every tree counts the same, and every row of its leaf: 1 / (rows + s), so that s / (rows + s)
+    # stays as the rest; leaf_weight is 0 between rows, so a vector is listed at its first entry
     for tree in range(n_asked):
         total = leaf_rows[tree] + s
         weight, inverse = 1.0 / (total * n_asked), 1.0 / total
@@ -343,6 +349,7 @@ def _gather(
                         1.0 if count == total else count * inverse
                     )
         rest += s * weight
+    # members give sparse rows of weights on the same vectors
     for entry in range(member_weights.indptr[i], member_weights.indptr[i + 1]):
         u = member_weights.indices[entry]
         if workspace.leaf_weight[u] == 0.0 and workspace.member_weight[u] == 0.0:
@@ -370,7 +377,7 @@ def _gather(
 
 @kernel_helper
 def _bounds_in_vector(event: NDArray[np.int8], u: int, leaves: Leaves) -> tuple[float, float]:
-    """Lower and upper probability that labels have these values, -1 for any."""
+    """Return the lower and upper probability that labels have these values, -1 for any."""
     low, high = 1.0, 1.0
     for j in range(event.shape[0]):
         if event[j] >= 0:
@@ -387,7 +394,7 @@ def _bounds_in_trees(
     low: NDArray[np.float64],
     high: NDArray[np.float64],
 ) -> None:
-    """The same for each tree, labels independent."""
+    """Fill the lower and upper probability for each tree, labels independent."""
     _fill(low, 1.0)
     _fill(high, 1.0)
     for j in range(event.shape[0]):
@@ -399,6 +406,7 @@ def _bounds_in_trees(
 
 @kernel_helper
 def _clear(gathered: GatheredRow, workspace: Workspace) -> None:
+    # only what the row touched: there may be many more vectors
     for k in range(gathered.n_touched):
         workspace.leaf_weight[workspace.touched[k]] = 0.0
         workspace.member_weight[workspace.touched[k]] = 0.0
@@ -408,7 +416,7 @@ def _clear(gathered: GatheredRow, workspace: Workspace) -> None:
 def _least_ratio(
     both: float, only_known: float, share: float, gathered: GatheredRow, workspace: Workspace
 ) -> float:
-    """The least P(A | known) that is possible.
+    """Return the least P(A | known) that is possible.
 
     ``both`` is the lower probability, in the vectors, of A and the known labels, ``only_known`` the
     upper one of the known labels without A: one distribution attains both. In a tree P(A), which
@@ -443,7 +451,7 @@ def _bound_labels(
     workspace: Workspace,
     lower: NDArray[np.float64],
 ) -> None:
-    """``lower`` (m, 2): the lower probability of each label being 0, and of its being 1."""
+    """Fill ``lower`` (m, 2): the lower probability of each label being 0, and of its being 1."""
     n_labels = known.shape[0]
     for j in range(n_labels):
         lower[j, 0] = lower[j, 1] = 0.0
@@ -484,7 +492,7 @@ def bound_labels(
     workspace: Workspace,
     lower: NDArray[np.float64],
 ) -> None:
-    """``lower`` (n, m, 2) of rows with leaves ``nodes`` (n, trees) and ``known`` labels (n, m)."""
+    """Fill ``lower`` (n, m, 2) of rows with leaves ``nodes`` (n, trees) and ``known`` (n, m)."""
     for i in range(nodes.shape[0]):
         products = leaves.product > 0.0 and _has_known(known[i])
         gathered = _gather(i, nodes[i], known[i], member_weights, leaves, s, products, workspace)
@@ -503,7 +511,7 @@ def bound_events(
     workspace: Workspace,
     bounds: NDArray[np.float64],
 ) -> None:
-    """``bounds`` (n, 2): lower probability of each row's event, and of its contrary.
+    """Fill ``bounds`` (n, 2): lower probability of each row's event, and of its contrary.
 
     An event (m,) has -1 for labels that may be anything, known labels among them.
     """
@@ -545,7 +553,7 @@ def score_vectors(
     workspace: Workspace,
     scores: NDArray[np.float64],
 ) -> None:
-    """``scores`` (n, 2): probability of the true labels by the leaves' vectors, by their products.
+    """Fill ``scores`` (n, 2): probability of the true labels by the vectors, by their products.
 
     At s = 0; labels that are missing (-1) in ``truth`` do not count.
     """
@@ -577,7 +585,7 @@ def _prefixes_right(
     workspace: Workspace,
     right: NDArray[np.float64],
 ) -> None:
-    """``right[k]``: lower probability that the answers to the first k labels are all right.
+    """Fill ``right[k]``: lower probability that the answers to the first k labels are all right.
 
     Labels are in ``order``: up to ``first`` they are known, from ``stop`` on not answerable.
     """
@@ -586,6 +594,7 @@ def _prefixes_right(
         right[k] = 1.0
     _fill(workspace.both, 0.0)
     _fill(workspace.only_known, gathered.rest)
+    # vectors outside, labels inside: one product serves all prefixes, and stops where it is 0
     for k in range(gathered.n_touched):
         u, product = workspace.touched[k], 1.0
         weight = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
@@ -600,6 +609,7 @@ def _prefixes_right(
                 break
             else:
                 workspace.both[position + 1] += weight * product
+    # trees the other way round: a product for each, longer by one label at a time
     _fill(workspace.tree_product, 1.0)
     for position in range(first, stop):
         j, y = order[position], answers[order[position]]
@@ -622,11 +632,12 @@ def _vector_is_right(
     leaves: Leaves,
     workspace: Workspace,
 ) -> float:
-    """Lower probability of all answers and the known labels, the least certain first."""
+    """Return the lower probability of all answers and the known labels, the least certain first."""
     total = 0.0
     for k in range(gathered.n_touched):
         u = workspace.touched[k]
         product = workspace.vector_weight[k]
+        # from the least certain label, where a product is the likeliest to become 0
         for position in range(stop - 1, first - 1, -1):
             if product == 0.0:
                 break
@@ -649,7 +660,7 @@ def _vector_is_right(
 def _sort_by(
     values: NDArray[np.float64], order: NDArray[np.int64], merged: NDArray[np.int64]
 ) -> None:
-    """``order``: indices of the values from the largest to the smallest, equal ones as they were.
+    """Fill ``order``: indices of the values, the largest first, equal ones as they were.
 
     A merge sort; ``np.argsort`` takes seconds to compile. ``merged`` is memory for it.
     """
@@ -675,7 +686,7 @@ def _sort_by(
 
 @kernel_helper
 def _ratio(lower: float, contrary: float) -> float:
-    """What an answer leaves of a product that has the likelier one."""
+    """Return what an answer leaves of a product that has the likelier one."""
     return lower / contrary if lower < contrary else 1.0
 
 
@@ -731,7 +742,7 @@ def _bound_children(
     row: int,
     bounds: NDArray[np.float64],
 ) -> None:
-    """A ``row`` of ``bounds``: the same for vectors with the first answers proposed, j 0 or 1."""
+    """Fill a ``row`` of ``bounds`` alike, for vectors with the first answers proposed, j 0 or 1."""
     zero, one = 0.0, 0.0
     for k in range(n_spread):
         u, product = workspace.spread[k], workspace.spread_bound[k]
@@ -770,7 +781,7 @@ def _search(
     workspace: Workspace,
     answers: NDArray[np.int8],
 ) -> bool:
-    """Branch and bound for a vector likelier than ``best``; return whether it was completed.
+    """Search for a vector likelier than ``best`` (branch and bound); return whether it completed.
 
     A vector is at most as likely as what trees and vectors that are not distinct add, and the
     heaviest distinct vector with the same first answers. Labels on which the former disagree most
@@ -782,6 +793,8 @@ def _search(
     depth: Any = np.int64(0)
     n_nodes = 0
     n_tried[0] = -1
+    # depth first, without recursion: branches[depth] is the label that is decided at this depth,
+    # n_tried[depth] is -1 for a new node, then how many of its two values were tried
     while depth >= 0:
         j = branches[depth]
         if n_tried[depth] < 0:
@@ -803,12 +816,13 @@ def _search(
         if n_tried[depth] == 2:
             depth -= 1
             continue
+        # the value with the greater bound first: what it finds cuts off more of the other
         y = int((child_bound[depth, 1] >= child_bound[depth, 0]) == (n_tried[depth] == 0))
         n_tried[depth] += 1
         if child_bound[depth, y] <= best * (1.0 + _ROUNDING):
             continue
         proposed[j] = y
-        if depth + 1 == n_open:
+        if depth + 1 == n_open:  # all labels are decided, so the bound is the probability
             best = child_bound[depth, y]
             for i in range(answers.shape[0]):
                 answers[i] = proposed[i]
@@ -859,7 +873,7 @@ def _choose_answers(
     workspace: Workspace,
     answers: NDArray[np.int8],
 ) -> bool:
-    """``answers`` (m,): the likeliest vector; return whether that is certain.
+    """Fill ``answers`` (m,) with the likeliest vector; return whether that is certain.
 
     The probability of a vector is the weight of the distinct vector that it is, if any, and what
     trees and other vectors add, which is bounded. Of equally likely ones (up to rounding) the first
@@ -915,13 +929,13 @@ def _choose_answers(
 
 @kernel_helper
 def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int64]) -> int:
-    """The corners of the least concave function above right[k], k = 0..stop; how many."""
+    """Fill corners of the least concave function above right[k], k = 0..stop; return how many."""
     n = 1
     corners[0] = 0
     for k in range(1, stop + 1):
         is_certain = right[k] > right[0] * (1.0 - _ROUNDING)
         right[k] = right[0] if is_certain else min(right[k], right[k - 1])
-        while n > 1:
+        while n > 1:  # drop corner b if it is not above the line from a to k
             a, b = corners[n - 2], corners[n - 1]
             if (right[b] - right[k]) * (b - a) > (right[a] - right[b]) * (k - b):
                 break
@@ -939,7 +953,7 @@ def _put_prices(
     corners: NDArray[np.int64],
     prices: NDArray[np.float64],
 ) -> None:
-    """``prices`` (m,): the least reward for which each label is answered.
+    """Fill ``prices`` (m,): the least reward for which each label is answered.
 
     Answering k labels is worth right[k] / right[0] + reward * k / m. As the reward grows, the best
     k goes from corner to corner.
@@ -947,6 +961,7 @@ def _put_prices(
     n_labels = prices.shape[0]
     _fill(prices, np.inf)
     least = 0.0
+    # from corner a to b, the slope of the hull is what the reward must make up for
     for corner in range(1, _hull_corners(right, stop, corners)):
         a, b = corners[corner - 1], corners[corner]
         least = max(least, n_labels * (right[a] - right[b]) / ((b - a) * right[0]))
@@ -961,7 +976,7 @@ def price_prefixes(
     stop: NDArray[np.int64],
     prices: NDArray[np.float64],
 ) -> None:
-    """``prices`` (n, m) from the probability ``right`` (n, m + 1) that the first k are right.
+    """Fill ``prices`` (n, m) from the probability ``right`` (n, m + 1) that the first k are right.
 
     Or from how often they are right in draws, with which ties are exact. Labels are in ``order``
     (n, m); only the first ``stop`` can be answered.
@@ -984,7 +999,7 @@ def decide_rows(
     prices: NDArray[np.float64],
     certain: NDArray[np.bool_],
 ) -> None:
-    """Bounds, the answer to each label (n, m), and the least reward for which it is given (n, m).
+    """Compute bounds, the answer to each label (n, m), and the least reward for giving it (n, m).
 
     The answers are those of the likeliest vector, if that is ``certain`` (n,); labels are withdrawn
     by the (lower) probability of their answer, the least first.

@@ -36,7 +36,7 @@ class FittedMember(Protocol):
     name: str
 
     def weights(self, X: Float32Array) -> Any:
-        """Sparse (n, K); rows add up to 1."""
+        """Return weights, sparse (n, K); rows add up to 1."""
         ...
 
 
@@ -77,7 +77,7 @@ def checked_weights(weights: Any, n: int, n_vectors: int, member: Any) -> Any:
 
 
 def on_vectors(p: FloatArray, classes: NDArray[np.int64], n_vectors: int) -> Any:
-    """Probabilities of some vectors (n, C) as sparse weights on all, (n, K).
+    """Return probabilities of some vectors (n, C) as sparse weights on all, (n, K).
 
     Small ones are left out, which saves most of the computation that follows.
     """
@@ -121,7 +121,7 @@ class KernelPowerset(BaseEstimator):
         self.ridge = ridge
 
     def check_parameters(self) -> None:
-        """Refuse values that cannot be used, before anything is fitted."""
+        """Validate the values, before anything is fitted."""
         check_int("max_centres", self.max_centres, at_least=2)
         check_int("max_vectors", self.max_vectors, at_least=2)
         is_number = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool)
@@ -135,7 +135,7 @@ class KernelPowerset(BaseEstimator):
         vectors: Labels,
         rng: np.random.RandomState,
     ) -> tuple["FittedKernel", Any] | None:
-        """None where hardly any label vector occurs twice."""
+        """Fit on vectors; None where hardly any label vector occurs twice."""
         n_vectors = len(vectors)
         classes, class_index = frequent_vectors(vector_of, n_vectors, self.max_vectors)
         learned = class_index >= 0
@@ -176,7 +176,7 @@ class KernelPowerset(BaseEstimator):
 def frequent_vectors(
     vector_of: NDArray[np.int32], n_vectors: int, at_most: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The most frequent vectors that occur at least twice, and the index of each row's vector.
+    """Find the most frequent vectors that occur at least twice, and the index of each row's vector.
 
     -1 for a row whose vector is not among them.
     """
@@ -210,7 +210,7 @@ class Standardizer:
 
 
 def _squared_distances(A: Float32Array, B: Float32Array, products: Float32Array) -> Float32Array:
-    """Of the rows of two matrices, whose ``products`` are ``A @ B.T``."""
+    """Compute squared distances of the rows of two matrices, whose ``products`` are ``A @ B.T``."""
     lengths = np.square(A).sum(axis=1)[:, None] + np.square(B).sum(axis=1)
     return np.asarray(np.maximum(lengths - 2 * products, 0), dtype=np.float32)
 
@@ -218,7 +218,7 @@ def _squared_distances(A: Float32Array, B: Float32Array, products: Float32Array)
 def _ridge(
     kernel: Float32Array, centres: Float32Array, gamma: float, targets: Float32Array, ridge: float
 ) -> tuple[Float32Array, Float32Array]:
-    """Coefficients (centres, classes), and leave-one-out predictions (rows, classes)."""
+    """Fit coefficients (centres, classes), and leave-one-out predictions (rows, classes)."""
     if len(centres) == len(kernel):
         kernel[np.diag_indices_from(kernel)] += np.float32(ridge)
         inverse = _inverse(kernel)
@@ -261,7 +261,7 @@ def _fit_kernel(
 
 
 def _inverse(matrix: Float32Array) -> Float32Array:
-    """Of a symmetric positive definite matrix."""
+    """Invert a symmetric positive definite matrix."""
     factor, not_definite = linalg.lapack.spotrf(matrix, lower=1)
     inverse, failed = linalg.lapack.spotri(factor, lower=1)
     if not_definite or failed:  # by rounding
@@ -271,7 +271,7 @@ def _inverse(matrix: Float32Array) -> Float32Array:
 
 
 def _best_power(scores: Float32Array, class_index: NDArray[np.int64]) -> tuple[float, float]:
-    """Least leave-one-out log-loss, and the power of positive scores that attains it."""
+    """Find the least leave-one-out log-loss, and the power of positive scores that attains it."""
     rows = np.flatnonzero(class_index >= 0)
     with np.errstate(divide="ignore"):
         logs = np.log(np.maximum(scores[rows], 0)).astype(np.float64)
@@ -345,7 +345,7 @@ class FittedKernel:
         return state
 
     def normalised(self, scores: Float32Array) -> FloatArray:
-        """Probabilities from scores; the prior where no score is positive."""
+        """Return probabilities from scores; the prior where no score is positive."""
         p = np.maximum(scores, 0).astype(np.float64) ** self.power
         total = p.sum(axis=1, keepdims=True)
         return np.where(total > 0, p / np.where(total > 0, total, 1.0), self.prior)
@@ -366,7 +366,7 @@ class ScoreTilt(BaseEstimator):
         vectors: Labels,
         rng: np.random.RandomState,
     ) -> tuple["FittedTilt", Any] | None:
-        """None where hardly any label vector occurs twice."""
+        """Fit on vectors; None where hardly any label vector occurs twice."""
         found, own, times = np.unique(vector_of, return_inverse=True, return_counts=True)
         classes, repeated = found.astype(np.int64), np.flatnonzero(times[own] > 1)
         if len(classes) < 2 or len(repeated) < _MIN_SEEN * len(vector_of):
@@ -427,7 +427,7 @@ class FittedTilt:
         check_array("exponents", np.array([self.a, self.b]), np.float64, (2,), 0, 1e3)
 
     def scores(self, X: Float32Array) -> FloatArray:
-        """Logarithms of the products of probabilities (n, C), up to a constant of each row."""
+        """Compute logarithms of products of probabilities (n, C), up to a constant of each row."""
         from credalchain.joint.products import product_by_rows  # imports numba
 
         log_odds = X[:, -self.vectors.shape[1] :]
@@ -467,7 +467,7 @@ class ScoreProduct:
         self.scale, self.share = scale, share
 
     def probabilities(self, encoded: Float32Array, n_labels: int) -> FloatArray:
-        """P(Y_j = 1), (n, m), from the last columns."""
+        """Return P(Y_j = 1), (n, m), from the last columns."""
         return np.asarray(expit(self.scale * encoded[:, -n_labels:].astype(np.float64)))
 
 

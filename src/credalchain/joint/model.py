@@ -66,14 +66,14 @@ class PricedAnswers:
         return np.take_along_axis(self.lower, self.answers[..., None], axis=-1)[..., 0]
 
     def labels(self, rewards: Iterable[float]) -> Labels:
-        """(rewards, n, m), with ABSTAIN where the reward is below the price."""
+        """Return labels (rewards, n, m), with ABSTAIN where the reward is below the price."""
         thresholds = np.array([check_reward(reward) for reward in rewards])
         is_given = self.prices <= thresholds.reshape(-1, 1, 1)
         return np.where(is_given, self.answers, np.int8(ABSTAIN))
 
 
 def check_reward(value: Any) -> float:
-    """0, or a positive and finite number."""
+    """Validate a reward: 0, or a positive and finite number."""
     is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not is_number or not 0 <= value < np.inf:
         raise ValueError(f"reward must be a number, 0 or positive and finite, got {value!r}.")
@@ -103,7 +103,7 @@ class JointModel:
 
     nested = True
     serves_any_order = True
-    why_no_reasons = "a joint forest is not a sum of what each feature adds"
+    unexplained_because = "a joint forest is not a sum of what each feature adds"
     rows_at_once = 256
 
     def __init__(
@@ -195,10 +195,10 @@ class JointModel:
         return np.asarray(~self.leaves.label_mass.any(axis=(0, 1)))
 
     def contributions(self, *_: Any, **__: Any) -> None:
-        """None: bounds are not a sum over observations; training rows explain them."""
+        """Return None: bounds are not a sum over observations; training rows explain them."""
 
     def infer(self, encoded: NDArray[np.float32], request: Request) -> Answer:
-        """Labels and bounds. There is no chain: strategy and order make no difference."""
+        """Infer labels and bounds. There is no chain: strategy and order make no difference."""
         from credalchain.joint import kernels  # imports numba
 
         n, m = encoded.shape[0], self.n_labels
@@ -228,7 +228,7 @@ class JointModel:
     def decide(
         self, encoded: NDArray[np.float32], *, s: float, known: Labels | None, n_jobs: int = 1
     ) -> PricedAnswers:
-        """Which labels to answer, for all rewards at once."""
+        """Decide which labels to answer, for all rewards at once."""
         from credalchain.joint import kernels  # imports numba
 
         n, m = encoded.shape[0], self.n_labels
@@ -262,7 +262,7 @@ class JointModel:
         known: Labels | None,
         n_jobs: int = 1,
     ) -> FloatArray:
-        """Lower and upper probability (n, 2) that labels have the values in ``events`` (n, m)."""
+        """Bound the probability (n, 2) that labels have the values in ``events`` (n, m)."""
         from credalchain.joint import kernels  # imports numba
 
         n = encoded.shape[0]
@@ -310,7 +310,7 @@ class JointModel:
         for_each_range(len(encoded), _ROWS_AT_ONCE, n_jobs, run_chunk)
 
     def row_weights(self, encoded: NDArray[np.float32], *, s: float) -> tuple[Any, FloatArray]:
-        """Weights of the leaves on their rows, sparse (n, rows), and the rest (n,)."""
+        """Return the weights of the leaves on their rows, sparse (n, rows), and the rest (n,)."""
         nodes, leaves = self.leaves_of(encoded), self.leaves
         n, n_trees = nodes.shape
         first, stop = leaves.indptr[nodes].ravel(), leaves.indptr[nodes + 1].ravel()
@@ -338,18 +338,18 @@ class JointModel:
         return prepared
 
     def _usable(self, known: Labels | None, n: int) -> Labels:
-        """Known labels (n, m), without labels never observed, from which nothing follows."""
+        """Return known labels (n, m), without labels never observed, from which nothing follows."""
         usable = np.full((n, self.n_labels), MISSING, dtype=np.int8)
         if known is not None:
             usable[:] = np.where(self.never_observed(), np.int8(MISSING), known)
         return usable
 
     def leaves_of(self, encoded: NDArray[np.float32]) -> NDArray[np.int32]:
-        """The leaf of each row in each tree, (n, trees)."""
+        """Find the leaf of each row in each tree, (n, trees)."""
         return find_leaves(encoded, self.trees, packed=self.prepared.nodes)
 
     def member_weights(self, encoded: NDArray[np.float32]) -> MemberWeights:
-        """Weights of the members on label vectors, for these rows."""
+        """Return the weights of the members on label vectors, for these rows."""
         n = len(encoded)
         if not self.members:
             return no_member_weights(n)
@@ -370,7 +370,7 @@ class JointModel:
     def _all_vectors(
         self, encoded: NDArray[np.float32], leaves: Leaves
     ) -> tuple[Leaves, MemberWeights]:
-        """Leaves, and the members' weights; each row's product of scores is a vector of its own.
+        """Return leaves and members' weights; each row's product of scores is a vector of its own.
 
         Its label mass is the probability of each label, so that kernels need not know of it.
         """
@@ -396,7 +396,7 @@ class JointModel:
         known: Labels,
         request: Request,
     ) -> Labels:
-        """Labels (values, n, m) from lower probabilities; ties are settled in fractions."""
+        """Decide labels (values, n, m) from lower probabilities; ties are settled in fractions."""
         t = request.thresholds
         lower_gap, upper_gap = lower[..., 1] - t, (1.0 - lower[..., 0]) - t
         signs = [np.sign(gap).astype(np.int8) for gap in (lower_gap, upper_gap)]
@@ -430,12 +430,12 @@ class JointModel:
 
 
 def _smallest(array: NDArray[Any]) -> NDArray[Any]:
-    """The same numbers, 0 or more, in the smallest type."""
+    """Return the same numbers, 0 or more, in the smallest type."""
     return array.astype(np.min_scalar_type(int(array.max(initial=0))))
 
 
 def _pack(trees: Trees, leaves: Leaves) -> dict[str, NDArray[Any]]:
-    """Small arrays for trees and the rows in their leaves: the bulk of a model file.
+    """Pack small arrays for trees and the rows in their leaves: the bulk of a model file.
 
     A node is 0, or the column that it splits on plus 1. Branches are relative to their node.
     """
@@ -455,7 +455,7 @@ def _pack(trees: Trees, leaves: Leaves) -> dict[str, NDArray[Any]]:
 
 
 def _unpack(packed: dict[str, NDArray[Any]]) -> tuple[Trees, dict[str, Any]]:
-    """Trees, and the arrays of leaves, as ``_pack`` got them."""
+    """Unpack trees, and the arrays of leaves, as ``_pack`` got them."""
     from credalchain.joint import kernels  # imports numba
 
     types: dict[str, Any] = dict.fromkeys(packed, np.int32)
@@ -494,7 +494,7 @@ def _check_leaves(trees: Trees, leaves: Leaves) -> None:
 
 
 def _put_known(lower: FloatArray, known: Labels | None) -> None:
-    """Lower probabilities (..., n, m, 2) of labels that are known."""
+    """Set the lower probabilities (..., n, m, 2) of labels that are known."""
     if known is not None:
         for value in (0, 1):
             lower[..., known == 1 - value, value] = 0.0
@@ -506,7 +506,7 @@ def _interval(lower: FloatArray) -> FloatArray:
 
 
 def _precise(lower: FloatArray) -> FloatArray:
-    """Lower probabilities that add up to 1: labels that may be either count for neither side."""
+    """Return lower probabilities that add up to 1: labels that may be either count for neither."""
     total = lower.sum(axis=-1, keepdims=True)
     return np.where(total > 0, lower / np.where(total > 0, total, 1.0), 0.5)
 

@@ -149,7 +149,7 @@ def held_out_scores(
     n_jobs: int,
     max_rows: int,
 ) -> FloatArray:
-    """Log-odds (n, m) of rows by a classifier that was not fitted on them.
+    """Compute the log-odds (n, m) of rows by a classifier that was not fitted on them.
 
     Splits are left out once ``max_rows`` rows have scores; NaN for the others.
     """
@@ -168,7 +168,7 @@ def held_out_scores(
 
 
 def is_multilabel(estimator: Any) -> bool:
-    """Whether a classifier can be fitted to a matrix of labels."""
+    """Return whether a classifier can be fitted to a matrix of labels."""
     try:
         tags = get_tags(estimator)
     except AttributeError:  # a class without scikit-learn's tags

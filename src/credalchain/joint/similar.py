@@ -40,7 +40,7 @@ def similar_rows(
     at_most: int,
     labels: Sequence[int] | None = None,
 ) -> list[TrainingRow]:
-    """For one encoded row (1, p), the heaviest first.
+    """Find the similar rows of one encoded row (1, p), the heaviest first.
 
     Rows that contradict ``known`` are left out, and those in which all ``labels`` (by default all
     there are) were missing.
@@ -83,7 +83,7 @@ def similar_rows(
 
 
 def _conditions(trees: Trees, x: NDArray[np.float32], shared: list[int]) -> list[Condition]:
-    """The splits on the paths of some trees, one condition per column, most frequent first."""
+    """Return the splits on the paths of some trees, a condition per column, most frequent first."""
     bounds: dict[int, list[float]] = defaultdict(lambda: [-np.inf, np.inf])
     asked_by: dict[int, set[int]] = defaultdict(set)
     for tree in shared:

@@ -55,12 +55,12 @@ def check_scored_estimator(estimator: Any) -> None:
 
 
 def is_wide(X: Any) -> bool:
-    """Whether a table is sparse, or has more columns than trees can use."""
+    """Return whether a table is sparse, or has more columns than trees can use."""
     return sparse.issparse(X) or (hasattr(X, "shape") and X.ndim == 2 and X.shape[1] > _WIDE)
 
 
 def _is_small_table(X: Any) -> bool:
-    """Whether all columns of a table are numbers or categories, and there are not too many."""
+    """Return whether all columns of a table are numbers or categories, and not too many."""
     if sparse.issparse(X) or np.ndim(X) != 2 or X.shape[1] > _MAX_COLUMNS:
         return False
     kinds = [dtype.kind for dtype in getattr(X, "dtypes", [np.asarray(X).dtype])]
@@ -111,7 +111,7 @@ class StackedJointForest(CredalJointForest):
         check_choice("features", self.features, ("auto", "scores", "both"))
 
     def _unfitted_members(self) -> list[Any]:
-        """The tilt, and by default a kernel member; with few centres where it sees scores alone."""
+        """Return the tilt, and by default a kernel member; few centres if it sees scores alone."""
         if self.members is None and getattr(self, "table_", None) is None:
             return [ScoreTilt(), KernelPowerset(max_centres=_MAX_CENTRES)]
         return [ScoreTilt(), *super()._unfitted_members()]
@@ -200,7 +200,7 @@ class StackedJointForest(CredalJointForest):
             )
 
     def _learn_table(self, X: Any) -> TableEncoder | None:
-        """The encoder of the columns that trees see beside the scores."""
+        """Learn the encoder of the columns that trees see beside the scores."""
         if self.features == "scores" or isinstance(self.estimator, str):
             return None
         if self.features == "auto" and not _is_small_table(X):

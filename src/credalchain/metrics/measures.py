@@ -122,14 +122,14 @@ def pooled(tallies: Iterable[Tally]) -> Tally:
 
 
 def _count_per_row(cells: NDArray[np.bool_]) -> Counts:
-    """How many of each row; in bytes where these do not overflow, which is several times faster."""
+    """Count per row; in bytes where these do not overflow, which is several times faster."""
     if cells.shape[-1] > 255:
         return np.asarray(np.count_nonzero(cells, axis=-1))
     return np.asarray(np.einsum("...m->...", cells.view(np.uint8)), dtype=np.int64)
 
 
 def _count_per_column(cells: NDArray[np.bool_]) -> Counts:
-    """How many of each column; in bytes, as many rows at a time as do not overflow."""
+    """Count per column; in bytes, as many rows at a time as do not overflow."""
     ones = cells.view(np.uint8)
     total = np.zeros((*cells.shape[:-2], cells.shape[-1]), dtype=np.int64)
     for first in range(0, cells.shape[-2], 255):
@@ -141,18 +141,18 @@ def _count_per_column(cells: NDArray[np.bool_]) -> Counts:
 
 
 def is_prediction(value: Any) -> TypeGuard[Prediction]:
-    """A CredalPrediction, and not a data frame with columns of those names."""
+    """Return whether it is a CredalPrediction, and not a data frame with columns of those names."""
     return hasattr(value, "log_odds") and not hasattr(value, "columns")
 
 
 def partial_labels_of(prediction: Any) -> Labels:
-    """Labels (n, m) of a CredalPrediction, or of an array."""
+    """Return the labels (n, m) of a CredalPrediction, or of an array."""
     labels = prediction.labels if is_prediction(prediction) else prediction
     return as_labels(labels, name="prediction", require_zero=False)
 
 
 def read_pair(Y_true: Any, prediction: Any) -> tuple[Labels, Labels]:
-    """True and predicted labels, both (n, m)."""
+    """Return true and predicted labels, both (n, m)."""
     if is_prediction(Y_true):
         raise TypeError("Y_true must be the true labels, got a prediction: the truth comes first.")
     if is_prediction(prediction):
@@ -167,12 +167,12 @@ def read_pair(Y_true: Any, prediction: Any) -> tuple[Labels, Labels]:
 
 
 def tally_of(Y_true: Any, prediction: Any) -> Tally:
-    """The tally of true labels and a prediction in any form."""
+    """Return the tally of true labels and a prediction in any form."""
     return tally(*read_pair(Y_true, prediction))
 
 
 def require_bounds(prediction: Any, why: str) -> None:
-    """Refuse anything but a CredalPrediction."""
+    """Raise a TypeError for anything but a CredalPrediction."""
     if not is_prediction(prediction):
         raise TypeError(
             f"prediction must be a CredalPrediction (from infer), {why}, "
@@ -237,7 +237,7 @@ def _loss(t: Tally, cost: float) -> Any:
 
 
 def _selective_error(t: Tally) -> Any:
-    """Pooled over the rows, so not a mean of them."""
+    """Compute the error pooled over the rows, so not a mean of them."""
     times = 1 if t.times is None else t.times
     answers = np.asarray((times * t.judged).sum(axis=-1))
     with np.errstate(invalid="ignore"):  # 0/0: nothing answered
@@ -270,7 +270,7 @@ def _cell_share(name: str, t: Tally) -> FloatArray:
 
 
 def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """1 for a row in which no answered label is wrong, else 0; 1 if nothing is answered.
+    """Return 1 for a row in which no answered label is wrong, else 0; 1 if nothing is answered.
 
     Examples
     --------
@@ -281,7 +281,7 @@ def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def completeness(Y_true: LabelsLike | None, prediction: PredictionLike) -> float:
-    """The share of labels that are answered. ``Y_true`` may be None.
+    """Compute the share of labels that are answered. ``Y_true`` may be None.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def completeness(Y_true: LabelsLike | None, prediction: PredictionLike) -> float
 
 
 def incorrectness(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Wrong answers over answers, row by row; 0 for a row with no answer.
+    """Compute wrong answers over answers, row by row; 0 for a row with no answer.
 
     Examples
     --------
@@ -304,7 +304,7 @@ def incorrectness(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def selective_error(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """All wrong answers over all answers, pooled; NaN if nothing was answered.
+    """Compute wrong answers over answers, pooled over rows; NaN if nothing was answered.
 
     Examples
     --------
@@ -315,7 +315,7 @@ def selective_error(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def precise_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """The share of rows in which a complete prediction is right everywhere."""
+    """Compute the share of rows in which a complete prediction is right everywhere."""
     t = tally_of(Y_true, prediction)
     if (t.answered < t.n_labels).any():
         raise ValueError(
@@ -326,7 +326,7 @@ def precise_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def maximin_accuracy(Y_true: LabelsLike, prediction: Prediction) -> float:
-    """Exact match after each open label is resolved to the side that is better at worst.
+    """Compute the exact match after each open label is resolved to the side better at worst.
 
     An open label becomes 1 if lower > 1 - upper, else 0 (also where the two differ by no more than
     the rounding of their sums, 1e-9 in log-odds). ``prediction`` is a
@@ -337,7 +337,7 @@ def maximin_accuracy(Y_true: LabelsLike, prediction: Prediction) -> float:
 
 
 def resolved_labels(prediction: Prediction) -> NDArray[np.int8]:
-    """A CredalPrediction's labels (n, m), the open ones resolved as for ``maximin_accuracy``."""
+    """Return labels (n, m) of a prediction, open ones resolved as for ``maximin_accuracy``."""
     labels = partial_labels_of(prediction)
     with np.errstate(invalid="ignore"):  # vacuous bounds: inf - inf is NaN, so not above 0
         resolved = (prediction.log_odds.sum(axis=-1) > 1e-9).astype(np.int8)
@@ -345,7 +345,7 @@ def resolved_labels(prediction: Prediction) -> NDArray[np.int8]:
 
 
 def mean_set_size(Y_true: LabelsLike | None, prediction: PredictionLike) -> float:
-    """Label vectors a prediction allows, over all label vectors. ``Y_true`` may be None.
+    """Compute the share of all label vectors that a prediction allows. ``Y_true`` may be None.
 
     Examples
     --------
@@ -359,7 +359,7 @@ def mean_set_size(Y_true: LabelsLike | None, prediction: PredictionLike) -> floa
 def discounted_utility(
     Y_true: LabelsLike, prediction: PredictionLike, *, abstention: float
 ) -> float:
-    """Per label: right 1, wrong 0, left open ``abstention``; the mean over labels.
+    """Compute the mean over labels: right 1, wrong 0, left open ``abstention``.
 
     Parameters
     ----------
@@ -372,19 +372,19 @@ def discounted_utility(
 
 
 def utility_65(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """u65: :func:`discounted_utility` with an open label worth 0.65."""
+    """Compute u65: :func:`discounted_utility` with an open label worth 0.65."""
     return discounted_utility(Y_true, prediction, abstention=_WORTH_65)
 
 
 def utility_80(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """u80: :func:`discounted_utility` with an open label worth 0.80."""
+    """Compute u80: :func:`discounted_utility` with an open label worth 0.80."""
     return discounted_utility(Y_true, prediction, abstention=_WORTH_80)
 
 
 def abstention_loss(
     Y_true: LabelsLike, prediction: PredictionLike, *, cost: float = _COST
 ) -> float:
-    """Hamming loss with abstention: (wrong + cost * open) over labels.
+    """Compute the Hamming loss with abstention: (wrong + cost * open) over labels.
 
     Parameters
     ----------
@@ -396,7 +396,7 @@ def abstention_loss(
 
 
 def hamming_loss(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Wrong answers over all labels; one that was left open costs nothing.
+    """Compute wrong answers over all labels; one that was left open costs nothing.
 
     scikit-learn's measure of the same name where everything is answered.
     """
@@ -409,7 +409,7 @@ def _check_worth(name: str, value: Any) -> None:
 
 
 def precision_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Of all cells answered with yes, the share that is right; NaN if there are none.
+    """Compute the share right of all cells answered with yes; NaN if there are none.
 
     Examples
     --------
@@ -420,7 +420,7 @@ def precision_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Of a label's cells answered with yes, the share that is right; the mean over labels.
+    """Compute the share right of a label's cells answered with yes; the mean over labels.
 
     A label that is never answered with yes leaves the mean.
 
@@ -433,7 +433,7 @@ def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Of all positives, the share answered with yes: one that was left open is not found.
+    """Compute the share of all positives answered with yes: one left open is not found.
 
     Examples
     --------
@@ -444,7 +444,7 @@ def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def missed_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Of all positives, the share answered with no: one that was left open is not missed.
+    """Compute the share of all positives answered with no: one left open is not missed.
 
     Examples
     --------
@@ -455,7 +455,7 @@ def missed_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Of a label's positives, the share answered with yes; the mean over labels.
+    """Compute the share of a label's positives answered with yes; the mean over labels.
 
     A positive that was left open is not found. A label without positives leaves the mean.
 
@@ -468,7 +468,7 @@ def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Of all positives that were answered, the share answered with yes.
+    """Compute the share answered with yes of all positives that were answered.
 
     A positive that was left open does not count.
 
@@ -481,7 +481,7 @@ def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
 
 
 def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Of a label's positives that were answered, the share answered with yes; the mean over labels.
+    """Compute the share with yes of a label's positives that were answered; mean over labels.
 
     A label without such positives leaves the mean.
 
@@ -494,7 +494,7 @@ def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
 
 
 def f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Harmonic mean of ``precision_micro`` and ``recall_micro``: open positives are not found.
+    """Compute the harmonic mean of ``precision_micro`` and ``recall_micro``; open is not found.
 
     Examples
     --------
@@ -505,7 +505,7 @@ def f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """F1 of each label, in which open positives are not found; the mean over labels.
+    """Compute F1 of each label, in which open positives are not found; the mean over labels.
 
     A label without positives that is never answered with yes leaves the mean.
 
@@ -518,7 +518,7 @@ def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def selective_f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Harmonic mean of ``precision_micro`` and ``selective_recall_micro``: answered cells only.
+    """Compute the harmonic mean of ``precision_micro`` and ``selective_recall_micro``.
 
     Examples
     --------
@@ -529,7 +529,7 @@ def selective_f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def selective_f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """F1 of each label among its answered cells; the mean over labels.
+    """Compute F1 of each label among its answered cells; the mean over labels.
 
     Examples
     --------
@@ -540,7 +540,7 @@ def selective_f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def ranking_loss(Y_true: LabelsLike, prediction: Prediction) -> float:
-    """The share of pairs, a label that is 1 and one that is 0, in the wrong order; mean over rows.
+    """Compute the share of pairs (1, 0) of labels in the wrong order; mean over rows.
 
     Labels of a row are ordered by the middle of their intervals, open ones too; a tie is wrong, and
     a row without such a pair counts 0, as in scikit-learn's ``label_ranking_loss``. Only labels
@@ -560,7 +560,7 @@ def ranking_loss(Y_true: LabelsLike, prediction: Prediction) -> float:
 
 
 def middle_log_odds(log_odds: FloatArray) -> FloatArray:
-    """Log-odds of the middle of each interval, from lower and upper log-odds (..., 2).
+    """Compute the log-odds of the middle of each interval, from lower and upper (..., 2).
 
     From logarithms, because intervals of a sure model are 0 or 1 as floats, so in no order.
     """
@@ -572,7 +572,7 @@ def middle_log_odds(log_odds: FloatArray) -> FloatArray:
 def completeness_curve(
     Y_true: LabelsLike, path: Iterable[PredictionLike]
 ) -> tuple[FloatArray, FloatArray]:
-    """Completeness and set-accuracy along a path of predictions.
+    """Compute completeness and set-accuracy along a path of predictions.
 
     Parameters
     ----------

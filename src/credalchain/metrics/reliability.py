@@ -88,7 +88,7 @@ class IntervalReliability:
         return self.sure_wrong / self.sure if self.sure else float("nan")
 
     def overconfidence_note(self) -> str | None:
-        """One sentence if intervals are too sure beyond doubt, None otherwise.
+        """Return one sentence if intervals are too sure beyond doubt, None otherwise.
 
         They are if sure ones are wrong more than twice as often as they may be; or if intervals on
         one side of one half are, on average, noticeably farther from it than the observed share.
@@ -109,7 +109,7 @@ class IntervalReliability:
         return None
 
     def _distance_beyond_doubt(self) -> float:
-        """The mean distance of bins on one side of 1/2 from the share's confidence interval."""
+        """Compute the mean distance of bins on one side of 1/2 from the share's interval."""
         low, high = wilson_interval(self.positive, self.cells, _BEYOND_DOUBT)
         yes, no = self.lower > 0.5, self.upper < 0.5
         cells = np.concatenate([self.cells[yes], self.cells[no]])
@@ -170,7 +170,7 @@ def interval_reliability(
 def interval_calibration_error(
     Y_true: LabelsLike, prediction: Prediction, *, n_bins: int = _BINS
 ) -> float:
-    """How far the observed share of 1 lies outside of the intervals, on average.
+    """Compute how far the observed share of 1 lies outside of the intervals, on average.
 
     Cells are put into ``n_bins`` equally wide bins by their lower bound, and once more by their
     upper bound. The distance of a bin is that of its observed share of 1 from the interval [mean
@@ -182,7 +182,7 @@ def interval_calibration_error(
 
 
 def sure_error(Y_true: LabelsLike, prediction: Prediction, *, level: float = _SURE) -> float:
-    """Of the cells whose interval lies wholly above ``level`` or below 1 - level, those wrong.
+    """Compute the share wrong of cells with intervals wholly above ``level`` or below 1 - level.
 
     At most 1 - level if the intervals are right; NaN if there is no such cell. ``prediction`` is a
     :class:`credalchain.CredalPrediction`.
@@ -191,12 +191,12 @@ def sure_error(Y_true: LabelsLike, prediction: Prediction, *, level: float = _SU
 
 
 def overconfidence_note(Y_true: LabelsLike, prediction: Prediction) -> str | None:
-    """One sentence if the intervals of a prediction are too sure beyond doubt, None otherwise."""
+    """Return a sentence if the intervals are too sure beyond doubt, None otherwise."""
     return interval_reliability(Y_true, prediction).overconfidence_note()
 
 
 def wilson_interval(n_positive: Any, n: Any, z: float) -> FloatArray:
-    """Where a share of n trials may lie, within z standard errors: low and high, (2, ...).
+    """Compute where a share of n trials may lie, within z standard errors: low and high, (2, ...).
 
     From 0 to 1 if there was no trial.
 

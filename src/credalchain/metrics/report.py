@@ -37,7 +37,7 @@ def partial_report(
     output_dict: bool = False,
     digits: int = 2,
 ) -> str | dict[str, dict[str, float]]:
-    """For each label: how often it is answered, and how well.
+    """Report for each label how often it is answered, and how well.
 
     Parameters
     ----------

@@ -27,7 +27,7 @@ _FITS = 9  # characters of a name that stand above a cell as they are
 
 
 def new_axes(width: float, height: float) -> "Axes":
-    """A figure with one pair of axes, of a size in inches."""
+    """Return a figure with one pair of axes, of a size in inches."""
     message = 'Pictures need matplotlib: pip install "credalchain[plot]"'
     plt = import_extra("matplotlib.pyplot", message)
     axes: Axes = plt.figure(figsize=(width, height), layout="constrained").add_subplot()
@@ -43,7 +43,7 @@ def plot_predictions(
     max_rows: int | None = 8,
     ax: "Axes | None" = None,
 ) -> "Axes":
-    """Some rows of a prediction: yes, no or * in each cell, over its interval.
+    """Plot some rows of a prediction: yes, no or * in each cell, over its interval.
 
     Each cell has a scale from 0 to 1 with a tick at one half; the bar is the interval from
     the lower to the upper probability.
@@ -130,7 +130,7 @@ def _draw_cell(
 def plot_explanation(
     explanation: Explanation, *, top: int = 3, max_labels: int | None = 20
 ) -> "Figure":
-    """An explanation as a picture: the answers, the intervals, and what they rest on.
+    """Plot an explanation: the answers, the intervals, and what they rest on.
 
     From left to right: the answers, linked to a chain if the model is one, which forks where a
     label was left open (dotted where labels between were left out); each label's interval against
@@ -208,7 +208,7 @@ def _draw_node(ax: Any, y: int, step: Step, scale: float) -> None:
 
 
 def _draw_reasons(ax: Any, row_y: int, step: Step, top: int, height: int, scale: float) -> None:
-    """Bars from 0: full colour as far as both bounds agree, pale from one bound to the other."""
+    """Draw bars from 0: full colour as far as both bounds agree, pale from one to the other."""
     for i, reason in enumerate(step.reasons[:top]):
         y = row_y + (i - (height - 1) / 2) * 0.8 / height
         ends = np.clip([reason.lower, reason.upper], -_CAP, _CAP)
@@ -227,7 +227,7 @@ _MAX_ROWS = 5
 
 
 def _draw_rows(ax: Any, rows: Sequence[SimilarRow], n_steps: int, scale: float) -> None:
-    """Training rows as bars of their weights, with their labels, beside ``n_steps`` labels."""
+    """Draw training rows as bars of their weights, with their labels, beside ``n_steps`` labels."""
     for i, row in enumerate(rows):
         ax.barh(i, row.weight, height=0.4, color="#6E6E6E")
         text = for_figure(f"row {row.row}: {row.labels_as_text}", 66)

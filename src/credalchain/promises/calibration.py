@@ -18,7 +18,7 @@ from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice, check_s_values
 from credalchain.chains.interface import fitted_folds
-from credalchain.exceptions import data_warnings_ignored, warn_of_data
+from credalchain.exceptions import data_warnings_ignored, warn_about_data
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.model import JointModel
 from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, both_answers_seen
@@ -122,7 +122,7 @@ def check_estimator(estimator: Any) -> None:
 
 
 def caution_values(estimator: Any, requested: Any) -> FloatArray:
-    """Values of the caution parameter, from bold to cautious."""
+    """Return values of the caution parameter, from bold to cautious."""
     final, _ = selection.unwrap(estimator)
     rising = getattr(final, "larger_is_more_cautious", True)
     if requested is None:
@@ -147,7 +147,7 @@ def check_rows(truth: Labels, promises: list[Promise], note: str = "") -> None:
     complete = int((truth != MISSING).all(axis=1).sum())
     of_rows = [p.risk.name for p in promises if p.label is None and not p.risk.is_ratio]
     if of_rows and complete < len(truth):
-        warn_of_data(
+        warn_about_data(
             f"{complete} of {len(truth)} calibration rows can be judged for {of_rows[0]}: the "
             "others have missing labels. selective_error and promises about single labels, such "
             "as {'row_error': {label: level}}, use every label that is known."
@@ -306,7 +306,7 @@ def hold_out(
 def _splits(
     calibration: Any, labels: Labels, groups: NDArray[np.int64], rng: np.random.RandomState
 ) -> list[tuple[Any, Any]]:
-    """Folds that hold every row once."""
+    """Split into folds that hold every row once."""
     from sklearn.model_selection import KFold  # slow to import
 
     splitter = calibration
@@ -440,6 +440,6 @@ def within_limit(answers: Labels, risk: Risk, limit: Any) -> Labels:
 
 
 def answers_along(estimator: Any, X: Any, values: Any) -> Labels:
-    """Partial predictions (V, n, m), also of pipelines."""
+    """Predict partially (V, n, m) along the values, also with pipelines."""
     final, Z = selection.unwrap(estimator, X)
     return np.asarray(final.predict_path(Z, values))

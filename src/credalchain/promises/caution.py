@@ -76,7 +76,7 @@ def choose_caution(
     random_state: RandomStateLike = None,
     groups: VectorLike | None = None,
 ) -> CautionChoice:
-    """The boldest value of caution that answers no more than a share of the labels.
+    """Choose the boldest value of caution that answers no more than a share of the labels.
 
     What s or a reward means depends on the data; what share is answered can be understood. A
     quarter of the rows (at most 2000) is held out to find the value. s is weighed against counts
@@ -121,7 +121,7 @@ def choose_caution(
 def choose_cautions(
     estimator: Any, X: Any, Y: Any, shares: Any, *, n_rows: Any, random_state: Any, groups: Any
 ) -> list[CautionChoice]:
-    """As :func:`choose_caution`, for several shares."""
+    """Choose as :func:`choose_caution`, for several shares."""
     from sklearn.model_selection import train_test_split  # slow to import
 
     check_estimator(estimator)
@@ -222,7 +222,7 @@ def promise_curve(
     random_state: RandomStateLike = None,
     groups: VectorLike | None = None,
 ) -> PromiseCurve:
-    """What promises at several levels would buy, from one fit.
+    """Compute what promises at several levels would buy, from one fit.
 
     A guarantee is for one level that is chosen beforehand, by :class:`PromisedClassifier`; to
     choose a level, look at what all of them buy in rows that are not used again.

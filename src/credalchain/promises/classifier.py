@@ -12,7 +12,7 @@ from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.text import visible
 from credalchain._utils.validation import check_array, check_instance, check_s_values
 from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier
-from credalchain.exceptions import warn_of_data
+from credalchain.exceptions import warn_about_data
 from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels
 from credalchain.metrics import utility_65
 from credalchain.model_selection import caution_in_use, unwrap
@@ -176,7 +176,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         names = self.report_.not_promised
         if names:
             value = f"{self.report_.parameter} = {caution_in_use(unwrap(self.estimator_)[0]):.4g}"
-            warn_of_data(
+            warn_about_data(
                 f"nothing is promised about {', '.join(map(visible, names))}: answered at {value}, "
                 "as without a promise. A promise for None is about all labels, such as "
                 "{'row_error': {None: 0.1, label: 0.01}}."
@@ -201,7 +201,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
     # -- predicting ------------------------------------------------------------------------
 
     def predict_partial(self, X: MatrixLike, *, known: LabelsLike | None = None) -> Labels:
-        """Labels 1, 0, or -1 where the promise does not allow an answer: int8, (n, m).
+        """Predict 1, 0, or -1 where the promise does not allow an answer: int8, (n, m).
 
         ``known`` (n, m) are labels that were answered already, -1 elsewhere; the promise is about
         rows without them.
@@ -213,7 +213,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         return self._promised(np.asarray(final.predict_path(Z, self.values_in_use())))
 
     def values_in_use(self) -> FloatArray:
-        """The distinct values of all labels; the most cautious if no label is answered."""
+        """Return the distinct values of all labels; the most cautious if no label is answered."""
         values = np.concatenate([self.values_, self.yes_values_])
         used = np.unique(values[np.isfinite(values)])
         return used if len(used) else caution_values(self.estimator_, self.values)[-1:]
@@ -235,7 +235,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         return labels if known is None else np.where(known != MISSING, known, labels)
 
     def infer(self, X: MatrixLike, *, known: LabelsLike | None = None) -> CredalPrediction:
-        """Labels and bounds, a :class:`CredalPrediction`.
+        """Infer labels and bounds, a :class:`CredalPrediction`.
 
         ``known`` are labels that were answered already; the promise is about rows without them.
         """
@@ -263,31 +263,31 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         return replace(prediction, labels=self._promised(path, known_labels))
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:
-        """Lower and upper probability of each label: (n, m, 2)."""
+        """Return the lower and upper probability of each label: (n, m, 2)."""
         return np.asarray(self.infer(X).interval)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """The estimator's own: every label answered, nothing promised."""
+        """Predict with the estimator itself: every label answered, nothing promised."""
         check_is_fitted(self, "report_")
         return np.asarray(self.estimator_.predict(X))
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """The estimator's own."""
+        """Predict with the estimator itself."""
         check_is_fitted(self, "report_")
         return np.asarray(self.estimator_.predict_proba(X))
 
     def read_labels(self, Y: LabelsLike) -> Labels:
-        """True labels of new rows, in the form of ``predict_partial``."""
+        """Return true labels of new rows, in the form of ``predict_partial``."""
         check_is_fitted(self, "estimator_")
         return np.asarray(unwrap(self.estimator_)[0].read_labels(Y))
 
     def score(self, X: MatrixLike, y: LabelsLike) -> float:
-        """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
+        """Return the mean u65 of ``predict_partial``: right 1, wrong 0, open 0.65, per label."""
         check_is_fitted(self, "report_")
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
     def check(self, X: MatrixLike, Y: LabelsLike, *, confidence: float = 0.95) -> PromiseCheck:
-        """Whether the promise still holds: pass all rows labelled since, the oldest first.
+        """Test whether the promise still holds: pass all rows labelled since, the oldest first.
 
         The test may be repeated whenever rows are added: the chance that it ever calls a promise
         broken that holds is at most 1 - ``confidence``. (Checks of separate batches, each by

@@ -62,13 +62,13 @@ class Risk:
 
 
 def mean_loss(bad: Any, every: Any) -> FloatArray:
-    """The risk in rows with these losses, (...,); 0 where nothing counts."""
+    """Compute the risk in rows with these losses, (...,); 0 where nothing counts."""
     total = np.sum(np.ones_like(bad) if every is None else every, axis=-1)
     return np.asarray(np.sum(bad, axis=-1) / np.where(total > 0, total, 1.0))
 
 
 def shifted(bad: Any, every: Any, level: float) -> FloatArray:
-    """Losses of rows in [0, 1]: the risk bad / every is above ``level`` where their mean is."""
+    """Shift losses into [0, 1]: the risk bad / every is above ``level`` where their mean is."""
     if every is None:
         return np.asarray(bad, dtype=np.float64)
     return np.asarray(bad - level * every + level, dtype=np.float64)
@@ -154,7 +154,7 @@ RISKS = {
 
 
 def own_risk(function: Callable[[Labels, Labels], Any]) -> Risk:
-    """A function of (truth, answers), both (n, m), that gives a loss in [0, 1] for each row."""
+    """Wrap a function of (truth, answers), both (n, m), that gives each row a loss in [0, 1]."""
     name = getattr(function, "__name__", "own risk")
 
     def checked_losses(truth: Labels, answers: Labels) -> FloatArray:
@@ -316,7 +316,7 @@ def read_promises(
 
 
 def _label_index(label: Any, names: list[str]) -> int:
-    """The column of a label, which is given by its name or its number."""
+    """Return the column of a label, which is given by its name or its number."""
     if not isinstance(label, bool):
         if str(label) in names:
             return names.index(str(label))
@@ -326,6 +326,6 @@ def _label_index(label: Any, names: list[str]) -> int:
 
 
 def is_share(value: Any) -> bool:
-    """A number between 0 and 1."""
+    """Return whether a value is a number between 0 and 1."""
     is_number = isinstance(value, Real) and not isinstance(value, (bool, Integral))
     return is_number and bool(0 < value < 1)

@@ -26,7 +26,7 @@ _MAX_GROWTH = 600.0  # of a logarithm, below what overflows
 
 
 def conformal_bound(mean_loss: FloatArray, n: Any) -> FloatArray:
-    """What the expected loss of a new row is at most, for losses that caution can only lower.
+    """Bound the expected loss of a new row, for losses that caution can only lower.
 
     If the boldest value is taken for which this is at most a level, the expected loss is at most
     that level.
@@ -40,7 +40,7 @@ def conformal_bound(mean_loss: FloatArray, n: Any) -> FloatArray:
 
 
 def binomial_p_value(n_wrong: Any, n: Any, level: float) -> FloatArray:
-    """P-value of "the risk is above the level" for losses 0 and 1: exact.
+    """Compute the p-value of "the risk is above the level" for losses 0 and 1: exact.
 
     P(at most ``n_wrong`` of ``n``), both whole, by the incomplete beta function.
     """
@@ -49,7 +49,7 @@ def binomial_p_value(n_wrong: Any, n: Any, level: float) -> FloatArray:
 
 
 def normal_p_value(sums: "LossSums", level: float) -> FloatArray:
-    """P-value of "the risk is above the level", if the mean loss of the rows were normal.
+    """Compute the p-value of "the risk is above the level", if the rows' mean loss were normal.
 
     Approximate. It is at least what as many single answers that are all right could show, since
     the normal distribution knows nothing of errors that have not been seen.
@@ -62,7 +62,7 @@ def normal_p_value(sums: "LossSums", level: float) -> FloatArray:
 
 
 def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: Any, level: float) -> FloatArray:
-    """P-value of "the risk is above the level" for losses in [0, 1].
+    """Compute the p-value of "the risk is above the level" for losses in [0, 1].
 
     References
     ----------
@@ -76,7 +76,7 @@ def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: Any, level: float) -> Fl
 
 
 def bets_below(losses: FloatArray, level: float) -> FloatArray:
-    """Logarithm of what bets on losses (..., n) below the level make of 1, (stakes, ...).
+    """Compute the logarithm of what bets on losses (..., n) below the level make of 1, by stake.
 
     Each gambler stakes a fixed share of what can be lost at most. It adds up over rows. If the
     risk is above the level, it ends above log(1 / a) with probability a at most, for each of them.
@@ -91,7 +91,7 @@ def bets_below(losses: FloatArray, level: float) -> FloatArray:
 
 
 def _relative_entropy(p: FloatArray, q: float) -> FloatArray:
-    """Kullback-Leibler divergence of two coins that fall on heads with probability p and q."""
+    """Compute the Kullback-Leibler divergence of two coins with probabilities p and q of heads."""
     with np.errstate(divide="ignore", invalid="ignore"):
         first = np.where(p > 0, p * np.log(p / q), 0.0)
         second = np.where(p < 1, (1 - p) * np.log((1 - p) / (1 - q)), 0.0)
@@ -99,7 +99,7 @@ def _relative_entropy(p: FloatArray, q: float) -> FloatArray:
 
 
 def fewest_rows(level: float, confidence: float | None) -> int:
-    """How many rows a promise needs, even if no row is wrong."""
+    """Compute how many rows a promise needs, even if no row is wrong."""
     if confidence is None:
         return int(np.ceil(1 / level - 1e-9)) - 1
     return int(np.ceil(np.log1p(-confidence) / np.log1p(-level) - 1e-9))
@@ -108,7 +108,7 @@ def fewest_rows(level: float, confidence: float | None) -> int:
 def rows_to_show(
     level: float, confidence: float | None, risk: float, growth: float | None = None
 ) -> int | None:
-    """About how many rows would show a promise if errors go on at this rate; None: no number.
+    """Estimate the rows that would show a promise if errors go on at this rate; None: no number.
 
     ``growth`` is what the best bet won per row, as a logarithm, if losses are not only 0 and 1;
     else rows are right or wrong.
@@ -126,7 +126,7 @@ def rows_to_show(
 
 
 def interval_of_share(n_bad: float, n: float, alpha: float = 0.05) -> tuple[float, float]:
-    """Confidence interval for a proportion (Clopper and Pearson)."""
+    """Compute the confidence interval of a proportion (Clopper and Pearson)."""
     if n == 0:
         return 0.0, 1.0
     bad, good = round(n_bad), round(n) - round(n_bad)
@@ -136,7 +136,7 @@ def interval_of_share(n_bad: float, n: float, alpha: float = 0.05) -> tuple[floa
 
 
 def interval_of_ratio(bad: float, every: float, n: int, alpha: float = 0.05) -> tuple[float, float]:
-    """Confidence interval for E[bad] / E[every], from sums over ``n`` rows.
+    """Compute the confidence interval for E[bad] / E[every], from sums over ``n`` rows.
 
     Hoeffding's inequality for bad - ratio * every, whose range has length 1.
     """
@@ -147,7 +147,7 @@ def interval_of_ratio(bad: float, every: float, n: int, alpha: float = 0.05) -> 
 
 
 def evidence_against(losses: FloatArray, level: float) -> FloatArray:
-    """What bets on losses above the level would have made of 1, after every row, (n,).
+    """Compute what bets on losses above the level would make of 1, after every row, (n,).
 
     The mean of several gamblers who each bet a fixed share, and who begin at several rows: what
     begins late is not weighed down by a good past. If every loss has a mean of at most the level,
@@ -171,7 +171,7 @@ def evidence_against(losses: FloatArray, level: float) -> FloatArray:
 
 
 def rows_to_notice(level: float, confidence: float) -> int:
-    """About how many rows it takes to notice a risk of twice the level (or halfway to 1)."""
+    """Estimate the rows it takes to notice a risk of twice the level (or halfway to 1)."""
     if level > _NEARLY_ALWAYS:
         return _MANY_ROWS
     risk = min(2 * level, (1 + level) / 2)
@@ -230,7 +230,7 @@ class LossSums:
 def sum_losses(
     promise: Promise, truth: Labels, path: Labels, nested: bool, limit: FloatArray | None = None
 ) -> LossSums:
-    """Sums over rows with the labels ``truth`` (n, m) and the answers ``path`` (V, n, m).
+    """Sum over rows with the labels ``truth`` (n, m) and the answers ``path`` (V, n, m).
 
     For a promise on average, a loss that may rise with caution is replaced by the largest of all
     more cautious values. ``limit`` (V,) as in :meth:`Promise.losses`.
@@ -311,7 +311,7 @@ def first_tested_value(pilots: list[EvaluatedPromise], answered: FloatArray) -> 
 
 
 def kept_values(evaluated: list[EvaluatedPromise], start: int | None = None) -> NDArray[np.bool_]:
-    """At which values all promises are kept, (V,).
+    """Return at which values all promises are kept, (V,).
 
     On average: conformal risk control. With confidence: learn then test; from ``start`` (by
     default the most cautious value), values are tested one after the other towards the bold end,
@@ -328,7 +328,7 @@ def kept_values(evaluated: list[EvaluatedPromise], start: int | None = None) -> 
 
 
 def passes(promise: Promise, sums: LossSums, plan: Plan) -> NDArray[np.bool_]:
-    """At which values one promise passes by itself, (V,)."""
+    """Return at which values one promise passes by itself, (V,)."""
     if promise.confidence is None:
         n = np.maximum(sums.n, 1.0)
         kept = conformal_bound(sums.loss / n, n) <= promise.level + _ROUNDING
@@ -337,7 +337,7 @@ def passes(promise: Promise, sums: LossSums, plan: Plan) -> NDArray[np.bool_]:
 
 
 def p_values(promise: Promise, sums: LossSums, plan: Plan) -> FloatArray:
-    """P-values of the null hypothesis "the risk is above the level", (V,)."""
+    """Compute p-values of the null hypothesis "the risk is above the level", (V,)."""
     if promise.needs_bets and promise.asymptotic:
         return normal_p_value(sums, promise.level)
     if sums.growth is None:

@@ -312,7 +312,7 @@ def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFin
 def _share(
     level: float, share: float, table: pd.DataFrame, over: str, n_folds: int
 ) -> ShareFindings:
-    """``table`` has a row per fold of every data set, and a column per curve."""
+    """Return shares; ``table`` has a row per fold of every data set, and a column per curve."""
     means = table.groupby(level="dataset", sort=False).mean()
     reached = {str(curve): int(n) for curve, n in means.notna().sum().items()}
     curves = _compared(means, reached)

@@ -142,7 +142,7 @@ def _with_tuples(content: dict[str, Any]) -> dict[str, Any]:
 
 
 def _without_folder(fields: list[tuple[str, Any]]) -> dict[str, Any]:
-    """A folder of results says nothing about where files are on this machine."""
+    """Leave out folders: results say nothing about where files are on this machine."""
     return {name: value for name, value in fields if name != "folder"}
 
 

@@ -125,7 +125,7 @@ def _attempt(
 
 @cache
 def _prepare_worker() -> None:
-    """In a process of joblib: leave interrupts to the parent, and end when it is gone."""
+    """Prepare a process of joblib: leave interrupts to the parent, and end when it is gone."""
     parent = multiprocessing.parent_process()
     if parent is None or threading.current_thread() is not threading.main_thread():
         return

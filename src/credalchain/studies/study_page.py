@@ -238,7 +238,7 @@ class _Report:
         yield _panels(about, panels)
 
     def _levels(self) -> Iterator[str]:
-        """The figures of the paper: measures by the share of labels damaged."""
+        """Draw the figures of the paper: measures by the share of labels damaged."""
         if len(self.study.levels) < 2:
             return
         panels: dict[str, Chart] = {}

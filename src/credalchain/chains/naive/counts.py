@@ -44,7 +44,7 @@ def aligned(shape: tuple[int, ...], dtype: Any = np.int64) -> NDArray[Any]:
 
 
 def table_rows(n_categories: IntArray, has_unseen: bool) -> tuple[IntArray, IntArray]:
-    """How many table rows each feature has, and its first one.
+    """Count the table rows of each feature, and find its first one.
 
     Unseen and missing codes have rows only if any code is unseen or missing.
     """
@@ -53,7 +53,7 @@ def table_rows(n_categories: IntArray, has_unseen: bool) -> tuple[IntArray, IntA
 
 
 def rows_of_other_codes(n_categories: IntArray, has_unseen: bool) -> IntArray:
-    """The table rows of all codes but 0."""
+    """Return the table rows of all codes but 0."""
     n_rows, offsets = table_rows(n_categories, has_unseen)
     return np.delete(np.arange(int(n_rows.sum())), offsets)
 
@@ -80,7 +80,7 @@ class Codes:
         return replace(self, entries=self.entries[rows])
 
     def compacted(self, n_categories: IntArray) -> tuple["Codes", IntArray | None]:
-        """Sparse codes for a table of the rows that occur here, and these rows."""
+        """Return sparse codes for a table of the rows that occur here, and these rows."""
         if not self.is_sparse:
             return self, None
         rows, entries = rows_of_other_codes(n_categories, self.has_unseen), self.entries.copy()
@@ -90,7 +90,7 @@ class Codes:
         return replace(self, entries=entries), rows[needed]
 
     def row(self, index: int) -> IntArray:
-        """Table codes of one row, (p,)."""
+        """Return the table codes of one row, (p,)."""
         if not self.is_sparse:
             return np.asarray(self.entries[index], dtype=np.int64)
         codes, stored = np.zeros(len(self.offsets), dtype=np.int64), self.entries[[index]]
@@ -100,7 +100,7 @@ class Codes:
 
 
 def as_codes(codes: Any, n_categories: IntArray) -> Codes:
-    """Input codes (dense array or scipy sparse) as table codes."""
+    """Return input codes (dense array or scipy sparse) as table codes."""
     limits, is_sparse = n_categories.astype(np.int32), sparse.issparse(codes)
     if is_sparse:
         matrix = codes.tocsr()
@@ -128,7 +128,7 @@ def as_codes(codes: Any, n_categories: IntArray) -> Codes:
 
 
 def encode_input(X: Any, discretizer: Any) -> Any:
-    """Input codes of checked input, from a fitted discretizer or, if None, X itself."""
+    """Encode checked input with a fitted discretizer or, if None, take X itself as codes."""
     if discretizer is None:
         return validate_codes(X)
     if isinstance(discretizer, Discretizer):
@@ -137,7 +137,7 @@ def encode_input(X: Any, discretizer: Any) -> Any:
 
 
 def validate_codes(X: Any) -> Any:
-    """Input that is codes already: integers, or whole floats with NaN for missing."""
+    """Validate input that is codes already: integers, or whole floats with NaN for missing."""
     stored = X.data if sparse.issparse(X) else np.asarray(X)
     if stored.dtype.kind in "iu":
         return X.tocsr() if sparse.issparse(X) else stored
@@ -158,7 +158,7 @@ def validate_codes(X: Any) -> Any:
 
 
 def _objects_as_floats(values: NDArray[Any]) -> NDArray[Any]:
-    """Numbers with None or pd.NA among them; unchanged if there is anything else."""
+    """Return numbers with None or pd.NA among them as floats; anything else unchanged."""
     try:
         cells = [
             np.nan if is_missing(cell) else float(cell)
@@ -171,7 +171,7 @@ def _objects_as_floats(values: NDArray[Any]) -> NDArray[Any]:
 
 
 def infer_n_categories(codes: Any) -> IntArray:
-    """1 + the largest code seen, at least 1, of each feature."""
+    """Return 1 + the largest code seen, at least 1, of each feature."""
     if sparse.issparse(codes):
         matrix = codes.tocsr()
         largest = np.zeros(matrix.shape[1], dtype=matrix.dtype)
@@ -189,7 +189,7 @@ def infer_n_categories(codes: Any) -> IntArray:
 
 
 def _count_dtype(n_rows: int) -> Any:
-    """The type of counts of so many rows: half the memory, for all but the largest data."""
+    """Return the type of counts of so many rows: half the memory, for all but the largest data."""
     return np.int32 if n_rows < 2**31 else np.int64
 
 
@@ -261,7 +261,7 @@ class ChainCounts:
 
     @classmethod
     def unchecked(cls, n_rows: int, *arrays: NDArray[Any]) -> "ChainCounts":
-        """Counts from trusted arrays, without validation; ``arrays`` in the order above."""
+        """Return counts from trusted arrays, without validation; ``arrays`` in the order above."""
         self = object.__new__(cls)
         vars(self).update({"n_rows": n_rows, **dict(zip(_ARRAYS, arrays, strict=True))})
         return self
@@ -275,7 +275,7 @@ class ChainCounts:
         return len(self.label)
 
     def offsets(self) -> IntArray:
-        """The first row of each feature in ``feature``."""
+        """Return the first row of each feature in ``feature``."""
         return np.cumsum(self.n_categories) - self.n_categories
 
     @cached_property
@@ -287,7 +287,7 @@ class ChainCounts:
         return np.add.reduceat(self.feature, first, axis=0, dtype=self.feature.dtype)
 
     def widened(self, n_categories: IntArray) -> "ChainCounts":
-        """The same counts with at least ``n_categories`` categories per feature."""
+        """Return the same counts with at least ``n_categories`` categories per feature."""
         wide = np.maximum(self.n_categories, n_categories)
         if np.array_equal(wide, self.n_categories):
             return self
@@ -310,7 +310,7 @@ class ChainCounts:
         )
 
     def __radd__(self, other: object) -> "ChainCounts":
-        """So that ``sum`` works, which starts from 0."""
+        """Support ``sum``, which starts from 0."""
         return self if other == 0 else NotImplemented
 
     def __sub__(self, other: "ChainCounts") -> "ChainCounts":
@@ -372,7 +372,7 @@ def count(codes: Codes, Y: NDArray[np.int8], n_categories: IntArray) -> ChainCou
 
 
 def _category_rows(n_categories: IntArray, offsets: IntArray) -> IntArray:
-    """The rows of categories, where unseen and missing rows follow each feature."""
+    """Return the rows of categories, where unseen and missing rows follow each feature."""
     starts = np.cumsum(n_categories) - n_categories
     return np.repeat(offsets - starts, n_categories) + np.arange(int(n_categories.sum()))
 
@@ -442,7 +442,7 @@ def _check(counts: ChainCounts) -> None:
 
 
 def as_counts(counts: Any) -> ChainCounts:
-    """Counts, checked again: a frozen dataclass can hold arrays that were changed."""
+    """Validate counts again: a frozen dataclass can hold arrays that were changed."""
     if not isinstance(counts, ChainCounts):
         raise TypeError(f"counts must be ChainCounts, got {type(counts).__name__}.")
     _check(counts)
@@ -524,7 +524,7 @@ def _summary(chunk: str, X: Any, Y: Any, first: int, limit: Any) -> Summary:
 
 
 def _counts(chunk: str, X: Any, Y: Any, first: int, discretizer: Any) -> ChunkCounts:
-    """Counts of one chunk; a chunk without rows has nothing but a shape."""
+    """Count one chunk; a chunk without rows has nothing but a shape."""
     X, labels = as_indexable(X), as_labels(Y, require_zero=False)
     if X.shape[0] > 0:
         counts = ChainCounts.from_rows(X, labels, discretizer)

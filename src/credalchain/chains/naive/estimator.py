@@ -88,7 +88,7 @@ class NaiveCredal(BaseEstimator):
     def from_counts(
         self, counts: ChainCounts, discretizer: Discretizer | None = None
     ) -> NaiveChainModel:
-        """A model from counts made elsewhere; ``discretizer`` is fitted, None for bare codes."""
+        """Return a model from counts made elsewhere; ``discretizer`` is fitted, None for codes."""
         counts = as_counts(counts)
         if discretizer is not None:
             n_categories = _n_categories_of(discretizer)
@@ -105,7 +105,7 @@ class NaiveCredal(BaseEstimator):
         self.unfitted_discretizer()
 
     def settings(self) -> NaiveSettings:
-        """The parameters that matter at prediction time, checked."""
+        """Return the parameters that matter at prediction time, checked."""
         missing = check_choice("missing_features", self.missing_features, MISSING_FEATURES)
         return NaiveSettings(
             check_epsilon(self.epsilon),
@@ -115,7 +115,7 @@ class NaiveCredal(BaseEstimator):
         )
 
     def unfitted_discretizer(self) -> Any:
-        """A copy of the discretizer, the default one if there is none; None for codes."""
+        """Return a copy of the discretizer, the default one if there is none; None for codes."""
         if self.discretizer is None:
             return None
         if isinstance(self.discretizer, str) and self.discretizer == "quantile":
@@ -129,7 +129,7 @@ class NaiveCredal(BaseEstimator):
 
 
 def _named(name: str, value: Any, known: dict[str, Any], kind: type) -> Any:
-    """One of the values known by name, or a custom value."""
+    """Return one of the values known by name, or a custom value."""
     return value if isinstance(value, kind) else known[check_choice(name, value, tuple(known))]
 
 

@@ -53,7 +53,7 @@ class OddsProduct:
             self._powers[denominator.denominator] += times
 
     def compared_with(self, other: "OddsProduct") -> int:
-        """The sign of self - other."""
+        """Return the sign of self - other."""
         if self._infinite or other._infinite:
             return (self._infinite > other._infinite) - (self._infinite < other._infinite)
         powers = Counter(self._powers)
@@ -62,14 +62,14 @@ class OddsProduct:
         return (numerator > denominator) - (numerator < denominator)
 
     def probability(self) -> Fraction:
-        """P = odds / (1 + odds); 0 for odds of 0/0."""
+        """Return P = odds / (1 + odds); 0 for odds of 0/0."""
         if self._infinite:
             return Fraction(max(self._infinite, 0))
         numerator, denominator = _evaluated(self._powers)
         return Fraction(numerator, numerator + denominator)
 
     def inverted(self) -> "OddsProduct":
-        """1 / self. Odds of 0/0 count as 0, so their inverse is infinite."""
+        """Return 1 / self. Odds of 0/0 count as 0, so their inverse is infinite."""
         result = OddsProduct()
         result._powers.update({factor: -power for factor, power in self._powers.items()})
         result._infinite = -self._infinite
@@ -77,7 +77,7 @@ class OddsProduct:
 
 
 def _evaluated(powers: Counter[int]) -> tuple[int, int]:
-    """The products of the factors with positive and with negative powers."""
+    """Multiply out the factors with positive and those with negative powers."""
     numerator = math.prod(factor**power for factor, power in powers.items() if power > 0)
     denominator = math.prod(factor**-power for factor, power in powers.items() if power < 0)
     return numerator, denominator
@@ -113,7 +113,7 @@ class ExactComparator:
         return self._counts.pair.sum(axis=1), self._settings.denominator.totals(self._counts)
 
     def odds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[OddsProduct, OddsProduct]:
-        """Lower and upper odds of label ``j`` after ``history`` (m,)."""
+        """Compute the lower and upper odds of label ``j`` after ``history`` (m,)."""
         codes = self._codes.row(row)
         key = (j, codes.tobytes(), history.tobytes())
         if key not in self._products:
@@ -121,21 +121,21 @@ class ExactComparator:
         return self._products[key]
 
     def bounds(self, row: int, j: int, history: NDArray[np.int8]) -> tuple[Fraction, Fraction]:
-        """Lower and upper probability."""
+        """Compute the lower and upper probability."""
         lower, upper = self.odds(row, j, history)
         return lower.probability(), upper.probability()
 
     def signs(
         self, row: int, j: int, history: NDArray[np.int8], threshold: float
     ) -> tuple[int, int]:
-        """Signs of lower - threshold and upper - threshold."""
+        """Return the signs of lower - threshold and upper - threshold."""
         cut, t = OddsProduct(), Fraction(threshold)
         cut.multiply(Odds(t, 1 - t))
         lower, upper = self.odds(row, j, history)
         return lower.compared_with(cut), upper.compared_with(cut)
 
     def most_certain(self, row: int, labels: list[int], history: NDArray[np.int8]) -> int:
-        """The label with the largest max(L, -U), of equals the first."""
+        """Return the label with the largest max(L, -U), of equals the first."""
         candidates = []
         for j in labels:
             lower, upper = self.odds(row, j, history)
@@ -161,7 +161,7 @@ class ExactComparator:
         return lower, upper
 
     def _feature_odds(self, j: int, codes: IntArray) -> Iterable[tuple[Odds, Odds, int]]:
-        """The odds of features, and how often each occurs.
+        """Return the odds of features, and how often each occurs.
 
         A missing feature adds nothing, or may have had any of its categories.
         """
@@ -185,7 +185,7 @@ class ExactComparator:
             yield least_odds(lower), greatest_odds(upper), 1
 
     def _label_odds(self, k: int, y: int, j: int) -> OddsBounds:
-        """What label k says about label j, as y: 0, 1 or left open."""
+        """Return what label k says about label j, as y: 0, 1 or left open."""
         (t0, t1), (d0, d1) = (part[k, j].tolist() for part in self._pair_totals)
         options = [
             self._odds((n0, t0, d0, n1, t1, d1, 2))

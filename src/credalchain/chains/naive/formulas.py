@@ -21,7 +21,7 @@ OddsPair = tuple[tuple[Any, Any], tuple[Any, Any]]
 
 
 def idm_bounds(n: Any, denominator: Any, n_categories: Any, s: Any, epsilon: Any) -> Any:
-    """Lower and upper P(v | a) of the imprecise Dirichlet model, from n(v, a), D and K.
+    """Compute the lower and upper P(v | a) of the imprecise Dirichlet model, from n(v, a), D and K.
 
     An epsilon is mixed in as the uniform distribution, so that no bound is 0.
     """
@@ -115,12 +115,12 @@ class NaiveSettings:
                 raise ValueError(f"{value.name!r} is not the {kind.__name__} of that name.")
 
     def epsilon_for(self, s: Any) -> NDArray[np.float64]:
-        """The epsilon that goes with a value of s, or with each of several."""
+        """Return the epsilon that goes with a value of s, or with each of several."""
         at_zero = self.epsilon if self.epsilon_at_zero is None else self.epsilon_at_zero
         return np.where(np.asarray(s) > 0, self.epsilon, at_zero)
 
     def is_conservative(self, *, precise: bool) -> bool:
-        """Whether a missing feature widens bounds; the precise chain can only ignore it."""
+        """Return whether a missing feature widens bounds; the precise chain can only ignore it."""
         return self.missing_features == "conservative" and not precise
 
 
@@ -159,7 +159,7 @@ class FixedPoint(NamedTuple):
 
     @classmethod
     def for_terms(cls, n_features: int, n_labels: int) -> "FixedPoint":
-        """Prior, threshold, every feature and every other label: one term each."""
+        """Return the scale for prior, threshold, each feature, each other label: a term each."""
         terms = n_features + n_labels + 2
         bits = min(40, 54 - terms.bit_length())
         return cls(unit=float(2**bits), band=_UNITS_PER_TERM * terms)
@@ -170,12 +170,12 @@ class FixedPoint(NamedTuple):
         return self.band / self.unit
 
     def fixed(self, log_odds: FloatArray) -> IntArray:
-        """Finite log-odds as integers."""
+        """Return finite log-odds as integers."""
         return np.rint(log_odds * self.unit).astype(np.int64)
 
 
 def resolve_zero_factors(values: Any, zeros: Any, least: Any, greatest: Any) -> Any:
-    """``least`` where a numerator is 0 (0/0 too), ``greatest`` where only a denominator is.
+    """Put ``least`` where a numerator is 0 (0/0 too), ``greatest`` where only a denominator is.
 
     ``zeros`` None: there are none.
     """
@@ -195,7 +195,7 @@ class FixedTable(tuple[IntArray, ...]):
 
     @classmethod
     def from_log_odds(cls, log_odds: FloatArray, scale: FixedPoint) -> "FixedTable":
-        """Infinite and undefined log-odds become zero factors."""
+        """Return log-odds as integers; infinite and undefined ones become zero factors."""
         finite = np.isfinite(log_odds)
         values = scale.fixed(np.where(finite, log_odds, 0.0))
         if finite.all():
@@ -206,7 +206,7 @@ class FixedTable(tuple[IntArray, ...]):
         return cls([values, in_numerator + in_denominator])
 
     def log_odds(self, scale: FixedPoint) -> FloatArray:
-        """The inverse: a single term is a float without rounding."""
+        """Invert ``from_log_odds``: a single term is a float without rounding."""
         log_odds: FloatArray = self.values / scale.unit
         for zeros in self[1:]:
             in_numerator, in_denominator = zeros & NUMERATOR_MASK, zeros > NUMERATOR_MASK
@@ -219,11 +219,11 @@ class FixedTable(tuple[IntArray, ...]):
         return FixedTable(map(itemgetter(index), self))
 
     def map(self, function: Callable[[Any], Any]) -> "FixedTable":
-        """The same rearrangement, or sum, of both."""
+        """Apply the same rearrangement, or sum, to both."""
         return FixedTable(map(function, self))
 
     def resolved(self, scale: FixedPoint) -> Any:
-        """Log-odds of sums, in which a zero in the numerator wins."""
+        """Return the log-odds of sums, in which a zero in the numerator wins."""
         return resolve_zero_factors(self.values / scale.unit, self.zeros, -np.inf, np.inf)
 
 
@@ -236,5 +236,5 @@ def alike(tables: Iterable[FixedTable]) -> list[FixedTable]:
 
 
 def total(tables: Iterable[FixedTable]) -> FixedTable:
-    """The sum of several tables."""
+    """Return the sum of several tables."""
     return FixedTable(np.sum(parts, axis=0) for parts in zip(*alike(tables), strict=True))

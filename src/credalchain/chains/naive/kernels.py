@@ -44,7 +44,7 @@ def number_triples(
     triples: NDArray[np.int64],
     numbers: NDArray[np.int32],
 ) -> int:
-    """Number the triples (n, D, K) that bounds depend on, from ``n_triples``; return the next one.
+    """Assign numbers from ``n_triples`` on to the triples (n, D, K) of bounds; return the next one.
 
     Observation r is of variable ``variables[r]`` and was counted in row ``sources[r]`` of
     ``counts`` (rows, m, 2). It concerns the labels from position ``starts[r]`` of ``order`` on.
@@ -56,7 +56,7 @@ def number_triples(
     which consecutive n stand side by side. A triple that was displaced may get a second number:
     that costs a logarithm, nothing else. Labels are the outer loop because one has few triples.
     """
-    mask = np.uint64(cache.shape[1] - 1)
+    mask = np.uint64(cache.shape[1] - 1)  # the number of slots is a power of 2
     for t, j in enumerate(order):
         for r in range(sources.shape[0]):
             source, i = sources[r], variables[r]
@@ -104,6 +104,8 @@ def fill_table(
     """
     n_labels, first = numbers.shape[0], numbers.shape[1] - table.shape[1]
     nothing = np.uint64(0)  # the triple that adds nothing
+    # a cell is log-odds as (log of class 1) - (log of class 0): the lower bound from the lower one
+    # of class 1 and the upper one of class 0, and the other way round
     for block in range(table.shape[0]):
         rows = table[block]
         for row in range(rows.shape[0]):
@@ -122,7 +124,7 @@ def fill_table(
                 if base >= 0:
                     lower -= logs[base_one, 0] - zero_logs[base_zero, 1]
                     upper -= logs[base_one, 1] - zero_logs[base_zero, 0]
-                lane = np.uint64(2 * (t - 8 * block))
+                lane = np.uint64(2 * (t - 8 * block))  # lower; the upper bound is the lane after it
                 rows[row, lane], rows[row, lane + _ONE] = lower, upper
 
 
@@ -135,14 +137,14 @@ def add_rows(
     table: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """out[:, r] = start + the sum over features i of table[:, offsets[i] + codes[first + r, i]].
+    """Set out[:, r] to start + the sum over features i of table[:, offsets[i] + codes[first+r, i]].
 
     ``start`` is (blocks, 16), ``out`` (blocks, rows, 16), ``table`` (blocks, table rows, 16).
     """
     for block in range(table.shape[0]):
         rows = table[block]
         for row in range(out.shape[1]):
-            lanes = load(start[block])
+            lanes = load(start[block])  # 16 sums in registers until the row is stored
             for feature in range(codes.shape[1]):
                 table_row = np.uint64(offsets[feature] + codes[first + row, feature])
                 lanes = plus(lanes, rows[table_row])
@@ -158,7 +160,7 @@ def add_sparse_rows(
     table: NDArray[np.int64],
     out: NDArray[np.int64],
 ) -> None:
-    """The same for CSR: ``entries`` are rows of ``table``, ``start`` is with all codes 0."""
+    """Add rows for CSR: ``entries`` are rows of ``table``, ``start`` is with all codes 0."""
     for block in range(table.shape[0]):
         rows = table[block]
         for row in range(out.shape[1]):
@@ -170,7 +172,7 @@ def add_sparse_rows(
 
 @kernel_helper
 def _resolve(value: int, zeros: int) -> int:
-    """A sum whose zero factors are counted separately: a zero in the numerator wins."""
+    """Resolve a sum whose zero factors are counted apart: a zero in the numerator wins."""
     if zeros & NUMERATOR_MASK:
         return -INFINITE
     return INFINITE if zeros else value
@@ -185,7 +187,7 @@ def _as_float(value: int, grain: float, may_be_infinite: bool) -> float:
 
 @kernel_helper
 def _begin(sums: Any, pairs: Any, told: Any, out: Any) -> None:
-    """Sums of a block and row before its first label: features, and answers other than 0."""
+    """Sum a block and row before its first label: features, and answers other than 0."""
     lanes = load(sums)
     for i in range(told[0]):
         lanes = plus(lanes, pairs[np.uint64(told[np.uint64(1 + i)])])
@@ -247,7 +249,7 @@ def walk_chain(
                     row, at = np.uint64(i), np.uint64(first + i)
                     if block == 0:
                         told[row, 0] = 0
-                    if stuck[strategy, row] < n_labels:
+                    if stuck[strategy, row] < n_labels:  # in an earlier block
                         continue
                     forced_row = row if forced.shape[0] > 1 else np.uint64(0)
                     _begin(sums[block, row], pairs[block], told[row], block_sums)
@@ -279,6 +281,7 @@ def walk_chain(
                                 break
                         labels[strategy, v, at, j] = y
                         answer = np.uint64(2) if y == ABSTAIN else np.uint64(y)
+                        # noted for later blocks, and added at once to the rest of this one
                         added = told_rows[strategy, answer, t]
                         if added >= 0:
                             told[row, 0] += 1

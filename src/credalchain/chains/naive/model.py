@@ -55,7 +55,7 @@ class NaiveChainModel(ChainModel):
     """
 
     serves_any_order = True
-    why_no_reasons = "with this strategy bounds are not a sum of what features and labels add"
+    unexplained_because = "with this strategy bounds are not a sum of what features and labels add"
 
     def __init__(self, counts: ChainCounts, settings: NaiveSettings, discretizer: Any) -> None:
         self.counts = counts
@@ -65,7 +65,7 @@ class NaiveChainModel(ChainModel):
         self._reset_tables()
 
     def _reset_tables(self) -> None:
-        """Recent tables are kept, so that predicting row by row builds them once."""
+        """Reset the recent tables, kept so that predicting row by row builds them once."""
         build = partial(TableSource, self.counts, self.settings, rows=None)
         self._comparator = partial(ExactComparator, self.counts, self.settings)
         self._dense_source = lru_cache(_MAX_CACHED)(build)
@@ -120,7 +120,7 @@ class NaiveChainModel(ChainModel):
         )
 
     def update(self, X: Any, Y: Labels) -> "NaiveChainModel":
-        """A model that has also seen these rows. Bins stay; raw codes may bring categories."""
+        """Return a model that has also seen these rows. Bins stay; raw codes may add categories."""
         codes = encode_input(X, self.discretizer)
         old = self.counts
         if self.discretizer is None:
@@ -185,7 +185,7 @@ class NaiveChainModel(ChainModel):
         return f"code {code}" if binnings is None else str(binnings[i].describe(code))
 
     def infer(self, encoded: Codes, request: Request) -> Answer:
-        """Compiled where the order is fixed and open labels can be merged; else label by label."""
+        """Infer, compiled where the order is fixed and open labels merge; else label by label."""
         if request.order is None or not all(strategy.merge for strategy in request.strategies):
             if len(request.strategies) == 1:
                 return super().infer(encoded, request)
@@ -225,7 +225,7 @@ class NaiveChainModel(ChainModel):
         chained: bool = True,
         precise: bool = False,
     ) -> TableSpec:
-        """Without an order, tables for walks in any order."""
+        """Return what tables are built for; without an order, for walks in any order."""
         return TableSpec(
             strategies,
             tuple(range(self.n_labels)) if order is None else tuple(order.tolist()),
@@ -236,12 +236,12 @@ class NaiveChainModel(ChainModel):
         )
 
     def _build_tables(self, spec: TableSpec, is_sparse: bool, s: float) -> ChainTables:
-        """Tables for one s, with all rows that sparse codes may refer to."""
+        """Build tables for one s, with all rows that sparse codes may refer to."""
         rows = rows_of_other_codes(self.counts.n_categories, spec.has_unseen) if is_sparse else None
         return next(self._source(spec, rows).tables((s,)))
 
     def _source(self, spec: TableSpec, rows: IntArray | None) -> TableSource:
-        """What builds tables."""
+        """Return what builds tables."""
         if rows is None and self.counts.feature.size <= _MAX_KEPT:
             return self._dense_source(spec)
         return TableSource(self.counts, self.settings, spec, rows)

@@ -55,7 +55,7 @@ def _count(
     lanes: NDArray[np.unsignedinteger],
     counts: NDArray[np.signedinteger],
 ) -> None:
-    """``words`` (rows, blocks, 4) are the 0/1 lanes of rows, ``packed`` their sums by category."""
+    """Count: ``words`` (rows, blocks, 4) are the 0/1 lanes of rows, ``packed`` sums by category."""
     n_rows = words.shape[0]
     for begin in range(0, n_rows, limit):
         for block in range(words.shape[1]):

@@ -65,7 +65,7 @@ class ChainTables(NamedTuple):
     told_rows: IntArray
 
     def relative_to(self, answers: IntArray) -> "ChainTables":
-        """Have each label in ``start`` as the first strategy's ``answers`` (m,), instead of as 0.
+        """Set each label in ``start`` to the first strategy's ``answers`` (m,), instead of 0.
 
         Rows of ``pairs`` hold differences from that, and the row of such an answer is now for 0.
         """
@@ -130,7 +130,7 @@ class TableSource:
         self._n_zero_codes = len(counts.n_categories) if has_zero_codes else 0
 
     def tables(self, values: tuple[float, ...]) -> Iterator[ChainTables]:
-        """Tables for one value of s after the other."""
+        """Yield tables for one value of s after the other."""
         epsilons = self._settings.epsilon_for(values).tolist()
         return map(self._tables, values, epsilons, self._priors(values))
 
@@ -162,7 +162,7 @@ class TableSource:
         return ChainTables(self._order, self._scale, start, features, pairs, self._told_rows)
 
     def _priors(self, values: tuple[float, ...]) -> Iterator[FixedTable]:
-        """(blocks, 16) for each s: where the lower and the upper log-odds of each label start."""
+        """Compute (blocks, 16) for each s: where lower and upper log-odds of each label start."""
         n0, n1 = self._counts.label[self._order].T
         log_odds = np.zeros((len(values), -(-2 * len(n0) // LANES), LANES))
         by_label = log_odds.reshape(len(values), -1)[:, : 2 * len(n0)]
@@ -206,7 +206,7 @@ class TableSource:
         return numbers, starts, bases, columns
 
     def _feature_observations(self) -> tuple[Any, ...]:
-        """Every category of every feature, and unseen and missing codes where they occur.
+        """List every category of every feature, and unseen and missing codes where they occur.
 
         The first arguments of ``number_triples``: counts, and what observations are about.
         """
@@ -225,7 +225,7 @@ class TableSource:
         return counts.feature, totals, totals, n_categories, variables, sources, starts
 
     def _pair_observations(self) -> tuple[Any, ...]:
-        """Every label as 0, then every label as 1; one that was never observed says nothing."""
+        """List every label as 0, then every label as 1; one never observed says nothing."""
         counts, order, m = self._counts, self._order, len(self._order)
         pair = np.ascontiguousarray(counts.pair[order])
         denominators = self._settings.denominator.totals(counts)[order]
@@ -282,7 +282,7 @@ class TableSource:
         return FixedTable(starts), FixedTable(pairs)
 
     def _worst_case(self, start: FixedTable, table: FixedTable) -> tuple[FixedTable, FixedTable]:
-        """The last row of each feature, for a missing one: the worst over its categories.
+        """Fill the last row of each feature, for a missing one: the worst over its categories.
 
         For sparse codes, ``start`` with all codes 0, and differences from these.
         """
@@ -303,7 +303,7 @@ class TableSource:
 def _logarithms(
     triples: FloatArray, s: float, epsilon: float, scale: FixedPoint
 ) -> list[tuple[IntArray, IntArray]]:
-    """Logarithms of bounds as integers (triples, 2), and their zeros if there are any.
+    """Compute logarithms of bounds as integers (triples, 2), and their zeros if there are any.
 
     A cell of a table is ``one[i] - zero[k]`` of a pair, with the triples i of class 1 and k of
     class 0, whose bounds are swapped. The logarithm of a zero is 0, and it is counted as a zero

@@ -34,7 +34,7 @@ _PROBED = 64  # first rows that tell the usual answers, for at least 16 times as
 
 
 def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> FixedTable:
-    """``tables.start`` plus features of some rows: (blocks, rows, 16)."""
+    """Add up ``tables.start`` and the features of some rows: (blocks, rows, 16)."""
     from credalchain.chains.naive import kernels  # imports numba
 
     parts = []
@@ -135,7 +135,7 @@ class FixedOrderWalk:
 
 
 def label_sums(codes: Codes, tables: ChainTables) -> FixedTable:
-    """Sums of a batch (n, m, 2), with labels in the order of the columns."""
+    """Return the sums of a batch (n, m, 2), with labels in the order of the columns."""
     n, m = codes.shape[0], len(tables.order)
     return feature_sums(codes, tables, 0, n).map(
         lambda lanes: lanes.swapaxes(0, 1).reshape(n, -1)[:, : 2 * m].reshape(n, m, 2)
@@ -209,7 +209,7 @@ class NaiveLocal:
         return lower, upper
 
     def bounds_as_fractions(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Bounds:
-        """The same as fractions."""
+        """Compute the same bounds as fractions."""
         if self._never[j]:
             return np.zeros(len(X), dtype=object), np.ones(len(X), dtype=object)
         decided = np.where(history == MISSING, UNDECIDED, history).astype(np.int8)
@@ -221,7 +221,7 @@ class NaiveLocal:
         return lower, upper
 
     def ends(self, X: NDArray[Any], j: int, history: Labels, *, s: float) -> Ends:
-        """Bounds with complements, in the widest floats: log-odds of hundreds are common."""
+        """Return bounds with complements, in the widest floats: log-odds of hundreds are common."""
         if self._never[j]:  # anything is possible
             zeros, ones = np.zeros(len(X)), np.ones(len(X))
             return (zeros, ones), (ones, zeros)
