@@ -13,7 +13,7 @@ PYTHON ?= python3
 PY := .venv/bin/python
 LOWEST := .venv-lowest/bin/python
 # uv installs ten times as fast as pip, which does it where uv cannot. It does not read the settings
-# of pip, so it is told if they name another index.
+# of pip, so the index is passed on if they name another.
 PIP := $(PY) -m pip install --quiet --disable-pip-version-check
 INDEX := $(PY) -m pip config list | sed -n "s/^[a-z:]*[.]index-url='\(.*\)'/\1/p" | tail -n 1
 UV := index=$$($(INDEX)); $(PY) -m uv pip install --quiet $${index:+--default-index "$$index"}
@@ -74,7 +74,7 @@ static: .venv/.dev
 	$(PY) -m mypy
 	$(PY) -c "from importlinter.cli import lint_imports_command as run; run()"
 
-# What these old versions use of newer packages may be deprecated there: that is not ours to mend.
+# What these old versions use of newer packages may be deprecated there: that is not ours to fix.
 test-lowest: .venv-lowest/.made
 	$(LOWEST) $(PYTEST) $$(($(CORES) + 1)) -W ignore::DeprecationWarning
 

@@ -53,7 +53,7 @@ def read_included(app: Any, path: Path, docname: str, content: list[str]) -> Non
 
 
 def _place(path: str) -> str:
-    """A path from the root folder, as it is from this folder."""
+    """Return a path from the root folder, as it is from this folder."""
     if path in _PAGES:
         return _PAGES[path]
     return path.removeprefix("docs/") if path.startswith("docs/") else f"../{path}"
@@ -81,7 +81,7 @@ toc_object_entries_show_parents = "hide"
 def skip_members_of_others(
     app: Any, what: str, name: str, member: Any, skip: bool, options: Any
 ) -> bool | None:
-    """What classes inherit from scikit-learn and Python is documented there."""
+    """Skip what classes inherit from scikit-learn and Python: it is documented there."""
     function = getattr(member, "fget", None) or getattr(member, "func", None) or member
     module = getattr(function, "__module__", None) or ""
     if callable(function) and not module.startswith("credalchain"):

@@ -36,7 +36,7 @@ def write_parts(folder: Path, n_parts: int = 4, n_rows: int = 6000) -> None:
 
 
 def learn_and_answer(client: Client, folder: Path) -> None:
-    """The estimators' own fit and infer take what Dask reads."""
+    """Pass what Dask reads to the estimators' own fit and infer."""
     machines = dd.read_parquet(folder / "machines")
     workers = len(client.scheduler_info()["workers"])
     print(f"{workers} workers, {machines.npartitions} partitions")

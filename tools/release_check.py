@@ -79,7 +79,7 @@ def check(arguments: argparse.Namespace, folder: Path) -> None:
 
 
 def check_texts(version: str, tag: str | None) -> None:
-    """The version in the files that repeat it, and in the tag."""
+    """Return the version in the files that repeat it, and in the tag."""
     with step(f"version {version} is the same everywhere"):
         citation = (ROOT / "CITATION.cff").read_text(encoding="utf-8")
         cited = re.search(r"^version: (\S+)$", citation, re.MULTILINE)
@@ -93,7 +93,7 @@ def check_texts(version: str, tag: str | None) -> None:
 
 
 def build(folder: Path) -> tuple[Path, Path]:
-    """The sdist, and the wheel made from it: what would be uploaded."""
+    """Return the sdist, and the wheel made from it: what would be uploaded."""
     with step("sdist and wheel are built") as said:
         run([sys.executable, "-m", "build", "--outdir", folder / "dist", ROOT], cwd=folder)
         (sdist,) = (folder / "dist").glob("*.tar.gz")
@@ -105,7 +105,7 @@ def build(folder: Path) -> tuple[Path, Path]:
 
 
 def check_archives(sdist: Path, wheel: Path, version: str, folder: Path) -> None:
-    """What the archives hold, and that the source tree gives the same wheel as the sdist."""
+    """Return what the archives hold, and that the source tree gives the same wheel as the sdist."""
     source = contents.source_files(SOURCE)
     found = contents.wheel_files(wheel)
     with step(f"the wheel has {len(found)} files, those of the package"):
@@ -124,7 +124,7 @@ def check_archives(sdist: Path, wheel: Path, version: str, folder: Path) -> None
 
 
 def check_tests_of_sdist(sdist: Path, folder: Path) -> None:
-    """An sdist from which tests cannot be run is of no use to those who package it."""
+    """Return an sdist from which tests cannot be run is of no use to those who package it."""
     with step("the tests of the sdist can be collected"):
         with tarfile.open(sdist) as archive:
             archive.extractall(folder / "sdist", filter="data")
@@ -134,7 +134,7 @@ def check_tests_of_sdist(sdist: Path, folder: Path) -> None:
 
 
 def install_everywhere(wheel: Path, wanted: list[str] | None, folder: Path) -> None:
-    """The wheel in clean environments: without extras, with those of the command line, with all."""
+    """Install the wheel in clean environments: without extras, for the command line, with all."""
     found = {}
     for version in wanted or PYTHONS:
         python = find_python(version)
@@ -177,13 +177,13 @@ def install(wheel: Path, version: str, python: str, folder: Path, *, with_all: b
 
 
 def has_numba(pip: Sequence[str | Path]) -> bool:
-    """New Pythons come before numba's wheels for them, and nobody builds those by hand."""
+    """Return new Pythons come before numba's wheels for them, and nobody builds those by hand."""
     wheels_only = ["install", "--dry-run", "--quiet", "--only-binary", ":all:", "numba"]
     return subprocess.run([*pip, *wheels_only], capture_output=True, check=False).returncode == 0
 
 
 def find_python(version: str) -> str | None:
-    """The interpreter that runs this, one on the path, or the newest of pyenv."""
+    """Return the interpreter that runs this, one on the path, or the newest of pyenv."""
     if sys.version_info[:2] == tuple(map(int, version.split("."))):
         return sys.executable
     home = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
@@ -205,7 +205,7 @@ def _numbers(folder: Path) -> list[int]:
 
 
 def run_lowest() -> None:
-    """The tests with the lowest versions that pyproject.toml allows; the longest step."""
+    """Return the tests with the lowest versions that pyproject.toml allows; the longest step."""
     with step("the tests pass with the lowest versions"):
         if sys.version_info[:2] != tuple(map(int, LOWEST.split("."))):
             raise ReleaseError(
@@ -225,7 +225,7 @@ def step(name: str) -> Iterator[list[str]]:
 
 
 def run(command: Sequence[str | Path], *, cwd: Path | None = None, **variables: str) -> None:
-    """A command that has to end well; if it does not, its last lines say why."""
+    """Return a command that has to end well; if it does not, its last lines say why."""
     words = [str(word) for word in command]
     clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
     done = subprocess.run(

@@ -53,26 +53,26 @@ _LEFTOVER_ENDINGS = {".pyc", ".pyo", ".nbc", ".nbi", ".swp", ".orig", ".rej", ".
 
 
 def wheel_files(path: Path) -> dict[str, int]:
-    """The files of a wheel, each with the checksum of its content."""
+    """Return the files of a wheel, each with the checksum of its content."""
     with zipfile.ZipFile(path) as archive:
         return {one.filename: one.CRC for one in archive.infolist() if not one.is_dir()}
 
 
 def sdist_files(path: Path) -> set[str]:
-    """The files of an sdist, without the folder that holds all of them."""
+    """Return the files of an sdist, without the folder that holds all of them."""
     with tarfile.open(path) as archive:
         names = [one.name for one in archive if not one.isdir()]
     return {name.partition("/")[2] for name in names}
 
 
 def source_files(package: Path) -> set[str]:
-    """The files of the package in the source tree, as a wheel names them."""
+    """Return the files of the package in the source tree, as a wheel names them."""
     files = (file.relative_to(package.parent).as_posix() for file in package.rglob("*"))
     return {name for name in files if (package.parent / name).is_file() and not _leftovers([name])}
 
 
 def wheel_version(path: Path) -> str:
-    """The version in a wheel's metadata, empty if there is none."""
+    """Return the version in a wheel's metadata, empty if there is none."""
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist():
             if fnmatch(name, f"{PACKAGE}-*.dist-info/METADATA"):
@@ -82,7 +82,7 @@ def wheel_version(path: Path) -> str:
 
 
 def check_wheel(files: Iterable[str], source: Iterable[str]) -> list[str]:
-    """The package as it is in the source tree, the licence, and nothing else."""
+    """Return the package as it is in the source tree, the licence, and nothing else."""
     files, source = set(files), set(source)
     packaged = {name for name in files if name.startswith(f"{PACKAGE}/")}
     others = {name for name in files if not _TOP_OF_WHEEL.fullmatch(name.partition("/")[0])}
@@ -128,7 +128,7 @@ def check_versions(version: str, found: Mapping[str, str]) -> list[str]:
 
 
 def check_changelog(text: str, version: str) -> list[str]:
-    """The version's heading, with a date: what is checked when a version is tagged."""
+    """Return the version's heading, with a date: what is checked when a version is tagged."""
     headings = [line for line in text.splitlines() if line.startswith(f"## {version}")]
     if not headings:
         return [f"CHANGELOG.md has no heading for version {version}."]

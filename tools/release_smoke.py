@@ -22,7 +22,7 @@ LABELS = ("rock", "pop", "folk")
 
 
 def core() -> None:
-    """The library with its own dependencies: fit, ask, save, load."""
+    """Return the library with its own dependencies: fit, ask, save, load."""
     import credalchain
 
     installed = Path(sysconfig.get_paths()["purelib"])
@@ -60,7 +60,7 @@ def no_command_line() -> None:
 
 
 def cli() -> None:
-    """A table through the console script."""
+    """Return a table through the console script."""
     write_songs(Path("songs.csv"), n_rows=80)
     described = credalchain("describe", "songs.csv", "--labels", ",".join(LABELS))
     assert all(name in described for name in LABELS), described
@@ -73,7 +73,7 @@ def cli() -> None:
 
 
 def everything() -> None:
-    """The demo can be asked for, and the review page answers one request."""
+    """Return the demo can be asked for, and the review page answers one request."""
     command = [script(), "review", "songs.model", "songs.csv", "--no-browser", "--port", "0"]
     server = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     assert server.stdout is not None
@@ -90,7 +90,7 @@ def everything() -> None:
 
 
 def write_songs(path: Path, n_rows: int) -> None:
-    """A made-up table: the labels follow from the first three features, nearly."""
+    """Return a made-up table: the labels follow from the first three features, nearly."""
     draw = random.Random(0)
     with open(path, "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
@@ -101,19 +101,19 @@ def write_songs(path: Path, n_rows: int) -> None:
 
 
 def script() -> str:
-    """The command of this environment, whatever else is on the path."""
+    """Return the command of this environment, whatever else is on the path."""
     found = shutil.which("credalchain", path=sysconfig.get_path("scripts"))
     assert found is not None, "the console script was not installed"
     return found
 
 
 def credalchain(*arguments: str) -> str:
-    """What a command prints."""
+    """Return what a command prints."""
     return run([script(), *arguments]).stdout
 
 
 def run(command: list[str], check: bool = True) -> "subprocess.CompletedProcess[str]":
-    """A command that has to end well."""
+    """Return a command that has to end well."""
     done = subprocess.run(command, capture_output=True, text=True, timeout=MINUTES, check=False)
     assert not check or done.returncode == 0, f"{command} says {done.stderr.strip()!r}"
     return done

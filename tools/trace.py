@@ -37,7 +37,7 @@ class Journey:
         self._stack: list[str] = []
 
     def __call__(self, frame: FrameType, event: str, argument: Any) -> None:
-        """Called by the interpreter."""
+        """Return called by the interpreter."""
         module = str(frame.f_globals.get("__name__", ""))
         code = frame.f_code
         inline = code.co_name in _INLINE or code.co_qualname.startswith("__create_fn__")
@@ -55,7 +55,7 @@ class Journey:
 
 
 def travelled(step: Callable[[], Any]) -> Journey:
-    """The journey of one call."""
+    """Return the journey of one call."""
     journey = Journey()
     sys.setprofile(journey)
     try:
@@ -66,7 +66,7 @@ def travelled(step: Callable[[], Any]) -> Journey:
 
 
 def step_of_study() -> Callable[[], Any]:
-    """A task of a study: a chain on the embedded data, in the least number of folds, two."""
+    """Return a task of a study: a chain on the embedded data, in the least number of folds, two."""
     method = Method("chain", s=(0.5, 1.0, 2.0))
     about = {"corruption": "uniform", "levels": (0.0,), "split": "shuffled", "folds": 2}
     measures = ("set_accuracy", "completeness", "incorrectness")

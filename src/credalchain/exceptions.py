@@ -18,7 +18,7 @@ class DataWarning(UserWarning):
 
 
 def warn_about_data(message: str) -> None:
-    """A warning that shows the line of the user's own code."""
+    """Return a warning that shows the line of the user's own code."""
     frame, level = sys._getframe(1), 2
     while frame.f_back and frame.f_globals.get("__name__", "").partition(".")[0] in _OUR_OWN:
         frame, level = frame.f_back, level + 1

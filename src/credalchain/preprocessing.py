@@ -33,7 +33,7 @@ class NumericBins:
         return len(self.cuts) + 1
 
     def describe(self, code: int) -> str:
-        """The interval of a code, in the column's own units."""
+        """Return the interval of a code, in the column's own units."""
         if len(self.cuts) == 0:
             return "any value"
         if code == 0:
@@ -79,7 +79,7 @@ class Categories:
         return max(1, len(self.keys))
 
     def describe(self, code: int) -> str:
-        """The category of a code."""
+        """Return the category of a code."""
         if len(self.keys) == 0:
             return "any value"
         key = self.keys[code]
@@ -282,7 +282,7 @@ def is_dask(X: Any) -> bool:
 
 
 def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:
-    """Checked input: CSR, a data frame, or an array of numbers or of anything else."""
+    """Return checked input: CSR, a data frame, or an array of numbers or of anything else."""
     if type(X) is not np.ndarray:
         X = normalize_table(X)
     if hasattr(X, "columns"):
@@ -303,7 +303,7 @@ def validate_table(estimator: Any, X: Any, *, reset: bool) -> Any:
 
 
 def as_indexable(X: Any) -> Any:
-    """A table out of which rows can be taken."""
+    """Return a table out of which rows can be taken."""
     X = normalize_table(X.tocsr() if sparse.issparse(X) else X)
     if sparse.issparse(X):
         return _with_small_indices(X)
@@ -342,7 +342,7 @@ def normalize_table(X: Any) -> Any:
 
 
 def _columns_of(X: Any) -> Any:
-    """A table by columns: CSC without stored zeros, numbers (p, n), or (name, values) of each."""
+    """Return the columns: CSC without stored zeros, numbers (p, n), or (name, values) of each."""
     if sparse.issparse(X):
         columns = X.astype(np.float64).tocsc(copy=True)
         columns.eliminate_zeros()
@@ -353,7 +353,7 @@ def _columns_of(X: Any) -> Any:
 
 
 def named_columns(X: Any) -> list[tuple[str, Any]]:
-    """The columns of an array or data frame, with names for messages."""
+    """Return the columns of an array or data frame, with names for messages."""
     if isinstance(X, np.ndarray):
         return [(str(i), X[:, i]) for i in range(X.shape[1])]
     if hasattr(X, "iloc"):  # names may repeat
@@ -372,7 +372,7 @@ def cut_points(values: FloatArray, n_bins: int) -> FloatArray:
 
 
 def column_kind(name: str, column: Any) -> tuple[str, NDArray[Any]]:
-    """What a column holds, and its categories: sorted, or in the order that it declares.
+    """Return what a column holds, and its categories: sorted, or in the order that it declares.
 
     "numbers", "booleans", "texts", "categories"; "nothing" if all values are missing, "objects" if
     these are Python objects, so that the type of other values is unknown.
@@ -394,7 +394,7 @@ def column_kind(name: str, column: Any) -> tuple[str, NDArray[Any]]:
 
 
 def binning_of(kind: str, keys: NDArray[Any], values: FloatArray, n_bins: int) -> Binning:
-    """The codes of a column of this kind; ``values`` are its numbers."""
+    """Return the codes of a column of this kind; ``values`` are its numbers."""
     if kind in ("texts", "categories", "objects"):
         return Categories(keys)
     if kind == "booleans":
@@ -531,7 +531,7 @@ class TableEncoder:
         return cls(n_columns, words, one_hot, tuple(empty))
 
     def encode(self, X: Any, dtype: Any = np.float64) -> NDArray[Any]:
-        """Checked rows as a dense array."""
+        """Return checked rows as a dense array."""
         if isinstance(X, EncodedRows):
             return np.ascontiguousarray(X.encoded, dtype=dtype)
         if sparse.issparse(X):
@@ -552,11 +552,11 @@ class TableEncoder:
         return cast
 
     def encode_table(self, X: Any) -> Any:
-        """The same, but sparse rows stay sparse."""
+        """Return the same, but sparse rows stay sparse."""
         return X.tocsr() if sparse.issparse(X) and not self.words else self.encode(X)
 
     def indicators(self, encoded: NDArray[Any]) -> NDArray[Any]:
-        """Encoded rows with a column of 0 and 1 for each category, for linear learners.
+        """Return encoded rows with a column of 0 and 1 for each category, for linear learners.
 
         A column with very many categories, such as names of rows, is left out.
         """

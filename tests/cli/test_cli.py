@@ -424,7 +424,7 @@ BAD_DATA = {
     "labels of commas": (
         "x,y\n1,0\n",
         ["fit", "bad.csv", "--labels", " ,", "--out", "m"],
-        "--labels must be names with commas between, got ' ,'",
+        "--labels must be names separated by commas, got ' ,'",
     ),
     "drop": ("x,y\n1,0\n", [*FIT, "--drop", ","], "--drop must be names with commas"),
     "out": ("x,y\n1,0\n", [*FIT[:-1], ""], "--out '': a model goes to a file"),

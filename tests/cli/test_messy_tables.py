@@ -226,7 +226,7 @@ def test_what_is_read_is_not_replaced(songs, tmp_path):
     before = (tmp_path / "songs.csv").read_bytes()
     chain = ("--labels", "rock", "--s", "1")
     done = credalchain("fit", "songs.csv", *chain, "--out", "songs.csv", cwd=tmp_path, status=1)
-    assert "--out songs.csv: a model is no table" in done.stderr
+    assert "--out songs.csv: a model file cannot end like a table" in done.stderr
     credalchain("fit", "songs.csv", *chain, "--out", "m", cwd=tmp_path)
     for data, out, words in (
         ("songs.csv", "songs.csv", "is a file that is read"),

@@ -108,7 +108,7 @@ def common(
         typer.Option("--version", callback=_show_version, is_eager=True, help="Print the version."),
     ] = False,
 ) -> None:
-    """What holds for every command."""
+    """Read what holds for every command."""
     console.configure(quiet=quiet, trusted=trust or ())
     context.with_resource(show_progress(not quiet, line_seconds=60.0))
 

@@ -16,12 +16,12 @@ from credalchain._utils.text import plural, table_size, visible
 from credalchain.cli import options as o
 from credalchain.cli.console import note, print_json, print_table, read_model, stdout
 from credalchain.cli.tables import (
+    check_not_replaced,
     described,
     every_few,
     inner_classifiers,
     load_table,
     pick_columns,
-    refuse_to_replace,
 )
 from credalchain.columns import Feature, build_vectorizer, describe_labels
 from credalchain.datasets import MULAN, load_mulan
@@ -59,7 +59,7 @@ def describe(
         X = X.drop(columns=pick_columns(X, table.drop, "--drop"))
         X, Y = X.drop(columns=known), X[known]
     if page:
-        refuse_to_replace(page, data)
+        check_not_replaced(page, data)
         _write_page(pd.concat([Y, X], axis=1), page, title=data)
     features = described(X, **table.reading)
     examples = _examples(X, features)

@@ -39,11 +39,11 @@ def evaluate(
     data: o.Data,
     folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
     s: Annotated[
-        str, typer.Option("--s", help=f"Chains: values of s, with commas between; {_CHOSEN}")
+        str, typer.Option("--s", help=f"Chains: values of s, separated by commas; {_CHOSEN}")
     ] = "",
     reward: Annotated[
         str,
-        typer.Option(help=f"Joint decisions: values of the reward, with commas between; {_CHOSEN}"),
+        typer.Option(help=f"Joint decisions: values of the reward, separated by commas; {_CHOSEN}"),
     ] = "",
     summary: Annotated[
         bool, typer.Option("--summary", help="Only the table of measures, no report per label.")

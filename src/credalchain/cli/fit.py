@@ -15,11 +15,11 @@ from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import read_promise
 from credalchain.cli.tables import (
+    check_not_replaced,
     every_few,
     fit_chunks,
     load_table,
     reads_chunked,
-    refuse_to_replace,
 )
 from credalchain.model_files import save_model, untrusted_types
 from credalchain.model_selection import unwrap
@@ -93,8 +93,10 @@ def fit(
     if out in ("", "-"):
         raise ValueError(f"--out {out!r}: a model goes to a file, and this names none.")
     if Path(out).suffix.lower() in _TABLES:
-        raise ValueError(f"--out {out}: a model is no table; give it another ending, or none.")
-    refuse_to_replace(out, data, *filter(None, [answers]))
+        raise ValueError(
+            f"--out {out}: a model file cannot end like a table; use another ending, or none."
+        )
+    check_not_replaced(out, data, *filter(None, [answers]))
     check_folder(Path(out))
     if answers and data == "-":
         raise ValueError("--answers is for data in a file, not from stdin.")

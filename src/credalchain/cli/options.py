@@ -139,11 +139,11 @@ class ClassifierOptions:
     )
     order: str = _option(
         "random",
-        "random, given, dynamic, or label names with commas between.",
+        "random, given, dynamic, or label names separated by commas.",
         {"method": ("chain",)},
     )
     threshold: str = _option(
-        "0.5", "A number, or one per label with commas between.", {"method": _CHAINS}
+        "0.5", "A number, or one per label, separated by commas.", {"method": _CHAINS}
     )
     seed: int = _option(0, "Seeds the random order (and folds).")
     jobs: int = _option(1, _JOBS_HELP)
@@ -156,7 +156,7 @@ class ClassifierOptions:
     missing_features: str = _option("ignore", f"{' or '.join(MISSING_FEATURES)}.", _NAIVE)
 
     def resolved(self, given: Collection[str]) -> "ClassifierOptions":
-        """The same with a method, if none is named: the one that has the options ``given``.
+        """Return the same with a method, if none is named: the one that has the options ``given``.
 
         An option that is given and would change nothing is a misunderstanding.
         """
@@ -198,7 +198,7 @@ class LabelOptions:
 
     labels: list[str] | None = _option(  # noqa: RUF009
         None,
-        "The label columns: names with commas between, first:N or last:N; for ARFF also xml, the "
+        "The label columns: names separated by commas, first:N or last:N; for ARFF also xml, the "
         "name of such a file, or meka. Cells are 0, 1, yes, no, true, false, and empty or ? for "
         "missing. May be repeated.",
     )
@@ -370,11 +370,11 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 def parse_numbers(text: str, option: str) -> Any:
-    """A number, or a list of them where there are commas."""
+    """Return a number, or a list of them where there are commas."""
     try:
         values = [float(part) for part in text.split(",")]
     except ValueError:
-        raise ValueError(f"{option} must be numbers with commas between, got {text!r}.") from None
+        raise ValueError(f"{option} must be numbers separated by commas, got {text!r}.") from None
     return values if "," in text else values[0]
 
 

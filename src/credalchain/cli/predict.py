@@ -50,7 +50,7 @@ def predict(
 
     Example: `credalchain predict songs.model new.csv --out answers.csv --intervals`
     """
-    tables.refuse_to_replace(out, model, data)
+    tables.check_not_replaced(out, model, data)
     fitted = console.read_model(model)
     classifier, _ = unwrap(fitted)
     chosen = _infer_overrides(
@@ -163,7 +163,7 @@ def explain(
     labels: Annotated[
         str,
         typer.Option(
-            help="Which labels: names with commas between, or all. By default what is open and the "
+            help="Which labels: names separated by commas, or all. By default what is open and the "
             f"most certain of the others, {_MAX_LABELS} in all."
         ),
     ] = "",

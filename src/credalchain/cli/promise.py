@@ -54,7 +54,7 @@ def tune(
     data: o.Data,
     risk: Annotated[str, typer.Option(help=f"What is promised: {_RISKS}.")] = "row-error",
     levels: Annotated[
-        str, typer.Option(help="What it may be at most, with commas between.")
+        str, typer.Option(help="What it may be at most, separated by commas.")
     ] = _LEVELS,
     confidence: o.Confidence = None,
     calibration: o.Calibration = o.CALIBRATION,

@@ -124,7 +124,7 @@ def open_page(
 def read_session(
     model: str, data: str, out: str, *, show: str = "", blind: float = 0.0, jobs: int = 1
 ) -> ReviewSession:
-    """The model, the data and the answers, ready to be reviewed."""
+    """Return the model, the data and the answers, ready to be reviewed."""
     classifier = read_model(model)
     for inner in inner_classifiers(classifier):
         inner.set_params(n_jobs=jobs)
@@ -148,7 +148,7 @@ def _in_address(host: str) -> str:
 
 
 def _listen(host: str, port: int) -> socket.socket:
-    """The port, or one after it if nobody asked for it by name."""
+    """Return the port, or one after it if nobody asked for it by name."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     for number in range(port, min(port + _MAX_PORTS, 65536)) if port == _PORT else [port]:
         # named as TCP, asyncio sends what it has at once, and nobody waits for late confirmations

@@ -364,7 +364,7 @@ def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]
 
 
 def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
-    """Columns from names with commas between them."""
+    """Columns from names separated by commas."""
     if spec in frame.columns:  # a name may hold commas
         return [spec]
     names = split_names(spec, option)
@@ -379,10 +379,10 @@ def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
 
 
 def split_names(spec: str, option: str) -> list[str]:
-    """Names with commas between them; none only where the option is not given."""
+    """Names separated by commas; none only where the option is not given."""
     names = [name.strip() for name in spec.split(",") if name.strip()]
     if spec and not names:
-        raise ValueError(f"{option} must be names with commas between, got {spec!r}.")
+        raise ValueError(f"{option} must be names separated by commas, got {spec!r}.")
     return names
 
 
@@ -393,7 +393,7 @@ def _did_you_mean(name: str, columns: Sequence[str]) -> str:
 
 
 def shorten_names(names: Sequence[str], most: int = 12) -> str:
-    """The first names in words, for a message."""
+    """Return the first names in words, for a message."""
     shown = ", ".join(map(text.visible, names[:most]))
     return shown if len(names) <= most else f"{shown}, ... ({len(names)} in all)"
 
@@ -551,7 +551,7 @@ def text_columns(model: Any) -> list[str]:
 # -- writing -----------------------------------------------------------------------------------
 
 
-def refuse_to_replace(out: str, *read: str) -> None:
+def check_not_replaced(out: str, *read: str) -> None:
     """Nothing that a command reads is replaced by what it writes, nor read the next time."""
     path = Path(out)
     for source in read:
@@ -577,7 +577,7 @@ def write_table(frame: pd.DataFrame, out: str) -> None:
 
 @contextlib.contextmanager
 def table_writer(out: str) -> Iterator[Any]:
-    """A function that appends data frames to what ``write_table`` writes."""
+    """Return a function that appends data frames to what ``write_table`` writes."""
     ending = ".csv" if out == "-" else Path(out).suffix.lower()
     if out == "-" and sys.stdout is None:
         raise ValueError("stdout is closed.")

@@ -210,7 +210,7 @@ def read_file(path: PathLike, labels: str | Sequence[str]) -> MultilabelDataset:
 
 
 def attribute_names(arff: PathLike) -> list[str]:
-    """The names of all attributes of an ARFF file, in its order."""
+    """Return the names of all attributes of an ARFF file, in its order."""
     return [name for name, _ in _parse(Path(arff))["attributes"]]
 
 
@@ -478,12 +478,12 @@ def _take_names(content: bytes) -> tuple[str, list[str]]:
 
 
 def _unescape(name: str) -> str:
-    """A name with ARFF's escapes resolved; a backslash before anything else is kept."""
+    """Return a name with ARFF's escapes resolved; a backslash before anything else is kept."""
     return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[1]), name)
 
 
 def _unescape_bare(name: str) -> str:
-    r"""The same without quotes, where ``\\t`` is a backslash and a t."""
+    r"""Return the same without quotes, where ``\\t`` is a backslash and a t."""
     return re.sub(r"""\\(["'\\%])""", r"\1", name)
 
 

@@ -124,7 +124,7 @@ class EmbeddedData(NamedTuple):
 
 
 def load_embedded_yeast() -> EmbeddedData:
-    """The yeast data of the paper (2417 genes, 103 features, 14 labels), shipped by river.
+    """Return the yeast data of the paper (2417 genes, 103 features, 14 labels), shipped by river.
 
     References
     ----------
@@ -199,7 +199,7 @@ class DataFile:
         return cls(name, file, tuple(data.label_names), digest, str(folder), groups)
 
     def load(self) -> MultilabelDataset:
-        """The content, if it is still the same."""
+        """Return the content, if it is still the same."""
         path = Path(self.folder, self.file)
         if _sha256(path) != self.sha256:
             raise ValueError(
@@ -228,7 +228,7 @@ DataSource = str | DataFile
 
 
 def name_of(source: DataSource) -> str:
-    """What results call a data set."""
+    """Return what results call a data set."""
     return source if isinstance(source, str) else source.name
 
 

@@ -219,7 +219,7 @@ def _explain_promised(
 
 
 def _as_single_row(x: Any, classifier: Any) -> Any:
-    """A table with one row, from a vector or a table; one text where texts are classified."""
+    """Return a table with one row, from a vector or a table; one text where texts are taken."""
     if not hasattr(classifier, "n_features_in_"):  # only what starts with texts has none
         table = np.asarray([x] if isinstance(x, str) else x, dtype=object).reshape(-1)
     elif hasattr(x, "columns") or getattr(x, "ndim", 0) == 2:
@@ -302,7 +302,7 @@ def _steps_of(
 
 
 def _ranked(reasons: Iterable[Reason], answer: int) -> tuple[Reason, ...]:
-    """What spoke for the answer first, then what spoke against it, each with the largest first."""
+    """Sort what spoke for the answer before what spoke against it, the largest first."""
 
     def rank(reason: Reason) -> tuple[bool, float]:
         middle = reason.lower + reason.upper
@@ -351,7 +351,7 @@ def _questions_about(
 def _similar(
     classifier: Any, encoded: Any, known: Any, chosen: Sequence[int], feature_names: Any
 ) -> tuple[SimilarRow, ...]:
-    """The training rows that weigh most and have one of the chosen labels, where there are such."""
+    """Return the training rows that weigh most and have one of the chosen labels, if any."""
     model = classifier.model_
     if not isinstance(model, JointModel):
         return ()
@@ -387,7 +387,7 @@ def _condition_as_text(classifier: Any, x: Any, feature_names: Any, condition: C
 
 
 def _rounded(bound: float, value: float) -> str:
-    """A bound with so many digits that the value is on the same side of it."""
+    """Return a bound with so many digits that the value is on the same side of it."""
     for digits in range(5, 17):
         text = f"{bound:.{digits}g}"
         if (value <= float(text)) == (value <= bound):

@@ -45,7 +45,7 @@ def next_questions(
     order: str = "settles most",
     random_state: RandomStateLike = None,
 ) -> list[OpenQuestion]:
-    """The open labels that are best asked about now, at most one in each row.
+    """Return the open labels that are best asked about now, at most one in each row.
 
     One in each row, because what is best asked next in a row depends on the answer: ask, put the
     answer into ``known``, and call again.

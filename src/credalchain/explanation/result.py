@@ -191,7 +191,7 @@ class Explanation:
         }
 
     def to_frame(self) -> "pd.DataFrame":
-        """A pandas data frame with one row per reason (and per label: the row "all")."""
+        """Return a pandas data frame with one row per reason (and per label: the row "all")."""
         import pandas as pd
 
         rows = []
@@ -252,7 +252,7 @@ class Explanation:
 
 
 def _first_of(words: Sequence[str]) -> str:
-    """The first of several words, and how many more there are."""
+    """Return the first of several words, and how many more there are."""
     more = and_more(_MAX_LABELS, len(words))
     return ", ".join([*words[:_MAX_LABELS], *filter(None, [more])])
 

@@ -140,7 +140,7 @@ def _likeliest(tree: ChainTree, nodes: list[Node], n: int) -> list[Node]:
 
 
 def _drawn_nodes(found: _Found) -> set[Node]:
-    """The paths and, as far as there is room, what was explored, the likeliest first.
+    """Return the paths and, as far as there is room, what was explored, the likeliest first.
 
     With a node all its children are drawn.
     """

@@ -34,7 +34,7 @@ def people_answers(store: AnswerStore) -> pd.DataFrame:
 
 
 def training_rows(store: AnswerStore, label_names: Sequence[str]) -> pd.DataFrame:
-    """The rows that people have answered, with their labels; empty where nobody has.
+    """Return the rows that people have answered, with their labels; empty where nobody has.
 
     Rows without any of these labels are left out. The index holds the rows' keys.
     """
@@ -108,7 +108,7 @@ def _rows_of(notes: Any, content: dict[str, Any], rows: ReviewedRows) -> list[in
 
 
 def _annotated_labels(chosen: set[str], notes: Any, names: Sequence[str]) -> dict[str, int]:
-    """What an annotation says of each label.
+    """Return what an annotation says of each label.
 
     An unchanged annotation counts only for the labels that had been answered at export.
     """

@@ -86,12 +86,12 @@ def _untyped(value: Any) -> str:
 
 
 def content_of(frame: pd.DataFrame, row: int) -> dict[str, Any]:
-    """The cells of a row by name, as JSON can hold them."""
+    """Return the cells of a row by name, as JSON can hold them."""
     return {str(name): _plain(frame[name].iloc[row]) for name in frame.columns}
 
 
 def from_json(contents: list[str]) -> pd.DataFrame:
-    """A table of rows, each the JSON of :func:`content_of`."""
+    """Return a table of rows, each the JSON of :func:`content_of`."""
     cells = pd.DataFrame([json.loads(content) for content in contents], dtype=object)
     return whole_numbers(cells).infer_objects()
 
@@ -122,7 +122,7 @@ def _plain(value: Any) -> Any:
 def shown_cells(
     frame: pd.DataFrame, row: int, columns: list[str], folder: Path | None
 ) -> list[dict[str, Any]]:
-    """What a person sees of a row: name, value as text (None: missing) and kind of each cell."""
+    """Return what a person sees of a row: name, text (None: missing) and kind of each cell."""
     cells = []
     for name in columns:
         value = _plain(frame[name].iloc[row])
@@ -144,7 +144,7 @@ def _is_image(name: str) -> bool:
 
 
 def image_file(value: Any, folder: Path | None) -> Path | None:
-    """The image that a cell names, if it lies in the folder of the data; else None."""
+    """Return the image that a cell names, if it lies in the folder of the data; else None."""
     if folder is None or not isinstance(value, str) or not _is_image(value):
         return None
     try:
@@ -246,7 +246,7 @@ class ReviewedRows:
         self.sync()
 
     def _infer(self, rows: IntArray) -> None:
-        """What the model says about rows, given what people have answered."""
+        """Return what the model says about rows, given what people have answered."""
         known = self.human_labels[rows]
         prediction = self.classifier.infer(self.features.iloc[rows], known=known)
         self.labels[rows] = np.where(known != MISSING, known, prediction.labels)

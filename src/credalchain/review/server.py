@@ -57,7 +57,7 @@ class AnswerRequest(UndoRequest):
 def make_app(
     session: ReviewSession, *, hosts: set[str] | None, token: str | None = None, title: str = ""
 ) -> FastAPI:
-    """The application.
+    """Return the application.
 
     Parameters
     ----------

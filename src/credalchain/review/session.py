@@ -225,7 +225,7 @@ class ReviewSession:
             return {**self.view(row, who, before), "label": label}
 
     def view(self, row: int, who: str, before: Labels | None = None) -> dict[str, Any]:
-        """A row as the page shows it; ``before`` are its labels before the last answer."""
+        """Return a row as the page shows it; ``before`` are its labels before the last answer."""
         with self.rows.lock:
             self.rows.check(row)
             (cells,) = self.rows.open_cells(np.array([row]))

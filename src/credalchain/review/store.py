@@ -170,7 +170,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
                 self._connection.close()
 
     def add_model(self, digest: str, file: str) -> int:
-        """The model's id, inserted if new."""
+        """Return the model's id, inserted if new."""
         with self._use():
             self._connection.execute(
                 "INSERT OR IGNORE INTO models (digest, file, first_used) VALUES (?, ?, ?)",
@@ -228,7 +228,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
         return [StoredReviewEvent(**record) for record in records]
 
     def rows(self) -> dict[RowKey, str]:
-        """The content of every row that has events."""
+        """Return the content of every row that has events."""
         with self._use():
             records = self._connection.execute("SELECT * FROM rows").fetchall()
         return {RowKey(*key): content for *key, content in records}

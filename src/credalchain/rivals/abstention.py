@@ -24,7 +24,7 @@ class Answered(NamedTuple):
 
 
 def _by_certainty(p: FloatArray) -> tuple[FloatArray, IntArray]:
-    """The probabilities of the likelier answers, the greatest first, and how many are yes."""
+    """Return the probabilities of the likelier answers, sorted, and how many are yes."""
     certainty = np.maximum(p, 1 - p)
     order = np.argsort(-certainty, axis=1, kind="stable")
     is_yes = np.take_along_axis(p >= 0.5, order, axis=1)
@@ -68,7 +68,7 @@ def _f1(p: FloatArray) -> Answered:
 
 
 def _prefix_sums(values: Any) -> Any:
-    """Sums of the first k columns, for k = 0..m."""
+    """Compute sums of the first k columns, for k = 0..m."""
     return np.pad(np.cumsum(values, axis=1), ((0, 0), (1, 0)))
 
 
@@ -84,7 +84,7 @@ def _counts_of_ones(p: FloatArray) -> FloatArray:
 
 
 def _best_split(loss: FloatArray) -> Answered:
-    """The best of all ways to answer the first a labels yes and the last b no: (n, a, b)."""
+    """Return the best of all ways to answer the first a labels yes and the last b no: (n, a, b)."""
     m = loss.shape[1] - 1
     best, n_yes = np.empty(loss.shape[:2]), np.empty(loss.shape[:2], dtype=np.int64)
     for k in range(m + 1):

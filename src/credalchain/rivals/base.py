@@ -127,14 +127,14 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
         return self._answers_along(p, np.array(values))
 
     def _answers_along(self, p: FloatArray, values: FloatArray) -> Labels:
-        """What is answered, from the probabilities (n, m), at each value."""
+        """Return what is answered, from the probabilities (n, m), at each value."""
         answers, prices = self._answers_and_prices(p)
         is_given = prices <= values[:, None, None]
         return np.where(is_given, answers, ABSTAIN).astype(np.int8)
 
     @abstractmethod
     def _answers_and_prices(self, p: FloatArray) -> tuple[Labels, FloatArray]:
-        """The answer to each label, and the least value at which it is given: (n, m)."""
+        """Return the answer to each label, and the least value at which it is given: (n, m)."""
 
     def score(self, X: MatrixLike, y: LabelsLike) -> float:
         """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
@@ -142,7 +142,7 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
     def read_labels(self, Y: LabelsLike) -> Labels:
-        """True labels of new rows, in the form of ``predict_partial``."""
+        """Return true labels of new rows, in the form of ``predict_partial``."""
         return self.targets_.encode(Y)
 
     @property

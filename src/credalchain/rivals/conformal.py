@@ -13,7 +13,7 @@ from credalchain.typing import RandomStateLike
 
 
 def p_values(calibration: FloatArray, scores: FloatArray) -> FloatArray:
-    """The share of calibration scores, and the new one itself, that are at least as large."""
+    """Return the share of calibration scores, with the new one, that are at least as large."""
     below: IntArray = np.searchsorted(np.sort(calibration), scores, side="left")
     return (len(calibration) - below + 1) / (len(calibration) + 1)
 
@@ -132,7 +132,7 @@ class ConformalAbstention(CalibratedMixin):
         self.scores_of_wrong_ = KINDS[self.kind](p, labels)
 
     def _answers_and_prices(self, p: FloatArray) -> tuple[Labels, FloatArray]:
-        """An answer costs the p-value of its opposite; the cheaper one is the answer."""
+        """Price an answer by the p-value of its opposite; the cheaper one is the answer."""
         if self.kind == "powerset":  # the nearest vector, and the nearest that differs in a label
             nearest = (np.minimum(p, 1 - p) ** 2).sum(axis=1, keepdims=True)
             prices = p_values(self.scores_of_wrong_[0][0], nearest + np.abs(1 - 2 * p))

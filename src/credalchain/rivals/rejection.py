@@ -147,7 +147,7 @@ class RejectThresholds(CalibratedMixin):
 
 
 def reject_band(p: FloatArray, labels: Labels, coverage: float) -> tuple[float, float]:
-    """The thresholds with the greatest F1 of the answers; of equal ones, those nearest to 1/2.
+    """Return the thresholds with the greatest F1 of the answers; of equal ones, the nearest to 1/2.
 
     Answers are yes from the upper threshold on and no below the lower one; of ``p``, sorted, a
     share ``coverage`` is answered, rounded up. Equal probabilities are not separated, so a little

@@ -133,7 +133,7 @@ class SkepticalInference(RejectMixin):
         return [y[~(applies & better).any(axis=1)] for better in improves]
 
     def _lower_expectations(self, X: MatrixLike, gains: FloatArray, s: float) -> FloatArray:
-        """The least expectation of each column of ``gains`` (2^m, k) over the tree: (n, k)."""
+        """Return the least expectation of each column of ``gains`` (2^m, k) in the tree: (n, k)."""
         chain = self.scores_
         encoded, order = chain.encode(X), chain.order_
         m, n = len(order), encoded.shape[0]
