@@ -30,7 +30,7 @@ _EXPECTED = "0, 1 or missing (-1, NaN, None, pd.NA or masked)"
 
 
 def is_missing(cell: Any) -> bool:
-    """Return whether a value stands for "nobody knows": None, NaN, ``pd.NA`` or ``NaT``."""
+    """Return whether a single value stands for "nobody knows": None, NaN, ``pd.NA`` or ``NaT``."""
     if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(cell, (float, np.floating)) and bool(np.isnan(cell))
@@ -74,7 +74,7 @@ def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> N
 
 
 def holds_minus_one(Y: LabelsLike) -> bool:
-    """Return whether missing labels are -1, which may mean "no" where there is no 0."""
+    """Return whether missing labels are written as -1, which may mean "no" if there is no 0."""
     return _read(Y, "Y")[0]
 
 
@@ -91,7 +91,7 @@ _SETS = (list, tuple, set, frozenset)
 
 
 def are_label_sets(Y: Any) -> bool:
-    """Return whether rows are lists (or sets) of names of their labels, as ["rock", "pop"]."""
+    """Return whether rows are lists (or sets) of label names, such as ["rock", "pop"]."""
     if sparse.issparse(Y) or hasattr(Y, "columns") or isinstance(Y, (str, bytes)):
         return False
     if isinstance(Y, np.ndarray) and (Y.dtype != object or Y.ndim != 1):
@@ -202,7 +202,7 @@ def _read(Y: Any, name: str) -> tuple[bool, NDArray[np.int8]]:
 
 
 def both_answers_seen(labels: NDArray[np.int8]) -> NDArray[np.bool_]:
-    """Return the labels (m,) that count in shares: not constant; all, if all are constant.
+    """Return the labels (m,) that count in shares answered: not constant; all if all are constant.
 
     A chain leaves a label that is always no open, and others would be answered instead of it.
     """

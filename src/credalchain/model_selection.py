@@ -59,7 +59,7 @@ def unwrap(estimator: BaseEstimator, X: MatrixLike | None = None) -> tuple[Any, 
 
 
 def partial_labels(estimator: BaseEstimator, X: MatrixLike) -> Labels:
-    """Predict partially, wherever the cautious estimator is inside this one.
+    """Return partial predictions of an estimator, wherever the cautious one is inside it.
 
     scikit-learn's Pipeline, GridSearchCV and the like do not forward ``predict_partial``;
     this looks through them. An estimator that only has ``predict`` answers every label.
@@ -97,7 +97,7 @@ def cross_val_partial(
     cv: "int | BaseCrossValidator | Iterable[tuple[VectorLike, VectorLike]]" = 5,
     n_jobs: int | None = None,
 ) -> Labels:
-    """Predict out-of-fold: every row is predicted by a model that has not seen it.
+    """Predict partially, out of fold: every row by a model that has not seen it.
 
     Unlike scikit-learn's ``cross_val_predict`` it gives partial predictions and takes
     missing labels of any kind in ``Y``.
@@ -287,7 +287,7 @@ class PathPrediction:
 
 
 def caution_in_use(estimator: Any) -> float:
-    """Return the value of the caution parameter of a fitted estimator; NaN: none."""
+    """Return the value of caution with which a fitted estimator answers; NaN: none."""
     name = "caution_" if hasattr(estimator, "caution_") else estimator.caution_parameter
     return float(getattr(estimator, name, np.nan))
 

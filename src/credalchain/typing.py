@@ -52,7 +52,7 @@ Work = Callable[..., Total]
 
 
 def unchanged(total: Total) -> Total:
-    """Return sums that need no trimming."""
+    """Return the sum as it is, where it needs no trimming."""
     return total
 
 

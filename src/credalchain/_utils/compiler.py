@@ -47,7 +47,7 @@ def kernel_helper(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def reordering_kernel_helper(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile like ``kernel_helper``, where terms of sums may be added in any order."""
+    """Compile like ``kernel_helper``, with sums in any order, which vectorises them."""
     return cast(
         Callable[P, R],
         _compiled(function, nullcontext, no_cpython_wrapper=True, fastmath={"reassoc"}),

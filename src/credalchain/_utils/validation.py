@@ -19,7 +19,7 @@ _MAX_JOBS = 1000
 
 
 def check_s(value: Any, name: str = "s") -> float:
-    """Validate a caution: 0, or a number between 1e-60 and 1e60."""
+    """Validate s: 0, or a number between 1e-60 and 1e60."""
     return check_s_values((value,), name)[0]
 
 

@@ -237,7 +237,7 @@ class CredalChainEnsemble(CredalMetaClassifier):
 
     @classmethod
     def from_model(cls, model: ChainModel | EnsembleModel, **params: Any) -> Self:
-        """Return a fitted ensemble around a model that serves every order of the labels.
+        """Return a fitted ensemble around a model made elsewhere that serves every order.
 
         See :meth:`CredalChainClassifier.from_model`. An ``EnsembleModel`` is taken as it is.
         """

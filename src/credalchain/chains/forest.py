@@ -228,7 +228,7 @@ class ForestChainModel(ChainModel):
         return np.array([forest is None for forest in self.forests])
 
     def count_rows(self, encoded: NDArray[np.float32], labels: Labels) -> list[NDArray[np.float64]]:
-        """Count the rows of each class in every node (nodes, 2), for every label that they have.
+        """Count rows of each class in every node (nodes, 2), for every label, of rows that have it.
 
         No tree was grown on these rows.
         """

@@ -50,7 +50,7 @@ class FittedFold(NamedTuple):
 def fitted_folds(
     estimators: Iterable[Any], X: Any, Y: Any, splits: Iterable[tuple[Rows, Rows]]
 ) -> Iterator[FittedFold]:
-    """Yield fold by fold: a clone of the next estimator fitted for each (train, test)."""
+    """Fit fold by fold, as in cross-validation: a clone of the next estimator per (train, test)."""
     pairs = list(zip(splits, estimators, strict=False))
     for (train, test), estimator in track(pairs, "folds", len(pairs)):
         with data_warnings_ignored():
@@ -486,7 +486,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
     def read_labels(self, Y: LabelsLike) -> Labels:
-        """Return true labels in the form of ``predict_partial``: int8, -1 for missing."""
+        """Return true labels of new rows as ``predict_partial`` has them: int8, -1 for missing."""
         return self.targets_.encode(Y)
 
 

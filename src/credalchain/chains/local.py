@@ -146,7 +146,7 @@ class LocalWalk(Walk):
         return lower, upper
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Find the most certain label; certainties that rounding could order are fractions."""
+        """Find the most certain label, by fractions where rounding could order certainties."""
         certainty = self.certainty(candidates)
         best = certainty.max(axis=1, keepdims=True)
         near = candidates & (certainty >= best - 2 * self._rounding())

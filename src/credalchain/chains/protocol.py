@@ -115,7 +115,7 @@ class Walk(ABC):
         return np.asarray(np.argmax(candidates & (certainty == best), axis=1))
 
     def certainty(self, candidates: NDArray[np.bool_]) -> LogOdds:
-        """Compute max(L, -U) of the log-odds, (n, m); -inf for labels not asked about."""
+        """Compute max(L, -U) of both log-odds, (n, m); -inf for labels not asked about."""
         rows = np.arange(self.n_rows)
         certainty = np.full(candidates.shape, -np.inf)
         for j in range(self.n_labels):
@@ -221,7 +221,7 @@ class ChainModel(ABC):
     def exact_bounds(
         self, encoded: Any, *, s: float, strategy: Strategy, precise: bool
     ) -> ExactBounds | None:
-        """Compute bounds as fractions, to settle ties; None if the model is in floating point."""
+        """Return bounds as fractions, to settle ties; None if the model computes in floats."""
         return None
 
     @property
@@ -230,7 +230,7 @@ class ChainModel(ABC):
         return 0.0
 
     def infer(self, encoded: Any, request: Request) -> Answer:
-        """Infer all rows, a chunk of rows at a time, on ``request.n_jobs`` threads.
+        """Infer labels and bounds, a chunk of rows at a time, on ``request.n_jobs`` threads.
 
         A base may override this with something faster.
         """

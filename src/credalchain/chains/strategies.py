@@ -80,13 +80,13 @@ def greatest_log_odds(terms: NDArray[Any]) -> NDArray[Any]:
 
 
 def least_odds(odds: tuple[Odds, ...]) -> Odds:
-    """Return what :func:`least_log_odds` returns, exactly."""
+    """Return the least odds, as the exact twin of :func:`least_log_odds`."""
     undefined = (candidate for candidate in odds if candidate.undefined)
     return next(undefined, None) or min(odds, key=lambda candidate: candidate.probability)
 
 
 def greatest_odds(odds: tuple[Odds, ...]) -> Odds:
-    """Return what :func:`greatest_log_odds` returns, exactly."""
+    """Return the greatest odds, as the exact twin of :func:`greatest_log_odds`."""
     defined = (candidate for candidate in odds if not candidate.undefined)
     return max(defined, key=lambda candidate: candidate.probability, default=odds[0])
 
@@ -99,7 +99,7 @@ def merge_widest(if_zero: Bounds, if_one: Bounds, if_dropped: Bounds | None) -> 
 def merge_widest_exact(
     if_zero: OddsBounds, if_one: OddsBounds, if_dropped: OddsBounds
 ) -> OddsBounds:
-    """Return what :func:`merge_widest` returns, exactly."""
+    """Merge odds, as the exact twin of :func:`merge_widest`."""
     return least_odds((if_zero[0], if_one[0])), greatest_odds((if_zero[1], if_one[1]))
 
 
@@ -116,7 +116,7 @@ def merge_dropped(if_zero: Bounds, if_one: Bounds, if_dropped: Bounds | None) ->
 def merge_dropped_exact(
     if_zero: OddsBounds, if_one: OddsBounds, if_dropped: OddsBounds
 ) -> OddsBounds:
-    """Return what :func:`merge_dropped` returns, exactly."""
+    """Merge odds, as the exact twin of :func:`merge_dropped`."""
     return if_dropped
 
 

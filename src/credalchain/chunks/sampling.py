@@ -14,7 +14,7 @@ _HASHES_AT_ONCE = 2**22
 
 
 def row_hashes(first: int, n: int) -> Hashes:
-    """Return numbers that look random, no two alike, of the rows first, first + 1, ....
+    """Return a number for each row first, first + 1, ...: they look random, no two alike.
 
     References
     ----------

@@ -415,7 +415,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return np.asarray(self.decide(X, known=known).labels([self.caution_])[0])
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:
-        """Return probabilities (n, m, 2), lower and upper. Equal with ``bounds="precise"``."""
+        """Return lower and upper probabilities (n, m, 2), equal with ``bounds="precise"``."""
         return np.asarray(self.infer(X).interval)
 
     def predict_path(

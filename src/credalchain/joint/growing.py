@@ -360,7 +360,7 @@ def out_of_bag_scores(
     rows: NDArray[np.intp],
     n_jobs: int,
 ) -> FloatArray:
-    """Compute the probability of some training rows' labels by vectors, by products, (rows, 2).
+    """Compute the probability of training rows' labels by vectors, and by products, (rows, 2).
 
     NaN for a row that all trees were grown on.
     """
@@ -394,7 +394,7 @@ def independent_likelihood(labels: Labels) -> FloatArray:
 
 
 def score_weights(weights: Any, label_mass: FloatArray, labels: Labels) -> FloatArray:
-    """Compute the probability of observed labels (n, 1) by sparse weights on vectors, (n, K)."""
+    """Compute P(observed labels) of each row (n, 1) by sparse weights on vectors, (n, K)."""
     weights = weights.tocoo()
     row, vector = weights.row, weights.col
     scores = np.zeros((len(labels), 1))

@@ -742,7 +742,7 @@ def _bound_children(
     row: int,
     bounds: NDArray[np.float64],
 ) -> None:
-    """Fill a ``row`` of ``bounds`` alike, for vectors with the first answers proposed, j 0 or 1."""
+    """Fill a ``row`` of ``bounds``: as above, for the first answers proposed and j as 0 or 1."""
     zero, one = 0.0, 0.0
     for k in range(n_spread):
         u, product = workspace.spread[k], workspace.spread_bound[k]
@@ -929,7 +929,7 @@ def _choose_answers(
 
 @kernel_helper
 def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int64]) -> int:
-    """Fill corners of the least concave function above right[k], k = 0..stop; return how many."""
+    """Find corners of the least concave function above right[k], k = 0..stop; return how many."""
     n = 1
     corners[0] = 0
     for k in range(1, stop + 1):

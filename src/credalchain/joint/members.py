@@ -135,7 +135,7 @@ class KernelPowerset(BaseEstimator):
         vectors: Labels,
         rng: np.random.RandomState,
     ) -> tuple["FittedKernel", Any] | None:
-        """Fit on vectors; None where hardly any label vector occurs twice."""
+        """Fit to label vectors; return None where hardly any label vector occurs twice."""
         n_vectors = len(vectors)
         classes, class_index = frequent_vectors(vector_of, n_vectors, self.max_vectors)
         learned = class_index >= 0
@@ -366,7 +366,7 @@ class ScoreTilt(BaseEstimator):
         vectors: Labels,
         rng: np.random.RandomState,
     ) -> tuple["FittedTilt", Any] | None:
-        """Fit on vectors; None where hardly any label vector occurs twice."""
+        """Fit to label vectors; return None where hardly any label vector occurs twice."""
         found, own, times = np.unique(vector_of, return_inverse=True, return_counts=True)
         classes, repeated = found.astype(np.int64), np.flatnonzero(times[own] > 1)
         if len(classes) < 2 or len(repeated) < _MIN_SEEN * len(vector_of):

@@ -262,7 +262,7 @@ class JointModel:
         known: Labels | None,
         n_jobs: int = 1,
     ) -> FloatArray:
-        """Bound the probability (n, 2) that labels have the values in ``events`` (n, m)."""
+        """Return bounds (n, 2) of P(labels have the values in ``events``), which is (n, m)."""
         from credalchain.joint import kernels  # imports numba
 
         n = encoded.shape[0]

@@ -22,7 +22,7 @@ def tiled(B: NDArray[Any]) -> NDArray[Any]:
 
 
 def product_by_rows(A: NDArray[Any], tiles: NDArray[Any], n_columns: int) -> NDArray[Any]:
-    """Compute ``A @ B`` for a tiled B, the same bits for a row whatever the other rows are."""
+    """Compute ``A @ B`` of floats, B tiled, with the same bits for a row whatever others are."""
     fours = np.zeros((-(-len(A) // 4) * 4, A.shape[1]), dtype=tiles.dtype)
     fours[: len(A)] = A
     sums = np.empty((len(fours), len(tiles), BLOCK), dtype=tiles.dtype)
@@ -32,7 +32,7 @@ def product_by_rows(A: NDArray[Any], tiles: NDArray[Any], n_columns: int) -> NDA
 
 @lane_kernel
 def multiply(A: NDArray[Any], tiles: NDArray[Any], sums: NDArray[Any]) -> None:
-    """Fill ``sums`` (n, tiles, 16) with the product of ``A`` (n, p), n = 4k, and ``tiles``."""
+    """Fill ``sums`` (n, tiles, 16): ``A`` (n, p) times ``tiles`` (tiles, p, 16); n = 4k."""
     zeros = repeat(A.dtype.type(0))
     for t in range(tiles.shape[0]):
         tile = tiles[t]

@@ -141,7 +141,7 @@ def _count_per_column(cells: NDArray[np.bool_]) -> Counts:
 
 
 def is_prediction(value: Any) -> TypeGuard[Prediction]:
-    """Return whether it is a CredalPrediction, and not a data frame with columns of those names."""
+    """Return whether this is a CredalPrediction, not a data frame with columns of those names."""
     return hasattr(value, "log_odds") and not hasattr(value, "columns")
 
 
@@ -359,7 +359,7 @@ def mean_set_size(Y_true: LabelsLike | None, prediction: PredictionLike) -> floa
 def discounted_utility(
     Y_true: LabelsLike, prediction: PredictionLike, *, abstention: float
 ) -> float:
-    """Compute the mean over labels: right 1, wrong 0, left open ``abstention``.
+    """Compute the mean worth of labels: right 1, wrong 0, left open ``abstention``.
 
     Parameters
     ----------
@@ -409,7 +409,7 @@ def _check_worth(name: str, value: Any) -> None:
 
 
 def precision_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share right of all cells answered with yes; NaN if there are none.
+    """Compute the share of cells answered with yes that are right; NaN if there are none.
 
     Examples
     --------
@@ -420,7 +420,7 @@ def precision_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share right of a label's cells answered with yes; the mean over labels.
+    """Compute the share of a label's cells answered with yes that are right; mean over labels.
 
     A label that is never answered with yes leaves the mean.
 
@@ -468,7 +468,7 @@ def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share answered with yes of all positives that were answered.
+    """Compute the share of answered positives that are answered with yes.
 
     A positive that was left open does not count.
 
@@ -481,7 +481,7 @@ def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
 
 
 def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share with yes of a label's positives that were answered; mean over labels.
+    """Compute the share of a label's answered positives answered with yes; the mean over labels.
 
     A label without such positives leaves the mean.
 
@@ -494,7 +494,7 @@ def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
 
 
 def f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the harmonic mean of ``precision_micro`` and ``recall_micro``; open is not found.
+    """Compute the harmonic mean of micro precision and recall: open positives are not found.
 
     Examples
     --------
@@ -518,7 +518,7 @@ def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def selective_f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the harmonic mean of ``precision_micro`` and ``selective_recall_micro``.
+    """Compute the harmonic mean of micro precision and selective recall: answered cells only.
 
     Examples
     --------
@@ -540,7 +540,7 @@ def selective_f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def ranking_loss(Y_true: LabelsLike, prediction: Prediction) -> float:
-    """Compute the share of pairs (1, 0) of labels in the wrong order; mean over rows.
+    """Compute the share of pairs of a label 1 and a label 0 in the wrong order; mean over rows.
 
     Labels of a row are ordered by the middle of their intervals, open ones too; a tie is wrong, and
     a row without such a pair counts 0, as in scikit-learn's ``label_ranking_loss``. Only labels
@@ -560,7 +560,7 @@ def ranking_loss(Y_true: LabelsLike, prediction: Prediction) -> float:
 
 
 def middle_log_odds(log_odds: FloatArray) -> FloatArray:
-    """Compute the log-odds of the middle of each interval, from lower and upper (..., 2).
+    """Compute log-odds of the middle of each interval, from lower and upper log-odds (..., 2).
 
     From logarithms, because intervals of a sure model are 0 or 1 as floats, so in no order.
     """

@@ -109,7 +109,7 @@ class IntervalReliability:
         return None
 
     def _distance_beyond_doubt(self) -> float:
-        """Compute the mean distance of bins on one side of 1/2 from the share's interval."""
+        """Average the distance of bins on one side of 1/2 from the share's confidence interval."""
         low, high = wilson_interval(self.positive, self.cells, _BEYOND_DOUBT)
         yes, no = self.lower > 0.5, self.upper < 0.5
         cells = np.concatenate([self.cells[yes], self.cells[no]])
@@ -182,7 +182,7 @@ def interval_calibration_error(
 
 
 def sure_error(Y_true: LabelsLike, prediction: Prediction, *, level: float = _SURE) -> float:
-    """Compute the share wrong of cells with intervals wholly above ``level`` or below 1 - level.
+    """Compute the share that is wrong of cells wholly above ``level`` or below 1 - level.
 
     At most 1 - level if the intervals are right; NaN if there is no such cell. ``prediction`` is a
     :class:`credalchain.CredalPrediction`.
@@ -191,7 +191,7 @@ def sure_error(Y_true: LabelsLike, prediction: Prediction, *, level: float = _SU
 
 
 def overconfidence_note(Y_true: LabelsLike, prediction: Prediction) -> str | None:
-    """Return a sentence if the intervals are too sure beyond doubt, None otherwise."""
+    """Return a sentence if a prediction's intervals are too sure beyond doubt, None otherwise."""
     return interval_reliability(Y_true, prediction).overconfidence_note()
 
 

@@ -86,7 +86,7 @@ class PromiseResult:
         return self.level if self.confidence is not None else max(self.level, self.upper_bound)
 
     def lines(self, parameter: str) -> list[str]:
-        """Say it in words."""
+        """Describe it in words."""
         lines = [f"promised: {promise_words(self.risk, self.label)}: at most {self.level:.4g}"]
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
@@ -425,7 +425,7 @@ def _result(
 def _interval(
     promise: Promise, sums: statistics.LossSums, value_index: int, alpha: float = 0.05
 ) -> tuple[float, float]:
-    """Compute the interval of the risk at one value, as if the value had been fixed beforehand."""
+    """Compute the risk's confidence interval at one value, as if that had been fixed beforehand."""
     bad, every = float(sums.bad[value_index]), float(sums.every[value_index])
     if promise.is_binomial:
         return statistics.interval_of_share(bad, every, alpha)

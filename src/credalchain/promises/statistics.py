@@ -76,7 +76,7 @@ def hoeffding_bentkus_p_value(mean_loss: FloatArray, n: Any, level: float) -> Fl
 
 
 def bets_below(losses: FloatArray, level: float) -> FloatArray:
-    """Compute the logarithm of what bets on losses (..., n) below the level make of 1, by stake.
+    """Compute the log of what bets on losses (..., n) below the level make of 1, (stakes, ...).
 
     Each gambler stakes a fixed share of what can be lost at most. It adds up over rows. If the
     risk is above the level, it ends above log(1 / a) with probability a at most, for each of them.

@@ -55,7 +55,7 @@ def _count(
     lanes: NDArray[np.unsignedinteger],
     counts: NDArray[np.signedinteger],
 ) -> None:
-    """Count: ``words`` (rows, blocks, 4) are the 0/1 lanes of rows, ``packed`` sums by category."""
+    """Add up ``words`` (rows, blocks, 4), the 0/1 lanes of rows, in ``packed`` by category."""
     n_rows = words.shape[0]
     for begin in range(0, n_rows, limit):
         for block in range(words.shape[1]):

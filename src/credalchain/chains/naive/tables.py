@@ -65,7 +65,7 @@ class ChainTables(NamedTuple):
     told_rows: IntArray
 
     def relative_to(self, answers: IntArray) -> "ChainTables":
-        """Set each label in ``start`` to the first strategy's ``answers`` (m,), instead of 0.
+        """Put each label into ``start`` as the first strategy's ``answers`` (m,), not as 0.
 
         Rows of ``pairs`` hold differences from that, and the row of such an answer is now for 0.
         """
