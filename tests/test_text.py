@@ -363,7 +363,7 @@ def test_names_in_pictures_of_predictions(fitted):
         plot_predictions(chain.infer(shown), rows=range(len(NAMES)), max_labels=None).figure
     )
     assert as_drawn(NAMES, 24) <= drawn
-    assert as_drawn((f"row {name}" for name in NAMES), 60) <= drawn
+    assert as_drawn(NAMES, 60) <= drawn
     plt.close("all")
 
 

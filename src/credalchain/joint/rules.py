@@ -43,7 +43,7 @@ def default_row_reward(n_labels: int) -> float:
 
 
 _RANGES = ((100.0, 3.0, 50), (2.99, 0.3, 1400), (0.299, 0.01, 150))  # most matter around 1
-_ROW_REWARDS = np.concatenate([*(np.geomspace(*part) for part in _RANGES), [0]])
+ROW_REWARDS = np.concatenate([*(np.geomspace(*part) for part in _RANGES), [0]])
 _CELL_REWARDS = np.concatenate([np.linspace(0.5, 0.02, 241), np.geomspace(0.019, 1e-4, 160), [0]])
 
 
@@ -58,7 +58,7 @@ def _cost_of_wrong_bands(lower: FloatArray, costs: Costs) -> FloatArray:
 RULES = {
     rule.name: rule
     for rule in (
-        Rule("row", default_row_reward, lambda _: _ROW_REWARDS),
+        Rule("row", default_row_reward, lambda _: ROW_REWARDS),
         Rule("cell", lambda _: 0.2, lambda _: _CELL_REWARDS, _cost_of_wrong_cells),
         Rule(
             "bands", lambda _: 0.2, lambda costs: max(costs) * _CELL_REWARDS, _cost_of_wrong_bands

@@ -21,6 +21,7 @@ from credalchain.chains.interface import fitted_folds
 from credalchain.exceptions import data_warnings_ignored, warn_about_data
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.model import JointModel
+from credalchain.joint.rules import ROW_REWARDS
 from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, both_answers_seen
 from credalchain.preprocessing import as_indexable
 from credalchain.promises import statistics
@@ -126,7 +127,7 @@ def caution_values(estimator: Any, requested: Any) -> FloatArray:
     final, _ = selection.unwrap(estimator)
     rising = getattr(final, "larger_is_more_cautious", True)
     if requested is None:
-        return _S if rising else np.asarray(final.caution_grid)
+        return _S if rising else np.asarray(getattr(final, "caution_grid", ROW_REWARDS))
     try:
         values = np.asarray(requested, dtype=np.float64)
     except (TypeError, ValueError):
