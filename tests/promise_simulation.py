@@ -28,6 +28,7 @@ from credalchain.promises.statistics import (
     first_tested_value,
     kept_values,
     plan_test,
+    sum_losses,
 )
 
 # Tests allow two standard errors of SPLITS calibrations, so that with 200 as with 1,000 a procedure
@@ -56,7 +57,7 @@ def two_wrong(truth, answers):
     return ((answers != -1) & (answers != truth)).sum(axis=1) >= 2
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Pool:
     """Rows that a model was not fitted on, its answers at every value, and who is drawn.
 
@@ -126,8 +127,30 @@ def counts(promise, truth, path):
     return bad, every
 
 
+@lru_cache
+def choose_within_limits(pool, promise):
+    """As ``choose``, and the risk of new rows, where rows beyond a limit by the pilot stay open."""
+    chosen, risks = np.full(SPLITS, -1), np.zeros(SPLITS)
+    for split, rows in enumerate(pool.drawn):
+        truth, path = pool.truth[rows], pool.path[:, rows]
+        parts = [(truth[some], path[:, some]) for some in (slice(N_PILOT), slice(N_PILOT, None))]
+        limit = np.maximum(sum_losses(promise, *parts[0], True).most, 1.0)
+        pilot, rest = (sum_losses(promise, *part, True, limit) for part in parts)
+        plan = plan_test(promise, pilot, N_CALIBRATION - N_PILOT)
+        answered = (path[:, :N_PILOT] != -1).any(axis=2).sum(axis=1)
+        start = first_tested_value([EvaluatedPromise(promise, pilot, plan)], answered)
+        kept = np.flatnonzero(kept_values([EvaluatedPromise(promise, rest, plan)], start))
+        if len(kept):
+            at = chosen[split] = kept[0]
+            losses = promise.losses(pool.truth, pool.path[at : at + 1], limit[at : at + 1])
+            risks[split] = mean_loss(*losses[1:])[0]
+    return chosen, risks
+
+
 def choose(pool, promise):
     """The place of the value that each calibration chooses; -1 for none, (SPLITS,)."""
+    if promise.has_limit:
+        return choose_within_limits(pool, promise)[0]
     bad, every = counts(promise, pool.truth, pool.path)
     is_label = promise.label is not None
     counting = every if is_label else np.zeros_like(every)
@@ -161,7 +184,9 @@ def choose(pool, promise):
 def _tally(sums, split):
     *parts, growth, _ = sums
     parts = [part[:, split].astype(np.float64) for part in parts]
-    return LossSums(*parts, None if growth is None else growth[:, :, split].astype(np.float64))
+    unused = np.zeros_like(parts[0])
+    growth = None if growth is None else growth[:, :, split].astype(np.float64)
+    return LossSums(*parts, unused, unused, unused, growth)
 
 
 @dataclass(frozen=True)
@@ -184,9 +209,9 @@ def simulate(pool, promise):
     completeness = np.append(pool.completeness, 0.0)
     if promise.label is not None:
         completeness = np.append((pool.path[:, :, promise.label] != -1).mean(axis=1), 0.0)
-    new = risk[chosen]
+    new = choose_within_limits(pool, promise)[1] if promise.has_limit else risk[chosen]
     kept = np.flatnonzero((risk[:-1] <= promise.level) & (completeness[:-1] > 0))
-    broken = float((risk[chosen] > promise.level + 1e-9).mean())
+    broken = float((new > promise.level + 1e-9).mean())
     error = np.sqrt(CONFIDENCE * (1 - CONFIDENCE) / SPLITS)
     if promise.confidence is None:
         error = float(new.std() / np.sqrt(SPLITS))

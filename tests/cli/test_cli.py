@@ -426,7 +426,7 @@ BAD_DATA = {
         ["fit", "bad.csv", "--labels", " ,", "--out", "m"],
         "--labels must be names separated by commas, got ' ,'",
     ),
-    "drop": ("x,y\n1,0\n", [*FIT, "--drop", ","], "--drop must be names with commas"),
+    "drop": ("x,y\n1,0\n", [*FIT, "--drop", ","], "--drop must be names separated by commas"),
     "out": ("x,y\n1,0\n", [*FIT[:-1], ""], "--out '': a model goes to a file"),
     "bad count": (
         "x,y\n1,0\n",

@@ -446,7 +446,7 @@ def random_trees(rng, n_columns):
         if depth == 0 or rng.random() < 0.2:
             return at, at
         column, missing_left = int(rng.integers(n_columns)), bool(rng.integers(2))
-        threshold = float(rng.choice([-0.5, 0.0, 0.5, 0.1]))
+        threshold = rounded_down(rng.choice([-0.5, 0.0, 0.5, 0.1]))
         (left, as_left), (right, as_right) = add(depth - 1), add(depth - 1)
         nodes[at] = (column, threshold, left, right, missing_left)
         return at, (column, threshold, missing_left, as_left, as_right)
@@ -458,7 +458,7 @@ def random_trees(rng, n_columns):
     feature, threshold, left, right, missing_left = zip(*nodes, strict=True)
     trees = Trees(
         np.array(feature, np.int32),
-        np.array(threshold),
+        np.array(threshold, np.float32),
         np.array(left, np.int32),
         np.array(right, np.int32),
         np.array(missing_left, bool),
@@ -471,7 +471,7 @@ def leaf_of(tree, x):
     if isinstance(tree, int):
         return tree
     column, threshold, missing_left, left, right = tree
-    value = float(x[column])  # thresholds are not rounded to the 32 bits of a value
+    value = float(x[column])
     to_left = missing_left if np.isnan(value) else value <= threshold
     return leaf_of(left if to_left else right, x)
 
