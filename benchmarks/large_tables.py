@@ -6,11 +6,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from scale import make_sparse
+from scipy import sparse
 from sklearn.ensemble import ExtraTreesClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.multiclass import OneVsRestClassifier
@@ -33,9 +35,17 @@ def make_dense(n: int, p: int, m: int, seed: int = 0) -> tuple[Any, Any]:
     return X, (scores > np.linspace(-0.5, 1, m)).astype(np.int8)
 
 
+def _make_words(n: int, p: int, m: int) -> tuple[Any, Any]:
+    """As ``make_sparse``, in the types that liblinear takes; labels that are never 1 left out."""
+    X, Y = make_sparse(n, p, m, 30)
+    X = sparse.csr_array(
+        (X.data.astype(np.float64), X.indices.astype(np.int32), X.indptr.astype(np.int32)), X.shape
+    )
+    return X, Y[:, Y.any(axis=0)]
+
+
 def _run(whose: str, kind: str, n: int, p: int, m: int) -> dict[str, float]:
-    X, Y = make_dense(n, p, m) if kind == "dense" else make_sparse(n, p, m, 30)
-    Y = Y[:, Y.any(axis=0)]
+    X, Y = make_dense(n, p, m) if kind == "dense" else _make_words(n, p, m)
     if whose == "ours":
         warm = make_dense(200, 4, 3)
         JointDecision(n_jobs=CORES).fit(*warm).predict_partial(warm[0])  # compiles
@@ -71,19 +81,19 @@ def _run(whose: str, kind: str, n: int, p: int, m: int) -> dict[str, float]:
     return found
 
 
-def measure(quick: bool) -> dict[str, Any]:
-    """Both on the same rows, one after the other; ours alone where theirs would take hours."""
+def measure(quick: bool) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield both on the same rows, one after the other; ours alone where theirs takes hours."""
     sizes = [("dense", size) for size in (DENSE[:1] if quick else DENSE)]
     sizes += [("sparse", size) for size in (SPARSE[1:] if quick else SPARSE)]
-    found: dict[str, Any] = {}
     for kind, size in sizes:
-        name = f"{kind} {' x '.join(map(str, size))}"
-        found[name] = {
-            whose: _in_process(whose, kind, *size)
-            for whose in ("ours", "theirs")
-            if whose == "ours" or size[0] < 1_000_000
-        }
-    return found
+        yield (
+            f"{kind} {' x '.join(map(str, size))}",
+            {
+                whose: _in_process(whose, kind, *size)
+                for whose in ("ours", "theirs")
+                if whose == "ours" or size[0] < 1_000_000
+            },
+        )
 
 
 def _in_process(*arguments: Any) -> dict[str, float]:

@@ -141,8 +141,9 @@ def run_joint(quick: bool) -> dict[str, Any]:
 
 
 def run_large(quick: bool) -> dict[str, Any]:
-    found = large_tables.measure(quick)
-    for name, both in found.items():
+    found = {}
+    for name, both in large_tables.measure(quick):
+        found[name] = both
         ours, theirs = both["ours"], both.get("theirs")
         ratios = (
             ""
