@@ -83,6 +83,18 @@ def test_phases_count_by_their_weights_and_the_estimate_does_not_grow(monkeypatc
     assert left == sorted(left, reverse=True)
 
 
+def test_the_bar_does_not_go_back(monkeypatch):
+    """Two passes inside one step, each of which fills it; the share that is shown stays."""
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setattr(progress, "_SECONDS_BETWEEN_BARS", 0.0)
+    with show_progress(), Progress("steps", 2):
+        for _ in range(2):
+            for _ in track("abcd", "rows read", 4):
+                pass
+    shown = [line.count("━") for line in sys.stderr.getvalue().split("\r") if "rows" in line]
+    assert shown == [2, 5, 7, 10, 10, 10, 10, 10]
+
+
 def test_what_is_shown_stays_shown_inside_and_ends_outside(every_line, capsys):
     with show_progress():
         with show_progress(0):

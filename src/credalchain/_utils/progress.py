@@ -49,7 +49,7 @@ class Progress:
 
     def __init__(self, what: str, total: int | None = None) -> None:
         self._what, self._done, self._total = what, 0, total
-        self._least = math.inf  # seconds left, as shown before
+        self._least, self._most = math.inf, 0.0  # seconds left and share done, as shown before
 
     def __enter__(self) -> Self:
         self._line_seconds = _line_seconds.get()
@@ -79,7 +79,7 @@ class Progress:
             return
         self._last = now
         message, elapsed = ", ".join(map(str, _running)), now - self._started
-        share = self._share(_running.index(self))
+        share = self._most = max(self._most, self._share(_running.index(self)))
         if share > 0 and elapsed >= _SECONDS_BEFORE_ESTIMATE:
             left = self._least = min(self._least, elapsed * (1 - share) / share)
             message += f", {left:.0f} s left" if left < 100 else f", {left / 60:.0f} min left"

@@ -218,8 +218,10 @@ class CredalJointForest(CredalClassifier):
         return None
 
     def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
-        sampled = self._draw_training_sample(chunks, sample_size or SAMPLE_SIZE)
-        self.model_ = self._fit_model(sampled.X, sampled.labels)
+        with Phases("fit", {"passes over the data": 1.0, "model": 1.0}) as phases:
+            sampled = self._draw_training_sample(chunks, sample_size or SAMPLE_SIZE)
+            phases.start("model")
+            self.model_ = self._fit_model(sampled.X, sampled.labels)
         self._describe_sample(
             None if sampled.is_everything else sampled.row_numbers, sampled.n_rows
         )
