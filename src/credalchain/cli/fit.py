@@ -127,12 +127,12 @@ def fit(
     if options.method == "recommended" and options.trees is None and not table.scores:
         o.warn_of_long_fit(n_rows, X.shape[1], Y.shape[1], options.jobs)
     words = "steps (choose caution, fit)" if chooses else "steps"
-    with o.forests_kept(), Progress(words, 2) as steps:
+    with o.forests_kept(), Progress(words, 1 + chooses) as steps:
         if chooses:
             some = slice(None) if chunks is None else every_few(len(X))
             rows = X[some], Y[some], n_rows
             chosen = _choose_caution(model, *rows, answered, options.seed, group_of)
-        steps(1)
+        steps(int(chooses))
         if promise:
             model = PromisedClassifier(
                 model,
