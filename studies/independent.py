@@ -1,22 +1,32 @@
 """A model's own probabilities with labels left open: what a joint layer is compared with."""
 
+import tempfile
+from pathlib import Path
+
+import joblib
 import numpy as np
-import pandas as pd
-from sklearn.base import BaseEstimator, ClassifierMixin, TransformerMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 
-class Numbers(TransformerMixin, BaseEstimator):
-    """Encode categories as columns of 0 and 1, for models that take numbers only."""
+class Cached(ClassifierMixin, BaseEstimator):
+    """Fit a binary classifier once for all methods of a study that use it on the same rows."""
 
-    def fit(self, X, Y=None):
-        """Learn which columns there are."""
-        self.columns_ = pd.get_dummies(pd.DataFrame(X)).columns
+    def __init__(self, estimator):
+        self.estimator = estimator
+
+    def fit(self, X, y):
+        """Fit the classifier, or load it from the cache."""
+        self.classes_, self.estimator_ = np.unique(y), _fitted(self.estimator, X, y)
         return self
 
-    def transform(self, X):
-        """Return an array of these columns."""
-        columns = pd.get_dummies(pd.DataFrame(X)).reindex(columns=self.columns_, fill_value=0)
-        return columns.to_numpy(dtype=np.float32)
+    def predict_proba(self, X):
+        """Return the probabilities of the classes, (n, 2)."""
+        return self.estimator_.predict_proba(X)
+
+
+@joblib.Memory(Path(tempfile.gettempdir()) / "credalchain-studies", verbose=0, compress=True).cache
+def _fitted(estimator, X, y):
+    return clone(estimator).fit(X, y)
 
 
 class IndependentLabels(ClassifierMixin, BaseEstimator):
