@@ -57,7 +57,22 @@ def unchanged(total: Total) -> Total:
 
 
 class Chunks(Protocol):
-    """Rows in chunks, on one engine or another."""
+    """Protocol of data in chunks, on one engine or another.
+
+    See Also
+    --------
+    credalchain.chunks.sources.IterableChunks : Chunks in this process.
+    credalchain.chunks.dask_collections.DaskChunks : Chunks on dask.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.chunks.sources import IterableChunks
+    >>> X, Y = [[0.1], [0.2], [0.8], [0.9]], [[0, 0], [0, 1], [1, 1], [1, 1]]
+    >>> chunks = IterableChunks(lambda: [(X[:2], Y[:2]), (X[2:], Y[2:])])
+    >>> CredalChainClassifier().fit_chunks(chunks).learned_from_
+    'bins learned from all 4 rows'
+    """
 
     def reduce(
         self,
@@ -68,14 +83,39 @@ class Chunks(Protocol):
     ) -> Total:
         """Return the sum (``+``) over all chunks of what ``work`` makes of them.
 
-        Call ``work(name, X, Y, first_row, *shared)``, inside ``naming_chunk_in_errors`` of
-        ``credalchain.chunks.sources``; ``trim`` keeps sums small. ``numbered``: whether the work
-        needs to know the number of its first row among all rows, by which samples are drawn.
+        Parameters
+        ----------
+        work : callable
+            ``work(name, X, Y, first_row, *shared)``, called inside ``naming_chunk_in_errors`` of
+            ``credalchain.chunks.sources``.
+        *shared
+            Further arguments of ``work``, the same for all chunks.
+        trim : callable, default=unchanged
+            Takes a sum and returns a smaller one, to keep memory small.
+        numbered : bool, default=True
+            Whether ``work`` needs the number of its first row among all rows, by which samples are
+            drawn.
+
+        Returns
+        -------
+        object
+            The sum.
         """
         ...
 
     def hash_limit(self, size: int) -> Any:
-        """Return the largest hash of a sample of rows, if their number is known; else of all."""
+        """Return the largest hash of a sample of rows if their number is known, else of all rows.
+
+        Parameters
+        ----------
+        size : int
+            Number of rows in the sample.
+
+        Returns
+        -------
+        uint64
+            Rows whose hash is not above it are drawn.
+        """
         ...
 
 

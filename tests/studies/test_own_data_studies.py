@@ -164,7 +164,7 @@ MISTAKES = {
     "no labels": ("labels = []", r"labels must be a list of one or more names.*got \[\]"),
     "numbers": ("labels = [1]", r"labels: .*songs.csv has no attribute 1,"),
     "xml": ('labels = "xml"', "labels: .*'meka' for an ARFF file, got 'xml'"),
-    "key": ('label = ["rock"]', "there is no key 'label'; did you mean 'labels'"),
+    "key": ('label = ["rock"]', r"there is no key 'label' \(did you mean 'labels'"),
     "groups": ('labels = ["rock"], groups = "band"', "groups: there is no column 'band' besides"),
     "name": ('labels = ["rock"], name = "flags"', "name: 'flags' is the name of another data set"),
 }

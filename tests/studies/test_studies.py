@@ -99,7 +99,11 @@ def test_the_papers_study_is_the_papers():
 
 
 MISTAKES = {
-    "unknown key": ("seed = 7", "sead = 7", r"line 3: there is no key 'sead'; did you mean 'seed'"),
+    "unknown key": (
+        "seed = 7",
+        "sead = 7",
+        r"line 3: there is no key 'sead' \(did you mean 'seed'",
+    ),
     "unknown data": ('"embedded:yeast"', '"emotion"', r"line 5: data: 'emotion'.*'emotions'"),
     "unknown measure": (
         '"completeness"]',
@@ -122,7 +126,7 @@ MISTAKES = {
     "class": ('name = "chain"', 'kind = "estimator"', r"goes with class"),
     "toml": ("seed = 7", "seed =", r"is not TOML"),
     "twice": ("[0.0, 0.4]", "[0.0, 0.0]", r"line 13: .*twice"),
-    "no method": ("[[method]]", "[[methods]]", r"no key 'methods'; did you mean 'method'"),
+    "no method": ("[[method]]", "[[methods]]", r"no key 'methods' \(did you mean 'method'"),
     "huge": ("s = [0.0, 2.0]", f"s = [{10**400}]", r"line 18: "),
     "params": ("s = [0.0, 2.0]", "params = {d = 2020-01-01}", r"line 18: .*params must be"),
     "table": ("[[method]]", "method = [1]\n[x]", r"no key 'x'|at least one table"),

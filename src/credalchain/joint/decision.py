@@ -85,17 +85,17 @@ def fit_exponent(p: FloatArray, labels: NDArray[Any]) -> float:
 
 
 class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Answer, in every row, the labels that are worth their risk.
+    """Classifier that answers, in every row, the labels that are worth their risk.
 
     The rule ``loss="row"`` decides the labels of a row together: answering k of the m labels is
     worth P(all answers are right) + reward * k / m. Over a joint model, the answers are those of
     the likeliest label vector, and labels are withdrawn one at a time, the least certain first; the
     reward determines where to stop. A smaller reward only withdraws answers. A label that was never
-    observed in training, or whose bounds are 0 and 1, stays open. The likeliest vector is searched
-    for until it is certain; rows with so many labels that this would take too long are
-    "approximate" in the prediction's ``exactness_by_row``. Of equally likely vectors, the likelier
-    single answers are taken if they are one, then the heaviest vector of the training rows, then
-    the first that is found.
+    observed in training, or whose bounds are 0 and 1, stays open (the classifier abstains). The
+    likeliest vector is searched for until it is certain; rows with so many labels that this would
+    take too long are "approximate" in the prediction's ``exactness_by_row``. Ties between equally
+    likely vectors go to the vector of the likelier single answers, then to the heaviest vector of
+    the training rows, then to the first that is found.
 
     Over a classifier that gives probabilities of single labels only, labels are treated as
     independent: every label gets its likelier answer, and the best of all sets is a prefix of the
@@ -164,6 +164,12 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     nested_ : bool
         True: what is answered at a reward is answered alike at every larger one.
 
+    See Also
+    --------
+    CredalJointForest : The default estimator.
+    PromisedClassifier : Choose the reward that keeps a promise (risk control).
+    choose_caution : Choose the reward that answers a given share of the labels.
+
     References
     ----------
     V.-L. Nguyen and E. Huellermeier, Multilabel classification with partial abstention:
@@ -224,8 +230,21 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def fit(self, X: MatrixLike, Y: LabelsLike, *, groups: VectorLike | None = None) -> Self:
         """Fit the estimator, and calibrate its probabilities.
 
-        ``groups`` (n,) are for other classifiers: rows of a group are held out together, and the
-        joint model learns from one row of each.
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Training rows. NaN is a missing value. A dask collection is fitted by
+            :meth:`fit_chunks`.
+        Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
+            Labels 0 and 1, or missing as NaN, None, ``pd.NA``, -1 or masked.
+        groups : array-like of shape (n_samples,), default=None
+            For classifiers of other packages: rows of a group are held out together, and the joint
+            model learns from one row of each.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
         """
         if is_dask(X):
             return self.fit_chunks((X, Y))  # type: ignore[arg-type]  # what Y is, is checked there
@@ -251,9 +270,21 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return bool(unfitted.can_fit_chunks)
 
     def fit_chunks(self, chunks: ChunksLike, *, sample_size: int | None = None) -> Self:
-        """Fit the estimator on data that does not fit into memory; see its ``fit_chunks``.
+        """Fit the estimator on data that does not fit into memory.
 
         For the default estimator, or with ``calibration_folds=None``.
+
+        Parameters
+        ----------
+        chunks : iterable of (X, Y), callable that returns one, or pair of dask collections
+            As in ``fit_chunks`` of the estimator.
+        sample_size : int, default=None
+            Rows to draw. None means 20000 rows for trees, 100000 for bins.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
         """
         self.check_parameters()
         unfitted = self._clone_estimator()
@@ -267,13 +298,33 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def learned_from_(self) -> str:
-        """As that of the estimator, after a fit on data in chunks, or over another classifier."""
+        """What the estimator learned from, if not from all rows in memory."""
         learned_from: str = self.estimator_.learned_from_
         return learned_from
 
     @classmethod
     def from_fitted(cls, estimator: BaseEstimator, **params: Any) -> Self:
-        """Return a fitted decision over a classifier fitted already; ``exponent_`` is 1."""
+        """Return a fitted decision over a classifier that is fitted already.
+
+        Nothing is calibrated: ``exponent_`` is 1.
+
+        Parameters
+        ----------
+        estimator : classifier of this package
+            Fitted. For another one use ``JointDecision(FrozenEstimator(estimator)).fit(X, Y)``.
+        **params
+            Parameters of the decision, such as ``reward``.
+
+        Returns
+        -------
+        JointDecision
+            Fitted decision.
+
+        Raises
+        ------
+        TypeError
+            If ``estimator`` is not a fitted classifier of this package.
+        """
         self = cls(estimator, **params)
         self.check_parameters()
         if not hasattr(estimator, "model_"):
@@ -331,17 +382,18 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def nested_(self) -> bool:
-        """True: an answer is given for all rewards that are at least its price."""
+        """True: an answer given at a reward is given at every larger one."""
         check_is_fitted(self, "estimator_")
         return True
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """As in the estimator."""
+        """Classes of each label, as in the estimator."""
         return np.asarray(self.estimator_.classes_)
 
     @property
     def label_names_(self) -> NDArray[np.str_]:
+        """Names of the labels, (n_labels,)."""
         return np.asarray(self.estimator_.label_names_)
 
     @property
@@ -358,12 +410,26 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
 
     @property
     def targets_(self) -> Targets:
-        """How labels are read, as in the estimator."""
+        """Encoding of the labels, as in the estimator."""
         targets: Targets = self.estimator_.targets_
         return targets
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """Answer every label: by the likeliest label vector, or the estimator's ``predict``."""
+        """Predict 0 or 1 for every label.
+
+        Over a joint model, this is the likeliest label vector; otherwise the estimator's
+        ``predict``.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Labels; of shape (n_samples,) if fitted on a vector.
+        """
         check_is_fitted(self, "estimator_")
         if not self._has_joint_model():
             return np.asarray(self.estimator_.predict(X))
@@ -371,7 +437,18 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return np.asarray(self.estimator_.targets_.decode(answers))
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Call ``predict_proba`` of the estimator, not calibrated."""
+        """Predict probabilities with the estimator, not calibrated.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            P(1) of each label; of shape (n_samples, 2) if fitted on a vector.
+        """
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.predict_proba(X))
 
@@ -382,20 +459,22 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         reward: float | None = None,
         known: LabelsLike | None = None,
     ) -> CredalPrediction:
-        """Decide labels jointly; return them with the (calibrated) probabilities behind them.
+        """Decide the labels of every row; return them with the probabilities behind them.
 
         Parameters
         ----------
-        X : array-like, data frame or scipy sparse of shape (n, n_features)
-        reward : float, optional
-            In place of the parameter ``reward``.
-        known : array-like of shape (n, m), optional
-            Labels that were answered already, -1 elsewhere.
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        reward : float, default=None
+            Overrides the parameter ``reward``.
+        known : array-like of shape (n_samples, n_labels), default=None
+            Labels that are known already, 0 or 1; -1 elsewhere.
 
         Returns
         -------
         CredalPrediction
-            For a dask data frame, a dask data frame of ``to_frame(intervals=True)``.
+            Labels and bounds. For a dask data frame, a dask data frame of
+            ``to_frame(intervals=True)``.
         """
         decided = self.decide(X, known=known)
         labels = decided.labels([self.caution_ if reward is None else reward])
@@ -407,37 +486,113 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return CredalPrediction.from_answer(answer, 0, self.label_names_.tolist(), X)
 
     def predict_partial(self, X: MatrixLike, *, known: LabelsLike | None = None) -> Labels:
-        """Predict 1, 0, or -1 where answering is not worth its risk: int8, (n, m).
+        """Predict 1, 0, or -1 where answering is not worth its risk.
 
-        ``known`` (n, m) holds labels that were answered already, -1 elsewhere.
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        known : array-like of shape (n_samples, n_labels), default=None
+            Labels that are known already, 0 or 1; -1 elsewhere.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_samples, n_labels)
+            Partial predictions.
         """
         check_is_fitted(self, "estimator_")
         return np.asarray(self.decide(X, known=known).labels([self.caution_])[0])
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:
-        """Return lower and upper probabilities (n, m, 2), equal with ``bounds="precise"``."""
+        """Predict the lower and upper probability of each label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels, 2)
+            Bounds; lower and upper ones are equal with ``bounds="precise"``.
+        """
         return np.asarray(self.infer(X).interval)
 
     def predict_path(
         self, X: MatrixLike, values: Iterable[float], *, known: LabelsLike | None = None
     ) -> Labels:
-        """Predict partially for many rewards: int8, (n_values, n, m)."""
+        """Predict partially for many rewards.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        values : iterable of float
+            Rewards.
+        known : array-like of shape (n_samples, n_labels), default=None
+            Labels that are known already, 0 or 1; -1 elsewhere.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_values, n_samples, n_labels)
+            Partial predictions for each reward.
+        """
         if not np.iterable(values):
             raise ValueError(f"values must be several rewards, got {values!r}.")
         return self.decide(X, known=known).labels(values)
 
     def score(self, X: MatrixLike, y: LabelsLike) -> float:
-        """Return the mean u65 of ``predict_partial``: right 1, wrong 0, open 0.65, per label."""
+        """Return the mean u65 of the partial predictions.
+
+        A right answer counts 1, a wrong one 0, an open label 0.65; see
+        :func:`~credalchain.metrics.utility_65`.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like of shape (n_samples, n_labels)
+            True labels, some of which may be missing.
+
+        Returns
+        -------
+        float
+            Mean over rows.
+        """
         check_is_fitted(self, "estimator_")
         return utility_65(self.estimator_.read_labels(y), self.predict_partial(X))
 
     def read_labels(self, Y: LabelsLike) -> Labels:
-        """Return true labels of new rows, in the form of ``predict_partial``."""
+        """Return true labels of new rows, in the form of ``predict_partial``.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n_samples, n_labels)
+            True labels, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_samples, n_labels)
+            Labels 0 and 1, and -1 for missing.
+        """
         check_is_fitted(self, "estimator_")
         return np.asarray(self.estimator_.read_labels(Y))
 
     def decide(self, X: MatrixLike, *, known: LabelsLike | None = None) -> PricedAnswers:
-        """Decide what to answer for every reward: the answer to each label, and its price."""
+        """Decide what to answer for every reward: the answer to each label, and its price.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        known : array-like of shape (n_samples, n_labels), default=None
+            Labels that are known already, 0 or 1; -1 elsewhere.
+
+        Returns
+        -------
+        PricedAnswers
+            Answers and prices. ``labels(rewards)`` gives the partial predictions.
+        """
         check_is_fitted(self, "estimator_")
         self.check_parameters()
         estimator = self.estimator_
@@ -510,14 +665,14 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return np.stack([p, p], axis=-1), np.stack([1 - p, p], axis=-1), ranks
 
     def check_state(self) -> None:
-        """Validate the fitted attributes, as those of a model that was stored."""
+        """Validate the fitted attributes of a model that was loaded from a file."""
         check_instance("estimator_", self.estimator_, CredalClassifier)
         check_array("exponent_", np.array([self.exponent_]), np.float64, (1,), 1e-9, 1e9)
         self.check_parameters()
         check_n_jobs(self.n_jobs)
 
     def check_parameters(self) -> None:
-        """Validate the parameters as fit and predictions do."""
+        """Validate the parameters."""
         check_choice("bounds", self.bounds, ("precise", "credal"))
         check_choice("joint", self.joint, ("auto", "independent"))
         check_choice("loss", self.loss, tuple(RULES))

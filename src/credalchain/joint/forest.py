@@ -61,19 +61,7 @@ def _phases(labels: Labels, any_members: bool) -> dict[str, float]:
 
 
 class CredalJointForest(CredalClassifier):
-    """A forest that gives bounds for any event about all labels of a row.
-
-    Trees split on all labels at once, and their leaves keep the training rows: label vectors. For
-    a row x whose leaf in tree t holds N training rows, an event A about the labels that is true of
-    N(A) of them has the lower probability N(A) / (N + s) and the upper one (N(A) + s) / (N + s):
-    the imprecise Dirichlet model on whole label vectors, averaged over the trees. There is no
-    order of labels. Single labels, known labels (``known=``, by the generalised Bayes rule) and
-    sets of answers (:class:`JointDecision`) follow from it exactly.
-
-    Two things are added where they improve the score of held-out rows. With many labels most
-    vectors are rare, so the vectors of a leaf are mixed with the product of its single labels,
-    which leaves the bounds of single labels as they are. And other models of label vectors may be
-    members. All shares are learned by log-score, out of bag, without refitting.
+    """Forest that gives bounds for any event about all labels of a row.
 
     Parameters
     ----------
@@ -98,10 +86,11 @@ class CredalJointForest(CredalClassifier):
     threshold : float or array-like of shape (n_labels,), default=0.5
         Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
     n_jobs : int, default=None
-        Threads, as in joblib.
+        Number of threads, as in joblib.
     verbose : int, default=0
-        1 shows how far fitting has come.
+        1 shows how far fitting has come, on stderr.
     random_state : int, RandomState or None, default=None
+        Seeds the trees and what is drawn at random.
 
     Attributes
     ----------
@@ -109,6 +98,11 @@ class CredalJointForest(CredalClassifier):
         How much the leaves' vectors ("joint"), their products ("product") and each member count.
     model_, classes_, label_names_, n_labels_, n_features_in_, feature_names_in_, nested_
         As in :class:`CredalChainClassifier`.
+
+    See Also
+    --------
+    JointDecision : Decide the labels of a row together, over this forest.
+    KernelPowerset : The default member beside the trees.
 
     Notes
     -----
@@ -159,11 +153,12 @@ class CredalJointForest(CredalClassifier):
 
     @property
     def nested_(self) -> bool:
-        """True: a larger s can only widen the bounds."""
+        """True: a larger s only widens the bounds."""
         return True
 
     @property
     def shares_(self) -> dict[str, float]:
+        """Share of the leaves' vectors, of their products and of each member in the mixture."""
         model = self.model_
         shares = {"joint": model.leaves.joint, "product": model.leaves.product}
         if model.score_product is not None:
@@ -182,7 +177,23 @@ class CredalJointForest(CredalClassifier):
         self._unfitted_members()
 
     def unfitted_forest(self, shape: tuple[int, int] = (1, 1)) -> Any:
-        """Return the forest to be fitted to labels of this shape, the default if none is given."""
+        """Return the forest to be fitted to labels of this shape, the default if none is given.
+
+        Parameters
+        ----------
+        shape : tuple of int, default=(1, 1)
+            Number of rows and labels. The default forest has fewer trees for many cells.
+
+        Returns
+        -------
+        ExtraTreesRegressor or RandomForestRegressor
+            Unfitted forest.
+
+        Raises
+        ------
+        ValueError
+            If the parameter ``forest`` is of another type, or has ``bootstrap=False``.
+        """
         from sklearn.ensemble import ExtraTreesRegressor, RandomForestRegressor  # slow to import
 
         if self.forest is None:
@@ -361,7 +372,22 @@ class CredalJointForest(CredalClassifier):
         strategy: str | Strategy | tuple[str | Strategy, ...] | None = None,
         **options: Any,
     ) -> Request:
-        """Return the request for ``model_.infer``; a joint model has no strategy."""
+        """Return the request for ``model_.infer``; a joint model has no strategy.
+
+        Parameters
+        ----------
+        encoded : ndarray
+            Rows, as :meth:`encode` returns them.
+        strategy : None
+            For the signature that chains have.
+        **options
+            As in :meth:`CredalChainClassifier.request`.
+
+        Returns
+        -------
+        Request
+            Validated parameters of the prediction.
+        """
         if strategy is not None:
             raise ValueError("CredalJointForest has no chain, so strategy must be None.")
         return super().request(encoded, **options)
@@ -374,17 +400,35 @@ class CredalJointForest(CredalClassifier):
         s: float | None = None,
         known: LabelsLike | None = None,
     ) -> NDArray[np.float64]:
-        """Return the lower and upper probability of an event about the labels, (n, 2).
+        """Compute the lower and upper probability of an event about the labels.
 
         Parameters
         ----------
-        X : array-like, data frame or scipy sparse of shape (n, n_features)
-        event : array-like of shape (m,) or (n, m)
-            Labels that are to be 0 or 1, and -1 for those that may be anything.
-        s : float, optional
-            In place of the parameter ``s``.
-        known : array-like of shape (n, m), optional
-            Labels that were answered already, -1 elsewhere.
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        event : array-like of shape (n_labels,) or (n_samples, n_labels)
+            Labels that are to be 0 or 1; -1 for those that may be either.
+        s : float, default=None
+            Overrides the parameter ``s``.
+        known : array-like of shape (n_samples, n_labels), default=None
+            Labels that are known already, 0 or 1; -1 elsewhere.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, 2)
+            Lower and upper probability.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import ExtraTreesRegressor
+        >>> from credalchain import CredalJointForest
+        >>> X = [[0.1], [0.2], [0.3], [0.7], [0.8], [0.9]] * 5
+        >>> Y = [[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 0]] * 5
+        >>> trees = ExtraTreesRegressor(20, min_samples_leaf=2, bootstrap=True)
+        >>> forest = CredalJointForest(trees, members=(), random_state=0).fit(X, Y)
+        >>> both = forest.event_interval([[0.15], [0.8]], event=[1, 1])
+        >>> both.shape, (both[0] < both[1]).all()
+        ((2, 2), np.True_)
         """
         encoded = self.encode(X)
         value = check_s(self.s if s is None else s)

@@ -90,7 +90,7 @@ def on_vectors(p: FloatArray, classes: NDArray[np.int64], n_vectors: int) -> Any
 
 
 class KernelPowerset(BaseEstimator):
-    """Label vectors as classes, learned by kernel least squares.
+    """Model of label vectors as classes, by kernel least squares.
 
     A ridge regression predicts for every vector whether a row has it. The positive part of that,
     raised to a power and normalised, is its probability (least-squares probabilistic
@@ -107,10 +107,28 @@ class KernelPowerset(BaseEstimator):
     ridge : float, default=None
         L2 regularization strength. None chooses between 1 and 3.
 
+    See Also
+    --------
+    CredalJointForest : Take such models as ``members``.
+
     References
     ----------
     M. Sugiyama, Superfast-trainable multi-class probabilistic classifier by least-squares
     posterior fitting, IEICE Transactions on Information and Systems E93-D, 2010.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import ExtraTreesRegressor
+    >>> from credalchain import CredalJointForest, KernelPowerset
+    >>> X = [[0.1], [0.2], [0.3], [0.7], [0.8], [0.9]] * 5
+    >>> Y = [[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 0]] * 5
+    >>> trees = ExtraTreesRegressor(20, min_samples_leaf=2, bootstrap=True)
+    >>> forest = CredalJointForest(trees, members=[KernelPowerset()], random_state=0).fit(X, Y)
+    >>> forest.predict_partial([[0.15], [0.8]])
+    array([[0, 0],
+           [1, 1]], dtype=int8)
+    >>> list(forest.shares_)
+    ['joint', 'product', 'kernel']
     """
 
     def __init__(
@@ -121,7 +139,7 @@ class KernelPowerset(BaseEstimator):
         self.ridge = ridge
 
     def check_parameters(self) -> None:
-        """Validate the values, before anything is fitted."""
+        """Validate the parameters."""
         check_int("max_centres", self.max_centres, at_least=2)
         check_int("max_vectors", self.max_vectors, at_least=2)
         is_number = isinstance(self.ridge, Real) and not isinstance(self.ridge, bool)
@@ -135,7 +153,25 @@ class KernelPowerset(BaseEstimator):
         vectors: Labels,
         rng: np.random.RandomState,
     ) -> tuple["FittedKernel", Any] | None:
-        """Fit to label vectors; return None where hardly any label vector occurs twice."""
+        """Learn which of the label vectors a row has.
+
+        Parameters
+        ----------
+        X : ndarray of float32, shape (n_samples, n_columns)
+            Training rows, encoded.
+        vector_of : ndarray of int32, shape (n_samples,)
+            Index of the label vector of each row.
+        vectors : ndarray of int8, shape (n_vectors, n_labels)
+            Distinct label vectors; -1 for a missing label, which no training row here has.
+        rng : RandomState
+            Draws the kernel centres.
+
+        Returns
+        -------
+        tuple or None
+            The fitted member, and its leave-one-out weights of the training rows, sparse of shape
+            (n_samples, n_vectors). None if hardly any label vector occurs twice.
+        """
         n_vectors = len(vectors)
         classes, class_index = frequent_vectors(vector_of, n_vectors, self.max_vectors)
         learned = class_index >= 0

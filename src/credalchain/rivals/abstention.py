@@ -105,27 +105,32 @@ _CELLS = 2**22  # of a table (rows, m + 1, m + 1)
 
 
 class PartialAbstention(RejectMixin):
-    """The partial answer with the least expected loss plus the cost of what is left open.
+    """Partial abstention: the least expected loss plus the cost of open labels.
 
-    Labels are independent. What is left open costs ``cost * f(k)`` for k labels of m. For Hamming
-    loss with linear costs, a label is left open if its cost is below the probability of an error,
-    as by Chow's rule.
+    Labels are treated as independent. Leaving k of the m labels open costs ``cost * f(k)``. For
+    Hamming loss with linear costs, a label is left open if its cost is below the probability of an
+    error, as by Chow's rule.
 
     Parameters
     ----------
     estimator : classifier or "precomputed"
         As in :class:`RejectOption`.
     cost : float, default=0.2
-        Compared with a loss of 1. The larger, the more is answered.
+        Cost of an open label, where a wrong answer costs 1. The larger, the more is answered.
     loss : {"hamming", "rank", "subset", "f1"}, default="hamming"
         What answers cost: how many are wrong; how many pairs of answered labels, one true and one
         not, are in the wrong order; whether any is wrong; 1 - F1. For "rank", the labels answered
         are ranked by their probabilities, and their answers, which no loss depends on, are the
         likelier ones.
     penalty : {"linear", "concave"}, default="linear"
-        f(k) = k (SEP) or f(k) = k m / (m + k) (PAR).
+        Cost of k open labels: f(k) = k (SEP) or f(k) = k m / (m + k) (PAR).
     n_jobs : int, default=None
-        Fits so many labels at a time.
+        Number of labels fitted in parallel.
+
+    See Also
+    --------
+    RejectOption : Chow's rule for each label or each row.
+    credalchain.JointDecision : The same trade-off under a joint distribution of the labels.
 
     Notes
     -----
@@ -169,7 +174,7 @@ class PartialAbstention(RejectMixin):
 
     @property
     def nested_(self) -> bool:  # type: ignore[override]
-        """Whether what is answered at a cost is answered alike at every larger one."""
+        """True if an answer given at a cost is given at every larger one."""
         return self.loss in ("hamming", "subset")
 
     def check_parameters(self) -> None:

@@ -27,7 +27,7 @@ from credalchain.typing import LabelsLike, MatrixLike, RandomStateLike
 
 
 def check_value(name: str, value: Any) -> float:
-    """0, or a positive and finite number."""
+    """Validate a value of a caution parameter: 0, or a positive and finite number."""
     is_number = isinstance(value, (int, float, np.number)) and not isinstance(value, bool)
     if not is_number or not 0 <= value < np.inf:
         raise ValueError(f"{name} must be a number, at least 0 and finite, got {value!r}.")
@@ -35,7 +35,7 @@ def check_value(name: str, value: Any) -> float:
 
 
 class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """A cautious classifier over the probabilities that a base gives to single labels.
+    """Mixin of classifiers that abstain, given a base's probabilities of single labels.
 
     A subclass has a caution parameter and says what is answered at each of its values: by
     ``_answers_along``, or, where every answer has a price, by ``_answers_and_prices``. The larger
@@ -56,11 +56,17 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
 
         Parameters
         ----------
-        X : array-like, data frame or scipy sparse of shape (n, p)
-            As the estimator takes it; the probabilities (n, m) themselves for "precomputed".
-        Y : labels of shape (n, m)
-            0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. An estimator of another package
-            is fitted to each label by itself if some are missing.
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows, as the estimator takes them; for "precomputed" the probabilities themselves, of
+            shape (n_samples, n_labels).
+        Y : array-like of shape (n_samples, n_labels)
+            Labels 0 and 1, or missing as NaN, None, ``pd.NA``, -1 or masked. An estimator of
+            another package is fitted to each label by itself if some are missing.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
         """
         X = self._start_fit(X)
         self.targets_, labels = Targets.learn(Y)
@@ -85,7 +91,7 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
             self.scores_ = fit_scores(estimator, X, labels, effective_n_jobs(self.n_jobs))
 
     def check_parameters(self) -> None:
-        """Refuse parameters that fit or predictions would refuse."""
+        """Validate the parameters."""
         check_scored_estimator(self.estimator)
         if self.estimator is None:
             raise TypeError("estimator must be a classifier that gives probabilities, got None.")
@@ -95,7 +101,18 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
     # -- prediction ------------------------------------------------------------------------------
 
     def label_proba(self, X: MatrixLike) -> FloatArray:
-        """P(Y_j = 1) of each row, (n, m)."""
+        """Predict P(1) of each label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Probabilities, also if fitted on a vector.
+        """
         check_is_fitted(self, "scores_")
         if isinstance(self.scores_, CredalClassifier):
             return self.scores_.label_proba(X)
@@ -104,19 +121,65 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
         return np.asarray(expit(self.scores_.log_odds(X)))
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """P(Y_j = 1) of each row, (n, m); (n, 2) if fitted on a vector."""
+        """Predict P(1) of each label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Probabilities; of shape (n_samples, 2) if fitted on a vector.
+        """
         return self.targets_.decode_proba(self.label_proba(X))
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """Every label answered, by its likelier value."""
+        """Predict the likelier value of every label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Labels; of shape (n_samples,) if fitted on a vector.
+        """
         return self.targets_.decode((self.label_proba(X) >= 0.5).astype(np.int8))
 
     def predict_partial(self, X: MatrixLike) -> Labels:
-        """Labels 1, 0, or -1 where the classifier abstains: int8, (n, m)."""
+        """Predict 1, 0, or -1 where the classifier abstains.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_samples, n_labels)
+            Partial predictions.
+        """
         return np.asarray(self.predict_path(X, [getattr(self, self.caution_parameter)])[0])
 
     def predict_path(self, X: MatrixLike, values: Iterable[float]) -> Labels:
-        """Partial predictions at many values of the caution parameter: int8, (values, n, m)."""
+        """Predict partially at many values of the caution parameter.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        values : iterable of float
+            Values of the caution parameter.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_values, n_samples, n_labels)
+            Partial predictions at each value.
+        """
         if not np.iterable(values):
             raise ValueError(
                 f"values must be several values of {self.caution_parameter}, got {values!r}."
@@ -138,26 +201,54 @@ class RejectMixin(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEs
         """Return the answer to each label, and the least value at which it is given: (n, m)."""
 
     def score(self, X: MatrixLike, y: LabelsLike) -> float:
-        """Mean u65 of ``predict_partial``: right 1, wrong 0, left open 0.65, per label."""
+        """Return the mean u65 of the partial predictions.
+
+        A right answer counts 1, a wrong one 0, an open label 0.65; see
+        :func:`~credalchain.metrics.utility_65`.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like of shape (n_samples, n_labels)
+            True labels, some of which may be missing.
+
+        Returns
+        -------
+        float
+            Mean over rows.
+        """
         check_is_fitted(self, "targets_")
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
     def read_labels(self, Y: LabelsLike) -> Labels:
-        """Return true labels of new rows, in the form of ``predict_partial``."""
+        """Return true labels of new rows, in the form of ``predict_partial``.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n_samples, n_labels)
+            True labels, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_samples, n_labels)
+            Labels 0 and 1, and -1 for missing.
+        """
         return self.targets_.encode(Y)
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """(m, 2), or the classes of the vector if the labels came as one."""
+        """Classes of each label, (n_labels, 2); those of the vector if fitted on one."""
         return self.targets_.classes
 
     @property
     def label_names_(self) -> NDArray[np.str_]:
+        """Names of the labels, (n_labels,)."""
         return self.targets_.names
 
 
 class CalibratedMixin(RejectMixin):
-    """A rival that learns from rows which the base was not fitted on.
+    """Mixin of rivals that learn from rows which the base was not fitted on.
 
     Such rows are a random share of the training rows; all of them over a ``FrozenEstimator`` or
     "precomputed" probabilities, where nothing is fitted.
@@ -167,7 +258,21 @@ class CalibratedMixin(RejectMixin):
     random_state: RandomStateLike
 
     def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
-        """Fit the estimator to some rows and calibrate on the others; arguments as elsewhere."""
+        """Fit the estimator to some of the rows, and calibrate on the others.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows, as the estimator takes them; for "precomputed" the probabilities themselves, of
+            shape (n_samples, n_labels).
+        Y : array-like of shape (n_samples, n_labels)
+            Labels 0 and 1, or missing as NaN, None, ``pd.NA``, -1 or masked.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
+        """
         X = self._start_fit(X)
         self.targets_, labels = Targets.learn(Y)
         check_consistent_length(X, labels)

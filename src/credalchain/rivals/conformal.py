@@ -51,10 +51,10 @@ KINDS: dict[str, Callable[[FloatArray, Labels], Calibrated]] = {
 
 
 class ConformalAbstention(CalibratedMixin):
-    """Label sets with a guaranteed coverage; a label is answered if the sets agree on it.
+    """Conformal label sets with guaranteed coverage; a label is answered if the sets agree on it.
 
     Rows held out give p-values to what would be wrong; an answer is given if the p-value of its
-    opposite is at most ``alpha``. For exchangeable rows, and before they are seen:
+    opposite is at most ``alpha``. For exchangeable rows, marginally over the calibration set:
 
     - "label": each label has the set {0}, {1} or both, which lacks the true value with probability
       at most alpha, for rows with 0 and for rows with 1 (Mondrian by label and class).
@@ -73,15 +73,20 @@ class ConformalAbstention(CalibratedMixin):
     estimator : classifier or "precomputed"
         As in :class:`RejectOption`.
     alpha : float, default=0.1
-        The level; the larger, the more is answered.
+        Error level; the larger, the more is answered.
     kind : {"label", "inner_outer", "powerset"}, default="label"
+        What the guarantee is about, see above.
     calibration : float, default=0.25
-        The share of rows held out; all rows over a ``FrozenEstimator`` or "precomputed". For the
-        last two kinds, only rows without missing labels count.
+        Share of rows held out; all rows over a ``FrozenEstimator`` or "precomputed". For the last
+        two kinds, only rows without missing labels count.
     n_jobs : int, default=None
-        Fits so many labels at a time.
+        Number of labels fitted in parallel.
     random_state : int, RandomState or None, default=None
-        Says which rows are held out.
+        Determines which rows are held out.
+
+    See Also
+    --------
+    credalchain.PromisedClassifier : Risk control for many risks, over any cautious classifier.
 
     References
     ----------

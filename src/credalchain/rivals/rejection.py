@@ -20,13 +20,17 @@ class RejectOption(RejectMixin):
         label gets a clone); ``FrozenEstimator`` of a fitted one. "precomputed": X holds the
         probabilities.
     cost : float, default=0.2
-        Of leaving open, where a wrong answer costs 1. Rejects nothing from 0.5 on (per label) or
-        from 1 on (whole rows).
+        Cost of leaving open, where a wrong answer costs 1. Rejects nothing from 0.5 on (per label)
+        or from 1 on (whole rows).
     unit : {"label", "row"}, default="label"
         What is rejected: a single label, or a row with all its labels. A row is wrong if any of its
-        labels is; labels are independent.
+        labels is; labels are treated as independent.
     n_jobs : int, default=None
-        Fits so many labels at a time.
+        Number of labels fitted in parallel.
+
+    See Also
+    --------
+    RejectThresholds : Two thresholds for each label, learned from rows held out.
 
     References
     ----------
@@ -72,7 +76,7 @@ class RejectOption(RejectMixin):
 
 
 class RejectThresholds(CalibratedMixin):
-    """Two thresholds for each label, between which it is rejected.
+    """Reject option with two thresholds for each label, between which it is left open.
 
     They maximise the F1 of the label's answers in rows held out, where a share ``coverage`` of them
     is answered: no below the lower one, yes from the upper one on.
@@ -82,15 +86,20 @@ class RejectThresholds(CalibratedMixin):
     estimator : classifier or "precomputed"
         As in :class:`RejectOption`.
     coverage : float, default=0.8
-        The share of the rows held out in which a label is answered; 1 or more answers all.
+        Share of the rows held out in which a label is answered; 1 or more answers all.
     thresholds : {"label", "common"}, default="label"
-        "common": the same two for all labels, with the greatest F1 of all cells together.
+        "label": two for each label. "common": the same two for all labels, with the greatest F1 of
+        all cells together.
     calibration : float, default=0.25
-        The share of rows held out; all rows over a ``FrozenEstimator`` or "precomputed".
+        Share of rows held out; all rows over a ``FrozenEstimator`` or "precomputed".
     n_jobs : int, default=None
-        Fits so many labels at a time.
+        Number of labels fitted in parallel.
     random_state : int, RandomState or None, default=None
-        Says which rows are held out.
+        Determines which rows are held out.
+
+    See Also
+    --------
+    RejectOption : Chow's rule, which needs no rows held out.
 
     References
     ----------

@@ -20,21 +20,25 @@ _MAX_LABELS = 8
 
 
 class SkepticalInference(RejectMixin):
-    """Labels that all label vectors have in common which may be best for the Hamming loss.
+    """Skeptical inference: answer what all label vectors that may be optimal agree on.
 
-    A label vector may be best if no other has a smaller expected Hamming loss under every joint
-    distribution that the base allows (maximality). Over a binary relevance classifier these are
-    all distributions whose marginals are within the bounds of the labels, and a label is answered
-    if its bounds are on one side of one half. Over a chain they are the distributions of its tree,
-    whose nodes each have an interval; bounds of a label are those of its marginal probability over
-    the tree. This takes all 2^m paths, so chains have at most 8 labels.
+    A label vector may be optimal for the Hamming loss if no other has a smaller expected loss under
+    every joint distribution that the base allows (maximality). Over a binary relevance classifier
+    these are all distributions whose marginals are within the bounds of the labels, and a label is
+    answered if its bounds are on one side of one half. Over a chain they are the distributions of
+    its tree, whose nodes each have an interval; bounds of a label are those of its marginal
+    probability over the tree. This takes all 2^m paths, so chains have at most 8 labels.
 
     Parameters
     ----------
     estimator : CredalBinaryRelevanceClassifier or CredalChainClassifier
         Over any base; a chain needs a fixed order of its labels.
     s : float, default=1.0
-        In place of the estimator's own; the larger, the less is answered.
+        Imprecision, in place of the estimator's own; the larger, the less is answered.
+
+    See Also
+    --------
+    credalchain.tree_marginalization : The strategy whose bounds are used over a chain.
 
     Notes
     -----
@@ -96,7 +100,7 @@ class SkepticalInference(RejectMixin):
 
     @property
     def nested_(self) -> bool:  # type: ignore[override]
-        """Whether a label answered at a larger s was answered alike at every smaller one."""
+        """True if a label answered at a larger s is answered alike at every smaller one."""
         check_is_fitted(self, "scores_")
         return bool(self.scores_.model_.nested)
 
@@ -113,17 +117,43 @@ class SkepticalInference(RejectMixin):
         return np.where(lower > 0.5, 1, np.where(upper < 0.5, 0, ABSTAIN)).astype(np.int8)
 
     def marginal_bounds(self, X: MatrixLike, s: float) -> FloatArray:
-        """Lower and upper P(Y_j = 1) over all distributions of the chain's tree: (n, m, 2)."""
+        """Compute lower and upper P(1) of each label over all distributions of the chain's tree.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        s : float
+            Imprecision.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels, 2)
+            Bounds of the marginal probabilities.
+        """
         y = _all_vectors(self.scores_.n_labels_)
         gains = np.concatenate([y, 1.0 - y], axis=1)  # of each vector: Y_j = 1, and Y_j = 0
         lower_one, lower_zero = np.split(self._lower_expectations(X, gains, s), 2, axis=1)
         return np.stack([lower_one, np.maximum(1 - lower_zero, lower_one)], axis=-1)
 
     def maximal_vectors(self, X: MatrixLike, s: float | None = None) -> list[Labels]:
-        """For each row, the label vectors that may be best for the Hamming loss, over a chain.
+        """Find, for each row of a chain, the label vectors that may be optimal.
 
-        A vector is not among them if, for some set of labels, changing its values there gains under
-        every distribution: more than half of these labels are expected to have the new values.
+        A vector is not among them if, for some set of labels, changing its values there lowers the
+        expected Hamming loss under every distribution: more than half of these labels are expected
+        to have the new values.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        s : float, default=None
+            Overrides the parameter ``s``.
+
+        Returns
+        -------
+        list of ndarray of int8, shape (n_vectors, n_labels)
+            Maximal vectors of each row.
         """
         y, m = _all_vectors(self.scores_.n_labels_), self.scores_.n_labels_
         changes = np.array(list(product((ABSTAIN, 0, 1), repeat=m))[1:])

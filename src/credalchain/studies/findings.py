@@ -35,10 +35,43 @@ def groups(frame: pd.DataFrame, by: list[str]) -> Iterator[tuple[tuple[Any, ...]
 
 
 def summarize(results: pd.DataFrame, *, over: str = "repetitions") -> pd.DataFrame:
-    """Return the mean of every measure, and its spread over repetitions: columns m and m_spread.
+    """Compute the mean of every measure, and its spread over repetitions.
 
     Folds are averaged within a repetition first; the spread is the standard deviation of the
-    repetitions' means (NaN if there is only one). With ``over="folds"`` it is that of all folds.
+    repetitions' means, NaN if there is only one.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Records of a study, as :meth:`Store.results` returns them.
+    over : {"repetitions", "folds"}, default="repetitions"
+        What the spread is taken over. "folds": over all folds of all repetitions.
+
+    Returns
+    -------
+    DataFrame
+        A row for each data set, method, strategy, value of caution and level of damage; for each
+        measure ``m`` the columns ``m`` and ``m_spread``.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credalchain.studies import summarize
+    >>> results = pd.DataFrame(
+    ...     {
+    ...         "dataset": "songs",
+    ...         "method": "chain",
+    ...         "strategy": "branching",
+    ...         "s": 2.0,
+    ...         "missing": 0.0,
+    ...         "repetition": [0, 0, 1, 1],
+    ...         "fold": [0, 1, 0, 1],
+    ...         "set_accuracy": [0.5, 0.7, 0.6, 0.8],
+    ...     }
+    ... )
+    >>> summarize(results)[["method", "set_accuracy", "set_accuracy_spread"]].round(3)
+      method  set_accuracy  set_accuracy_spread
+    0  chain          0.65                0.071
     """
     versions = {name for name in results.columns if name.startswith("version_")}
     measures = [name for name in results.columns if name not in _NOT_MEASURES | versions]
@@ -71,13 +104,52 @@ def folds_at_completeness(
     *,
     widest_gap: float = np.inf,
 ) -> pd.DataFrame:
-    """Return set-accuracy of each method where it answers the same share of labels, in each fold.
+    """Interpolate each method's set-accuracy at given shares of labels answered, fold by fold.
 
     In every fold a method has the caution with which it answers that share on average over all
-    folds, as somebody would have who chooses it once: on the straight line between neighbouring
-    values of caution. NaN where a curve does not reach, or where these neighbours answer shares
-    more than ``widest_gap`` apart: the line says little there. One row per data set, method,
-    strategy, level, repetition and fold, one column per share.
+    folds, as a user would have who chooses it once. Between neighbouring values of caution, the
+    curve is a straight line.
+
+    Parameters
+    ----------
+    results : DataFrame
+        Records of a study, as :meth:`Store.results` returns them.
+    shares : sequence of float, default=(0.6, 0.7, 0.8, 0.9, 1.0)
+        Shares of labels answered.
+    widest_gap : float, default=inf
+        Greatest distance between the shares that two neighbouring values of caution answer. Where
+        it is wider, the line says little and the result is NaN.
+
+    Returns
+    -------
+    DataFrame
+        A row for each data set, method, strategy, level of damage, repetition and fold; a column
+        for each share, NaN where a curve does not reach it.
+
+    See Also
+    --------
+    at_completeness : Mean and spread over folds or repetitions.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credalchain.studies import folds_at_completeness
+    >>> results = pd.DataFrame(
+    ...     {
+    ...         "dataset": "songs",
+    ...         "method": "chain",
+    ...         "strategy": "branching",
+    ...         "s": [0.0, 2.0],
+    ...         "missing": 0.0,
+    ...         "repetition": 0,
+    ...         "fold": 0,
+    ...         "completeness": [1.0, 0.8],
+    ...         "set_accuracy": [0.5, 0.7],
+    ...     }
+    ... )
+    >>> folds_at_completeness(results, shares=(0.8, 0.9))[["method", 0.8, 0.9]].round(3)
+      method  0.8  0.9
+    0  chain  0.7  0.6
     """
     tables = []
     for key, curve in groups(results, CURVES):
@@ -98,10 +170,51 @@ def at_completeness(
     widest_gap: float = np.inf,
     over: str = "repetitions",
 ) -> pd.DataFrame:
-    """Return mean and spread of :func:`folds_at_completeness`: columns c and c_spread for share c.
+    """Compute the set-accuracy of each method where it answers a given share of labels.
 
-    The spread is the standard deviation of the repetitions' means, or that of all folds with
-    ``over="folds"``; NaN if there is one value.
+    Parameters
+    ----------
+    results : DataFrame
+        Records of a study, as :meth:`Store.results` returns them.
+    shares : sequence of float, default=(0.6, 0.7, 0.8, 0.9, 1.0)
+        Shares of labels answered.
+    widest_gap : float, default=inf
+        As in :func:`folds_at_completeness`.
+    over : {"repetitions", "folds"}, default="repetitions"
+        What the spread is taken over: the means of repetitions, or all folds. NaN if there is one
+        value.
+
+    Returns
+    -------
+    DataFrame
+        A row for each data set, method, strategy and level of damage; for each share ``c`` the
+        columns ``c`` and ``c_spread``.
+
+    See Also
+    --------
+    folds_at_completeness : The values of all folds.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credalchain.studies import at_completeness
+    >>> results = pd.DataFrame(
+    ...     {
+    ...         "dataset": "songs",
+    ...         "method": "chain",
+    ...         "strategy": "branching",
+    ...         "s": [0.0, 2.0, 0.0, 2.0],
+    ...         "missing": 0.0,
+    ...         "repetition": 0,
+    ...         "fold": [0, 0, 1, 1],
+    ...         "completeness": [1.0, 0.8, 1.0, 0.8],
+    ...         "set_accuracy": [0.5, 0.7, 0.6, 0.9],
+    ...     }
+    ... )
+    >>> table = at_completeness(results, shares=(0.8, 0.9), over="folds")
+    >>> table[["method", 0.8, "0.8_spread", 0.9, "0.9_spread"]].round(2)
+      method  0.8  0.8_spread   0.9  0.9_spread
+    0  chain  0.8        0.14  0.68        0.11
     """
     folds = folds_at_completeness(results, shares, widest_gap=widest_gap)
     return _mean_and_spread(folds, CURVES, over, list(shares))
@@ -272,7 +385,47 @@ def curve_name(method: str, strategy: str) -> str:
 
 
 def compare_methods(study: Study, results: pd.DataFrame) -> Findings:
-    """Compare the methods of a study where they answer the same share of labels."""
+    """Compare the methods of a study where they answer the same share of labels.
+
+    Parameters
+    ----------
+    study : Study
+        The study that was run.
+    results : DataFrame
+        Its records, as :meth:`Store.results` returns them.
+
+    Returns
+    -------
+    Findings
+        Ranks, tests and their corrected p-values, for each level of damage and share answered.
+
+    See Also
+    --------
+    findings_in_words : The same as sentences.
+
+    References
+    ----------
+    J. Demsar, Statistical comparisons of classifiers over multiple data sets, Journal of Machine
+    Learning Research 7, 2006 (tests over data sets).
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.studies import Store, compare_methods, load_study, run_study
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "study.toml")
+    ...     _ = file.write_text('''
+    ... data = ["embedded:yeast"]
+    ... cross_validation = { folds = 2 }
+    ... method = [{ name = "chain", s = [0.0] }, { name = "alone", kind = "relevance", s = [0.0] }]
+    ... ''')
+    ...     study, store = load_study(file), Store(folder)
+    ...     n_failed = run_study(study, store)
+    ...     findings = compare_methods(study, store.results(study))
+    >>> findings.datasets, [len(at.standings) for at in findings.shares]
+    (('embedded:yeast',), [2])
+    """
     results = _with_curves(results)
     n_repetitions = int(results["repetition"].nunique())
     over = "repetitions" if n_repetitions > 1 else "folds"

@@ -24,10 +24,36 @@ PACKAGES = ("credalchain", "numpy", "scipy", "scikit-learn", "numba", "pandas")
 
 
 class Store:
-    """A folder of results.
+    """Folder of results.
 
     ``results/`` holds a file for every finished task, ``errors/`` one for every task that failed
     (tried again by the next run), ``study.json`` what was run last.
+
+    Parameters
+    ----------
+    folder : str or Path
+        The folder, which need not exist.
+
+    Attributes
+    ----------
+    folder : Path
+        The folder, as an absolute path.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.studies import Store, load_study
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "study.toml")
+    ...     _ = file.write_text('''
+    ... data = ["flags"]
+    ... method = [{ name = "chain" }]
+    ... ''')
+    ...     study, store = load_study(file), Store(folder)
+    ...     store.open(study)
+    ...     store.study().name, store.n_open(study)
+    ('study', 1)
     """
 
     def __init__(self, folder: str | Path) -> None:
@@ -36,7 +62,13 @@ class Store:
         self._errors = self.folder / "errors"
 
     def open(self, study: Study) -> None:
-        """Make the folders, save the study and remove what a kill has left."""
+        """Create the folders, save the study and remove files that an interrupted run left.
+
+        Parameters
+        ----------
+        study : Study
+            The study to run.
+        """
         for folder in (self._results, self._errors):
             folder.mkdir(parents=True, exist_ok=True)
             for litter in folder.glob(".*"):  # of a kill long ago; newer may be another run's
@@ -61,7 +93,18 @@ class Store:
                 )
 
     def study(self) -> Study:
-        """Return the study that was run last here, without the modules that were allowed."""
+        """Return the study that was run last here.
+
+        Returns
+        -------
+        Study
+            Without the modules that were allowed: a folder may come from anybody.
+
+        Raises
+        ------
+        FileNotFoundError
+            If the folder holds no run.
+        """
         file = self.folder / "study.json"
         if not file.is_file():
             raise FileNotFoundError(f"{self.folder} is not the folder of a run: no study.json.")
@@ -73,27 +116,69 @@ class Store:
         return Study(methods=methods, data=data, **content)
 
     def save_facts(self, facts: list[dict[str, Any]]) -> None:
-        """Write what :meth:`facts` reads."""
+        """Write what :meth:`facts` reads.
+
+        Parameters
+        ----------
+        facts : list of dict
+            Facts of each data set.
+        """
         self._write_json(self.folder / "datasets.json", facts)
 
     def facts(self) -> list[dict[str, Any]]:
-        """Return size and density of the data sets, as they were when the study ran."""
+        """Return size and density of the data sets, as they were when the study ran.
+
+        Returns
+        -------
+        list of dict
+            Facts of each data set.
+        """
         facts: list[dict[str, Any]] = json.loads((self.folder / "datasets.json").read_text())
         return facts
 
     def n_open(self, study: Study) -> int:
-        """Return the number of tasks of a study that have no result."""
+        """Return the number of tasks of a study that have no result.
+
+        Parameters
+        ----------
+        study : Study
+            The study.
+
+        Returns
+        -------
+        int
+            Number of tasks.
+        """
         return sum(not self.is_done(task) for task in expand(study))
 
     def is_done(self, task: Task) -> bool:
-        """Return whether there is a result that can be read."""
+        """Return whether a task has a result that can be read.
+
+        Parameters
+        ----------
+        task : Task
+            One repetition of one method on one data set.
+
+        Returns
+        -------
+        bool
+            True if its file holds records.
+        """
         try:
             return int(parquet.read_metadata(self._result_file(task)).num_rows) > 0
         except (OSError, ValueError):
             return False
 
     def save(self, task: Task, records: Any) -> None:
-        """Write the records of a finished task, whole or not at all."""
+        """Write the records of a finished task, whole or not at all.
+
+        Parameters
+        ----------
+        task : Task
+            The finished task.
+        records : list of dict
+            A record for each fold and value of caution.
+        """
         frame = pd.DataFrame(records).assign(seed=task.study.seed, **software())
         with replacing(self._result_file(task)) as file:
             frame.to_parquet(file, index=False)
@@ -103,16 +188,51 @@ class Store:
                 file.unlink(missing_ok=True)
 
     def save_error(self, task: Task, error: str) -> None:
-        """Write why a task failed."""
+        """Write why a task failed.
+
+        Parameters
+        ----------
+        task : Task
+            The task that failed.
+        error : str
+            The error, with its traceback.
+        """
         self._write_json(self._error_file(task), {**_names(task), "error": error})
 
     def errors(self, study: Study) -> list[dict[str, Any]]:
-        """Return what went wrong in the tasks of a study that are not done."""
+        """Return the errors of the tasks of a study that are not done.
+
+        Parameters
+        ----------
+        study : Study
+            The study.
+
+        Returns
+        -------
+        list of dict
+            Data set, method, repetition and error of each.
+        """
         files = (self._error_file(task) for task in expand(study))
         return [json.loads(file.read_text(encoding="utf-8")) for file in files if file.is_file()]
 
     def results(self, study: Study) -> pd.DataFrame:
-        """Return all records of a study, in an order that does not depend on the run."""
+        """Return all records of a study, in an order that does not depend on the run.
+
+        Parameters
+        ----------
+        study : Study
+            The study.
+
+        Returns
+        -------
+        DataFrame
+            A row for each fold and value of caution of each task.
+
+        Raises
+        ------
+        ValueError
+            If no task has a result yet.
+        """
         done = [self._result_file(task) for task in expand(study) if self.is_done(task)]
         frames = [pd.read_parquet(file) for file in done]
         if not frames:

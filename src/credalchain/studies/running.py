@@ -34,20 +34,45 @@ _WORKER_DIED = (
 
 
 def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
-    """Run all tasks of a study that have no result yet; return the number of tasks that failed.
+    """Run all tasks of a study that have no result yet.
 
-    Every finished task is written at once, so a run can be killed at any moment and started
+    Every finished task is written at once, so a run can be interrupted at any moment and started
     again: it goes on with what is missing. Results do not depend on the number of workers. A task
     whose worker process dies is tried once more, with a warning; after that it counts as failed.
 
     Parameters
     ----------
     study : Study
+        The study to run.
     store : Store
-        Where results are written.
-    n_jobs : int, optional
-        As in joblib, whose backends are used: inside ``joblib.parallel_config("dask")`` tasks run
-        on a cluster. Data sets are read where tasks run.
+        Folder to which results are written.
+    n_jobs : int, default=None
+        Number of workers, as in joblib, whose backends are used: inside
+        ``joblib.parallel_config("dask")`` tasks run on a cluster. Data sets are read where tasks
+        run.
+
+    Returns
+    -------
+    int
+        Number of tasks that failed; ``store.errors(study)`` says why.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.studies import Store, load_study, run_study
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "study.toml")
+    ...     _ = file.write_text('''
+    ... data = ["embedded:yeast"]
+    ... cross_validation = { folds = 2 }
+    ... method = [{ name = "chain", s = [0.0, 2.0] }]
+    ... ''')
+    ...     study, store = load_study(file), Store(folder)
+    ...     n_failed = run_study(study, store)
+    ...     results = store.results(study)
+    >>> n_failed, len(results)
+    (0, 4)
     """
     tasks = [task for task in expand(study) if not store.is_done(task)]
     n_workers = max(1, min(effective_n_jobs(n_jobs), len(tasks)))

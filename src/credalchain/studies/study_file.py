@@ -26,7 +26,22 @@ PACKAGES = ("credalchain", "sklearn")  # whose estimators every study may use
 
 
 class StudyError(ValueError):
-    """Raised for a study file that cannot be run; the message says where and why."""
+    """Error in a study file; the message says where and why.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.studies import StudyError, load_study
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "study.toml")
+    ...     _ = file.write_text('date = ["flags"]')
+    ...     try:
+    ...         load_study(file)
+    ...     except StudyError as error:
+    ...         print(str(error).removeprefix(folder))
+    /study.toml, line 1: there is no key 'date' (did you mean 'data'?).
+    """
 
 
 @dataclass(frozen=True)
@@ -68,11 +83,54 @@ class Method:
 
 @dataclass(frozen=True)
 class Study:
-    """Data sets, methods, damage to the labels, cross-validation, measures and a seed.
+    """Study: data sets, methods, damage to the labels, cross-validation, measures and a seed.
 
-    ``allow`` names the modules, besides this package and scikit-learn, whose classes may be
-    imported. It is for whoever runs the study to say, never for the study file. They are searched
-    in ``folder``, that of the study file, too.
+    Parameters
+    ----------
+    name : str
+        Name of the study.
+    seed : int
+        Seed of folds, damage and models.
+    settings : {"default", "paper", "published"}
+        Conventions that belong together.
+    data : tuple of str or DataFile
+        Data sets, by name or as files.
+    methods : tuple of Method
+        Classifiers, each with the values of its caution parameter.
+    corruption : str
+        How training labels are damaged.
+    levels : tuple of float
+        Shares of training labels that are damaged.
+    folds, repeats : int
+        Of the cross-validation.
+    split : {"shuffled", "iterative"}
+        How rows are split into folds.
+    measures : tuple of str
+        Names of measures.
+    allow : tuple of str, default=()
+        Modules, besides this package and scikit-learn, whose classes may be imported. Given by who
+        runs the study, never by the study file.
+    folder : str, default=""
+        Folder of the study file, in which these modules are searched, too.
+
+    See Also
+    --------
+    load_study : Read a study from a TOML file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.studies import load_study
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "first.toml")
+    ...     _ = file.write_text('''
+    ... data = ["emotions", "flags"]
+    ... method = [{ name = "chain", s = [0.0, 2.0] }]
+    ... ''')
+    ...     study = load_study(file)
+    >>> study.name, study.data, study.folds, study.measures
+    ('first', ('emotions', 'flags'), 10, ('set_accuracy', 'completeness', 'incorrectness'))
     """
 
     name: str
@@ -95,15 +153,38 @@ def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
 
     Parameters
     ----------
-    path : path
-    allow : sequence of str
+    path : str or Path
+        A TOML file.
+    allow : sequence of str, default=()
         Modules you trust whose estimators the study may use, besides those of this package and
         of scikit-learn. No other module is imported. The folder of the file is searched, too.
+
+    Returns
+    -------
+    Study
+        The study, for :func:`run_study`.
 
     Raises
     ------
     StudyError
-        With the line, the key and the nearest name that would have been right.
+        If the file is not valid; with the line, the key and the nearest valid name.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.studies import load_study
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "first.toml")
+    ...     _ = file.write_text('''
+    ... data = ["emotions", "flags"]
+    ... method = [{ name = "chain", s = [0.0, 2.0] }]
+    ... ''')
+    ...     study = load_study(file)
+    >>> study.methods[0].strategies, study.methods[0].s
+    (('branching',), (0.0, 2.0))
     """
     parts = [part for name in allow for part in str(name or "").split(".")]
     if isinstance(allow, str) or not all(map(str.isidentifier, parts)):
@@ -219,7 +300,7 @@ class _Table:
 
 def _nearest(name: Any, choices: Any) -> str:
     near = difflib.get_close_matches(str(name), list(choices), n=1, cutoff=0.5)
-    return f"; did you mean {near[0]!r}?" if near else f"; there are {', '.join(choices)}"
+    return f" (did you mean {near[0]!r}?)" if near else f"; expected one of {', '.join(choices)}"
 
 
 def _study(top: _Table, allow: tuple[str, ...]) -> Study:

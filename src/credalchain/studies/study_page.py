@@ -27,12 +27,81 @@ _NUMBER = re.compile(r"(< )?-?[\d.]+(e[+-]\d+)?( ± [\d.]+)?( %)?")
 
 
 def findings_in_words(study: Study, store: Store) -> list[str]:
-    """Return the main findings of a study, one a line."""
+    """Return the main findings of a study as sentences.
+
+    Parameters
+    ----------
+    study : Study
+        The study that was run.
+    store : Store
+        Its results.
+
+    Returns
+    -------
+    list of str
+        One finding each.
+
+    See Also
+    --------
+    compare_methods : The numbers behind the sentences.
+    write_report : A page with all of them.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.studies import Store, findings_in_words, load_study, run_study
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "study.toml")
+    ...     _ = file.write_text('''
+    ... data = ["embedded:yeast"]
+    ... cross_validation = { folds = 2 }
+    ... method = [{ name = "chain", s = [0.0] }]
+    ... ''')
+    ...     study, store = load_study(file), Store(folder)
+    ...     n_failed = run_study(study, store)
+    ...     findings = findings_in_words(study, store)
+    >>> findings[0][:42]
+    '“chain, branching” is the only method. Row'
+    """
     return found.in_words(found.compare_methods(study, store.results(study)), _damage(study))
 
 
 def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
-    """Write tables (CSV), charts (SVG) and ``report.html``; return the files, the page last."""
+    """Write the report of a study: tables (CSV), charts (SVG) and ``report.html``.
+
+    Parameters
+    ----------
+    study : Study
+        The study that was run.
+    store : Store
+        Its results.
+    folder : Path
+        Folder to write to; created if needed.
+
+    Returns
+    -------
+    list of Path
+        The files, the page last.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.studies import Store, load_study, run_study, write_report
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "study.toml")
+    ...     _ = file.write_text('''
+    ... data = ["embedded:yeast"]
+    ... cross_validation = { folds = 2 }
+    ... method = [{ name = "chain", s = [0.0] }]
+    ... ''')
+    ...     study, store = load_study(file), Store(folder)
+    ...     n_failed = run_study(study, store)
+    ...     files = write_report(study, store, Path(folder, "report"))
+    >>> files[0].name, files[-1].name
+    ('summary.csv', 'report.html')
+    """
     report = _Report(study, store)
     page = report.page().encode()
     files = {f"{name}.csv": to_csv(table).encode() for name, table in report.tables.items()}
