@@ -91,7 +91,7 @@ class CredalMetaClassifier(CredalClassifier):
 
     @property
     def can_fit_chunks(self) -> bool:
-        """Whether the base learns from counts, or counts more rows than it was grown on."""
+        """True if the base learns from counts, or counts more rows than it was grown on."""
         base = self.unfitted_base()
         return bool(
             getattr(base, "learns_from_counts", False) or getattr(base, "can_count_rows", False)
@@ -145,11 +145,17 @@ class CredalMetaClassifier(CredalClassifier):
         ----------
         counts : ChainCounts
             For instance the counts of all rows minus those of a fold.
-        discretizer : fitted Discretizer, optional
+        discretizer : fitted Discretizer, default=None
             Turns input into the codes that were counted; None if the input is codes.
-        label_names : iterable of str, optional
+        label_names : iterable of str, default=None
+            Names of the labels. None numbers them.
         **params
             Parameters of the classifier.
+
+        Returns
+        -------
+        CredalChainClassifier
+            Fitted classifier, of the class that the method is called on.
         """
         base = cls(**params).unfitted_base()
         if not hasattr(base, "from_counts"):
@@ -163,7 +169,18 @@ class CredalMetaClassifier(CredalClassifier):
         return self
 
     def unfitted_base(self) -> Any:
-        """Return a copy of the base, the default one if there is none."""
+        """Return a copy of the base, the default one if there is none.
+
+        Returns
+        -------
+        CredalBase
+            Unfitted base.
+
+        Raises
+        ------
+        TypeError
+            If the parameter ``base`` is not a base.
+        """
         if self.base is None:
             return NaiveCredal()
         if not hasattr(self.base, "fit_chain"):
@@ -174,7 +191,7 @@ class CredalMetaClassifier(CredalClassifier):
 
 
 class CredalChainClassifier(CredalMetaClassifier):
-    """A classifier chain that abstains from labels that its evidence does not settle.
+    """Classifier chain that abstains from labels that its evidence does not settle.
 
     Each label gets a lower and an upper probability and is answered only when both are on
     the same side of the threshold. Labels answered are used to predict the labels after
@@ -207,15 +224,26 @@ class CredalChainClassifier(CredalMetaClassifier):
     ----------
     order_ : ndarray of shape (n_labels,), or None if dynamic
         ``order_[t]`` is the label at position t. Outputs stay in the columns' order.
-    model_ : the fitted base; for NaiveCredal, ``model_.counts`` are the public counts
-    classes_ : ndarray of shape (n_labels, 2); (2,) if fitted on a vector
+    model_ : ChainModel
+        The fitted base; for NaiveCredal, ``model_.counts`` are the public counts.
+    classes_ : ndarray of shape (n_labels, 2)
+        Classes of each label; of shape (2,) if fitted on a vector.
     label_names_ : ndarray of str, shape (n_labels,)
+        Names of the labels.
     n_labels_ : int
+        Number of labels.
     n_features_in_ : int
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of str
-        Only if X had column names that are all strings.
+        Names of the features, if X had column names that are all strings.
     nested_ : bool
         Whether a larger s can only leave more labels open.
+
+    See Also
+    --------
+    CredalChainEnsemble : Average over chains in random orders.
+    CredalBinaryRelevanceClassifier : The same without the chain.
+    JointDecision : Decide the labels of a row together.
 
     References
     ----------
@@ -265,7 +293,7 @@ class CredalChainClassifier(CredalMetaClassifier):
 
 
 class CredalBinaryRelevanceClassifier(CredalMetaClassifier):
-    """One cautious classifier per label, each on its own.
+    """Binary relevance classifier: one cautious classifier per label, each on its own.
 
     Like :class:`CredalChainClassifier`, but no label is conditioned on another: useful as
     a baseline, and where labels are unrelated.
@@ -284,6 +312,10 @@ class CredalBinaryRelevanceClassifier(CredalMetaClassifier):
         1 shows how far fitting has come, on stderr.
     random_state : int, RandomState or None, default=None
         For bases that need randomness.
+
+    See Also
+    --------
+    CredalChainClassifier : The attributes, and a chain over the same bases.
 
     Notes
     -----

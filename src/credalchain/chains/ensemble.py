@@ -163,7 +163,7 @@ class EnsembleModel(ChainModel):
 
 
 class CredalChainEnsemble(CredalMetaClassifier):
-    """Chains over the same base in random orders of the labels, averaged.
+    """Ensemble of chains over the same base in random orders of the labels, averaged.
 
     A label's lower probability is the mean of the chains' lower ones, its upper probability the
     mean of the upper ones; ``predict`` and ``predict_proba`` average the precise chains. No
@@ -175,6 +175,7 @@ class CredalChainEnsemble(CredalMetaClassifier):
         Where the bounds come from, as in :class:`CredalChainClassifier`. ``NaiveCredal`` counts
         once for all chains; other bases are fitted once per chain.
     n_chains : int, default=10
+        Number of chains.
     s : float, default=2.0
         Imprecision: 0 is precise, larger is more cautious. Read when predicting.
     strategy : {"branching", "marginalization"} or Strategy, default="branching"
@@ -182,7 +183,7 @@ class CredalChainEnsemble(CredalMetaClassifier):
     threshold : float or array-like of shape (n_labels,), default=0.5
         Answer 1 if lower > threshold, 0 if upper < threshold. Read when predicting.
     n_jobs : int, default=None
-        Processes used when fitting and threads when predicting, as in joblib.
+        Number of processes used when fitting and of threads when predicting, as in joblib.
     verbose : int, default=0
         1 shows how far fitting has come, on stderr.
     random_state : int, RandomState or None, default=None
@@ -194,6 +195,10 @@ class CredalChainEnsemble(CredalMetaClassifier):
         The chains' orders.
     model_, classes_, label_names_, n_labels_, n_features_in_, feature_names_in_, nested_
         As in :class:`CredalChainClassifier`.
+
+    See Also
+    --------
+    CredalChainClassifier : A single chain.
 
     References
     ----------
@@ -239,7 +244,17 @@ class CredalChainEnsemble(CredalMetaClassifier):
     def from_model(cls, model: ChainModel | EnsembleModel, **params: Any) -> Self:
         """Return a fitted ensemble around a model made elsewhere that serves every order.
 
-        See :meth:`CredalChainClassifier.from_model`. An ``EnsembleModel`` is taken as it is.
+        Parameters
+        ----------
+        model : ChainModel or EnsembleModel
+            Used in every order; an ``EnsembleModel`` is taken as it is.
+        **params
+            As in :meth:`CredalChainClassifier.from_model`.
+
+        Returns
+        -------
+        CredalChainEnsemble
+            Fitted ensemble.
         """
         if not (isinstance(model, EnsembleModel) or model.serves_any_order):
             raise TypeError(

@@ -345,24 +345,17 @@ class ForestWalk(ProbabilityWalk):
 
 
 class CredalForest(BaseEstimator):
-    """A forest for every label, with the imprecise Dirichlet model in its leaves.
-
-    A leaf with n0 and n1 training rows gives [n1 / (n + s), (n1 + s) / (n + s)], a forest the mean
-    over its trees; at s = 0 that is scikit-learn's ``predict_proba``. Where a tree splits on an
-    earlier label that was left open, both branches are followed: "branching" takes the least
-    lower and the greatest upper bound of each tree, which contains what enumerating the open
-    labels would give; "marginalization" weighs the branches by their training rows, which is
-    an approximation and reported as one.
-
-    Missing features and earlier labels that are missing in training go through the trees as
-    scikit-learn's missing values do; rows that miss the label itself are left out for it. A column
-    of text is the number of its category to a tree, in alphabetical or declared order.
+    """Base with a forest for every label, and the imprecise Dirichlet model in its leaves.
 
     Parameters
     ----------
     forest : ExtraTreesClassifier or RandomForestClassifier, default=None
         Unfitted. None means ``ExtraTreesClassifier(n_estimators=100, min_samples_leaf=2)``. Its
         ``random_state`` is set for each label from that of the chain.
+
+    See Also
+    --------
+    CredalJointForest : One forest for all labels.
 
     References
     ----------
@@ -389,7 +382,26 @@ class CredalForest(BaseEstimator):
     def fit_chain(
         self, X: Any, Y: Labels, order: Order | None, *, chained: bool, rng: np.random.RandomState
     ) -> ForestChainModel:
-        """Fit one forest per label, on the features and the labels before it."""
+        """Fit one forest per label, on the features and the labels before it.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Validated training rows.
+        Y : ndarray of int8, shape (n_samples, n_labels)
+            Labels 0 and 1, and -1 for missing.
+        order : ndarray of int, shape (n_labels,), or None
+            Order of the labels. None: any order is to be served.
+        chained : bool
+            Whether labels are conditioned on the labels before them.
+        rng : RandomState
+            Seeds the forests.
+
+        Returns
+        -------
+        ForestChainModel
+            Fitted model.
+        """
         encoder = TableEncoder.learn(X, one_hot=False)
         encoded = encoder.encode(X, np.float32)
         labels = np.where(Y == MISSING, np.nan, Y).astype(np.float32)
@@ -404,7 +416,13 @@ class CredalForest(BaseEstimator):
         return ForestChainModel(fit_each_label(Y, before, fit), encoder)
 
     def check_parameters(self) -> BaseEstimator:
-        """Raise for values that ``fit_chain`` would reject, and return an unfitted forest."""
+        """Validate the parameters, and return an unfitted forest.
+
+        Returns
+        -------
+        ExtraTreesClassifier or RandomForestClassifier
+            Unfitted forest.
+        """
         if self.forest is None:
             return default_forest_classifier()
         from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier  # slow to import

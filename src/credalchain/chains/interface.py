@@ -73,7 +73,7 @@ def _lazy_for_dask(method: Callable[..., Any]) -> Callable[..., Any]:
 
 
 class CautiousTagsMixin:
-    """Tags of every classifier of this package; predictions of dask collections are lazy."""
+    """Mixin for the tags of all classifiers here, and lazy predictions of dask collections."""
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -93,7 +93,7 @@ class CautiousTagsMixin:
 
 
 class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
-    """Fitting and the predict methods; subclasses implement ``_fit_model``."""
+    """Base class of classifiers with bounds; subclasses implement ``_fit_model``."""
 
     caution_parameter = "s"  # name of the parameter that sets the caution
     larger_is_more_cautious = True
@@ -113,21 +113,22 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     # -- fitting -----------------------------------------------------------------------
 
     def fit(self, X: MatrixLike, Y: LabelsLike) -> Self:
-        """Learn from rows with labels, some of which may be missing.
+        """Fit the model to rows with labels, some of which may be missing.
 
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
-            NaN is a missing value. A dask array or data frame is counted partition by partition
-            (as in ``fit_chunks``), where what is learned can be counted.
+            Training rows. NaN is a missing value. A dask array or data frame is counted partition
+            by partition (as in ``fit_chunks``), where what is learned can be counted.
         Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
-            0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
+            Labels 0 and 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
             distinct values works as a single label. A dask collection if X is one. Or a list
             of lists of label names, such as ``[["rock", "pop"], []]``.
 
         Returns
         -------
-        self
+        self : object
+            Fitted estimator.
         """
         if is_dask(X):
             return self.fit_chunks((X, Y))  # type: ignore[arg-type]  # Y is validated there
@@ -150,7 +151,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             )
 
     def fit_chunks(self, chunks: ChunksLike, *, sample_size: int | None = None) -> Self:
-        """Learn from data that does not fit into memory, one chunk after the other.
+        """Fit the model to data that does not fit into memory, one chunk after the other.
 
         Counts are those of all rows. Bins of numeric columns, or trees, are learned from a sample
         of rows, chosen by a hash of their numbers, so it does not depend on the chunks. If the
@@ -159,12 +160,17 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        chunks : iterable of (X, Y), callable that gives one, or a pair of dask collections
+        chunks : iterable of (X, Y), callable that returns one, or pair of dask collections
             Iterated over two or three times, so an iterator has to come from a callable; once if
             bins are given. Or an object of another engine that computes sums over its chunks,
             with the methods of ``credalchain.typing.Chunks``.
         sample_size : int, default=None
-            None means 100000 rows for bins, 20000 for trees.
+            Rows to draw. None means 100000 rows for bins, 20000 for trees.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
         """
         if sample_size is not None:
             check_int("sample_size", sample_size)
@@ -175,7 +181,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def can_fit_chunks(self) -> bool:
-        """Whether ``fit_chunks`` works, or all rows are needed in memory."""
+        """True if ``fit_chunks`` works, False if all rows are needed in memory."""
         return True
 
     def _fit_model_from_chunks(self, chunks: Any, sample_size: int | None) -> None:
@@ -243,7 +249,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         """Return a model fitted to validated rows; also sets ``order_``."""
 
     def check_parameters(self) -> None:
-        """Validate the parameters as predictions do."""
+        """Validate the parameters."""
         check_s_values((self.s,))
         check_n_jobs(self.n_jobs)
         check_int("verbose", self.verbose, at_least=0)
@@ -252,7 +258,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             check_thresholds(self.threshold, len(self.targets_.names))
 
     def check_state(self) -> None:
-        """Validate the fitted attributes, as those of a model that was stored."""
+        """Validate the fitted attributes of a model that was loaded from a file."""
         check_instance("model_", self.model_, self._model_types)
         check_instance("targets_", self.targets_, Targets)
         m = self.model_.n_labels
@@ -295,10 +301,16 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         model : ChainModel
             For instance ``LocalChainModel`` around bounds of your own.
         n_features : int
-            Columns that X has.
-        label_names : iterable of str, optional
+            Number of columns of X.
+        label_names : iterable of str, default=None
+            Names of the labels. None numbers them.
         **params
             Parameters of the classifier.
+
+        Returns
+        -------
+        CredalClassifier
+            Fitted classifier, of the class that the method is called on.
         """
         self = cls(**params)
         names = [*map(str, label_names)] if label_names is not None else None
@@ -318,25 +330,27 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """(n_labels, 2), or the classes of the vector if the labels came as one."""
+        """Classes of each label, (n_labels, 2); those of the vector if fitted on one."""
         return self.targets_.classes
 
     @property
     def label_names_(self) -> NDArray[np.str_]:
+        """Names of the labels, (n_labels,)."""
         return self.targets_.names
 
     @property
     def n_labels_(self) -> int:
+        """Number of labels."""
         return self.targets_.n_labels
 
     @property
     def caution_(self) -> float:
-        """The value of s in use."""
+        """Value of s in use."""
         return check_s(self.s)
 
     @property
     def nested_(self) -> bool:
-        """Whether a label answered at a larger s was answered alike at every smaller one."""
+        """True if a label answered at a larger s is answered alike at every smaller one."""
         check_is_fitted(self, "model_")
         nested = get_strategy(self.strategy).nested and self.model_.nested
         return bool(nested and self.order_ is not None)
@@ -344,7 +358,18 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     # -- prediction ----------------------------------------------------------------------
 
     def encode(self, X: MatrixLike) -> Any:
-        """Return rows in the form that ``model_.infer`` takes."""
+        """Encode rows in the form that ``model_.infer`` takes.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        object
+            Encoded rows, with ``shape[0] == n_samples``.
+        """
         check_is_fitted(self, "model_")
         return self.model_.encode(validate_table(self, X, reset=False))
 
@@ -358,9 +383,27 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         precise: bool = False,
         wants_bounds: bool = True,
     ) -> Request:
-        """Return the request for ``model_.infer`` with encoded rows: parameters, validated.
+        """Return the validated parameters of a prediction, for ``model_.infer``.
 
-        ``s`` may be one value or several, ``strategy`` one or a tuple of them.
+        Parameters
+        ----------
+        encoded : object
+            Rows, as :meth:`encode` returns them.
+        s : float or sequence of float, default=None
+            Overrides the parameter ``s``, with one value or several.
+        strategy : str, Strategy or tuple of them, default=None
+            Overrides the parameter ``strategy``.
+        known : array-like of shape (n_samples, n_labels), default=None
+            Labels that are known already, 0 or 1; -1 elsewhere.
+        precise : bool, default=False
+            Whether to predict with the precise chain, which answers every label.
+        wants_bounds : bool, default=True
+            Whether to return bounds beside the labels.
+
+        Returns
+        -------
+        Request
+            Validated parameters.
         """
         given = (self.s if s is None else s, self.strategy if strategy is None else strategy)
         values, strategies = (
@@ -392,19 +435,20 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
-        s : float, optional
-            In place of the parameter ``s``.
-        strategy : str or Strategy, optional
-            In place of the parameter ``strategy``.
-        known : array-like of shape (n_samples, n_labels), optional
-            Labels that were answered already, 0 or 1, and -1 (or NaN, ...) for the others.
-            They are used as they are at any position of the chain; a dynamic order starts with
-            them.
+            Rows to predict.
+        s : float, default=None
+            Overrides the parameter ``s``.
+        strategy : str or Strategy, default=None
+            Overrides the parameter ``strategy``.
+        known : array-like of shape (n_samples, n_labels), default=None
+            Labels that are known already, 0 or 1; -1 (or NaN, ...) elsewhere. They are used as they
+            are at any position of the chain; a dynamic order starts with them.
 
         Returns
         -------
         CredalPrediction
-            For a dask data frame, a dask data frame of ``to_frame(intervals=True)``.
+            Labels and bounds. For a dask data frame, a dask data frame of
+            ``to_frame(intervals=True)``.
         """
         encoded = self.encode(X)
         value = self.s if s is None else s
@@ -414,41 +458,84 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         return CredalPrediction.from_answer(answer, 0, self.label_names_.tolist(), X)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """Predict with the precise chain (s = 0): always 0 or 1, never left open.
+        """Predict 0 or 1 for every label, with the precise chain (s = 0).
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_labels), or (n_samples,) if fitted on a vector
+        ndarray of shape (n_samples, n_labels)
+            Labels; of shape (n_samples,) if fitted on a vector.
         """
         encoded = self.encode(X)
         request = self.request(encoded, s=0.0, precise=True, wants_bounds=False)
         return self.targets_.decode(self.model_.infer(encoded, request).labels[0, 0])
 
     def predict_partial(self, X: MatrixLike) -> Labels:
-        """Predict 1, 0, or -1 where the bounds do not settle it: int8, (n_samples, n_labels)."""
+        """Predict 1, 0, or -1 where the bounds do not settle it.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_samples, n_labels)
+            Partial predictions.
+        """
         return np.asarray(self.predict_path(X, [self.s])[0])
 
     def predict_interval(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Predict the lower and upper probability of each label: (n_samples, n_labels, 2).
+        """Predict the lower and upper probability of each label.
 
-        Conditional on the labels predicted before it in the chain.
+        They are conditional on the labels predicted before it in the chain.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels, 2)
+            Lower and upper bound of P(1).
         """
         return np.asarray(self.infer(X).interval)
 
     def predict_proba(self, X: MatrixLike) -> NDArray[np.float64]:
-        """Predict P(Y_j = 1) of the precise chain, conditional on its own greedy path.
+        """Predict P(1) of each label with the precise chain, conditional on its own greedy path.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
 
         Returns
         -------
-        ndarray of shape (n_samples, n_labels); (n_samples, n_classes) if fitted on a vector
+        ndarray of shape (n_samples, n_labels)
+            Probabilities; of shape (n_samples, n_classes) if fitted on a vector.
         """
         p = self.label_proba(X)  # first: it raises NotFittedError
         return self.targets_.decode_proba(p)
 
     def label_proba(self, X: MatrixLike, *, known: LabelsLike | None = None) -> NDArray[np.float64]:
-        """Predict P(Y_j = 1) of the precise chain as (n_samples, n_labels), also for a vector.
+        """Predict P(1) of each label with the precise chain.
 
-        ``known`` as in ``infer``.
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        known : array-like of shape (n_samples, n_labels), default=None
+            As in :meth:`infer`.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Probabilities, also if fitted on a vector.
         """
         encoded = self.encode(X)
         answer = self.model_.infer(encoded, self.request(encoded, s=0.0, precise=True, known=known))
@@ -461,15 +548,21 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
     def predict_path(
         self, X: MatrixLike, values: Iterable[float], *, strategy: str | Strategy | None = None
     ) -> Labels:
-        """Predict partially for many values of s: int8, (n_values, n_samples, n_labels).
+        """Predict partially for many values of s.
 
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
         values : iterable of float
             Values of s.
-        strategy : str or Strategy, optional
-            In place of the parameter ``strategy``.
+        strategy : str or Strategy, default=None
+            Overrides the parameter ``strategy``.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_values, n_samples, n_labels)
+            Partial predictions for each value.
         """
         if not np.iterable(values):
             raise ValueError(f"values must be several values of s, got {values!r}.")
@@ -481,12 +574,39 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         return np.asarray(self.model_.infer(encoded, request).labels[0])
 
     def score(self, X: MatrixLike, y: LabelsLike) -> float:
-        """Return the mean u65 of ``predict_partial``: right 1, wrong 0, open 0.65, per label."""
+        """Return the mean u65 of the partial predictions.
+
+        A right answer counts 1, a wrong one 0, an open label 0.65; see
+        :func:`~credalchain.metrics.utility_65`.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like of shape (n_samples, n_labels)
+            True labels, some of which may be missing.
+
+        Returns
+        -------
+        float
+            Mean over rows.
+        """
         check_is_fitted(self, "model_")
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
     def read_labels(self, Y: LabelsLike) -> Labels:
-        """Return true labels of new rows as ``predict_partial`` has them: int8, -1 for missing."""
+        """Return true labels of new rows, in the form of ``predict_partial``.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n_samples, n_labels)
+            True labels, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_samples, n_labels)
+            Labels 0 and 1, and -1 for missing.
+        """
         return self.targets_.encode(Y)
 
 

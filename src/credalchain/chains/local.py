@@ -26,11 +26,28 @@ Model = TypeVar("Model")
 
 
 class LocalModel(Protocol):
-    """Bounds of each label, given a row and a complete history.
+    """Protocol of models that bound each label, given a row and a complete history.
 
-    ``s`` is the chain's degree of caution: 0 must be precise, larger never narrower. A model that
-    can also leave labels out (-1 in the history although they come before j) says so with
-    ``can_leave_out = True``.
+    A model that can also leave labels out (-1 in the history although they come before j) says so
+    with ``can_leave_out = True``.
+
+    See Also
+    --------
+    LocalChainModel : The chain over such a model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain import CredalChainClassifier, LocalChainModel
+    >>> class Copies:  # the second label is likely the first one
+    ...     def bounds(self, X, j, history, *, s):
+    ...         p = np.full(len(X), 0.8) if j == 0 else np.where(history[:, 0] == 1, 0.9, 0.1)
+    ...         return p / (1 + s), (p + s) / (1 + s)
+    >>> model = LocalChainModel(Copies(), n_labels=2)
+    >>> chain = CredalChainClassifier.from_model(model, n_features=1, order="given", s=0.25)
+    >>> chain.predict_interval([[0.0]]).round(2)
+    array([[[0.64, 0.84],
+            [0.72, 0.92]]])
     """
 
     def bounds(self, X: Any, j: int, history: Labels, *, s: float) -> Bounds:
@@ -38,50 +55,129 @@ class LocalModel(Protocol):
 
         Parameters
         ----------
-        X : array (n, p)
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
             Rows, as in ``fit_local``.
-        j : label
-        history : int8, (n, m)
-            0 or 1 for the labels before j, -1 for the others.
+        j : int
+            Number of the label.
+        history : ndarray of int8, shape (n_samples, n_labels)
+            Values 0 or 1 of the labels before j, -1 for the others.
         s : float
+            Degree of caution: 0 must be precise, and a larger value never narrower.
 
         Returns
         -------
-        lower, upper : arrays (n,)
+        lower, upper : ndarray of shape (n_samples,)
             Floats, or exact fractions in arrays of dtype object.
         """
         ...
 
 
 class LocalBase(BaseEstimator):
-    """A base whose model is a :class:`LocalModel`: subclass it and write ``fit_local``."""
+    """Base class of bases whose model is a :class:`LocalModel`; subclasses implement ``fit_local``.
+
+    See Also
+    --------
+    CredalWrapper : Wrap a classifier of scikit-learn.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain import CredalBinaryRelevanceClassifier, LocalBase
+    >>> class FrequencyModel:
+    ...     def __init__(self, Y):
+    ...         self.n_yes, self.n = (Y == 1).sum(axis=0), (Y >= 0).sum(axis=0)
+    ...
+    ...     def bounds(self, X, j, history, *, s):
+    ...         n_yes, n = np.full(len(X), self.n_yes[j]), self.n[j]
+    ...         return n_yes / (n + s), (n_yes + s) / (n + s)
+    >>> class Frequencies(LocalBase):
+    ...     def fit_local(self, X, Y, order, *, rng):
+    ...         return FrequencyModel(Y)
+    >>> X, Y = [[0], [1], [2], [3]], [[1, 0], [1, 1], [1, 0], [0, 1]]
+    >>> relevance = CredalBinaryRelevanceClassifier(Frequencies(), s=1.0).fit(X, Y)
+    >>> relevance.predict_interval([[0]])
+    array([[[0.6, 0.8],
+            [0.4, 0.6]]])
+    """
 
     @abstractmethod
     def fit_local(
         self, X: Any, Y: Labels, order: Order | None, *, rng: np.random.RandomState
     ) -> LocalModel:
-        """Learn from checked ``X`` and ``Y`` (int8, -1 = missing).
+        """Learn the local model from validated rows.
 
-        ``X`` is an array, or CSR; a data frame comes as ``np.asarray`` makes it an array.
+        Parameters
+        ----------
+        X : ndarray or CSR matrix of shape (n_samples, n_features)
+            Training rows; a data frame comes as ``np.asarray`` makes it an array.
+        Y : ndarray of int8, shape (n_samples, n_labels)
+            Labels 0 and 1, and -1 for missing.
+        order : ndarray of int, shape (n_labels,), or None
+            Order of the labels. None: any order is to be served.
+        rng : RandomState
+            Source of random numbers.
+
+        Returns
+        -------
+        LocalModel
+            Fitted model.
         """
 
     def fit_chain(
         self, X: Any, Y: Labels, order: Order | None, *, chained: bool, rng: np.random.RandomState
     ) -> "LocalChainModel":
-        """Fit the local model and put it into a chain."""
+        """Fit the local model and put it into a chain.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Validated training rows.
+        Y : ndarray of int8, shape (n_samples, n_labels)
+            Labels 0 and 1, and -1 for missing.
+        order : ndarray of int, shape (n_labels,), or None
+            Order of the labels. None: any order is to be served.
+        chained : bool
+            Whether labels are conditioned on the labels before them.
+        rng : RandomState
+            Source of random numbers.
+
+        Returns
+        -------
+        LocalChainModel
+            Fitted model.
+        """
         local = self.fit_local(_without_names(X), Y, order, rng=rng)
         return LocalChainModel(local, Y.shape[1], (Y == MISSING).all(axis=0))
 
 
 class LocalChainModel(ChainModel):
-    """A chain over a local model.
+    """Chain over a local model.
 
     Parameters
     ----------
     local : LocalModel
+        Gives the bounds of each label.
     n_labels : int
-    never_observed : bool array (m,), optional
+        Number of labels.
+    never_observed : bool array of shape (n_labels,), default=None
         Labels without training data, to be left open always.
+
+    See Also
+    --------
+    LocalBase : A base that learns the local model from rows.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain import CredalChainClassifier, LocalChainModel
+    >>> class Likely:
+    ...     def bounds(self, X, j, history, *, s):
+    ...         p = np.full(len(X), 0.9)
+    ...         return p / (1 + s), (p + s) / (1 + s)
+    >>> model = LocalChainModel(Likely(), n_labels=2)
+    >>> chain = CredalChainClassifier.from_model(model, n_features=1, s=0.5)
+    >>> chain.predict_partial([[0.0]])
+    array([[1, 1]], dtype=int8)
     """
 
     def __init__(

@@ -69,10 +69,28 @@ class Request:
 
 
 class Walk(ABC):
-    """One batch of rows on its way along the chain.
+    """Abstract batch of rows on its way along the chain.
 
     ``set_label`` changes the bounds of the other labels; everything else is without side
     effects. ``rows`` are indices into the batch.
+
+    See Also
+    --------
+    ChainModel.begin : Start a walk.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain import CredalChainClassifier, branching
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 1]]
+    >>> chain = CredalChainClassifier(order="given").fit(X, Y)
+    >>> encoded, rows = chain.encode([["a"]]), np.arange(1)
+    >>> walk = chain.model_.begin(encoded, s=0.5, strategy=branching, precise=False)
+    >>> before = walk.log_odds(1, rows)
+    >>> walk.set_label(0, np.array([-1], dtype=np.int8), rows)
+    >>> after = walk.log_odds(1, rows)
+    >>> after[0] <= before[0], after[1] >= before[1]  # an open label widens the bounds
+    (array([ True]), array([ True]))
     """
 
     n_rows: int
@@ -81,18 +99,67 @@ class Walk(ABC):
 
     @abstractmethod
     def log_odds(self, j: int, rows: Rows) -> tuple[LogOdds, LogOdds]:
-        """Compute the lower and upper log-odds of label ``j``, given the labels set so far."""
+        """Compute the lower and upper log-odds of a label, given the labels set so far.
+
+        Parameters
+        ----------
+        j : int
+            Number of the label.
+        rows : ndarray of int
+            Rows of the batch.
+
+        Returns
+        -------
+        lower, upper : ndarray
+            Log-odds of these rows.
+        """
 
     @abstractmethod
     def set_label(self, j: int, y: Labels, rows: Rows) -> None:
-        """Set label ``j`` of these rows to ``y``: 0, 1 or -1 if it was left open."""
+        """Set a label of some rows.
+
+        Parameters
+        ----------
+        j : int
+            Number of the label.
+        y : ndarray of int8
+            Values 0, 1, or -1 where the label was left open.
+        rows : ndarray of int
+            Rows of the batch.
+        """
 
     def probabilities(self, j: int, rows: Rows) -> tuple[Any, Any] | None:
-        """Return the same bounds as probabilities, or None if the model gives log-odds."""
+        """Compute the same bounds as probabilities.
+
+        Parameters
+        ----------
+        j : int
+            Number of the label.
+        rows : ndarray of int
+            Rows of the batch.
+
+        Returns
+        -------
+        tuple of ndarray, or None
+            Lower and upper probability of these rows; None if the model gives log-odds.
+        """
         return None
 
     def exactness(self, j: int, rows: Rows) -> Ranks:
-        """Rank how good the bounds of label ``j`` are, given the labels set so far."""
+        """Return how the bounds of a label relate to those that are defined, given the labels set.
+
+        Parameters
+        ----------
+        j : int
+            Number of the label.
+        rows : ndarray of int
+            Rows of the batch.
+
+        Returns
+        -------
+        ndarray of int8
+            Positions in ``list(Exactness)``.
+        """
         return np.zeros(len(rows), dtype=np.int8)
 
     def _cached(self, j: int, rows: Rows, find: Callable[[int, Rows], Found]) -> Found:
@@ -103,19 +170,56 @@ class Walk(ABC):
         return found
 
     def compare(self, j: int, threshold: float, rows: Rows) -> tuple[Signs, Signs]:
-        """Return the signs of (lower - threshold) and (upper - threshold): -1, 0 or 1."""
+        """Compare the bounds of a label with a threshold.
+
+        Parameters
+        ----------
+        j : int
+            Number of the label.
+        threshold : float
+            A probability.
+        rows : ndarray of int
+            Rows of the batch.
+
+        Returns
+        -------
+        lower_sign, upper_sign : ndarray of int8
+            Signs of bound - threshold: -1, 0 or 1.
+        """
         cut = np.log(threshold) - np.log1p(-threshold)
         lower, upper = self.log_odds(j, rows)
         return np.sign(lower - cut).astype(np.int8), np.sign(upper - cut).astype(np.int8)
 
     def most_certain(self, candidates: NDArray[np.bool_]) -> NDArray[np.int64]:
-        """Find for each row the candidate label with the largest certainty; ties to the first."""
+        """Find for each row the candidate label with the largest certainty; ties go to the first.
+
+        Parameters
+        ----------
+        candidates : ndarray of bool, shape (n_samples, n_labels)
+            Labels to choose from.
+
+        Returns
+        -------
+        ndarray of int, shape (n_samples,)
+            Number of a label for each row.
+        """
         certainty = self.certainty(candidates)
         best = certainty.max(axis=1, keepdims=True)
         return np.asarray(np.argmax(candidates & (certainty == best), axis=1))
 
     def certainty(self, candidates: NDArray[np.bool_]) -> LogOdds:
-        """Compute max(L, -U) of both log-odds, (n, m); -inf for labels not asked about."""
+        """Compute max(lower, -upper) of the log-odds of each label.
+
+        Parameters
+        ----------
+        candidates : ndarray of bool, shape (n_samples, n_labels)
+            Labels to compute it for.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Certainties; -inf for labels that are not candidates.
+        """
         rows = np.arange(self.n_rows)
         certainty = np.full(candidates.shape, -np.inf)
         for j in range(self.n_labels):
@@ -140,7 +244,7 @@ class Contribution(NamedTuple):
 
 
 class CredalBase(Protocol):
-    """An unfitted base: a scikit-learn estimator that can learn a chain.
+    """Protocol of unfitted bases: scikit-learn estimators that can learn a chain.
 
     Further abilities, all optional:
 
@@ -151,12 +255,45 @@ class CredalBase(Protocol):
       rows into codes, ``from_counts(counts, discretizer)`` a model.
     - ``can_count_rows = True``: for data in chunks, models are fitted to a sample and have
       ``count_rows(X, Y)`` and ``with_counts(counts)`` for the other rows.
+
+    See Also
+    --------
+    LocalBase : The simplest way to write one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain import CredalBase, NaiveCredal
+    >>> base: CredalBase = NaiveCredal(discretizer=None)
+    >>> X, Y = np.array([[0], [0], [1]]), np.array([[1], [1], [0]], dtype=np.int8)
+    >>> model = base.fit_chain(X, Y, None, chained=True, rng=np.random.RandomState(0))
+    >>> model.n_labels
+    1
     """
 
     def fit_chain(
         self, X: Any, Y: Labels, order: Order | None, *, chained: bool, rng: np.random.RandomState
     ) -> Any:
-        """Fit a ChainModel to checked ``X``, ``Y`` (int8, -1 = missing). Order None: any order."""
+        """Fit a model to validated rows.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Training rows.
+        Y : ndarray of int8, shape (n_samples, n_labels)
+            Labels 0 and 1, and -1 for missing.
+        order : ndarray of int, shape (n_labels,), or None
+            Order of the labels. None: any order is to be served.
+        chained : bool
+            Whether labels are conditioned on the labels before them.
+        rng : RandomState
+            Source of random numbers.
+
+        Returns
+        -------
+        ChainModel
+            Fitted model.
+        """
         ...
 
 
@@ -172,9 +309,22 @@ def labels_from_signs(lower_sign: Signs, upper_sign: Signs, *, precise: bool) ->
 
 
 class ChainModel(ABC):
-    """A fitted base: everything it can infer about new rows.
+    """Abstract fitted base: everything it can infer about new rows.
 
     Encoded rows are anything with ``shape[0]`` rows that can be sliced.
+
+    See Also
+    --------
+    LocalChainModel : The simplest way to make one, from bounds of each label.
+    Walk : A batch of rows on its way along the chain.
+
+    Examples
+    --------
+    >>> from credalchain import ChainModel, CredalChainClassifier
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 1]]
+    >>> model = CredalChainClassifier(order="given").fit(X, Y).model_
+    >>> isinstance(model, ChainModel), model.n_labels, model.never_observed().any()
+    (True, 2, np.False_)
     """
 
     n_labels: int
@@ -186,53 +336,143 @@ class ChainModel(ABC):
 
     @property
     def nested(self) -> bool:
-        """Whether bounds for a fixed history can only widen as s grows, from s = 0 on."""
+        """True if bounds for a fixed history only widen as s grows, from s = 0 on."""
         return True
 
     def check_state(self, n_features: int) -> None:  # noqa: B027 - models of users need none
-        """Validate a stored model for rows with ``n_features`` columns."""
+        """Validate a model that was loaded from a file.
+
+        Parameters
+        ----------
+        n_features : int
+            Number of columns of the rows it is for.
+        """
 
     @abstractmethod
     def encode(self, X: Any) -> Any:
-        """Bring checked input into the form that ``begin`` takes, once per batch."""
+        """Encode validated rows in the form that ``begin`` takes, once per batch.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        object
+            Encoded rows.
+        """
 
     @abstractmethod
     def begin(self, encoded: Any, *, s: float, strategy: Strategy, precise: bool) -> Walk:
-        """Start a walk over the rows of ``encoded``."""
+        """Start a walk over the rows of ``encoded``.
+
+        Parameters
+        ----------
+        encoded : object
+            Rows, as :meth:`encode` returns them.
+        s : float
+            Degree of caution.
+        strategy : Strategy
+            How a label left open affects the labels after it.
+        precise : bool
+            Whether the walk is that of the precise chain, at s = 0.
+
+        Returns
+        -------
+        Walk
+            The walk, before the first label.
+        """
 
     @abstractmethod
     def never_observed(self) -> NDArray[np.bool_]:
-        """Return the labels that no training row had a value for: boolean, (m,)."""
+        """Return which labels no training row had a value for.
+
+        Returns
+        -------
+        ndarray of bool, shape (n_labels,)
+            True for labels that are always left open.
+        """
 
     def text_categories(self) -> Mapping[int, Categories]:
-        """Return the columns of X that held text in fit, with their categories."""
+        """Return the columns of X that held text in ``fit``, with their categories.
+
+        Returns
+        -------
+        dict of int to Categories
+            By the number of the column.
+        """
         return {}
 
     def contributions(
         self, encoded: Any, places: Sequence[tuple[int, Labels]], *, s: float, strategy: Strategy
     ) -> list[list[Contribution]] | None:
-        """Return what bounds of a single row are made of; None if they are not a sum.
+        """Return the terms that the bounds of a single row are sums of.
 
-        ``places`` are labels j, each with its history (m,): 0, 1 or -1 (left open) for labels
-        before j, UNDECIDED for all other labels.
+        Parameters
+        ----------
+        encoded : object
+            A single row, as :meth:`encode` returns it.
+        places : sequence of (int, ndarray)
+            Labels j, each with its history of shape (n_labels,): 0, 1 or -1 (left open) for labels
+            before j, UNDECIDED for all other labels.
+        s : float
+            Degree of caution.
+        strategy : Strategy
+            How a label left open affects the labels after it.
+
+        Returns
+        -------
+        list of list of Contribution, or None
+            Contributions at each place; None if bounds are not a sum.
         """
         return None
 
     def exact_bounds(
         self, encoded: Any, *, s: float, strategy: Strategy, precise: bool
     ) -> ExactBounds | None:
-        """Return bounds as fractions, to settle ties; None if the model computes in floats."""
+        """Return a function that computes bounds as fractions, to settle ties.
+
+        Parameters
+        ----------
+        encoded : object
+            Rows, as :meth:`encode` returns them.
+        s : float
+            Degree of caution.
+        strategy : Strategy
+            How a label left open affects the labels after it.
+        precise : bool
+            Whether the chain is the precise one.
+
+        Returns
+        -------
+        callable or None
+            ``bounds(row, j, history)`` returns the lower and the upper probability as fractions.
+            None if the model computes in floats.
+        """
         return None
 
     @property
     def log_odds_error(self) -> float:
-        """How far log-odds of this model can be from ``exact_bounds``."""
+        """Greatest distance of this model's log-odds from ``exact_bounds``."""
         return 0.0
 
     def infer(self, encoded: Any, request: Request) -> Answer:
         """Infer labels and bounds, a chunk of rows at a time, on ``request.n_jobs`` threads.
 
         A base may override this with something faster.
+
+        Parameters
+        ----------
+        encoded : object
+            Rows, as :meth:`encode` returns them.
+        request : Request
+            Validated parameters of the prediction.
+
+        Returns
+        -------
+        Answer
+            Labels, bounds and their exactness.
         """
         parts: dict[int, Answer] = {}
 

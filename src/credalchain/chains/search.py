@@ -207,7 +207,22 @@ _SEARCHES: dict[str, Callable[..., list[Node]]] = {
 
 @dataclass(frozen=True, eq=False)
 class ChainSearch:
-    """What a search on a chain has found.
+    """Result of a search on a chain.
+
+    Parameters
+    ----------
+    labels : ndarray of int8, shape (n_samples, n_labels)
+        What the vectors of each row have in common; -1 where they differ.
+    vectors : list of ndarray of int8, shape (k, n_labels)
+        For each row: the vectors that are left; a single one where probabilities are precise.
+    probabilities : list of ndarray, shape (k, 2)
+        Lower and upper probability of each vector.
+    n_explored : ndarray of int, shape (n_samples,)
+        The nodes of each row whose local probability was asked for.
+    certificate : str
+        What the method certifies about the vectors.
+    trees : list of ChainTree
+        The explored tree of each row.
 
     Attributes
     ----------
@@ -222,6 +237,23 @@ class ChainSearch:
     certificate : str
         What the method certifies about the vectors.
     trees : list of ChainTree
+
+    See Also
+    --------
+    search_chain : Search the tree of a fitted chain.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, search_chain
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]] * 5
+    >>> Y = [[1, 0], [1, 0], [1, 1], [0, 1], [0, 1], [1, 1]] * 5
+    >>> chain = CredalChainClassifier(order="given").fit(X, Y)
+    >>> found = search_chain(chain, [["fog"]], s=2.0)
+    >>> found.vectors[0]
+    array([[1, 1],
+           [1, 0]], dtype=int8)
+    >>> found.labels
+    array([[ 1, -1]], dtype=int8)
     """
 
     labels: Labels
@@ -269,18 +301,21 @@ def search_chain(
     ----------
     chain : fitted chain or binary relevance classifier
         In a fixed order of the labels, over any base.
-    X : array-like, data frame or scipy sparse of shape (n, p)
+    X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+        Rows to search for.
     method : {"greedy", "epsilon", "beam", "best_first", "exhaustive"}, default="best_first"
+        How to search, see above.
     s : float, default=0
-        The degree of caution, in place of the chain's own.
+        Degree of caution, in place of the chain's own.
     epsilon : float, default=0.25
         From 0, which is "best_first", to 1.
     width : int, default=4
-        Of the beam.
+        Number of paths that a beam keeps.
 
     Returns
     -------
     ChainSearch
+        Vectors, their probabilities, and what they have in common.
 
     References
     ----------

@@ -39,27 +39,45 @@ OddsBounds = tuple[Odds, Odds]  # lower, upper
 
 @dataclass(frozen=True, eq=False)
 class Strategy:
-    """How a chain goes on after a label it left open.
+    """Strategy: how a chain goes on after a label it left open.
 
     Parameters
     ----------
     name : str
+        Name of the strategy.
     nested : bool
         Whether a label answered at a larger s was answered, with the same value, at
         every smaller one (for a fixed order).
-    merge : callable, optional
+    merge : callable, default=None
         ``merge(if_zero, if_one, if_dropped) -> (lower, upper)``. Each argument is a pair of arrays,
         lower and upper: what a later label gets if the open label is 0, if it is 1, and if it is
         left out. Models that are sums of log-odds merge what the label adds to them (nothing if
         it is left out; values may be infinite, and NaN for 0/0); decision trees and black boxes
         merge probabilities, and ``if_dropped`` is None for those that cannot leave a label out.
-    merge_exact : callable, optional
+    merge_exact : callable, default=None
         The same in exact odds, pairs of ``Odds``. With it, the naive model settles ties
         exactly; without it a prediction reports its exactness as approximate.
-    from_tree : callable, optional
+    from_tree : callable, default=None
         For strategies that need the whole probability tree: ``from_tree(tree, j) -> (lower,
         upper)``, each a pair of P(Y = 1) and P(Y = 0), from the bounds under complete histories,
         see :class:`credalchain.chains.tree.OpenTree`. Used where a model cannot merge.
+
+    See Also
+    --------
+    branching : The default.
+
+    Examples
+    --------
+    A strategy of one's own, which takes an open label for a no:
+
+    >>> from credalchain import CredalChainClassifier, Strategy
+    >>> def take_zero(if_zero, if_one, if_dropped):
+    ...     return if_zero
+    >>> as_no = Strategy("as no", nested=False, merge=take_zero)
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 1]]
+    >>> chain = CredalChainClassifier(strategy=as_no, order="given").fit(X, Y)
+    >>> chain.predict_partial([["a"]]).shape
+    (1, 2)
     """
 
     name: str

@@ -33,12 +33,35 @@ MAX_OPEN = 12
 
 @dataclass(frozen=True)
 class OpenTree:
-    """The tree as one group of rows sees it: the labels given, in order, and the local bounds.
+    """Imprecise probability tree of one group of rows, from the first label to label j.
 
-    ``given`` maps each label before j to its values (one per row), None where it was left open.
-    ``bounds(k, history)`` gives the bounds of label k under a complete history; ``ends``, if
-    the model can tell, the same with their complements, so that nothing is lost near 1. With
-    ``can_leave_out`` a history may lack labels.
+    Parameters
+    ----------
+    given : mapping of int to ndarray or None
+        Each label before j, in order, with its values (one per row); None where it was left open.
+    bounds : callable
+        ``bounds(k, history)`` returns the bounds of label k under a complete history.
+    ends : callable, default=None
+        The same with their complements, if the model can compute them, so that nothing is lost
+        near 1.
+    can_leave_out : bool, default=False
+        Whether a history may lack labels.
+
+    See Also
+    --------
+    branching_bounds : Bounds over all completions of the open labels.
+    tree_marginal_bounds : Bounds of the marginal probability over the tree.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain.chains.tree import OpenTree
+    >>> def bounds(k, history):
+    ...     p = 0.9 if history.get(0) else 0.2
+    ...     return np.array([p - 0.1]), np.array([p + 0.1])
+    >>> tree = OpenTree({0: None}, bounds)
+    >>> list(tree.completions())
+    [{0: 0}, {0: 1}]
     """
 
     given: Mapping[int, Values | None]
@@ -47,7 +70,20 @@ class OpenTree:
     can_leave_out: bool = False
 
     def both_ends(self, k: int, history: History) -> Ends:
-        """Return bounds with complements, by subtraction where the model gives none."""
+        """Return bounds with complements, by subtraction where the model gives none.
+
+        Parameters
+        ----------
+        k : int
+            Number of a label.
+        history : mapping of int to int or ndarray
+            Value of each label before k.
+
+        Returns
+        -------
+        lower, upper : pair of ndarray
+            P(Y_k = 1) and P(Y_k = 0) of the lower and of the upper distribution.
+        """
         if self.ends is not None:
             return self.ends(k, history)
         lower, upper = self.bounds(k, history)
@@ -55,14 +91,22 @@ class OpenTree:
 
     @property
     def open_labels(self) -> list[int]:
+        """Labels that were left open."""
         return [k for k, values in self.given.items() if values is None]
 
     @property
     def answered(self) -> dict[int, Values]:
+        """Labels that were answered, with their values."""
         return {k: values for k, values in self.given.items() if values is not None}
 
     def check_size(self, most: int = MAX_OPEN) -> None:
-        """Raise a ValueError for what would take too long, before anything is computed."""
+        """Raise a ValueError if too many labels are open, before anything is computed.
+
+        Parameters
+        ----------
+        most : int, default=12
+            Greatest number of open labels.
+        """
         n_open = len(self.open_labels)
         if n_open > most:
             raise ValueError(
@@ -71,7 +115,13 @@ class OpenTree:
             )
 
     def completions(self) -> Iterator[dict[int, Any]]:
-        """Yield complete histories: what was answered, and every way to fill in the open labels."""
+        """Yield every way to fill in the open labels.
+
+        Yields
+        ------
+        dict of int to int or ndarray
+            A complete history.
+        """
         self.check_size()
         open_labels, answered = self.open_labels, self.answered
         for filled in product((0, 1), repeat=len(open_labels)):
@@ -94,7 +144,31 @@ def merged_ends(tree: OpenTree, j: int, merge: Callable[[Bounds, Bounds, Any], B
 
 
 def branching_bounds(tree: OpenTree, j: int) -> Bounds:
-    """Compute the least lower and the greatest upper bound of label j over all completions."""
+    """Compute the least lower and the greatest upper bound of a label over all completions.
+
+    Parameters
+    ----------
+    tree : OpenTree
+        Labels before j, and the local bounds.
+    j : int
+        Number of the label.
+
+    Returns
+    -------
+    lower, upper : ndarray
+        Bounds of P(Y_j = 1), one per row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain.chains.tree import OpenTree, branching_bounds
+    >>> def bounds(k, history):
+    ...     p = 0.9 if history.get(0) else 0.2
+    ...     return np.array([p - 0.1]), np.array([p + 0.1])
+    >>> lower, upper = branching_bounds(OpenTree({0: None}, bounds), 1)
+    >>> lower.round(2), upper.round(2)
+    (array([0.1]), array([1.]))
+    """
     (lower, _), (upper, _) = branching_ends(tree, j)
     return lower, upper
 
@@ -108,11 +182,39 @@ def branching_ends(tree: OpenTree, j: int) -> Ends:
 
 
 def tree_marginal_bounds(tree: OpenTree, j: int) -> Bounds:
-    """Bound P(Y_j = 1 | labels not left open) over all distributions of the tree (MAR*).
+    """Compute bounds of P(Y_j = 1 | labels not left open) over all distributions of the tree.
 
     The lower bound is the largest mu for which the lower expectation of
     1[history] (1[Y_j = 1] - mu) is not negative (regular extension); the upper bound is one
     minus the same for Y_j = 0. A history of upper probability 0 says nothing: [0, 1].
+
+    Parameters
+    ----------
+    tree : OpenTree
+        Labels before j, and the local bounds.
+    j : int
+        Number of the label.
+
+    Returns
+    -------
+    lower, upper : ndarray
+        Bounds of P(Y_j = 1), one per row.
+
+    References
+    ----------
+    P. Walley, Statistical Reasoning with Imprecise Probabilities, 1991, appendix J (regular
+    extension).
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain.chains.tree import OpenTree, tree_marginal_bounds
+    >>> def bounds(k, history):
+    ...     p = 0.5 if k == 0 else 0.9 if history[0] else 0.2
+    ...     return np.array([p - 0.1]), np.array([p + 0.1])
+    >>> lower, upper = tree_marginal_bounds(OpenTree({0: None}, bounds), 1)
+    >>> lower.round(2), upper.round(2)
+    (array([0.38]), array([0.72]))
     """
     (lower, _), (upper, _) = tree_marginal_ends(tree, j)
     return lower, upper

@@ -205,7 +205,7 @@ class WrappedWalk(ProbabilityWalk):
 
 
 class CredalWrapper(BaseEstimator):
-    """Any scikit-learn classifier with ``predict_proba``, one for every label, made credal.
+    """Base around any scikit-learn classifier with ``predict_proba``, one for every label.
 
     At s = 0 a label has the classifier's probability; a larger s uses more of the set around it,
     which comes from ``source``:
@@ -228,12 +228,18 @@ class CredalWrapper(BaseEstimator):
         ``LogisticRegression(max_iter=1000)``. Its ``random_state`` is set for each label from
         that of the chain.
     source : {"bag", "contamination"}, default="bag"
+        Where the set of probabilities comes from, see above.
     n_members : int, default=10
-        Bootstrap samples, for "bag".
+        Number of bootstrap samples, for "bag".
     quantiles : pair of float, default=(0.0, 1.0)
         Lower and upper quantile of the members, for "bag"; 0 and 1 are the least and the greatest.
     budget : int, default=256
-        Ways to fill in open labels that are tried for each row and label.
+        Greatest number of ways to fill in open labels that are tried for each row and label.
+
+    See Also
+    --------
+    JointDecision : Take a classifier as it is, without bounds.
+    LocalBase : A base of your own.
 
     Notes
     -----
@@ -280,7 +286,26 @@ class CredalWrapper(BaseEstimator):
     def fit_chain(
         self, X: Any, Y: Labels, order: Order | None, *, chained: bool, rng: np.random.RandomState
     ) -> WrappedChainModel:
-        """Fit every label on the features and the labels before it."""
+        """Fit every label on the features and the labels before it.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Validated training rows.
+        Y : ndarray of int8, shape (n_samples, n_labels)
+            Labels 0 and 1, and -1 for missing.
+        order : ndarray of int, shape (n_labels,), or None
+            Order of the labels. None: any order is to be served.
+        chained : bool
+            Whether labels are conditioned on the labels before them.
+        rng : RandomState
+            Seeds the classifiers and the bootstrap samples.
+
+        Returns
+        -------
+        WrappedChainModel
+            Fitted model.
+        """
         self.check_parameters()
         encoder = TableEncoder.learn(X, one_hot=True)
         table = encoder.encode_table(X)
@@ -309,7 +334,7 @@ class CredalWrapper(BaseEstimator):
         return Bagged(fit(all_rows), [fit(rows) for rows in draws], (float(low), float(high)))
 
     def check_parameters(self) -> None:
-        """Raise for values that ``fit_chain`` would reject."""
+        """Validate the parameters."""
         check_choice("source", self.source, ("bag", "contamination"))
         check_int("n_members", self.n_members)
         check_int("budget", self.budget, at_least=2)

@@ -42,9 +42,27 @@ def as_chunks(chunks: Any) -> Chunks:
 
 
 class DaskChunks:
-    """The partitions of dask arrays or data frames ``X`` and ``Y``.
+    """Chunks that are the partitions of two dask arrays or data frames.
 
     Work goes to the client that is connected, or to Dask's own threads without one.
+
+    Parameters
+    ----------
+    X : dask array or data frame
+        Rows.
+    Y : dask array or data frame
+        Their labels, in the same partitions.
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from credalchain.chunks.dask_collections import DaskChunks
+    >>> X = da.from_array(np.zeros((6, 2)), chunks=(3, 2))
+    >>> Y = da.from_array(np.zeros((6, 1), dtype=int), chunks=(3, 1))
+    >>> chunks = DaskChunks(X, Y)
+    >>> chunks.reduce(lambda name, x, y, first: len(x)), chunks.lengths
+    (6, [3, 3])
     """
 
     def __init__(self, X: Any, Y: Any) -> None:
@@ -78,7 +96,26 @@ class DaskChunks:
         trim: Callable[[Total], Total] = unchanged,
         numbered: bool = True,
     ) -> Total:
-        """Compute a tree of sums: only sums travel, and what is shared is sent once to a worker."""
+        """Compute the sum (``+``) over all partitions of what ``work`` makes of them.
+
+        Sums form a tree: only sums travel, and what is shared is sent once to a worker.
+
+        Parameters
+        ----------
+        work : callable
+            As in :class:`credalchain.typing.Chunks`.
+        *shared
+            Further arguments of ``work``, the same for all partitions.
+        trim : callable, default=unchanged
+            Takes a sum and returns a smaller one, to keep memory small.
+        numbered : bool, default=True
+            Whether ``work`` needs the number of its first row among all rows.
+
+        Returns
+        -------
+        object
+            The sum.
+        """
         from dask.delayed import delayed
 
         shared_delayed = [delayed(value, traverse=False) for value in shared]
@@ -96,7 +133,18 @@ class DaskChunks:
         return total
 
     def hash_limit(self, size: int) -> Any:
-        """Return the limit of hashes: partitions send no row that is not in the sample."""
+        """Return the largest hash of a sample of rows: partitions send no row outside the sample.
+
+        Parameters
+        ----------
+        size : int
+            Number of rows in the sample.
+
+        Returns
+        -------
+        uint64
+            Rows whose hash is not above it are drawn.
+        """
         return hash_limit(sum(self.lengths), size)
 
     def _compute(self, wanted: Any) -> Any:

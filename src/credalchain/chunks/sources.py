@@ -12,7 +12,32 @@ from credalchain.typing import Total, Work, unchanged
 
 @contextlib.contextmanager
 def naming_chunk_in_errors(chunk: str) -> Iterator[None]:
-    """Name, in errors about data that are raised inside, the chunk that they are about."""
+    """Name, in errors about data that are raised inside, the chunk that they are about.
+
+    Parameters
+    ----------
+    chunk : str
+        Name of the chunk.
+
+    Yields
+    ------
+    None
+        To the body of the ``with`` statement.
+
+    Raises
+    ------
+    ValueError or TypeError
+        The error raised inside, with the name in front of its message.
+
+    Examples
+    --------
+    >>> from credalchain.chunks.sources import naming_chunk_in_errors
+    >>> with naming_chunk_in_errors("march.csv"):
+    ...     raise ValueError("there is no row.")
+    Traceback (most recent call last):
+        ...
+    ValueError: march.csv: there is no row.
+    """
     try:
         yield
     except (ValueError, TypeError, OverflowError) as error:
@@ -27,9 +52,15 @@ class IterableChunks:
 
     Parameters
     ----------
-    chunks : iterable of (X, Y), or callable that gives one
-        It is gone through once, and twice if bins are learned; an iterator can be gone through
-        only once.
+    chunks : iterable of (X, Y), or callable that returns one
+        Iterated over once, and twice if bins are learned; an iterator works only once.
+
+    Examples
+    --------
+    >>> from credalchain.chunks.sources import IterableChunks
+    >>> chunks = IterableChunks([([[0.1], [0.2]], [[0], [1]]), ([[0.8]], [[1]])])
+    >>> chunks.reduce(lambda name, X, Y, first: len(Y))
+    3
     """
 
     def __init__(self, chunks: Any) -> None:
@@ -48,7 +79,26 @@ class IterableChunks:
         trim: Callable[[Total], Total] = unchanged,
         numbered: bool = True,
     ) -> Total:
-        """Reduce, with one chunk in memory at a time."""
+        """Compute the sum (``+``) over all chunks of what ``work`` makes of them.
+
+        One chunk is in memory at a time.
+
+        Parameters
+        ----------
+        work : callable
+            As in :class:`credalchain.typing.Chunks`.
+        *shared
+            Further arguments of ``work``, the same for all chunks.
+        trim : callable, default=unchanged
+            Takes a sum and returns a smaller one, to keep memory small.
+        numbered : bool, default=True
+            Not used: chunks come in order, so rows are always numbered.
+
+        Returns
+        -------
+        object
+            The sum.
+        """
         total: Any = None
         first = 0
         for name, X, Y in self._read():
@@ -62,7 +112,20 @@ class IterableChunks:
         return result
 
     def hash_limit(self, size: int) -> Any:
-        """Return no limit, as the number of rows is not known: ``trim`` keeps the smallest."""
+        """Return the largest possible hash, as the number of rows is not known.
+
+        ``trim`` keeps the smallest hashes.
+
+        Parameters
+        ----------
+        size : int
+            Not used.
+
+        Returns
+        -------
+        uint64
+            Greatest possible hash.
+        """
         return MAX_HASH
 
     def _read(self) -> Iterator[tuple[str, Any, Any]]:

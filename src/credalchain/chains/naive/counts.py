@@ -195,7 +195,7 @@ def _count_dtype(n_rows: int) -> Any:
 
 @dataclass(frozen=True, eq=False)
 class ChainCounts:
-    """All that a naive credal chain learns from its rows.
+    """Counts: all that a naive credal chain learns from its rows.
 
     Counts of two data sets add, counts of a fold subtract, and any s, label order and
     strategy can be asked of the same counts.
@@ -203,16 +203,31 @@ class ChainCounts:
     Parameters
     ----------
     n_rows : int
-        Rows counted.
-    n_categories : int array (p,)
-        K_i, the declared number of categories of each feature.
-    label : int array (m, 2)
-        ``label[j, a]``: rows with y_j = a.
-    feature : int array (sum of K, m, 2)
-        ``feature[r, j, a]``: rows with y_j = a and the feature and category that row r
-        stands for; the K_0 categories of feature 0 come first.
-    pair : int array (m, 2, m, 2)
-        ``pair[k, b, j, a]``: rows with y_k = b and y_j = a.
+        Number of rows counted.
+    n_categories : ndarray of int, shape (n_features,)
+        Declared number of categories K_i of each feature.
+    label : ndarray of int, shape (n_labels, 2)
+        Number of rows with y_j = a, in ``label[j, a]``.
+    feature : ndarray of int, shape (sum of K, n_labels, 2)
+        Number of rows with y_j = a and the feature and category that row r stands for, in
+        ``feature[r, j, a]``; the K_0 categories of feature 0 come first.
+    pair : ndarray of int, shape (n_labels, 2, n_labels, 2)
+        Number of rows with y_k = b and y_j = a, in ``pair[k, b, j, a]``.
+
+    See Also
+    --------
+    CredalChainClassifier.from_counts : A classifier from counts.
+
+    Examples
+    --------
+    >>> from credalchain import ChainCounts
+    >>> first = ChainCounts.from_rows([[0], [1]], [[0, 1], [1, 1]])
+    >>> second = ChainCounts.from_rows([[1], [1]], [[1, 0], [1, None]])
+    >>> both = first + second
+    >>> both.n_rows, both.label.tolist()
+    (4, [[1, 3], [1, 2]])
+    >>> (both - second).label.tolist() == first.label.tolist()
+    True
     """
 
     n_rows: int
@@ -232,12 +247,18 @@ class ChainCounts:
 
         Parameters
         ----------
-        X : array-like, data frame or scipy sparse of shape (n, p)
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
             Codes, or whatever the discretizer takes.
-        Y : label matrix of shape (n, m), as :func:`credalchain.as_labels` reads it
-        discretizer : fitted discretizer with ``n_categories_``, optional
-            Without one, X holds codes, and each feature has as many categories as its largest
-            code says: make counts of several tables equal with ``widened``.
+        Y : array-like of shape (n_samples, n_labels)
+            Labels, as :func:`credalchain.as_labels` reads them.
+        discretizer : fitted discretizer with ``n_categories_``, default=None
+            Turns X into codes. Without one, X holds codes, and each feature has as many categories
+            as its largest code says: make counts of several tables equal with ``widened``.
+
+        Returns
+        -------
+        ChainCounts
+            Counts of the rows.
 
         Examples
         --------
@@ -261,21 +282,42 @@ class ChainCounts:
 
     @classmethod
     def unchecked(cls, n_rows: int, *arrays: NDArray[Any]) -> "ChainCounts":
-        """Return counts from trusted arrays, without validation; ``arrays`` in the order above."""
+        """Return counts from trusted arrays, without validation.
+
+        Parameters
+        ----------
+        n_rows : int
+            Number of rows counted.
+        *arrays : ndarray
+            The other parameters of the class, in its order.
+
+        Returns
+        -------
+        ChainCounts
+            Counts that share the arrays.
+        """
         self = object.__new__(cls)
         vars(self).update({"n_rows": n_rows, **dict(zip(_ARRAYS, arrays, strict=True))})
         return self
 
     @property
     def n_features(self) -> int:
+        """Number of features."""
         return len(self.n_categories)
 
     @property
     def n_labels(self) -> int:
+        """Number of labels."""
         return len(self.label)
 
     def offsets(self) -> IntArray:
-        """Return the first row of each feature in ``feature``."""
+        """Return the first row of each feature in ``feature``.
+
+        Returns
+        -------
+        ndarray of int, shape (n_features,)
+            Row numbers.
+        """
         return np.cumsum(self.n_categories) - self.n_categories
 
     @cached_property
@@ -287,7 +329,18 @@ class ChainCounts:
         return np.add.reduceat(self.feature, first, axis=0, dtype=self.feature.dtype)
 
     def widened(self, n_categories: IntArray) -> "ChainCounts":
-        """Return the same counts with at least ``n_categories`` categories per feature."""
+        """Return the same counts with at least ``n_categories`` categories per feature.
+
+        Parameters
+        ----------
+        n_categories : ndarray of int, shape (n_features,)
+            Least number of categories of each feature.
+
+        Returns
+        -------
+        ChainCounts
+            Counts with zeros for the categories that are new.
+        """
         wide = np.maximum(self.n_categories, n_categories)
         if np.array_equal(wide, self.n_categories):
             return self
@@ -454,9 +507,31 @@ def as_counts(counts: Any) -> ChainCounts:
 
 @dataclass(frozen=True)
 class ChunkCounts:
-    """Counts of some chunks, and the names of their labels.
+    """Counts of some chunks, with the names of their labels.
 
-    ``holds_minus_one``: whether missing labels are written as -1.
+    Parameters
+    ----------
+    names : tuple of str or None
+        Names of the labels.
+    counts : ChainCounts
+        Counts of all rows.
+    chunk : str
+        Name of the first chunk, for messages.
+    holds_minus_one : bool, default=False
+        Whether missing labels are written as -1.
+
+    See Also
+    --------
+    count_chunks : Count all rows of data in chunks.
+
+    Examples
+    --------
+    >>> from credalchain import ChainCounts
+    >>> from credalchain.chains.naive.counts import ChunkCounts
+    >>> counts = ChainCounts.from_rows([[0], [1]], [[0, 1], [1, 1]])
+    >>> total = ChunkCounts(None, counts, "chunk 0") + ChunkCounts(None, counts, "chunk 1")
+    >>> total.counts.n_rows
+    4
     """
 
     names: tuple[str, ...] | None
@@ -466,6 +541,7 @@ class ChunkCounts:
 
     @property
     def n_labels(self) -> int:
+        """Number of labels."""
         return self.counts.n_labels
 
     def __add__(self, other: "ChunkCounts") -> "ChunkCounts":
@@ -485,18 +561,31 @@ def count_chunks(
     Parameters
     ----------
     chunks : Chunks
+        Rows in chunks.
     discretizer : Discretizer, any fitted discretizer, or None
         An unfitted Discretizer is learned from a sample of rows; None: X holds codes.
-    sample_size : int
+    sample_size : int, default=100000
         Rows from which the bins of numeric columns are learned: those with the smallest hashes
         of their numbers, all if there are not more. Categories are those of all rows.
 
     Returns
     -------
-    counts : ChunkCounts of all chunks
-    discretizer : the fitted one, or None
+    counts : ChunkCounts
+        Counts of all chunks.
+    discretizer : Discretizer or None
+        The fitted one.
     source : str
         Where bins come from, in words.
+
+    Examples
+    --------
+    >>> from credalchain import Discretizer
+    >>> from credalchain.chains.naive.counts import count_chunks
+    >>> from credalchain.chunks.sources import IterableChunks
+    >>> chunks = IterableChunks([([[0.1], [0.2]], [[0], [0]]), ([[0.8], [0.9]], [[1], [1]])])
+    >>> counts, discretizer, source = count_chunks(chunks, Discretizer(n_bins=2))
+    >>> counts.counts.label.tolist(), source
+    ([[2, 2]], 'bins learned from all 4 rows')
     """
     source = "X holds codes" if discretizer is None else "bins were given"
     if isinstance(discretizer, Discretizer) and not hasattr(discretizer, "binnings_"):

@@ -22,7 +22,7 @@ from credalchain.preprocessing import Discretizer
 
 
 class NaiveCredal(BaseEstimator):
-    """Naive Bayes with the imprecise Dirichlet model, for every label of a chain.
+    """Base with naive Bayes and the imprecise Dirichlet model, for every label of a chain.
 
     Parameters
     ----------
@@ -43,6 +43,30 @@ class NaiveCredal(BaseEstimator):
     missing_features : {"ignore", "conservative"}, default="ignore"
         What a feature that is missing at prediction time adds: nothing, or the worst over
         its categories for each bound. ``predict`` always ignores it.
+
+    See Also
+    --------
+    CredalForest : A base of trees.
+    CredalWrapper : A base around any classifier.
+
+    References
+    ----------
+    Y. C. Carranza Alarcon and S. Destercke, Multi-label Chaining with Imprecise
+    Probabilities, ECSQARU 2021.
+
+    M. Zaffalon, The naive credal classifier, Journal of Statistical Planning and Inference 105,
+    2002.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, NaiveCredal
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(NaiveCredal(epsilon=0.0), s=0.5, order="given")
+    >>> chain.fit(X, Y).predict_partial([["sun"], ["rain"], ["fog"]])
+    array([[ 1,  0],
+           [ 0,  1],
+           [-1, -1]], dtype=int8)
     """
 
     learns_from_counts = True  # has unfitted_discretizer and from_counts
@@ -72,7 +96,26 @@ class NaiveCredal(BaseEstimator):
         chained: bool = True,
         rng: np.random.RandomState | None = None,
     ) -> NaiveChainModel:
-        """Count. One set of counts serves every order, so ``order`` is ignored."""
+        """Count the rows.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Validated training rows.
+        Y : ndarray of int8, shape (n_samples, n_labels)
+            Labels 0 and 1, and -1 for missing.
+        order : ndarray of int, shape (n_labels,), default=None
+            Not used: one set of counts serves every order.
+        chained : bool, default=True
+            Not used.
+        rng : RandomState, default=None
+            Not used.
+
+        Returns
+        -------
+        NaiveChainModel
+            Fitted model.
+        """
         settings = self.settings()
         discretizer = self.unfitted_discretizer()
         if isinstance(discretizer, Discretizer):
@@ -88,7 +131,20 @@ class NaiveCredal(BaseEstimator):
     def from_counts(
         self, counts: ChainCounts, discretizer: Discretizer | None = None
     ) -> NaiveChainModel:
-        """Return a model from counts made elsewhere; ``discretizer`` is fitted, None for codes."""
+        """Return a model from counts made elsewhere.
+
+        Parameters
+        ----------
+        counts : ChainCounts
+            Counts of the training rows.
+        discretizer : fitted Discretizer, default=None
+            Turns input into codes; None if the input is codes.
+
+        Returns
+        -------
+        NaiveChainModel
+            Fitted model.
+        """
         counts = as_counts(counts)
         if discretizer is not None:
             n_categories = _n_categories_of(discretizer)
@@ -100,12 +156,18 @@ class NaiveCredal(BaseEstimator):
         return NaiveChainModel(counts, self.settings(), discretizer)
 
     def check_parameters(self) -> None:
-        """Raise for values that ``fit_chain`` would reject."""
+        """Validate the parameters."""
         self.settings()
         self.unfitted_discretizer()
 
     def settings(self) -> NaiveSettings:
-        """Return the parameters that matter at prediction time, checked."""
+        """Return the parameters that matter at prediction time, validated.
+
+        Returns
+        -------
+        NaiveSettings
+            Parameters of the formulas.
+        """
         missing = check_choice("missing_features", self.missing_features, MISSING_FEATURES)
         return NaiveSettings(
             check_epsilon(self.epsilon),
@@ -115,7 +177,13 @@ class NaiveCredal(BaseEstimator):
         )
 
     def unfitted_discretizer(self) -> Any:
-        """Return a copy of the discretizer, the default one if there is none; None for codes."""
+        """Return a copy of the discretizer.
+
+        Returns
+        -------
+        Discretizer or None
+            The default one if none was given; None if X holds codes.
+        """
         if self.discretizer is None:
             return None
         if isinstance(self.discretizer, str) and self.discretizer == "quantile":
