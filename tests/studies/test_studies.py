@@ -136,6 +136,9 @@ MISTAKES = {
         'kind = "estimator"\nclass = "credalchain.JointDecision"\nreward = [0.5]',
         r"\[method\] s and reward are the same",
     ),
+    "model": ("s = [0.0, 2.0]", 'over = ["tree"]\n[models.trees]', r"line 18: .*mean 'trees'"),
+    "no models": ("s = [0.0, 2.0]", "over = []", r"line 18: .*one or more names"),
+    "models": ("seed = 7", "models = 1", r"line 3: .*models must be a table, got 1"),
     "empty": ("s = [0.0, 2.0]", "s = []", r"line 18: .*one or more numbers"),
 }
 
@@ -156,6 +159,27 @@ def test_values_of_caution_have_the_name_that_the_class_gives_them(tmp_path):
     )
     assert by_name == by_s
     assert by_name.methods[-1].s == (0.5, 1.0)
+
+
+def test_a_method_over_models_is_one_method_for_each(tmp_path):
+    logistic = {"class": "sklearn.linear_model.LogisticRegression", "C": 2}
+    once = f"""
+[[method]]
+name = "layer"
+class = "{JOINT}"
+params = {{ cv = 3 }}
+over = ["linear", "tree"]
+[models]
+linear = {{ class = "{logistic["class"]}", C = 2 }}
+tree = {{ class = "sklearn.tree.DecisionTreeClassifier" }}
+"""
+    *_, linear, tree = load_study(small(tmp_path, extra=once)).methods
+    assert (linear.name, tree.name) == ("linear: layer", "tree: layer")
+    assert linear.kind == tree.kind == "estimator"
+    assert linear.params == {"cv": 3, "estimator": logistic}
+    assert build_estimator(JOINT, linear.params).estimator.C == 2
+    with pytest.raises(StudyError, match=r"line 23: .*'linear: layer'.*Got -1"):
+        load_study(small(tmp_path, extra=once.replace("C = 2", "C = -1")))
 
 
 def test_the_second_method_is_found_on_its_own_line(tmp_path):

@@ -6,7 +6,7 @@ import math
 import re
 import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import import_module
 from pathlib import Path
@@ -305,7 +305,8 @@ def _nearest(name: Any, choices: Any) -> str:
 
 def _study(top: _Table, allow: tuple[str, ...]) -> Study:
     top.check_keys(
-        "name", "seed", "settings", "data", "measures", "cross_validation", "corruption", "method"
+        *("name", "seed", "settings", "data", "measures", "cross_validation", "corruption"),
+        *("models", "method"),
     )
     validation = top.table("cross_validation", "folds", "repeats", "split")
     damage = top.table("corruption", "kind", "levels")
@@ -367,7 +368,12 @@ def _methods(top: _Table, allow: tuple[str, ...]) -> tuple[Method, ...]:
     contents = top.content.get("method")
     if not isinstance(contents, list) or not contents:
         top.fail("method", "a study needs at least one table [[method]]")
-    tables = [top.inside(content, "method", i) for i, content in enumerate(contents)]
+    models = top.inside(top.content.get("models", {}), "models").content
+    tables = [
+        table
+        for i, content in enumerate(contents)
+        for table in _over_models(top.inside(content, "method", i), models)
+    ]
     methods = tuple(_method(table, allow) for table in tables)
     for i, method in enumerate(methods):
         if method.name in [other.name for other in methods[:i]]:
@@ -375,8 +381,20 @@ def _methods(top: _Table, allow: tuple[str, ...]) -> tuple[Method, ...]:
     return methods
 
 
+def _over_models(table: _Table, models: dict[str, Any]) -> Iterator[_Table]:
+    """Yield a method; one for each of the models that it is over, as its ``estimator``."""
+    if "over" not in table.content:
+        yield table
+        return
+    content = {key: value for key, value in table.content.items() if key != "over"}
+    params, name = table.typed("params", dict, {}), table.typed("name", str, "method")
+    for model in table.choices("over", models):
+        of_model = {"name": f"{model}: {name}", "params": {**params, "estimator": models[model]}}
+        yield replace(table, content={**content, **of_model})
+
+
 def _method(table: _Table, allow: tuple[str, ...]) -> Method:
-    kind = table.choice("kind", KINDS, "chain")
+    kind = table.choice("kind", KINDS, "estimator" if "class" in table.content else "chain")
     name, class_path = table.typed("name", str, kind), table.typed("class", str, "")
     if (kind == "estimator") != bool(class_path):
         table.fail("kind", 'kind = "estimator" goes with class = "module.Class"')
