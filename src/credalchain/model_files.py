@@ -110,7 +110,22 @@ TRUSTED_TYPES = sorted(
 
 
 class ModelFileError(ValueError):
-    """A file is not a model, or not one that can be loaded."""
+    """Error for a file that is not a model, or not one that can be loaded.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain import ModelFileError, load_model
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "model.cchain")
+    ...     _ = file.write_text("not a model")
+    ...     try:
+    ...         load_model(file)
+    ...     except ModelFileError as error:
+    ...         print(str(error).removeprefix(str(file)))
+     is not a credalchain model, or it is damaged.
+    """
 
 
 def save_model(
@@ -123,7 +138,8 @@ def save_model(
     estimator : fitted estimator
         A classifier of this package, or a pipeline or search that holds one. Functions of your
         own, such as a strategy, must be importable to be stored.
-    path : path
+    path : str or Path
+        The file to write.
     store_frozen : bool, default=True
         Whether models in a ``FrozenEstimator`` are stored as well, or only named: then
         :func:`load_model` needs them.
@@ -132,6 +148,23 @@ def save_model(
     ------
     ValueError
         If the estimator is not fitted, or holds an object that skops cannot store.
+
+    See Also
+    --------
+    load_model : Load the estimator again.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain import CredalChainClassifier, save_model
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "model.cchain")
+    ...     save_model(chain, file)
+    ...     file.stat().st_size > 0
+    True
     """
     try:
         check_is_fitted(estimator)
@@ -159,22 +192,45 @@ def save_model(
 def load_model(
     path: str | os.PathLike[str], *, trusted: Sequence[str] = (), frozen: Any = None
 ) -> Any:
-    """Read an estimator that :func:`save_model` wrote, without executing code from the file.
+    """Load an estimator that :func:`save_model` wrote, without executing code from the file.
 
     Parameters
     ----------
-    path : path
+    path : str or Path
+        The file.
     trusted : sequence of str, default=()
         Names of further types that may be loaded, such as those of a model of another library.
         The error raised without them lists the names.
     frozen : fitted classifier, default=None
         The frozen model, where the file only names it (``store_frozen=False``).
 
+    Returns
+    -------
+    estimator
+        The fitted estimator.
+
     Raises
     ------
     ModelFileError
         If the file is not a model, is damaged, was written by a newer version, holds types that
         are not trusted, or arrays that do not fit together.
+    FileNotFoundError
+        If there is no such file.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain import CredalChainClassifier, load_model, save_model
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "model.cchain")
+    ...     save_model(chain, file)
+    ...     loaded = load_model(file)
+    >>> loaded.predict_partial([["a"], ["b"]])
+    array([[1, 1],
+           [0, 0]], dtype=int8)
     """
     path = Path(path)
     if not path.is_file():
@@ -207,7 +263,31 @@ def _with_frozen(estimator: Any, replace: Callable[[Any], Any]) -> Any:
 
 
 def untrusted_types(path: str | os.PathLike[str]) -> list[str]:
-    """Return the names of types in a model file that neither skops nor this package trusts."""
+    """Return the names of types in a model file that neither skops nor this package trusts.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    list of str
+        Names for ``trusted`` of :func:`load_model`, if you know where the file comes from.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain import CredalChainClassifier, save_model
+    >>> from credalchain.model_files import untrusted_types
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "model.cchain")
+    ...     save_model(CredalChainClassifier().fit(X, Y), file)
+    ...     untrusted_types(file)
+    []
+    """
     return sorted(set(_skops().get_untrusted_types(file=path)) - set(TRUSTED_TYPES))
 
 
@@ -218,7 +298,36 @@ _FROM_BEFORE = (
 
 
 def read_about(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the format of a model file and the version of credalchain that wrote it."""
+    """Return the format of a model file, and the version that wrote it.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+
+    Returns
+    -------
+    dict
+        "format", a number, and "version", that of credalchain.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not a model, or was written by a newer version.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain import CredalChainClassifier, __version__, save_model
+    >>> from credalchain.model_files import read_about
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "model.cchain")
+    ...     save_model(CredalChainClassifier().fit(X, Y), file)
+    ...     read_about(file)["version"] == __version__
+    True
+    """
     try:
         with zipfile.ZipFile(path) as archive:
             if "json.npy" in archive.namelist():

@@ -37,12 +37,27 @@ def unwrap(estimator: BaseEstimator, X: MatrixLike | None = None) -> tuple[Any, 
     Parameters
     ----------
     estimator : fitted estimator, Pipeline or search object
-    X : its input, default=None
+        The outermost estimator.
+    X : array-like, data frame or scipy sparse, default=None
+        Its input.
 
     Returns
     -------
-    final : the first estimator inside that has ``predict_partial``, or the last there is
-    Z : X as it arrives there
+    final : estimator
+        The first estimator inside that has ``predict_partial``, or the last there is.
+    Z : array-like, data frame or scipy sparse, or None
+        X as it arrives there.
+
+    Examples
+    --------
+    >>> from sklearn.pipeline import make_pipeline
+    >>> from sklearn.preprocessing import StandardScaler
+    >>> from credalchain import CredalChainClassifier, unwrap
+    >>> X, Y = [[0.0], [1.0], [2.0], [3.0]], [[0, 1], [0, 1], [1, 0], [1, 0]]
+    >>> model = make_pipeline(StandardScaler(), CredalChainClassifier(s=0.1)).fit(X, Y)
+    >>> final, Z = unwrap(model, [[0.0]])
+    >>> type(final).__name__, Z.round(2)
+    ('CredalChainClassifier', array([[-1.34]]))
     """
     while not hasattr(estimator, "predict_partial"):
         if hasattr(estimator, "best_estimator_"):
@@ -67,11 +82,14 @@ def partial_labels(estimator: BaseEstimator, X: MatrixLike) -> Labels:
     Parameters
     ----------
     estimator : fitted estimator, Pipeline or search object
-    X : its input
+        Holds the cautious classifier.
+    X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+        Input of the estimator.
 
     Returns
     -------
-    ndarray of int8, shape (n, m), values in {0, 1, -1}
+    ndarray of int8, shape (n_samples, n_labels)
+        Partial predictions: 0, 1, and -1 for an open label.
 
     Examples
     --------
@@ -105,18 +123,30 @@ def cross_val_partial(
     Parameters
     ----------
     estimator : unfitted estimator, Pipeline or search object
-    X : array-like, data frame or scipy sparse of shape (n, p)
-    Y : labels of shape (n, m), some of which may be missing
-    groups : array-like of shape (n,), optional
+        A clone is fitted for each fold.
+    X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+        Rows.
+    Y : array-like of shape (n_samples, n_labels)
+        Labels, some of which may be missing.
+    groups : array-like of shape (n_samples,), default=None
         For splitters that keep groups of rows together.
     cv : int, splitter or iterable of (train, test), default=5
         An int means that many folds of consecutive rows.
-    n_jobs : int, optional
-        As in joblib.
+    n_jobs : int, default=None
+        Number of folds fitted in parallel, as in joblib.
 
     Returns
     -------
-    ndarray of int8, shape (n, m), values in {0, 1, -1}
+    ndarray of int8, shape (n_samples, n_labels)
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, cross_val_partial
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]] * 5, [[1, 0], [1, 1], [0, 0], [0, 0]] * 5
+    >>> answers = cross_val_partial(CredalChainClassifier(s=0.5, order="given"), X, Y)
+    >>> answers.shape, answers[:3, 0]
+    ((20, 2), array([1, 1, 0], dtype=int8))
     """
     from sklearn.model_selection import check_cv  # slow to import
 
@@ -328,9 +358,29 @@ def score_path(
 
 @dataclass(frozen=True)
 class PartialScorer:
-    """A scorer for scikit-learn's searches and ``cross_validate``; greater is better.
+    """Scorer for scikit-learn's searches and ``cross_validate``; greater is better.
 
     Losses are negated, as scikit-learn does.
+
+    Parameters
+    ----------
+    measure : Measure
+        The measure.
+    options : dict, default={}
+        Passed on to the measure.
+
+    See Also
+    --------
+    credalchain.partial_scorer : Return a scorer from a measure, or its name.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, partial_scorer
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> scorer = partial_scorer("selective_error")
+    >>> scorer(chain, X, Y) <= 0
+    True
     """
 
     measure: Measure
@@ -361,6 +411,11 @@ def partial_scorer(measure: str | Measure, **options: Any) -> PartialScorer:
         One of ``credalchain.metrics.MEASURES``, or a measure of your own. Losses are negated.
     **options
         Passed on to the measure, for instance ``cost=0.1``.
+
+    Returns
+    -------
+    PartialScorer
+        A callable ``scorer(estimator, X, Y)``.
 
     Examples
     --------

@@ -18,21 +18,56 @@ def remove_uniformly(Y: Any, fraction: float, seed: Any) -> Labels:
 
     Parameters
     ----------
-    Y : labels of shape (n, m)
-    fraction : float in [0, 1]
-        ``int(fraction * n * m)`` cells are removed.
+    Y : array-like of shape (n_samples, n_labels)
+        Labels.
+    fraction : float
+        Share of cells between 0 and 1: ``int(fraction * n_samples * n_labels)`` are removed.
     seed : int or numpy SeedSequence
+        Seed of the draw. With the same seed, a larger fraction removes all that a smaller one does.
 
     Returns
     -------
-    ndarray of int8 with -1 for the cells removed
+    ndarray of int8, shape (n_samples, n_labels)
+        Labels, with -1 for the cells removed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain.datasets.corruption import remove_uniformly
+    >>> Y = np.eye(4, dtype=int)
+    >>> (remove_uniformly(Y, 0.25, seed=0) == -1).sum()
+    np.int64(4)
     """
     labels = as_labels(Y, require_zero=False)
     return np.where(_drawn(labels, fraction, seed), np.int8(MISSING), labels)
 
 
 def remove_per_label(Y: Any, fraction: float, seed: Any) -> Labels:
-    """Remove exactly ``int(fraction * n)`` values of every label. Parameters as above."""
+    """Remove a fraction of the values of every label.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n_samples, n_labels)
+        Labels.
+    fraction : float
+        Share between 0 and 1: exactly ``int(fraction * n_samples)`` values of every label are
+        removed.
+    seed : int or numpy SeedSequence
+        Seed of the draw. With the same seed, a larger fraction removes all that a smaller one does.
+
+    Returns
+    -------
+    ndarray of int8, shape (n_samples, n_labels)
+        Labels, with -1 for the cells removed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain.datasets.corruption import remove_per_label
+    >>> Y = np.eye(4, dtype=int)
+    >>> (remove_per_label(Y, 0.25, seed=0) == -1).sum(axis=0)
+    array([1, 1, 1, 1])
+    """
     labels = as_labels(Y, require_zero=False).copy()
     n, m = labels.shape
     rng = np.random.default_rng(seed)
@@ -43,20 +78,91 @@ def remove_per_label(Y: Any, fraction: float, seed: Any) -> Labels:
 
 
 def flip(Y: Any, fraction: float, seed: Any) -> Labels:
-    """Turn a fraction of all label cells into their opposites, drawn uniformly."""
+    """Flip a fraction of all label cells, drawn uniformly.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n_samples, n_labels)
+        Labels.
+    fraction : float
+        Share of cells between 0 and 1.
+    seed : int or numpy SeedSequence
+        Seed of the draw. With the same seed, a larger fraction flips all that a smaller one does.
+
+    Returns
+    -------
+    ndarray of int8, shape (n_samples, n_labels)
+        Labels; missing ones stay missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain.datasets.corruption import flip
+    >>> Y = np.eye(4, dtype=int)
+    >>> (flip(Y, 0.25, seed=0) != Y).sum()
+    np.int64(4)
+    """
     labels = as_labels(Y, require_zero=False)
     return _flipped(labels, _drawn(labels, fraction, seed))
 
 
 def flip_bernoulli(Y: Any, probability: float, seed: Any) -> Labels:
-    """Turn every label cell into its opposite with a probability, independently."""
+    """Flip every label cell with a probability, independently.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n_samples, n_labels)
+        Labels.
+    probability : float
+        Between 0 and 1.
+    seed : int or numpy SeedSequence
+        Seed of the draw. With the same seed, a larger probability flips all that a smaller one
+        does.
+
+    Returns
+    -------
+    ndarray of int8, shape (n_samples, n_labels)
+        Labels; missing ones stay missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain.datasets.corruption import flip_bernoulli
+    >>> flip_bernoulli(np.eye(2, dtype=int), 1.0, seed=0)
+    array([[0, 1],
+           [1, 0]], dtype=int8)
+    """
     labels = as_labels(Y, require_zero=False)
     draws = np.random.default_rng(seed).random(labels.shape)
     return _flipped(labels, draws < _checked(probability))
 
 
 def redraw_uniformly(Y: Any, probability: float, seed: Any) -> Labels:
-    """Replace every cell, with a probability, by a fair coin: a uniform draw against one half."""
+    """Replace every label cell, with a probability, by a fair coin.
+
+    Parameters
+    ----------
+    Y : array-like of shape (n_samples, n_labels)
+        Labels.
+    probability : float
+        Between 0 and 1.
+    seed : int or numpy SeedSequence
+        Seed of the draw. With the same seed, a larger probability replaces all that a smaller one
+        does.
+
+    Returns
+    -------
+    ndarray of int8, shape (n_samples, n_labels)
+        Labels; missing ones stay missing.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain.datasets.corruption import redraw_uniformly
+    >>> redraw_uniformly(np.eye(2, dtype=int), 0.0, seed=0)
+    array([[1, 0],
+           [0, 1]], dtype=int8)
+    """
     labels = as_labels(Y, require_zero=False)
     rng = np.random.default_rng(seed)
     chosen = rng.random(labels.shape) < _checked(probability)

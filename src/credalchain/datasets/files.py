@@ -36,21 +36,46 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class MultilabelDataset:
-    """Features and labels of a data set.
+    """Data set with features, labels and their names.
+
+    Parameters
+    ----------
+    name : str
+        Name of the data set.
+    X : pandas data frame, or scipy CSR array
+        Features. Nominal attributes are categorical columns; sparse data of numbers and 0/1 is
+        CSR.
+    labels : ndarray of int8, shape (n_samples, n_labels)
+        Labels 0, 1, or -1 for missing; columns in the order of the file.
+    feature_names, label_names : list of str
+        Names of the columns.
+    description, source, citation : str, default=""
+        Where the data is from, and what to cite.
+    groups : pandas series, default=None
+        What each row belongs to, if rows depend on each other.
 
     Attributes
     ----------
-    name : str
-    X : pandas data frame, or scipy CSR array
-        Nominal attributes are categorical columns; sparse data of numbers and 0/1 is CSR.
-    labels : ndarray of int8, shape (n, m)
-        0, 1, or -1 for missing; columns in the order of the file.
     Y : pandas data frame
-        The same with names, for ``fit``.
-    feature_names, label_names : list of str
-    description, source, citation : str
-    groups : pandas series or None
-        What each row belongs to, if rows depend on each other.
+        Labels with their names, for ``fit``.
+    cardinality : float
+        Mean number of labels of a row.
+    density : float
+        Mean share of labels of a row.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pandas as pd
+    >>> from credalchain.datasets import MultilabelDataset
+    >>> X, labels = pd.DataFrame({"tempo": [90.0, 140.0]}), np.array([[1, 0], [1, 1]], np.int8)
+    >>> data = MultilabelDataset("songs", X, labels, ["tempo"], ["pop", "loud"])
+    >>> data.to_frame()
+       tempo  pop  loud
+    0   90.0    1     0
+    1  140.0    1     1
+    >>> data.cardinality
+    1.5
     """
 
     name: str
@@ -72,18 +97,23 @@ class MultilabelDataset:
 
     @property
     def cardinality(self) -> float:
-        """Labels that a row has, on average."""
+        """Mean number of labels of a row."""
         return float((self.labels == 1).sum(axis=1).mean())
 
     @property
     def density(self) -> float:
-        """The share of labels that a row has, on average."""
+        """Mean share of labels of a row."""
         return self.cardinality / len(self.label_names)
 
     def to_frame(self) -> "pd.DataFrame":
-        """Features and labels in one pandas data frame; missing labels are ``pd.NA``.
+        """Return features and labels in one pandas data frame.
 
         Sparse columns become dense ones: boolean where they hold 0 and 1 only.
+
+        Returns
+        -------
+        DataFrame
+            Features, then labels; missing labels are ``pd.NA``.
         """
         import pandas as pd
 
@@ -133,6 +163,37 @@ def read_mulan(arff: PathLike, xml: PathLike) -> MultilabelDataset:
 
     The XML only says which attributes are labels; their names and order are those of the ARFF
     file. In the XML a label is named plainly or with the escapes of ARFF, as in ``m\'usica``.
+
+    Parameters
+    ----------
+    arff : str or Path
+        Features and labels.
+    xml : str or Path
+        Names of the labels.
+
+    Returns
+    -------
+    MultilabelDataset
+        Features and labels.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.datasets import read_mulan
+    >>> with TemporaryDirectory() as folder:
+    ...     arff, xml = Path(folder, "songs.arff"), Path(folder, "songs.xml")
+    ...     _ = arff.write_text('''
+    ... @relation songs
+    ... @attribute tempo numeric
+    ... @attribute pop {0, 1}
+    ... @data
+    ... 90, 1
+    ... 140, 0
+    ... ''')
+    ...     _ = xml.write_text('<labels><label name="pop"></label></labels>')
+    ...     read_mulan(arff, xml)
+    MultilabelDataset('songs': 2 rows, 1 feature, 1 label)
     """
     content = _parse(Path(arff))
     names = {name for name, _ in content["attributes"]}
@@ -154,6 +215,34 @@ def read_meka(arff: PathLike) -> MultilabelDataset:
     """Read a data set in the format of MEKA, whose relation name holds ``-C n``.
 
     The first n attributes are labels, or the last -n if n is negative.
+
+    Parameters
+    ----------
+    arff : str or Path
+        The file.
+
+    Returns
+    -------
+    MultilabelDataset
+        Features and labels.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.datasets import read_meka
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "songs.arff")
+    ...     _ = file.write_text('''
+    ... @relation 'songs: -C 1'
+    ... @attribute pop {0, 1}
+    ... @attribute tempo numeric
+    ... @data
+    ... 1, 90
+    ... 0, 140
+    ... ''')
+    ...     read_meka(file).label_names
+    ['pop']
     """
     content = _parse(Path(arff))
     relation = content["relation"]
@@ -172,12 +261,76 @@ def read_meka(arff: PathLike) -> MultilabelDataset:
 
 
 def read_arff(arff: PathLike, labels: Sequence[str]) -> MultilabelDataset:
-    """Read an ARFF file, dense or sparse, with the attributes that are labels given by name."""
+    """Read an ARFF file, dense or sparse.
+
+    Parameters
+    ----------
+    arff : str or Path
+        The file.
+    labels : sequence of str
+        Names of the attributes that are labels.
+
+    Returns
+    -------
+    MultilabelDataset
+        Features and labels.
+
+    Raises
+    ------
+    ValueError
+        If the file is not valid ARFF, has no such attribute, or one that is not a label.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.datasets import read_arff
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "songs.arff")
+    ...     _ = file.write_text('''
+    ... @relation songs
+    ... @attribute tempo numeric
+    ... @attribute pop {0, 1}
+    ... @data
+    ... 90, 1
+    ... 140, 0
+    ... ''')
+    ...     read_arff(file, labels=["pop"])
+    MultilabelDataset('songs': 2 rows, 1 feature, 1 label)
+    """
     return _as_dataset(Path(arff), _parse(Path(arff)), labels)
 
 
 def read_table(path: PathLike, labels: Sequence[str]) -> MultilabelDataset:
-    """Read a CSV, TSV or Parquet file with the columns that are labels given by name."""
+    """Read a CSV, TSV or Parquet file.
+
+    Parameters
+    ----------
+    path : str or Path
+        The file.
+    labels : sequence of str
+        Names of the columns that are labels.
+
+    Returns
+    -------
+    MultilabelDataset
+        Features and labels.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.datasets import read_table
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "songs.csv")
+    ...     _ = file.write_text('''tempo,pop,loud
+    ... 90,1,
+    ... 140,1,1
+    ... ''')
+    ...     read_table(file, labels=["pop", "loud"]).labels
+    array([[ 1, -1],
+           [ 1,  1]], dtype=int8)
+    """
     frame = read_frame(path)
     _check_labels(labels, list(frame.columns), path)
     features = [name for name in frame.columns if name not in set(labels)]
@@ -192,9 +345,34 @@ def read_table(path: PathLike, labels: Sequence[str]) -> MultilabelDataset:
 
 
 def read_file(path: PathLike, labels: str | Sequence[str]) -> MultilabelDataset:
-    """Read a file of any of these formats, which the ending of its name tells.
+    """Read a file of any of the formats here, by the ending of its name.
 
-    ``labels`` are names of columns; for ARFF also "xml" (MULAN's file beside it) or "meka".
+    Parameters
+    ----------
+    path : str or Path
+        A CSV, TSV, Parquet or ARFF file.
+    labels : sequence of str, "xml" or "meka"
+        Names of the columns that are labels. For ARFF also "xml" (MULAN's file beside it) or "meka"
+        (the relation name says which).
+
+    Returns
+    -------
+    MultilabelDataset
+        Features and labels.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.datasets import read_file
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "songs.csv")
+    ...     _ = file.write_text('''tempo,pop,loud
+    ... 90,1,0
+    ... 140,1,1
+    ... ''')
+    ...     read_file(file, labels=["pop", "loud"])
+    MultilabelDataset('songs': 2 rows, 1 feature, 2 labels)
     """
     path = Path(path)
     is_arff = path.suffix.lower() == ".arff"

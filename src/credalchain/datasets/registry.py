@@ -43,7 +43,16 @@ MULAN = {name: MulanSource(**about) for name, about in json.loads(_ABOUT).items(
 
 
 class DataUnavailableError(OSError):
-    """A data set is neither on this machine nor to be had from the network now."""
+    """Error for a data set that is neither on this machine nor to be had from the network.
+
+    Examples
+    --------
+    >>> from credalchain.datasets import DataUnavailableError, load_mulan
+    >>> try:
+    ...     data = load_mulan("flags")
+    ... except DataUnavailableError as error:
+    ...     print("work offline with the embedded data")  # doctest: +SKIP
+    """
 
 
 def load_mulan(name: str) -> MultilabelDataset:
@@ -55,6 +64,23 @@ def load_mulan(name: str) -> MultilabelDataset:
     Parameters
     ----------
     name : {"emotions", "scene", "yeast", "CAL500", "medical", "enron", "flags"}
+        Name of the data set.
+
+    Returns
+    -------
+    MultilabelDataset
+        Features and labels, with the citation.
+
+    Raises
+    ------
+    DataUnavailableError
+        If it can neither be found nor downloaded.
+
+    Examples
+    --------
+    >>> from credalchain.datasets import load_mulan
+    >>> load_mulan("emotions")  # doctest: +SKIP
+    MultilabelDataset('emotions': 593 rows, 72 features, 6 labels)
     """
     data, name = read_mulan(*mulan_files(name)), _known_name(name)
     description = f"{MULAN[name].domain} data of the MULAN collection"
@@ -115,7 +141,30 @@ EMBEDDED = "embedded:yeast"  # what commands and studies call it
 
 
 class EmbeddedData(NamedTuple):
-    """A data set as arrays, with its names."""
+    """Data set as arrays, with its names.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_samples, n_features)
+        Features.
+    Y : ndarray of int8, shape (n_samples, n_labels)
+        Labels.
+    feature_names : list of str
+        Names of the features.
+    label_names : list of str
+        Names of the labels.
+
+    See Also
+    --------
+    load_embedded_yeast : The data set of this kind.
+
+    Examples
+    --------
+    >>> from credalchain.datasets import load_embedded_yeast
+    >>> data = load_embedded_yeast()
+    >>> data.X.shape, data.label_names[:2]
+    ((2417, 103), ['Class1', 'Class2'])
+    """
 
     X: NDArray[np.float64]
     Y: NDArray[np.int8]
@@ -124,12 +173,26 @@ class EmbeddedData(NamedTuple):
 
 
 def load_embedded_yeast() -> EmbeddedData:
-    """Return the yeast data of the paper (2417 genes, 103 features, 14 labels), shipped by river.
+    """Load the yeast data of the paper: 2417 genes, 103 features, 14 labels.
+
+    The package river ships it, so nothing is downloaded.
+
+    Returns
+    -------
+    EmbeddedData
+        Features and labels as arrays, with their names.
 
     References
     ----------
     A. Elisseeff and J. Weston, A kernel method for multi-labelled classification,
     NIPS 2001.
+
+    Examples
+    --------
+    >>> from credalchain.datasets import load_embedded_yeast
+    >>> X, Y, feature_names, label_names = load_embedded_yeast()
+    >>> X.shape, Y.shape
+    ((2417, 103), (2417, 14))
     """
     message = "The embedded yeast data comes with the package river: pip install "
     message += '"credalchain[demo]", or pip install "river>=0.26.1".'
@@ -161,22 +224,36 @@ DATASETS[EMBEDDED] = NamedDataset(
 
 @dataclass(frozen=True)
 class DataFile:
-    """A file with labels.
+    """File with labels, identified by its content.
 
-    Attributes
+    Parameters
     ----------
     name : str
-        What results call it.
+        Name in results.
     file : str
-        Its path, from ``folder``.
+        Path of the file, from ``folder``.
     labels : tuple of str
-        The columns that are labels.
+        Columns that are labels.
     sha256 : str
-        The digest of its content.
-    groups : str
-        The column that says which rows belong together; empty if there is none.
-    folder : str
-        Where ``file`` is looked for on this machine.
+        Digest of its content.
+    folder : str, default=""
+        Folder in which ``file`` is looked for on this machine.
+    groups : str, default=""
+        Column that says which rows belong together; empty if there is none.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> from credalchain.datasets import DataFile
+    >>> with TemporaryDirectory() as folder:
+    ...     _ = Path(folder, "songs.csv").write_text('''tempo,pop,loud
+    ... 90,1,0
+    ... 140,1,1
+    ... ''')
+    ...     source = DataFile.describe("songs.csv", ["pop", "loud"], Path(folder))
+    ...     source.load()
+    MultilabelDataset('songs': 2 rows, 1 feature, 2 labels)
     """
 
     name: str
@@ -190,7 +267,26 @@ class DataFile:
     def describe(
         cls, file: str, labels: str | Sequence[str], folder: Path, name: str = "", groups: str = ""
     ) -> "DataFile":
-        """Read a file once; ``labels`` as in ``read_file``, ``name`` is the file's if empty."""
+        """Read a file once, and return what identifies it.
+
+        Parameters
+        ----------
+        file : str
+            Path of the file, from ``folder``.
+        labels : str or sequence of str
+            As in :func:`read_file`.
+        folder : Path
+            Folder of the file.
+        name : str, default=""
+            Name in results; that of the file if empty.
+        groups : str, default=""
+            Column that says which rows belong together.
+
+        Returns
+        -------
+        DataFile
+            Names, and the digest of the content.
+        """
         digest = _sha256(folder / file)
         data = read_file(folder / file, labels)
         if groups:
@@ -199,7 +295,18 @@ class DataFile:
         return cls(name, file, tuple(data.label_names), digest, str(folder), groups)
 
     def load(self) -> MultilabelDataset:
-        """Return the content, if it is still the same."""
+        """Read the file, if its content is still the same.
+
+        Returns
+        -------
+        MultilabelDataset
+            Features and labels.
+
+        Raises
+        ------
+        ValueError
+            If the file has changed.
+        """
         path = Path(self.folder, self.file)
         if _sha256(path) != self.sha256:
             raise ValueError(
@@ -233,13 +340,29 @@ def name_of(source: DataSource) -> str:
 
 
 def load(source: DataSource) -> MultilabelDataset:
-    """Load a data set.
+    """Load a data set by its name, or from a file.
 
     Parameters
     ----------
     source : str or DataFile
         A name in ``DATASETS``: "embedded:yeast", or one of the MULAN collection ("emotions" or
         "mulan:emotions"). Or a file.
+
+    Returns
+    -------
+    MultilabelDataset
+        Features and labels.
+
+    Raises
+    ------
+    DataUnavailableError
+        If the data set can neither be found nor downloaded.
+
+    Examples
+    --------
+    >>> from credalchain.datasets import load
+    >>> load("embedded:yeast")
+    MultilabelDataset('embedded:yeast': 2417 rows, 103 features, 14 labels)
     """
     if isinstance(source, DataFile):
         return source.load()

@@ -46,7 +46,7 @@ def explain(
     labels: Iterable[str | int] | None = None,
     max_labels: int | None = 20,
 ) -> Explanation:
-    """Why one row gets its answers.
+    """Explain why one row gets its answers.
 
     Parameters
     ----------
@@ -55,19 +55,25 @@ def explain(
         forests; bounds and answers for all. Where there are no reasons, the explanation says why.
     x : one row: a vector, a table or data frame with a single row
         Or one text, for a pipeline that starts with texts.
-    s, strategy, reward : optional
+    s, strategy, reward : default=None
         In place of the classifier's parameters.
-    known : array-like of shape (n_labels,) or (1, n_labels), optional
-        Labels that were answered already; -1 for the others.
-    labels : sequence of str or int, optional
-        Which labels to explain, by name or number. By default what is open and the most certain
-        of the others.
+    known : array-like of shape (n_labels,) or (1, n_labels), default=None
+        Labels that are known already, 0 or 1; -1 elsewhere.
+    labels : sequence of str or int, default=None
+        Labels to explain, by name or number. None explains what is open and the most certain of
+        the others.
     max_labels : int or None, default=20
-        How many labels are explained if ``labels`` is not given; None for all.
+        Greatest number of labels to explain if ``labels`` is not given; None for all.
 
     Returns
     -------
     Explanation
+        Bounds and answers; reasons or similar rows; and what answers to open labels would settle.
+
+    See Also
+    --------
+    next_questions : Which open labels to ask about next.
+    credalchain.plotting.plot_explanation : Plot an explanation.
 
     Examples
     --------

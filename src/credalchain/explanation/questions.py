@@ -20,15 +20,31 @@ _ROWS_AT_ONCE = 4096
 
 @dataclass(frozen=True)
 class OpenQuestion:
-    """A label that was left open in a row, and what its answer is expected to settle.
+    """Open label of a row, and what its answer is expected to settle.
 
-    Attributes
+    Parameters
     ----------
     row : int
+        Number of the row.
     label : str
+        Name of the label.
     settles : tuple of (float, float)
         Lower and upper expectation of the number of labels of the row that its answer settles,
         itself included; NaN where they were not needed.
+
+    See Also
+    --------
+    next_questions : Find the open labels that are best asked about.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, next_questions
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> (question,) = next_questions(chain, [["sun"], ["fog"]])
+    >>> tuple(round(float(n), 2) for n in question.settles)
+    (1.0, 2.0)
     """
 
     row: int
@@ -53,23 +69,26 @@ def next_questions(
     Parameters
     ----------
     classifier : fitted classifier of this package, or a pipeline that ends in one
-    X : array-like, data frame or scipy sparse of shape (n, n_features)
+        Predicts with its own parameters.
+    X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+        Rows to ask about.
     budget : int, default=10
-        Questions, at the most.
-    known : array-like of shape (n, n_labels), optional
-        Labels that were answered already, -1 elsewhere.
+        Greatest number of questions.
+    known : array-like of shape (n_samples, n_labels), default=None
+        Labels that are known already, 0 or 1; -1 elsewhere.
     order : {"settles most", "least sure", "in order", "random"}, default="settles most"
-        "settles most": both answers to every open label are thought through, and the label comes
+        "settles most": both answers to every open label are tried, and the label comes
         first whose answer is expected to settle the most open labels of its row; the expectation
         has bounds, since the probability of the answer has, and the lower one counts. "least
         sure": the interval whose middle is nearest to one half. "in order": rows, and labels in
         them, as they stand.
     random_state : int, RandomState or None, default=None
-        For "random".
+        Seeds the order "random".
 
     Returns
     -------
-    list of OpenQuestion, the best first
+    list of OpenQuestion
+        Questions, the best first.
 
     Examples
     --------

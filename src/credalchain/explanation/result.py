@@ -21,7 +21,29 @@ _WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
 
 @dataclass(frozen=True)
 class Reason:
-    """What one observation adds to the lower and upper log-odds of a label."""
+    """Contribution of one observation to the lower and upper log-odds of a label.
+
+    Parameters
+    ----------
+    source : {"prior", "feature", "label"}
+        Kind of the observation.
+    name : str
+        Name of the feature or label.
+    value : str
+        What was observed.
+    lower, upper : float
+        What it adds to the lower and to the upper log-odds.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, explain
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> reason = explain(chain, ["fog"]).steps[0].reasons[0]
+    >>> reason.source, reason.name, reason.value, round(reason.size, 2)
+    ('feature', 'feature0', 'fog', 6.4)
+    """
 
     source: str
     name: str
@@ -31,17 +53,40 @@ class Reason:
 
     @property
     def size(self) -> float:
-        """How far it moves the bounds, at most."""
+        """Greatest distance by which it moves the bounds."""
         return max(abs(self.lower), abs(self.upper))
 
 
 @dataclass(frozen=True)
 class Step:
-    """One label on its way along the chain.
+    """Label on its way along the chain.
 
-    ``reasons`` add up to the log-odds. What spoke for the answer comes first, then what spoke
-    against it, each with the largest first; of an open label, the largest. Empty if the model is
-    not a sum, or if the label was never observed in training.
+    Parameters
+    ----------
+    label : str
+        Name of the label.
+    answer : int
+        0, 1, or -1 if it was left open.
+    known : bool
+        Whether the answer was known already.
+    threshold : float
+        Threshold of the label.
+    lower_log_odds, upper_log_odds : float
+        Bounds of its log-odds.
+    reasons : tuple of Reason, default=()
+        They add up to the log-odds. What spoke for the answer comes first, then what spoke
+        against it, each with the largest first; of an open label, the largest. Empty if the model
+        is not a sum, or if the label was never observed in training.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, explain
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> step = explain(chain, ["fog"]).steps[0]
+    >>> step.label, step.word, round(step.lower, 3), round(step.upper, 3)
+    ('label0', '*', 0.002, 0.998)
     """
 
     label: str
@@ -54,21 +99,42 @@ class Step:
 
     @property
     def lower(self) -> float:
+        """Lower probability of the label."""
         return float(expit(self.lower_log_odds))
 
     @property
     def upper(self) -> float:
+        """Upper probability of the label."""
         return max(self.lower, float(expit(self.upper_log_odds)))  # equal up to rounding
 
     @property
     def word(self) -> str:
-        """The answer as people read it: yes, no or ``*``."""
+        """Answer in words: yes, no or ``*``."""
         return _WORDS[self.answer]
 
 
 @dataclass(frozen=True)
 class Question:
-    """What answering an open label would settle: other open labels and their new answers."""
+    """Answer to an open label, and what it would settle.
+
+    Parameters
+    ----------
+    label : str
+        The open label.
+    answer : int
+        0 or 1.
+    settles : tuple of (str, int)
+        Other open labels, and their new answers.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, explain
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> explain(chain, ["fog"]).questions[0]
+    Question(label='label0', answer=0, settles=(('label1', 1),))
+    """
 
     label: str
     answer: int
@@ -77,20 +143,32 @@ class Question:
 
 @dataclass(frozen=True)
 class SimilarRow:
-    """A training row that weighs in the answers of a joint forest.
+    """Training row that weighs in the answers of a joint forest.
 
-    Attributes
+    Parameters
     ----------
     row : int
-        Its number in the training data, from 0.
+        Number of the row in the training data, from 0.
     weight : float
         Its share of all weight; other members of the forest have theirs besides.
     labels : tuple of (str, int)
         Its labels that were observed: name and 0 or 1.
     in_common : tuple of str
         What the trees that put both rows into one leaf asked of them, the most asked first.
-    unknown : tuple of str
+    unknown : tuple of str, default=()
         Its labels that were missing.
+
+    Examples
+    --------
+    >>> from sklearn.ensemble import ExtraTreesRegressor
+    >>> from credalchain import CredalJointForest, explain
+    >>> X = [[0.1], [0.2], [0.3], [0.7], [0.8], [0.9]] * 5
+    >>> Y = [[0, 0], [0, 0], [0, 1], [1, 1], [1, 1], [1, 0]] * 5
+    >>> trees = ExtraTreesRegressor(20, min_samples_leaf=2, bootstrap=True)
+    >>> forest = CredalJointForest(trees, members=(), random_state=0).fit(X, Y)
+    >>> similar = explain(forest, [0.8]).similar[0]
+    >>> similar.labels
+    (('label0', 1), ('label1', 1))
     """
 
     row: int
@@ -101,7 +179,7 @@ class SimilarRow:
 
     @property
     def labels_as_text(self) -> str:
-        """The labels that are yes, and those that nobody knows; of many the first."""
+        """Labels that are yes, and those that are missing; of many the first."""
         words = [visible(name) for name, y in self.labels if y == 1]
         words += [f"{visible(name)} unknown" for name in self.unknown]
         return _first_of(words) or "none"
@@ -114,24 +192,40 @@ class SimilarRow:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Why a row got its answers.
+    """Explanation of the answers of one row.
 
-    Attributes
+    Parameters
     ----------
     steps : tuple of Step
-        In the order of the chain, or as they are taken into the answer, the surest first.
-    questions : tuple of Question
+        Labels in the order of the chain, or as they are taken into the answer, the surest first.
+    questions : tuple of Question, default=()
         For every open label and both answers, the other labels that this answer would settle.
-    setting : str
+    setting : str, default=""
         How cautiously it was decided, such as "s = 2, branching".
-    similar : tuple of SimilarRow
+    similar : tuple of SimilarRow, default=()
         For a joint forest, the training rows that weigh most.
-    no_reasons : str
+    no_reasons : str, default=""
         Why no step has reasons, in words; empty if they have.
-    n_left_out : int
-        Labels that were not explained, because not all were asked for.
-    is_chain : bool
+    n_left_out : int, default=0
+        Number of labels that were not explained, because not all were asked for.
+    is_chain : bool, default=True
         Whether later labels were conditioned on earlier ones.
+
+    See Also
+    --------
+    credalchain.explain : Explain why one row gets its answers.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, explain
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> explanation = explain(chain, ["sun"])
+    >>> explanation.setting, [step.word for step in explanation.steps]
+    ('s = 0.5, branching', ['yes', 'no'])
+    >>> explanation.to_frame().columns.tolist()
+    ['step', 'label', 'source', 'name', 'value', 'lower', 'upper']
     """
 
     steps: tuple[Step, ...]
@@ -156,21 +250,33 @@ class Explanation:
         )
 
     def remarks(self) -> list[str]:
-        """Further remarks, a sentence each."""
+        """Return further remarks.
+
+        Returns
+        -------
+        list of str
+            A sentence each.
+        """
         names = ", ".join(map(visible, self.against_probability))
         words = "less likely by themselves, but in the likeliest combination of all labels"
         return [f"{words}: {names}"] if names else []
 
     @property
     def about_reasons(self) -> str:
-        """Why there are no reasons, or in which unit they are."""
+        """Sentence on why there are no reasons, or in which unit they are."""
         if not self.no_reasons:
             return "reasons in log-odds"
         instead = "; similar training rows below" if self.similar else ""
         return f"no reasons: {self.no_reasons}{instead}"
 
     def to_dict(self) -> dict[str, Any]:
-        """All of it as lists, dicts, texts and numbers, for JSON; infinite numbers as texts."""
+        """Return the explanation as lists, dicts, texts and numbers, for JSON.
+
+        Returns
+        -------
+        dict
+            All fields; infinite numbers as texts.
+        """
         steps = [
             {**asdict(step), "answer": step.word, "lower": step.lower, "upper": step.upper}
             for step in self.steps
@@ -191,7 +297,13 @@ class Explanation:
         }
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a pandas data frame with one row per reason (and per label: the row "all")."""
+        """Return the reasons as a pandas data frame.
+
+        Returns
+        -------
+        DataFrame
+            One row per reason, and per label the row "all".
+        """
         import pandas as pd
 
         rows = []
@@ -242,7 +354,13 @@ class Explanation:
         return cells
 
     def questions_in_words(self) -> list[str]:
-        """One line for each answer that would settle something."""
+        """Return one line for each answer that would settle something.
+
+        Returns
+        -------
+        list of str
+            For instance "if rock is no: pop is yes".
+        """
         lines = []
         for question in self.questions:
             settled = [f"{visible(name)} is {_WORDS[y]}" for name, y in question.settles]

@@ -38,11 +38,30 @@ Counts = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class LabelCounts:
-    """Numbers of rows for each label, of those where its truth is observed; they add up over rows.
+    """Number of rows of each label whose truth is observed; counts add up over rows.
 
-    ``observed`` and ``positive`` (m,): these rows, and those in which the label is 1. The others
-    are (..., m), for one prediction or a stack of them: rows that are answered, answered with 1,
-    rows with a 1 that are answered at all, and those answered with 1.
+    Parameters
+    ----------
+    observed : ndarray of int, shape (n_labels,)
+        Rows where the truth is observed.
+    answered : ndarray of int, shape (..., n_labels)
+        Those that are answered; the first axes are those of a stack of predictions, if any.
+    positive : ndarray of int, shape (n_labels,)
+        Those in which the label is 1.
+    said_yes : ndarray of int, shape (..., n_labels)
+        Those answered with 1.
+    answered_positive : ndarray of int, shape (..., n_labels)
+        Those with a 1 that are answered at all.
+    right_yes : ndarray of int, shape (..., n_labels)
+        Those with a 1 that are answered with 1.
+
+    Examples
+    --------
+    >>> from credalchain import as_labels
+    >>> from credalchain.metrics import tally
+    >>> counts = tally(as_labels([[1, 0], [1, 1]]), as_labels([[1, -1], [0, 1]])).by_label
+    >>> counts.positive.tolist(), counts.right_yes.tolist()
+    ([2, 1], [1, 1])
     """
 
     observed: Counts
@@ -67,12 +86,38 @@ def count_by_label(truth: Labels, labels: Labels) -> LabelCounts:
 
 @dataclass(frozen=True)
 class Tally:
-    """Numbers of labels in each row, from which most measures are computed.
+    """Number of labels in each row, from which most measures are computed.
 
-    ``observed`` is (n,), since true labels may be missing. The others are (..., n), for one
-    prediction or a stack of them: labels answered, answered where the truth is known, and
-    answered wrongly. ``times`` (n,): how many rows an entry stands for, None for one each.
     ``by_label`` is counted on first access: most measures do not need it, and paths are long.
+
+    Parameters
+    ----------
+    n_labels : int
+        Number of labels.
+    observed : ndarray of int, shape (n_samples,)
+        Labels whose truth is observed.
+    answered : ndarray of int, shape (..., n_samples)
+        Labels answered; the first axes are those of a stack of predictions, if any.
+    judged : ndarray of int, shape (..., n_samples)
+        Labels answered whose truth is observed.
+    wrong : ndarray of int, shape (..., n_samples)
+        Labels answered wrongly.
+    make_label_counts : callable
+        Returns the :class:`LabelCounts`.
+    times : ndarray of int, shape (n_samples,), default=None
+        Number of rows that each entry stands for. None for one each.
+
+    See Also
+    --------
+    tally : Count labels against the truth.
+
+    Examples
+    --------
+    >>> from credalchain import as_labels
+    >>> from credalchain.metrics import tally
+    >>> counted = tally(as_labels([[1, 0], [1, 1]]), as_labels([[1, -1], [0, 1]]))
+    >>> counted.answered.tolist(), counted.wrong.tolist()
+    ([1, 2], [0, 1])
     """
 
     n_labels: int
@@ -85,12 +130,32 @@ class Tally:
 
     @cached_property
     def by_label(self) -> LabelCounts:
-        """The same cells counted label by label."""
+        """Same cells, counted label by label."""
         return self.make_label_counts()
 
 
 def tally(truth: Labels, labels: Labels) -> Tally:
-    """Count ``labels`` (..., n, m) against ``truth`` (n, m); both as ``as_labels`` gives them."""
+    """Count partial predictions against the truth, row by row.
+
+    Parameters
+    ----------
+    truth : ndarray of int8, shape (n_samples, n_labels)
+        True labels, as :func:`credalchain.as_labels` returns them.
+    labels : ndarray of int8, shape (..., n_samples, n_labels)
+        Partial predictions, or a stack of them.
+
+    Returns
+    -------
+    Tally
+        The counts.
+
+    Examples
+    --------
+    >>> from credalchain import as_labels
+    >>> from credalchain.metrics import tally
+    >>> tally(as_labels([[1, 0], [1, 1]]), as_labels([[1, -1], [0, 1]])).judged.tolist()
+    [1, 2]
+    """
     observed, answered = truth != MISSING, labels != ABSTAIN
     judged = answered if observed.all() else answered & observed
     n_answered = _count_per_row(answered)
@@ -105,7 +170,26 @@ def tally(truth: Labels, labels: Labels) -> Tally:
 
 
 def pooled(tallies: Iterable[Tally]) -> Tally:
-    """Merge tallies of one prediction each; rows with equal counts become one entry."""
+    """Merge tallies of one prediction each; rows with equal counts become one entry.
+
+    Parameters
+    ----------
+    tallies : iterable of Tally
+        At least one.
+
+    Returns
+    -------
+    Tally
+        The counts of all rows.
+
+    Examples
+    --------
+    >>> from credalchain import as_labels
+    >>> from credalchain.metrics import pooled, tally
+    >>> counted = tally(as_labels([[1, 0], [1, 1]]), as_labels([[1, -1], [0, 1]]))
+    >>> pooled([counted, counted]).times.tolist()
+    [2, 2]
+    """
     columns, times, by_label = [], [], None
     for t in tallies:
         columns.append(np.stack([t.observed, t.answered, t.judged, t.wrong]))
@@ -182,11 +266,31 @@ def require_bounds(prediction: Any, why: str) -> None:
 
 @dataclass(frozen=True)
 class Measure:
-    """A measure and what it needs: the partial labels, the precise ones, or the bounds.
+    """Measure, with what it needs: the partial labels, the precise ones, or the bounds.
 
-    ``of_tally`` gives it from the tally of a whole stack of labels: the partial ones, the precise
-    ones, or those that bounds are resolved to (``resolved_labels``), as ``needs`` says. A measure
-    that ``credalchain evaluate`` shows must have it, for data in chunks.
+    Parameters
+    ----------
+    function : callable
+        ``function(Y_true, prediction)`` returns a number.
+    greater_is_better : bool
+        False for losses.
+    needs : {"partial", "precise", "bounds"}, default="partial"
+        What it takes: partial predictions, complete ones, or a ``CredalPrediction``.
+    of_tally : callable, default=None
+        Computes it from the :class:`Tally` of a whole stack of labels: the partial ones, the
+        precise ones, or those that bounds are resolved to (:func:`resolved_labels`), as ``needs``
+        says. A measure that ``credalchain evaluate`` shows must have it, for data in chunks.
+
+    See Also
+    --------
+    credalchain.partial_scorer : Return a scorer for scikit-learn.
+
+    Examples
+    --------
+    >>> from credalchain import partial_scorer
+    >>> from credalchain.metrics import Measure, selective_error
+    >>> error = Measure(selective_error, greater_is_better=False)
+    >>> scorer = partial_scorer(error)
     """
 
     function: Callable[..., float]
@@ -270,10 +374,25 @@ def _cell_share(name: str, t: Tally) -> FloatArray:
 
 
 def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Return 1 for a row in which no answered label is wrong, else 0; 1 if nothing is answered.
+    """Compute the share of rows without a wrong answer.
+
+    A row without any answer counts 1: look at completeness, too.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Share of rows.
 
     Examples
     --------
+    >>> from credalchain.metrics import set_accuracy
     >>> set_accuracy([[1, 0, 1], [0, 0, 1]], [[1, -1, 1], [1, -1, -1]])
     0.5
     """
@@ -281,10 +400,28 @@ def set_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def completeness(Y_true: LabelsLike | None, prediction: PredictionLike) -> float:
-    """Compute the share of labels that are answered. ``Y_true`` may be None.
+    """Compute the share of labels that are answered.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels), or None
+        Not used.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Share between 0 and 1.
+
+    References
+    ----------
+    Y. C. Carranza Alarcon and S. Destercke, Multi-label Chaining with Imprecise
+    Probabilities, ECSQARU 2021.
 
     Examples
     --------
+    >>> from credalchain.metrics import completeness
     >>> completeness(None, [[1, -1], [-1, -1]])
     0.25
     """
@@ -293,10 +430,30 @@ def completeness(Y_true: LabelsLike | None, prediction: PredictionLike) -> float
 
 
 def incorrectness(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute wrong answers over answers, row by row; 0 for a row with no answer.
+    """Compute the share of wrong answers among the answers of a row; mean over rows.
+
+    A row without answers counts 0.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Mean over rows.
+
+    References
+    ----------
+    Y. C. Carranza Alarcon and S. Destercke, Multi-label Chaining with Imprecise
+    Probabilities, ECSQARU 2021.
 
     Examples
     --------
+    >>> from credalchain.metrics import incorrectness
     >>> incorrectness([[1, 0], [1, 1]], [[1, 1], [-1, -1]])
     0.25
     """
@@ -304,18 +461,57 @@ def incorrectness(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def selective_error(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute wrong answers over answers, pooled over rows; NaN if nothing was answered.
+    """Compute the share of wrong answers among all answers, pooled over rows.
+
+    In selective classification, this is the selective risk of single labels.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Share of answers; NaN if nothing is answered.
+
+    References
+    ----------
+    R. El-Yaniv and Y. Wiener, On the foundations of noise-free selective classification, Journal
+    of Machine Learning Research 11, 2010.
 
     Examples
     --------
-    >>> selective_error([[1, 0], [1, 1]], [[1, 1], [-1, 1]])
-    0.3333333333333333
+    >>> from credalchain.metrics import selective_error
+    >>> round(selective_error([[1, 0], [1, 1]], [[1, 1], [-1, 1]]), 4)
+    0.3333
     """
     return float(_selective_error(tally_of(Y_true, prediction)))
 
 
 def precise_accuracy(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share of rows in which a complete prediction is right everywhere."""
+    """Compute the share of rows in which every label is answered rightly.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Share of rows.
+
+    Examples
+    --------
+    >>> from credalchain.metrics import precise_accuracy
+    >>> precise_accuracy([[1, 0], [1, 1]], [[1, 0], [1, 0]])
+    0.5
+    """
     t = tally_of(Y_true, prediction)
     if (t.answered < t.n_labels).any():
         raise ValueError(
@@ -329,15 +525,55 @@ def maximin_accuracy(Y_true: LabelsLike, prediction: Prediction) -> float:
     """Compute the exact match after each open label is resolved to the side better at worst.
 
     An open label becomes 1 if lower > 1 - upper, else 0 (also where the two differ by no more than
-    the rounding of their sums, 1e-9 in log-odds). ``prediction`` is a
-    :class:`credalchain.CredalPrediction`, because the bounds are needed.
+    the rounding of their sums, 1e-9 in log-odds).
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : CredalPrediction
+        Partial predictions with their bounds.
+
+    Returns
+    -------
+    float
+        Share of rows.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.metrics import maximin_accuracy
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 1]]
+    >>> prediction = CredalChainClassifier(s=0.5, order="given").fit(X, Y).infer(X)
+    >>> maximin_accuracy(Y, prediction)
+    0.5
     """
     require_bounds(prediction, "whose bounds resolve what is open")
     return float(_right(tally_of(Y_true, resolved_labels(prediction))))
 
 
 def resolved_labels(prediction: Prediction) -> NDArray[np.int8]:
-    """Return labels (n, m) of a prediction, open ones resolved as for ``maximin_accuracy``."""
+    """Resolve open labels to the side that is better at worst, as for :func:`maximin_accuracy`.
+
+    Parameters
+    ----------
+    prediction : CredalPrediction
+        Partial predictions with their bounds.
+
+    Returns
+    -------
+    ndarray of int8, shape (n_samples, n_labels)
+        Labels 0 and 1.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.metrics import resolved_labels
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> prediction = CredalChainClassifier(s=0.5, order="given").fit(X, Y).infer([["a"], ["b"]])
+    >>> resolved_labels(prediction)[:, 0]
+    array([1, 0], dtype=int8)
+    """
     labels = partial_labels_of(prediction)
     with np.errstate(invalid="ignore"):  # vacuous bounds: inf - inf is NaN, so not above 0
         resolved = (prediction.log_odds.sum(axis=-1) > 1e-9).astype(np.int8)
@@ -345,10 +581,23 @@ def resolved_labels(prediction: Prediction) -> NDArray[np.int8]:
 
 
 def mean_set_size(Y_true: LabelsLike | None, prediction: PredictionLike) -> float:
-    """Compute the share of all label vectors that a prediction allows. ``Y_true`` may be None.
+    """Compute the share of all label vectors that a prediction allows; mean over rows.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels), or None
+        Not used.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Mean over rows.
 
     Examples
     --------
+    >>> from credalchain.metrics import mean_set_size
     >>> mean_set_size(None, [[1, -1], [0, 0]])
     0.375
     """
@@ -359,25 +608,93 @@ def mean_set_size(Y_true: LabelsLike | None, prediction: PredictionLike) -> floa
 def discounted_utility(
     Y_true: LabelsLike, prediction: PredictionLike, *, abstention: float
 ) -> float:
-    """Compute the mean worth of labels: right 1, wrong 0, left open ``abstention``.
+    """Compute the mean utility of labels: right 1, wrong 0, open ``abstention``.
 
     Parameters
     ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
     abstention : float
-        What an open label is worth. At 0.5 abstaining is worth a coin toss; 0.65 and 0.80
+        Utility of an open label. At 0.5 abstaining is worth a coin toss; 0.65 and 0.80
         are the values in use for u65 and u80.
+
+    Returns
+    -------
+    float
+        Mean over labels and rows.
+
+    References
+    ----------
+    M. Zaffalon, G. Corani and D. Maua, Evaluating credal classifiers by utility-discounted
+    predictive accuracy, International Journal of Approximate Reasoning 53, 2012.
+
+    Examples
+    --------
+    >>> from credalchain.metrics import discounted_utility
+    >>> discounted_utility([[1, 0], [1, 1]], [[1, -1], [0, 1]], abstention=0.5)
+    0.625
     """
     _check_worth("abstention", abstention)
     return float(_utility(tally_of(Y_true, prediction), abstention))
 
 
 def utility_65(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute u65: :func:`discounted_utility` with an open label worth 0.65."""
+    """Compute u65: :func:`discounted_utility` with an open label worth 0.65.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Mean over labels and rows.
+
+    References
+    ----------
+    M. Zaffalon, G. Corani and D. Maua, Evaluating credal classifiers by utility-discounted
+    predictive accuracy, International Journal of Approximate Reasoning 53, 2012.
+
+    Examples
+    --------
+    >>> from credalchain.metrics import utility_65
+    >>> utility_65([[1, 0], [1, 1]], [[1, -1], [0, 1]])
+    0.6625
+    """
     return discounted_utility(Y_true, prediction, abstention=_WORTH_65)
 
 
 def utility_80(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute u80: :func:`discounted_utility` with an open label worth 0.80."""
+    """Compute u80: :func:`discounted_utility` with an open label worth 0.80.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Mean over labels and rows.
+
+    References
+    ----------
+    M. Zaffalon, G. Corani and D. Maua, Evaluating credal classifiers by utility-discounted
+    predictive accuracy, International Journal of Approximate Reasoning 53, 2012.
+
+    Examples
+    --------
+    >>> from credalchain.metrics import utility_80
+    >>> utility_80([[1, 0], [1, 1]], [[1, -1], [0, 1]])
+    0.7
+    """
     return discounted_utility(Y_true, prediction, abstention=_WORTH_80)
 
 
@@ -388,17 +705,50 @@ def abstention_loss(
 
     Parameters
     ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
     cost : float, default=0.25
-        What an open label costs, in wrong labels.
+        Cost of an open label, in wrong labels.
+
+    Returns
+    -------
+    float
+        Mean over rows.
+
+    Examples
+    --------
+    >>> from credalchain.metrics import abstention_loss
+    >>> abstention_loss([[1, 0], [1, 1]], [[1, -1], [0, 1]], cost=0.2)
+    0.3
     """
     _check_worth("cost", cost)
     return float(_loss(tally_of(Y_true, prediction), cost))
 
 
 def hamming_loss(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute wrong answers over all labels; one that was left open costs nothing.
+    """Compute the share of wrong answers among all labels; an open label costs nothing.
 
-    scikit-learn's measure of the same name where everything is answered.
+    Where everything is answered, this is scikit-learn's measure of the same name.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Mean over rows.
+
+    Examples
+    --------
+    >>> from credalchain.metrics import hamming_loss
+    >>> hamming_loss([[1, 0], [1, 1]], [[1, -1], [0, 1]])
+    0.25
     """
     return abstention_loss(Y_true, prediction, cost=0.0)
 
@@ -409,12 +759,25 @@ def _check_worth(name: str, value: Any) -> None:
 
 
 def precision_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share of cells answered with yes that are right; NaN if there are none.
+    """Compute the share of cells answered with yes that are right.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Share of cells; NaN if none is answered with yes.
 
     Examples
     --------
-    >>> precision_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
-    0.6666666666666666
+    >>> from credalchain.metrics import precision_micro
+    >>> round(precision_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]]), 4)
+    0.6667
     """
     return float(_cell_share("precision_micro", tally_of(Y_true, prediction)))
 
@@ -424,8 +787,21 @@ def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
     A label that is never answered with yes leaves the mean.
 
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Mean over labels.
+
     Examples
     --------
+    >>> from credalchain.metrics import precision_macro
     >>> precision_macro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
     0.75
     """
@@ -435,10 +811,23 @@ def precision_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the share of all positives answered with yes: one left open is not found.
 
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Share of positives.
+
     Examples
     --------
-    >>> recall_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
-    0.6666666666666666
+    >>> from credalchain.metrics import recall_micro
+    >>> round(recall_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]]), 4)
+    0.6667
     """
     return float(_cell_share("recall_micro", tally_of(Y_true, prediction)))
 
@@ -446,21 +835,47 @@ def recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 def missed_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the share of all positives answered with no: one left open is not missed.
 
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Share of positives.
+
     Examples
     --------
-    >>> missed_micro([[1, 1], [0, 1]], [[0, -1], [1, 1]])
-    0.3333333333333333
+    >>> from credalchain.metrics import missed_micro
+    >>> round(missed_micro([[1, 1], [0, 1]], [[0, -1], [1, 1]]), 4)
+    0.3333
     """
     return float(_cell_share("missed_micro", tally_of(Y_true, prediction)))
 
 
 def recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share of a label's positives answered with yes; the mean over labels.
+    """Compute the share of a label's positives answered with yes; mean over labels.
 
     A positive that was left open is not found. A label without positives leaves the mean.
 
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Mean over labels.
+
     Examples
     --------
+    >>> from credalchain.metrics import recall_macro
     >>> recall_macro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
     0.75
     """
@@ -472,8 +887,21 @@ def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
 
     A positive that was left open does not count.
 
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Share of positives.
+
     Examples
     --------
+    >>> from credalchain.metrics import selective_recall_micro
     >>> selective_recall_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
     1.0
     """
@@ -481,12 +909,25 @@ def selective_recall_micro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
 
 
 def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute the share of a label's answered positives answered with yes; the mean over labels.
+    """Compute the share of a label's answered positives answered with yes; mean over labels.
 
     A label without such positives leaves the mean.
 
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Mean over labels.
+
     Examples
     --------
+    >>> from credalchain.metrics import selective_recall_macro
     >>> selective_recall_macro([[1, 1], [0, 1]], [[1, 0], [1, 1]])
     0.75
     """
@@ -496,23 +937,49 @@ def selective_recall_macro(Y_true: LabelsLike, prediction: PredictionLike) -> fl
 def f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the harmonic mean of micro precision and recall: open positives are not found.
 
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        F1 of all cells.
+
     Examples
     --------
-    >>> f1_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
-    0.6666666666666666
+    >>> from credalchain.metrics import f1_micro
+    >>> round(f1_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]]), 4)
+    0.6667
     """
     return float(_cell_share("f1_micro", tally_of(Y_true, prediction)))
 
 
 def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute F1 of each label, in which open positives are not found; the mean over labels.
+    """Compute F1 of each label, in which open positives are not found; mean over labels.
 
     A label without positives that is never answered with yes leaves the mean.
 
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Mean over labels.
+
     Examples
     --------
-    >>> f1_macro([[1, 1], [1, 1]], [[1, -1], [1, 1]])
-    0.8333333333333333
+    >>> from credalchain.metrics import f1_macro
+    >>> round(f1_macro([[1, 1], [1, 1]], [[1, -1], [1, 1]]), 4)
+    0.8333
     """
     return float(_cell_share("f1_macro", tally_of(Y_true, prediction)))
 
@@ -520,8 +987,21 @@ def f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 def selective_f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
     """Compute the harmonic mean of micro precision and selective recall: answered cells only.
 
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        F1 of answered cells.
+
     Examples
     --------
+    >>> from credalchain.metrics import selective_f1_micro
     >>> selective_f1_micro([[1, 1], [0, 1]], [[1, -1], [1, 1]])
     0.8
     """
@@ -529,10 +1009,23 @@ def selective_f1_micro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
 
 
 def selective_f1_macro(Y_true: LabelsLike, prediction: PredictionLike) -> float:
-    """Compute F1 of each label among its answered cells; the mean over labels.
+    """Compute F1 of each label among its answered cells; mean over labels.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+
+    Returns
+    -------
+    float
+        Mean over labels.
 
     Examples
     --------
+    >>> from credalchain.metrics import selective_f1_macro
     >>> selective_f1_macro([[1, 1], [1, 1]], [[1, -1], [1, 1]])
     1.0
     """
@@ -544,8 +1037,28 @@ def ranking_loss(Y_true: LabelsLike, prediction: Prediction) -> float:
 
     Labels of a row are ordered by the middle of their intervals, open ones too; a tie is wrong, and
     a row without such a pair counts 0, as in scikit-learn's ``label_ranking_loss``. Only labels
-    whose truth is observed form pairs; a row without any leaves the mean. ``prediction`` is a
-    :class:`credalchain.CredalPrediction`, because the bounds are needed.
+    whose truth is observed form pairs; a row without any leaves the mean.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : CredalPrediction
+        Partial predictions with their bounds.
+
+    Returns
+    -------
+    float
+        Mean over rows.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.metrics import ranking_loss
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 1]]
+    >>> prediction = CredalChainClassifier(s=0.5, order="given").fit(X, Y).infer(X)
+    >>> ranking_loss([[0, 1]] * 4, prediction)
+    0.5
     """
     require_bounds(prediction, "whose bounds put labels into an order")
     truth, labels = read_pair(Y_true, prediction)
@@ -576,13 +1089,28 @@ def completeness_curve(
 
     Parameters
     ----------
-    Y_true : array-like of shape (n, m)
-    path : array-like of shape (n_values, n, m)
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    path : array-like of shape (n_values, n_samples, n_labels)
         Partial predictions from bold to cautious, for instance from ``predict_path``.
 
     Returns
     -------
-    completeness, set_accuracy : ndarrays of shape (n_values,)
+    completeness : ndarray of shape (n_values,)
+        Share of labels answered.
+    set_accuracy : ndarray of shape (n_values,)
+        Share of rows without a wrong answer.
+
+    See Also
+    --------
+    credalchain.plotting.CompletenessCurveDisplay : Plot the curve.
+
+    Examples
+    --------
+    >>> from credalchain.metrics import completeness_curve
+    >>> path = [[[1, 1], [0, 1]], [[1, -1], [0, 1]], [[1, -1], [-1, -1]]]
+    >>> completeness_curve([[1, 0], [0, 1]], path)
+    (array([1.  , 0.75, 0.25]), array([0.5, 1. , 1. ]))
     """
     predictions = [partial_labels_of(prediction) for prediction in path]
     if not predictions:

@@ -19,21 +19,35 @@ _NOTEWORTHY = 0.05  # distance from the intervals above which there is a note
 
 @dataclass(frozen=True)
 class IntervalReliability:
-    """Intervals against what was observed. What is counted adds up: ``first + second``.
+    """Agreement of intervals with the truth; counts add up: ``first + second``.
 
     Cells whose truth is observed are put into equally wide bins twice: by their lower bound, then
     by their upper one. Arrays are (2, n_bins) in this order.
 
-    Attributes
+    Parameters
     ----------
-    cells, positive : ndarrays of int64
+    cells, positive : ndarray of int64, shape (2, n_bins)
         Cells of each bin, and those of them that are 1.
-    lower_sum, upper_sum : ndarrays of float64
+    lower_sum, upper_sum : ndarray of float64, shape (2, n_bins)
         Sums of the bounds of these cells.
     level : float
         Intervals wholly above it, or below 1 - level, are called sure.
     sure, sure_wrong : int
-        Cells with a sure interval, and those of them on whose other side the truth lies.
+        Cells with a sure interval, and those of them whose truth is on the other side.
+
+    See Also
+    --------
+    interval_reliability : Count how intervals agree with the truth.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.metrics import interval_reliability
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> prediction = CredalChainClassifier(s=0.5, order="given").fit(X, Y).infer(X)
+    >>> reliability = interval_reliability(Y, prediction, n_bins=2)
+    >>> reliability.cells.sum(axis=1)  # by the lower bound, and by the upper one
+    array([8, 8])
     """
 
     cells: Counts
@@ -52,17 +66,17 @@ class IntervalReliability:
 
     @property
     def share(self) -> FloatArray:
-        """The observed share of 1 in each bin; NaN in an empty one."""
+        """Observed share of 1 in each bin; NaN in an empty one."""
         return self._per_cell(self.positive)
 
     @property
     def lower(self) -> FloatArray:
-        """The mean lower bound of each bin; NaN in an empty one."""
+        """Mean lower bound of each bin; NaN in an empty one."""
         return self._per_cell(self.lower_sum)
 
     @property
     def upper(self) -> FloatArray:
-        """The mean upper bound of each bin; NaN in an empty one."""
+        """Mean upper bound of each bin; NaN in an empty one."""
         return self._per_cell(self.upper_sum)
 
     @property
@@ -72,26 +86,31 @@ class IntervalReliability:
 
     @property
     def distance(self) -> FloatArray:
-        """How far the share lies outside of [mean lower, mean upper]; 0 inside and where empty."""
+        """Distance of the share from [mean lower, mean upper]; 0 inside and where empty."""
         outside = np.fmax(self.lower - self.share, self.share - self.upper)
         return np.fmax(outside, 0.0)
 
     @property
     def calibration_error(self) -> float:
-        """The mean distance over cells and both ways to put them into bins; NaN without cells."""
+        """Mean distance over cells and both ways to put them into bins; NaN without cells."""
         n = int(self.cells.sum())
         return float((self.cells * self.distance).sum() / n) if n else float("nan")
 
     @property
     def sure_error(self) -> float:
-        """The share of sure intervals that are wrong; NaN if none is sure."""
+        """Share of sure intervals that are wrong; NaN if none is sure."""
         return self.sure_wrong / self.sure if self.sure else float("nan")
 
     def overconfidence_note(self) -> str | None:
-        """Return one sentence if intervals are too sure beyond doubt, None otherwise.
+        """Return one sentence if intervals are too sure beyond doubt.
 
         They are if sure ones are wrong more than twice as often as they may be; or if intervals on
         one side of one half are, on average, noticeably farther from it than the observed share.
+
+        Returns
+        -------
+        str or None
+            None if nothing is wrong.
         """
         max_error = 1 - self.level
         if wilson_interval(self.sure_wrong, self.sure, _BEYOND_DOUBT)[0] > 2 * max_error:
@@ -129,17 +148,30 @@ def interval_reliability(
 
     Parameters
     ----------
-    Y_true : array-like of shape (n, m)
-        Cells whose truth is missing are left out.
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
     prediction : CredalPrediction
+        Partial predictions with their bounds.
     n_bins : int, default=10
-        Equally wide bins of the bounds, from 0 to 1.
+        Number of equally wide bins of the bounds, from 0 to 1.
     level : float, default=0.99
         Intervals wholly above it, or below 1 - level, are called sure.
 
     Returns
     -------
     IntervalReliability
+        Counts and shares of each bin.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.metrics import interval_reliability
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> prediction = CredalChainClassifier(s=0.5, order="given").fit(X, Y).infer(X)
+    >>> reliability = interval_reliability(Y, prediction, n_bins=2)
+    >>> reliability.share.round(2)
+    array([[0.  , 0.75],
+           [0.  , 0.75]])
     """
     require_bounds(prediction, "whose bounds are compared with the truth")
     if not (isinstance(n_bins, (int, np.integer)) and n_bins >= 1):
@@ -176,22 +208,91 @@ def interval_calibration_error(
     upper bound. The distance of a bin is that of its observed share of 1 from the interval [mean
     lower bound, mean upper bound]; the result is the mean over cells and both ways. For precise
     probabilities it is the expected calibration error. Wide intervals are easily right: look at
-    completeness, too. NaN if no truth is observed.
+    completeness, too.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : CredalPrediction
+        Partial predictions with their bounds.
+    n_bins : int, default=10
+        Number of equally wide bins of the bounds, from 0 to 1.
+
+    Returns
+    -------
+    float
+        Mean distance; NaN if no truth is observed.
+
+    See Also
+    --------
+    credalchain.plotting.IntervalCalibrationDisplay : Plot the bins.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.metrics import interval_calibration_error
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> prediction = CredalChainClassifier(s=0.5, order="given").fit(X, Y).infer(X)
+    >>> round(interval_calibration_error(Y, prediction), 2)
+    0.01
     """
     return interval_reliability(Y_true, prediction, n_bins=n_bins).calibration_error
 
 
 def sure_error(Y_true: LabelsLike, prediction: Prediction, *, level: float = _SURE) -> float:
-    """Compute the share that is wrong of cells wholly above ``level`` or below 1 - level.
+    """Compute the share of wrong cells among those wholly above ``level`` or below 1 - level.
 
-    At most 1 - level if the intervals are right; NaN if there is no such cell. ``prediction`` is a
-    :class:`credalchain.CredalPrediction`.
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : CredalPrediction
+        Partial predictions with their bounds.
+    level : float, default=0.99
+        Intervals wholly above it, or below 1 - level, are called sure.
+
+    Returns
+    -------
+    float
+        At most 1 - level if the intervals are right; NaN if there is no such cell.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.metrics import sure_error
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> prediction = CredalChainClassifier(s=0.1, order="given").fit(X, Y).infer(X)
+    >>> sure_error(Y, prediction, level=0.8)
+    0.0
     """
     return interval_reliability(Y_true, prediction, level=level).sure_error
 
 
 def overconfidence_note(Y_true: LabelsLike, prediction: Prediction) -> str | None:
-    """Return a sentence if a prediction's intervals are too sure beyond doubt, None otherwise."""
+    """Return a sentence if a prediction's intervals are too sure beyond doubt.
+
+    Parameters
+    ----------
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : CredalPrediction
+        Partial predictions with their bounds.
+
+    Returns
+    -------
+    str or None
+        None if nothing is wrong.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.metrics import overconfidence_note
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> prediction = CredalChainClassifier(s=0.5, order="given").fit(X, Y).infer(X)
+    >>> overconfidence_note(Y, prediction) is None
+    True
+    """
     return interval_reliability(Y_true, prediction).overconfidence_note()
 
 

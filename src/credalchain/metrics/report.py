@@ -41,15 +41,16 @@ def partial_report(
 
     Parameters
     ----------
-    Y_true : array-like of shape (n, m)
-        Missing true labels are left out.
-    prediction : array-like of shape (n, m), or CredalPrediction
-    label_names : sequence of str, optional
-        Taken from the prediction or from the columns of ``Y_true`` if not given.
-    output_dict : bool
-        Give ``{label: {"support": ..., ...}}`` in place of text.
-    digits : int
-        Digits behind the point.
+    Y_true : array-like of shape (n_samples, n_labels)
+        True labels; missing ones are left out.
+    prediction : array-like of shape (n_samples, n_labels), or CredalPrediction
+        Partial predictions: 0, 1, and -1 for an open label.
+    label_names : sequence of str, default=None
+        Names of the labels. None takes those of the prediction or of the columns of ``Y_true``.
+    output_dict : bool, default=False
+        Whether to return ``{label: {"support": ..., ...}}`` instead of text.
+    digits : int, default=2
+        Number of digits behind the point.
 
     Returns
     -------
@@ -61,6 +62,7 @@ def partial_report(
 
     Examples
     --------
+    >>> from credalchain import partial_report
     >>> print(partial_report([[1, 0], [0, 1], [1, 1]], [[1, -1], [1, 1], [-1, 1]]))
                 support  answered  abstained  precision  selective_recall
         label0        3         2          1       0.50              1.00
