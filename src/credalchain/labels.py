@@ -49,17 +49,24 @@ def as_labels(Y: LabelsLike, *, name: str = "Y", require_zero: bool = True) -> N
     Y : array-like, data frame, masked array or scipy sparse of shape (n, m) or (n,)
         Labels 0 or 1 (or booleans); NaN, None, ``pd.NA``, -1 or a masked cell is a
         label nobody has observed. What a sparse matrix does not store is 0.
-    name : str
-        What error messages call the argument.
-    require_zero : bool
-        Refuse a matrix with -1 and +1 but no 0, in which -1 most likely means "no".
+    name : str, default="Y"
+        Name of the argument in error messages.
+    require_zero : bool, default=True
+        Whether to reject a matrix with -1 and +1 but no 0, in which -1 most likely means "no".
 
     Returns
     -------
-    ndarray of int8, shape (n, m), values in {-1, 0, 1}
+    ndarray of int8, shape (n, m)
+        Labels 0, 1, and -1 for missing.
+
+    Raises
+    ------
+    ValueError
+        If Y holds other values, or has more than two dimensions.
 
     Examples
     --------
+    >>> from credalchain import as_labels
     >>> as_labels([[1, None], [0, 1]])
     array([[ 1, -1],
            [ 0,  1]], dtype=int8)

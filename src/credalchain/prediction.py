@@ -49,9 +49,19 @@ Order = NDArray[np.int64]
 
 
 class Exactness(StrEnum):
-    """How the returned bounds relate to the defined bounds, from the best to the worst.
+    """Relation of the returned bounds to those that are defined, from the best to the worst.
 
     Outer bounds contain the defined ones, inner bounds lie inside them.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, Exactness
+    >>> X, Y = [["a"], ["a"], ["b"], ["b"]], [[1, 0], [1, 1], [0, 0], [0, 0]]
+    >>> prediction = CredalChainClassifier(s=0.5, order="given").fit(X, Y).infer([["a"]])
+    >>> prediction.exactness[0] is Exactness.EXACT
+    True
+    >>> [str(exactness) for exactness in Exactness]
+    ['exact', 'outer', 'inner', 'approximate']
     """
 
     EXACT = "exact"
@@ -99,24 +109,52 @@ _FEW_CELLS = 50  # too few for a meaningful share
 
 @dataclass(frozen=True, eq=False, repr=False)
 class CredalPrediction:
-    """Partial predictions for a batch of rows.
+    """Partial predictions for a batch of rows, with the bounds behind them.
 
-    Attributes
+    Parameters
     ----------
-    labels : ndarray of int8, shape (n, m)
-        1, 0, or -1 (``ABSTAIN``) for "I don't know".
-    log_odds : ndarray of float64, shape (n, m, 2)
+    labels : ndarray of int8, shape (n_samples, n_labels)
+        Labels 1, 0, or -1 (``ABSTAIN``) for "I don't know".
+    log_odds : ndarray of float64, shape (n_samples, n_labels, 2)
         Lower and upper log-odds of each label being 1, given the row and the labels
         before it in the chain. The labels are decided from these exactly, never from
         ``interval``, in which small differences can vanish.
-    exactness : tuple of Exactness, one per label
-        That of the least exact of its rows; see ``exactness_by_row`` for all rows.
+    exactness : tuple of Exactness
+        For each label, that of the least exact of its rows; see ``exactness_by_row`` for all rows.
     label_names : tuple of str
-    index : row names of the input if it was a data frame, else None
-    model_interval : ndarray of float64, shape (n, m, 2), optional
-        The bounds as probabilities where the model gave such; else they follow from ``log_odds``.
-    exactness_ranks : ndarray of int8, shape (n, m), optional
-        The exactness of every row and label, as positions in ``list(Exactness)``.
+        Names of the labels.
+    index : index, default=None
+        Row names of the input, if it was a data frame.
+    model_interval : ndarray of float64, shape (n_samples, n_labels, 2), default=None
+        Bounds as probabilities where the model gave such; else they follow from ``log_odds``.
+    exactness_ranks : ndarray of int8, shape (n_samples, n_labels), default=None
+        Exactness of every row and label, as positions in ``list(Exactness)``.
+
+    Attributes
+    ----------
+    interval : ndarray of float64, shape (n_samples, n_labels, 2)
+        Lower and upper probability of each label.
+    lower, upper : ndarray of float64, shape (n_samples, n_labels)
+        The same, each by itself.
+    abstained : ndarray of bool, shape (n_samples, n_labels)
+        True for labels that were left open.
+    exactness_by_row : ndarray of Exactness, shape (n_samples, n_labels)
+        Exactness of every single pair of bounds.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> prediction = chain.infer([["sun"], ["fog"]])
+    >>> prediction
+    CredalPrediction: 2 rows, 2 labels: 1 yes, 1 no, 2 left open
+    label0 label1
+         1      0
+         *      *
+    >>> prediction.interval.shape
+    (2, 2, 2)
     """
 
     labels: NDArray[np.int8]
@@ -131,7 +169,24 @@ class CredalPrediction:
     def from_answer(
         cls, answer: Answer, strategy: int, label_names: Iterable[str], X: MatrixLike
     ) -> "CredalPrediction":
-        """Return what a model answered about the rows of ``X`` by one strategy, for the first s."""
+        """Return the prediction of one strategy from a model's answer, for the first s.
+
+        Parameters
+        ----------
+        answer : Answer
+            Answer of ``model_.infer``.
+        strategy : int
+            Number of the strategy in the request.
+        label_names : iterable of str
+            Names of the labels.
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows, for their names.
+
+        Returns
+        -------
+        CredalPrediction
+            Labels and bounds.
+        """
         assert answer.log_odds is not None
         exactness = answer.exactness[strategy, 0]
         rows = exactness[:1] if exactness.strides[0] == 0 else exactness  # all alike, or not
@@ -155,7 +210,7 @@ class CredalPrediction:
 
     @cached_property
     def exactness_by_row(self) -> NDArray[Any]:
-        """The exactness of every single pair of bounds, (n, m)."""
+        """Exactness of every single pair of bounds, (n, m)."""
         if self.exactness_ranks is None:
             return np.broadcast_to(np.array(self.exactness, dtype=object), self.labels.shape)
         return np.array(_EXACTNESS, dtype=object)[self.exactness_ranks]
@@ -172,7 +227,7 @@ class CredalPrediction:
 
     @property
     def abstained(self) -> NDArray[np.bool_]:
-        """Which labels were left open, (n, m)."""
+        """True for labels that were left open, (n, m)."""
         return np.asarray(self.labels == ABSTAIN)
 
     def to_frame(self, *, intervals: bool = False) -> "pd.DataFrame":
@@ -180,8 +235,13 @@ class CredalPrediction:
 
         Parameters
         ----------
-        intervals : bool
-            Add the columns ``<label>_lower`` and ``<label>_upper``.
+        intervals : bool, default=False
+            Whether to add the columns ``<label>_lower`` and ``<label>_upper``.
+
+        Returns
+        -------
+        DataFrame
+            A column for each label.
         """
         pandas = import_extra("pandas", "to_frame needs pandas: pip install pandas")
         endings = ("", "_lower", "_upper") if intervals else ("",)
@@ -198,7 +258,13 @@ class CredalPrediction:
         return frame
 
     def to_strings(self) -> NDArray[np.str_]:
-        """Return labels as "1", "0" and "*", for display."""
+        """Return labels as "1", "0" and "*", for display.
+
+        Returns
+        -------
+        ndarray of str, shape (n_samples, n_labels)
+            The labels.
+        """
         return np.array(["0", "1", ABSTAIN_TEXT])[self.labels]
 
     def _repr_html_(self) -> str:

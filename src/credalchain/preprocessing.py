@@ -24,16 +24,41 @@ _MANY = 0.5  # share of rows with distinct texts from which they are names or fr
 
 @dataclass(frozen=True)
 class NumericBins:
-    """Intervals: a value's code is the number of ``cuts`` strictly below it."""
+    """Intervals of a numeric column: a value's code is the number of cuts strictly below it.
+
+    Parameters
+    ----------
+    cuts : ndarray of float64
+        Increasing numbers.
+
+    Examples
+    --------
+    >>> from credalchain import Discretizer
+    >>> bins = Discretizer(n_bins=2).fit([[1.0], [2.0], [3.0], [4.0]]).binnings_[0]
+    >>> bins.n_categories, bins.describe(0), bins.describe(1)
+    (2, 'at most 2', 'above 2')
+    """
 
     cuts: FloatArray
 
     @property
     def n_categories(self) -> int:
+        """Number of intervals."""
         return len(self.cuts) + 1
 
     def describe(self, code: int) -> str:
-        """Return the interval of a code, in the column's own units."""
+        """Return the interval of a code, in the column's own units.
+
+        Parameters
+        ----------
+        code : int
+            The code.
+
+        Returns
+        -------
+        str
+            The interval, in words.
+        """
         if len(self.cuts) == 0:
             return "any value"
         if code == 0:
@@ -43,50 +68,131 @@ class NumericBins:
         return f"{self.cuts[code - 1]:.4g} to {self.cuts[code]:.4g}"
 
     def encode(self, values: FloatArray) -> IntArray:
-        """Codes of numbers."""
+        """Encode numbers as the codes of their intervals.
+
+        Parameters
+        ----------
+        values : ndarray of float64, shape (n_samples,)
+            Values of the column; NaN is missing.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_samples,)
+            Codes; -1 for a missing value.
+        """
         codes = np.searchsorted(self.cuts, values, side="left").astype(np.int64)
         codes[np.isnan(values)] = MISSING_CODE
         return codes
 
 
 class ZeroAndBins(NumericBins):
-    """Code 0 for zero, then intervals for everything else: the columns of sparse input."""
+    """Intervals of a sparse column: code 0 for zero, then intervals for everything else.
+
+    Parameters
+    ----------
+    cuts : ndarray of float64
+        Increasing numbers.
+
+    Examples
+    --------
+    >>> from scipy import sparse
+    >>> from credalchain import Discretizer
+    >>> X = sparse.csr_array([[0.0], [0.0], [2.0], [5.0]])
+    >>> bins = Discretizer(n_bins=2).fit(X).binnings_[0]
+    >>> bins.n_categories, bins.describe(0)
+    (3, '0')
+    """
 
     @property
     def n_categories(self) -> int:
+        """Number of intervals, and one for zero."""
         return len(self.cuts) + 2
 
     def describe(self, code: int) -> str:
-        """Zero, or the interval of a code in the column's own units."""
+        """Return zero, or the interval of a code in the column's own units.
+
+        Parameters
+        ----------
+        code : int
+            The code.
+
+        Returns
+        -------
+        str
+            The interval, in words.
+        """
         if code == 0:
             return "0"
         return super().describe(code - 1) if len(self.cuts) else "not 0"
 
     def encode(self, values: FloatArray) -> IntArray:
-        """Codes of numbers."""
+        """Encode numbers as the codes of their intervals.
+
+        Parameters
+        ----------
+        values : ndarray of float64, shape (n_samples,)
+            Values of the column; NaN is missing.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_samples,)
+            Codes; -1 for a missing value.
+        """
         codes = super().encode(values)
         return np.where(codes == MISSING_CODE, codes, np.where(values == 0, 0, codes + 1))
 
 
 @dataclass(frozen=True)
 class Categories:
-    """Values without an order; ``keys`` are numbers or strings, in the order of their codes."""
+    """Categories of a column, without an order.
+
+    Parameters
+    ----------
+    keys : ndarray
+        Numbers or strings, in the order of their codes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> from credalchain import Discretizer
+    >>> categories = Discretizer().fit(pd.DataFrame({"sky": ["sun", "fog", "sun"]})).binnings_[0]
+    >>> categories.n_categories, categories.describe(0)
+    (2, 'fog')
+    """
 
     keys: NDArray[Any]
 
     @property
     def n_categories(self) -> int:
+        """Number of categories."""
         return max(1, len(self.keys))
 
     def describe(self, code: int) -> str:
-        """Return the category of a code."""
+        """Return the category of a code.
+
+        Parameters
+        ----------
+        code : int
+            The code.
+
+        Returns
+        -------
+        str
+            The category, as text.
+        """
         if len(self.keys) == 0:
             return "any value"
         key = self.keys[code]
         return f"{key:g}" if self.keys.dtype.kind == "f" else str(key)
 
     def check_state(self, kinds: str = "Uf") -> None:
-        """Validate stored keys: different strings or finite numbers."""
+        """Validate stored keys: different strings or finite numbers.
+
+        Parameters
+        ----------
+        kinds : str, default="Uf"
+            Kinds of dtype that are allowed.
+        """
         keys = self.keys
         check_instance("categories", keys, np.ndarray)
         is_valid = keys.ndim == 1 and keys.dtype.kind in kinds
@@ -96,7 +202,20 @@ class Categories:
             raise ValueError("the categories of a column must be finite numbers.")
 
     def encode(self, keys: NDArray[Any], missing: NDArray[np.bool_]) -> IntArray:
-        """Codes; ``n_categories`` stands for a value that is not among the keys."""
+        """Encode values as the codes of their categories.
+
+        Parameters
+        ----------
+        keys : ndarray of shape (n_samples,)
+            Values of the column.
+        missing : ndarray of bool, shape (n_samples,)
+            True where a value is missing.
+
+        Returns
+        -------
+        ndarray of int64, shape (n_samples,)
+            Codes; -1 for a missing value, ``n_categories`` for one that is not among the keys.
+        """
         codes = np.full(len(keys), self.n_categories, dtype=np.int64)
         if len(self.keys):
             sorter = np.argsort(self.keys)
@@ -114,7 +233,7 @@ _WORDS = _BINNINGS.index(Categories)
 
 
 class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
-    """Turn columns of any kind into category codes.
+    """Transformer of columns of any kind into category codes.
 
     Numeric columns get equal-frequency bins: the cut points are the order statistics of
     rank floor(i n / n_bins), i = 1..n_bins - 1, equal ones merged, and a value's code is
@@ -127,7 +246,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     Parameters
     ----------
     n_bins : int, default=6
-        Intervals per numeric column, at the most.
+        Greatest number of intervals per numeric column.
 
     Attributes
     ----------
@@ -136,8 +255,9 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
     binnings_ : list
         For each column ``NumericBins``, ``ZeroAndBins`` or ``Categories``.
     n_features_in_ : int
+        Number of features seen during ``fit``.
     feature_names_in_ : ndarray of str
-        Only if the input had column names that are all strings.
+        Names of the features, if X had column names that are all strings.
 
     Examples
     --------
@@ -158,32 +278,66 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
-        y : ignored
+            Training rows.
+        y : None
+            Ignored.
+
+        Returns
+        -------
+        self : object
+            Fitted transformer.
         """
         self.set_binnings(self._learned(_columns_of(validate_table(self, X, reset=True))))
         return self
 
     def transform(self, X: MatrixLike) -> Any:
-        """Codes of ``X``: an integer array, or CSR (not stored = code 0) for sparse input.
+        """Encode the columns of ``X`` as codes.
 
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows.
+
+        Returns
+        -------
+        ndarray of int, or CSR array, shape (n_samples, n_features)
+            Codes; for sparse input CSR, where what is not stored has code 0.
         """
         check_is_fitted(self)
         return self.encode(validate_table(self, X, reset=False))
 
     def fit_encode(self, X: Any) -> Any:
-        """Learn from input that was checked already, and give its codes, in one pass."""
+        """Learn from validated rows, and encode them, in one pass.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Validated training rows.
+
+        Returns
+        -------
+        ndarray of int, or CSR array, shape (n_samples, n_features)
+            Codes.
+        """
         validate_data(self, X, reset=True, skip_check_array=True)
         columns = _columns_of(X)
         self.set_binnings(self._learned(columns))
         return self.encode(X, columns)
 
     def encode(self, X: Any, columns: Any = None) -> Any:
-        """Codes of input that was checked already: ``transform`` without its checks of X.
+        """Encode validated rows: ``transform`` without its checks of X.
 
-        ``columns``: X by columns, if it is at hand.
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Validated rows.
+        columns : list, default=None
+            X by columns, if it is at hand.
+
+        Returns
+        -------
+        ndarray of int, or CSR array, shape (n_samples, n_features)
+            Codes.
         """
         if columns is None:
             only_sparse = all(isinstance(binning, ZeroAndBins) for binning in self.binnings_)
@@ -217,7 +371,13 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         return [_learn_column(name, column, n_bins) for name, column in columns]
 
     def set_binnings(self, binnings: Sequence[Binning]) -> None:
-        """Set what was learned of each column."""
+        """Set the fitted attributes.
+
+        Parameters
+        ----------
+        binnings : sequence of NumericBins, ZeroAndBins or Categories
+            What was learned of each column.
+        """
         self.binnings_ = list(binnings)
         self.n_categories_ = np.array([b.n_categories for b in self.binnings_], dtype=np.int64)
 
@@ -249,7 +409,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
         super().__setstate__(state)
 
     def check_state(self) -> None:
-        """Validate a stored discretizer."""
+        """Validate a discretizer that was loaded from a file."""
         if not hasattr(self, "binnings_"):
             return
         check_int("n_features_in_", self.n_features_in_, len(self.binnings_), len(self.binnings_))

@@ -25,23 +25,44 @@ _PALE = "73"  # opacity, in hexadecimal
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class CompletenessCurveDisplay:
-    """Set-accuracy against completeness, along the caution parameter of a classifier.
+    """Curve of set-accuracy against completeness, along the caution parameter of a classifier.
 
     Use :meth:`from_estimator` or :meth:`from_predictions`, as with scikit-learn's displays.
 
     Parameters
     ----------
-    completeness, set_accuracy : ndarrays of shape (n_values,)
-    values : sequence of float, optional
-        The caution parameter's values, shown at both ends of the curve.
+    completeness, set_accuracy : ndarray of shape (n_values,)
+        Shares of labels answered, and of rows without a wrong answer.
+    values : sequence of float, default=None
+        Values of the caution parameter, shown at both ends of the curve.
     parameter : str, default="s"
-        What the caution parameter is called.
-    name : str, optional
+        Name of the caution parameter.
+    name : str, default=None
         Shown in the legend, as it is; for mathematics give ``label`` to ``plot``, too.
 
     Attributes
     ----------
-    line_, ax_, figure_ : matplotlib objects, after ``plot``
+    line_ : matplotlib line
+        The curve, after ``plot``.
+    ax_ : matplotlib axes
+        Axes with the curve.
+    figure_ : matplotlib figure
+        Figure with the axes.
+
+    See Also
+    --------
+    credalchain.metrics.completeness_curve : The numbers of the curve.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.datasets import load_embedded_yeast
+    >>> from credalchain.plotting import CompletenessCurveDisplay
+    >>> X, Y, *_ = load_embedded_yeast()
+    >>> chain = CredalChainClassifier(order="given").fit(X[:200], Y[:200])
+    >>> display = CompletenessCurveDisplay.from_estimator(chain, X[200:300], Y[200:300])
+    >>> display.set_accuracy.shape == display.completeness.shape
+    True
     """
 
     completeness: NDArray[np.float64]
@@ -62,17 +83,30 @@ class CompletenessCurveDisplay:
         ax: "Axes | None" = None,
         **line_options: Any,
     ) -> Self:
-        """Predict ``X`` for all ``values`` of the estimator's caution parameter and plot.
+        """Predict ``X`` for many values of the estimator's caution parameter, and plot.
 
         Parameters
         ----------
         estimator : fitted classifier with ``predict_path``
-        X, Y : input and true labels
-        values : iterable of float, optional
-            By default so many, from bold to cautious, that the curve shows all there is.
-        name : str, optional
-        ax : matplotlib axes, optional
-        **line_options : passed on to ``ax.plot``
+            Or a pipeline that ends in one.
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows that the estimator was not fitted on.
+        Y : array-like of shape (n_samples, n_labels)
+            True labels.
+        values : iterable of float, default=None
+            Values of the caution parameter. None takes so many, from bold to cautious, that the
+            curve shows all there is.
+        name : str, default=None
+            Shown in the legend.
+        ax : matplotlib axes, default=None
+            Axes to draw on. None makes new ones.
+        **line_options
+            Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        CompletenessCurveDisplay
+            The display, drawn.
         """
         final, _ = unwrap(estimator)
         if values is None:
@@ -105,11 +139,25 @@ class CompletenessCurveDisplay:
 
         Parameters
         ----------
-        Y_true : array-like of shape (n, m)
-        path : array-like of shape (n_values, n, m)
+        Y_true : array-like of shape (n_samples, n_labels)
+            True labels.
+        path : array-like of shape (n_values, n_samples, n_labels)
+            Partial predictions from bold to cautious.
+        values : iterable of float, default=None
+            Values of the caution parameter.
         parameter : str, default="s"
-            What the caution parameter is called.
-        values, name, ax, **line_options : as in :meth:`from_estimator`
+            Name of the caution parameter.
+        name : str, default=None
+            Shown in the legend.
+        ax : matplotlib axes, default=None
+            Axes to draw on. None makes new ones.
+        **line_options
+            Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        CompletenessCurveDisplay
+            The display, drawn.
         """
         completeness, set_accuracy = completeness_curve(Y_true, path)
         display = cls(
@@ -122,7 +170,20 @@ class CompletenessCurveDisplay:
         return display.plot(ax=ax, **line_options)
 
     def plot(self, ax: "Axes | None" = None, **line_options: Any) -> Self:
-        """Draw the curve, on new axes if none are given."""
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Axes to draw on. None makes new ones.
+        **line_options
+            Passed on to ``ax.plot``.
+
+        Returns
+        -------
+        CompletenessCurveDisplay
+            The display itself.
+        """
         self.ax_: Any = new_axes(6.0, 4.5) if ax is None else ax
         self.figure_ = self.ax_.figure
         label = None if self.name is None else for_figure(self.name)
@@ -157,14 +218,26 @@ def plot_promise_curve(
     ----------
     curve : PromiseCurve
         From :func:`credalchain.promise_curve`.
-    level : float, optional
-        The promise to draw in, one of the curve's levels. By default the one nearest to 0.1 that
+    level : float, default=None
+        The promise to draw in, one of the curve's levels. None takes the one nearest to 0.1 that
         can be kept.
-    ax : matplotlib axes, optional
+    ax : matplotlib axes, default=None
+        Axes to draw on. None makes new ones.
 
     Returns
     -------
     matplotlib axes
+        Axes with the curves.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, promise_curve
+    >>> from credalchain.datasets import load_embedded_yeast
+    >>> from credalchain.plotting import plot_promise_curve
+    >>> X, Y, *_ = load_embedded_yeast()
+    >>> chain = CredalChainClassifier(order="given")
+    >>> curve = promise_curve(chain, X[:400], Y[:400], risk="selective_error", confidence=0.9)
+    >>> ax = plot_promise_curve(curve)
     """
     ax = new_axes(7.0, 4.5) if ax is None else ax
     order = np.argsort(curve.risks, kind="stable")
@@ -203,7 +276,7 @@ def plot_promise_curve(
 
 @dataclass(kw_only=True, eq=False, repr=False)
 class IntervalCalibrationDisplay:
-    """The observed share of 1 against the bounds that were given for it.
+    """Diagram of the observed share of 1 against the bounds that were given for it.
 
     Cells are put into bins by their lower bound, and once more by their upper bound. Each bin is a
     bar from its mean lower to its mean upper bound, at the height of its observed share, with a
@@ -216,13 +289,32 @@ class IntervalCalibrationDisplay:
     ----------
     reliability : IntervalReliability
         From :func:`credalchain.metrics.interval_reliability`.
-    name : str, optional
+    name : str, default=None
         Shown above, as it is.
 
     Attributes
     ----------
-    bars_ : tuple of matplotlib line collections, by lower and by upper bound, after ``plot``
-    ax_, figure_ : matplotlib objects, after ``plot``
+    bars_ : tuple of matplotlib line collections
+        Bars by lower and by upper bound, after ``plot``.
+    ax_ : matplotlib axes
+        Axes with the diagram.
+    figure_ : matplotlib figure
+        Figure with the axes.
+
+    See Also
+    --------
+    credalchain.metrics.interval_calibration_error : The mean distance from the diagonal.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.datasets import load_embedded_yeast
+    >>> from credalchain.plotting import IntervalCalibrationDisplay
+    >>> X, Y, *_ = load_embedded_yeast()
+    >>> chain = CredalChainClassifier(order="given").fit(X[:200], Y[:200])
+    >>> display = IntervalCalibrationDisplay.from_estimator(chain, X[200:300], Y[200:300])
+    >>> len(display.bars_)
+    2
     """
 
     reliability: IntervalReliability
@@ -239,16 +331,27 @@ class IntervalCalibrationDisplay:
         name: str | None = None,
         ax: "Axes | None" = None,
     ) -> Self:
-        """Predict ``X``, compare with ``Y`` and plot.
+        """Predict ``X``, compare the intervals with ``Y`` and plot.
 
         Parameters
         ----------
         estimator : fitted classifier of this package, or a pipeline that ends in one
-        X, Y : input and true labels, of rows that were not learned from
+            Gives the intervals.
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows that the estimator was not fitted on.
+        Y : array-like of shape (n_samples, n_labels)
+            True labels.
         n_bins : int, default=10
-            Equally wide bins of the bounds, from 0 to 1.
-        name : str, optional
-        ax : matplotlib axes, optional
+            Number of equally wide bins of the bounds, from 0 to 1.
+        name : str, default=None
+            Shown above.
+        ax : matplotlib axes, default=None
+            Axes to draw on. None makes new ones.
+
+        Returns
+        -------
+        IntervalCalibrationDisplay
+            The display, drawn.
         """
         final, Z = unwrap(estimator, X)
         truth = final.read_labels(Y) if hasattr(final, "read_labels") else Y
@@ -269,16 +372,38 @@ class IntervalCalibrationDisplay:
 
         Parameters
         ----------
-        Y_true : array-like of shape (n, m)
-            Cells whose truth is missing are left out.
+        Y_true : array-like of shape (n_samples, n_labels)
+            True labels; missing ones are left out.
         prediction : CredalPrediction
-        n_bins, name, ax : as in :meth:`from_estimator`
+            Intervals.
+        n_bins : int, default=10
+            Number of equally wide bins of the bounds, from 0 to 1.
+        name : str, default=None
+            Shown above.
+        ax : matplotlib axes, default=None
+            Axes to draw on. None makes new ones.
+
+        Returns
+        -------
+        IntervalCalibrationDisplay
+            The display, drawn.
         """
         counted = interval_reliability(Y_true, prediction, n_bins=n_bins)
         return cls(reliability=counted, name=name).plot(ax=ax)
 
     def plot(self, ax: "Axes | None" = None) -> Self:
-        """Draw it, on new axes if none are given."""
+        """Draw the diagram.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Axes to draw on. None makes new ones.
+
+        Returns
+        -------
+        IntervalCalibrationDisplay
+            The display itself.
+        """
         self.ax_: Any = new_axes(5.6, 6.3) if ax is None else ax
         self.figure_ = self.ax_.figure
         label = "reliable: the bar meets this line"

@@ -51,20 +51,32 @@ def plot_predictions(
     Parameters
     ----------
     prediction : CredalPrediction
-    rows : sequence of int, optional
-        Which rows; the first ``max_rows`` if not given.
-    Y_true : array-like of shape (n, m), optional
-        If given, wrong answers get a cross.
+        Labels and bounds.
+    rows : sequence of int, default=None
+        Rows to draw; the first ``max_rows`` if not given.
+    Y_true : array-like of shape (n_samples, n_labels), default=None
+        True labels. If given, wrong answers get a cross.
     max_labels : int or None, default=20
-        Of more labels those are drawn that are open in most of the rows, then the most certain of
-        the others; None for all.
+        Greatest number of labels. Of more, those are drawn that are open in most of the rows, then
+        the most certain of the others; None for all.
     max_rows : int or None, default=8
-        How many rows are drawn if ``rows`` is not given; None for all.
-    ax : matplotlib axes, optional
+        Greatest number of rows if ``rows`` is not given; None for all.
+    ax : matplotlib axes, default=None
+        Axes to draw on. None makes new ones.
 
     Returns
     -------
     matplotlib axes
+        Axes with the picture.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier
+    >>> from credalchain.plotting import plot_predictions
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> ax = plot_predictions(chain.infer([["sun"], ["fog"]]))
     """
     n_rows = len(prediction)
     chosen = list(range(n_rows if max_rows is None else min(max_rows, n_rows)))
@@ -141,15 +153,26 @@ def plot_explanation(
     Parameters
     ----------
     explanation : Explanation
+        From :func:`credalchain.explain`.
     top : int, default=3
-        Contributions shown per label.
+        Number of contributions shown per label.
     max_labels : int or None, default=20
-        Of more labels those are drawn that are open, and the most certain of the others; None for
-        all that the explanation has.
+        Greatest number of labels. Of more, those are drawn that are open, and the most certain of
+        the others; None for all that the explanation has.
 
     Returns
     -------
     matplotlib figure
+        The picture.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, explain
+    >>> from credalchain.plotting import plot_explanation
+    >>> X = [["sun"], ["sun"], ["sun"], ["rain"], ["rain"], ["fog"]]
+    >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
+    >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
+    >>> figure = plot_explanation(explain(chain, ["fog"]))
     """
     answers = np.array([[step.answer for step in explanation.steps]])
     bounds = np.array([[(step.lower, step.upper) for step in explanation.steps]])

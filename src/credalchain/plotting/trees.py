@@ -63,22 +63,30 @@ def plot_chain_tree(
 
     Parameters
     ----------
-    chain : fitted chain or binary relevance classifier, in a fixed order of the labels
-    x : table with one row
+    chain : fitted chain or binary relevance classifier
+        In a fixed order of the labels.
+    x : array-like, data frame or scipy sparse of shape (1, n_features)
+        The row.
     method : str, default="branching"
-        "branching", "marginalization", "tree-marginalization", or a method of
+        One of "branching", "marginalization", "tree-marginalization", or a method of
         :func:`credalchain.search_chain`.
-    s : float, optional
-        None means the chain's own s for branching and marginalization, 0 for a search.
-    epsilon, width : as in :func:`credalchain.search_chain`
-    max_paths : int, optional
-        How many paths to draw, the likeliest; None means all of up to six labels, and eight of
+    s : float, default=None
+        Degree of caution. None means the chain's own for branching and marginalization, 0 for a
+        search.
+    epsilon : float, default=0.25
+        As in :func:`credalchain.search_chain`.
+    width : int, default=4
+        As in :func:`credalchain.search_chain`.
+    max_paths : int, default=None
+        Number of paths to draw, the likeliest; None means all of up to six labels, and eight of
         more.
-    ax : matplotlib axes, optional
+    ax : matplotlib axes, default=None
+        Axes to draw on. None makes new ones.
 
     Returns
     -------
     matplotlib axes
+        Axes with the tree.
 
     Examples
     --------

@@ -37,18 +37,35 @@ MIN_ROWS = 20
 
 @dataclass(frozen=True)
 class CautionChoice:
-    """A value of the caution parameter for all rows, and what it did on rows held out.
+    """Value of the caution parameter for all rows, and what it did on rows held out.
 
-    Attributes
+    Parameters
     ----------
     parameter : str
-        "s" or "reward".
+        Name of the caution parameter, "s" or "reward".
     value : float
-    completeness, set_accuracy, selective_error : float
-        The share of labels answered (without those that are constant in training), of rows without
-        a wrong answer, of answers that were wrong.
+        Its value.
+    completeness : float
+        Share of labels answered, without those that are constant in training.
+    set_accuracy : float
+        Share of rows without a wrong answer.
+    selective_error : float
+        Share of answers that were wrong.
     n_rows : int
-        How many were held out.
+        Number of rows held out.
+
+    See Also
+    --------
+    choose_caution : Choose the value.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, choose_caution
+    >>> from credalchain.datasets import load_embedded_yeast
+    >>> X, Y, *_ = load_embedded_yeast()
+    >>> chain = CredalChainClassifier(order="given")
+    >>> chosen = choose_caution(chain, X[:400], Y[:400], random_state=0)
+    >>> chain = chain.set_params(**{chosen.parameter: chosen.value}).fit(X[:400], Y[:400])
     """
 
     parameter: str
@@ -87,20 +104,29 @@ def choose_caution(
     Parameters
     ----------
     estimator : unfitted classifier of this package, or a pipeline that ends in one
-    X, Y : as in ``fit``
+        A clone is fitted.
+    X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+        Training rows.
+    Y : array-like of shape (n_samples, n_labels)
+        Labels, some of which may be missing.
     completeness : float, default=0.8
-        The share of labels that is to be answered.
+        Share of labels to be answered.
     n_rows : int, default=None
-        How many rows the classifier will be fitted to, if X is a sample of them.
+        Number of rows that the classifier will be fitted to, if X is a sample of them.
     random_state : int, RandomState or None, default=None
-        Says which rows are held out.
-    groups : array-like of shape (n,), default=None
+        Determines which rows are held out.
+    groups : array-like of shape (n_samples,), default=None
         Such as the patient of each row: rows of a group are held out together. None: equal rows
         are, as in :meth:`PromisedClassifier.fit`.
 
     Returns
     -------
     CautionChoice
+        The value, and what it did on the rows held out.
+
+    See Also
+    --------
+    PromisedClassifier : Choose the caution by a promise about errors (risk control).
 
     Examples
     --------
@@ -159,26 +185,45 @@ def choose_cautions(
 
 @dataclass(frozen=True, eq=False)
 class PromiseCurve:
-    """Risk and completeness along the caution parameter, and what every level would buy.
+    """Curve of risk and completeness along the caution parameter, with what every level would buy.
 
-    Attributes
+    Parameters
     ----------
     risk : str
+        Name of the risk.
     confidence : float or None
+        Probability with which a promise is to be kept; None: in expectation.
     parameter : str
-        The name of the caution parameter.
+        Name of the caution parameter.
     n_rows : int
-        Calibration rows that count and are tested.
-    values, risks, completeness : ndarray of shape (V,)
-        From bold to cautious, in the calibration rows. Labels that are constant in Y do not count
-        in completeness, unless ``calibration`` is "prefit".
-    found : ndarray of shape (V,)
+        Number of calibration rows that count and are tested.
+    values, risks, completeness : ndarray of shape (n_values,)
+        Values from bold to cautious, with the risk and the share answered in the calibration rows.
+        Labels that are constant in Y do not count in completeness, unless ``calibration`` is
+        "prefit".
+    found : ndarray of shape (n_values,)
         Share of the true labels that are answered yes; NaN if there are none.
     levels : tuple of float
+        Levels of the risk.
     value_indices : tuple of int or None
         The index in ``values`` that each level allows; None: it cannot be promised.
-    notes : tuple of str
-        About the choice of calibration rows.
+    notes : tuple of str, default=()
+        Notes on the choice of calibration rows.
+
+    See Also
+    --------
+    promise_curve : Compute the curve.
+    credalchain.plotting.plot_promise_curve : Plot the curve.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, promise_curve
+    >>> from credalchain.datasets import load_embedded_yeast
+    >>> X, Y, *_ = load_embedded_yeast()
+    >>> chain = CredalChainClassifier(order="given")
+    >>> curve = promise_curve(chain, X[:400], Y[:400], risk="selective_error", confidence=0.9)
+    >>> curve.to_frame().shape[0] == len(curve.levels)
+    True
     """
 
     risk: str
@@ -194,7 +239,13 @@ class PromiseCurve:
     notes: tuple[str, ...] = ()
 
     def to_frame(self) -> "pd.DataFrame":
-        """Return a row for each level: the value, what it answers and finds, how often it errs."""
+        """Return what each level buys: the value, what it answers and finds, how often it errs.
+
+        Returns
+        -------
+        DataFrame
+            A row for each level.
+        """
         import pandas as pd
 
         columns = np.vstack([self.values, self.completeness, self.found, self.risks])
@@ -229,20 +280,47 @@ def promise_curve(
 
     Parameters
     ----------
-    estimator : as in :class:`PromisedClassifier`
-    X : array-like, data frame or scipy sparse of shape (n, n_features)
-    Y : array-like of shape (n, n_labels)
+    estimator : classifier of this package or a pipeline that ends in one
+        As in :class:`PromisedClassifier`.
+    X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+        Rows to fit and to calibrate on.
+    Y : array-like of shape (n_samples, n_labels)
+        Labels, some of which may be missing.
     risk : str or callable, default="row_error"
-    levels : sequence of float
-        Those for which there are too few rows are shown as "nothing".
-    confidence, calibration, values, random_state
-        As in :class:`PromisedClassifier`; ``calibration`` is a share of the rows or "prefit".
-    groups : array-like of shape (n,), default=None
+        As in :class:`PromisedClassifier`.
+    levels : sequence of float, default=(0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)
+        Levels of the risk. Those for which there are too few rows are shown as "nothing".
+    confidence : float, default=None
+        As in :class:`PromisedClassifier`.
+    calibration : float, "prefit" or cross-validation splitter, default=0.3
+        As in :class:`PromisedClassifier`.
+    values : array-like, default=None
+        As in :class:`PromisedClassifier`.
+    random_state : int, RandomState or None, default=None
+        Determines the calibration rows.
+    groups : array-like of shape (n_samples,), default=None
         As in :meth:`PromisedClassifier.fit`.
 
     Returns
     -------
     PromiseCurve
+        Risk and completeness of each value, and the value that each level allows.
+
+    See Also
+    --------
+    PromisedClassifier : Keep a promise at one level.
+
+    Examples
+    --------
+    >>> from credalchain import CredalChainClassifier, promise_curve
+    >>> from credalchain.datasets import load_embedded_yeast
+    >>> X, Y, *_ = load_embedded_yeast()
+    >>> chain = CredalChainClassifier(order="given")
+    >>> curve = promise_curve(
+    ...     chain, X[:400], Y[:400], "selective_error", levels=(0.1, 0.2), confidence=0.9
+    ... )
+    >>> curve.levels, len(curve.value_indices)
+    ((0.1, 0.2), 2)
     """
     if not np.iterable(levels) or isinstance(levels, (str, dict)) or len(levels) == 0:
         raise ValueError(f"levels must be a list of numbers between 0 and 1, got {levels!r}.")

@@ -34,10 +34,11 @@ if TYPE_CHECKING:
 
 
 class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Answer as many labels as a promise about errors allows.
+    """Classifier that answers as many labels as a promise about errors allows (risk control).
 
-    Rows that the estimator was not fitted on say how often it errs at each degree of caution; the
-    boldest that keeps the promise is taken. If none does, nothing is answered.
+    A calibration set, rows that the estimator was not fitted on, shows how often it errs at each
+    degree of caution; the boldest that keeps the promise is taken. If none does, nothing is
+    answered.
 
     Parameters
     ----------
@@ -84,6 +85,12 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         The value of the estimator's caution parameter for each label, for answers no and for
         answers yes; they differ where both "positive_error" and "missed_positives" are promised.
         NaN: such answers are never given.
+
+    See Also
+    --------
+    promise_curve : What promises at several levels would buy.
+    choose_caution : Choose the caution by the share of labels to be answered.
+    PromiseReport : The attribute ``report_``.
 
     References
     ----------
@@ -141,9 +148,11 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
         Parameters
         ----------
-        X : array-like, data frame or scipy sparse of shape (n, n_features)
-        Y : array-like of shape (n, n_labels)
-        groups : array-like of shape (n,), default=None
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to fit and to calibrate on.
+        Y : array-like of shape (n_samples, n_labels)
+            Labels, some of which may be missing.
+        groups : array-like of shape (n_samples,), default=None
             What each row belongs to, such as a patient, a song or a document. Rows of a group are
             either learned from or kept for calibration, where one of them, drawn at random,
             counts: they depend on each other. None: equal rows of X with the same labels are a
@@ -158,7 +167,8 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
         Returns
         -------
-        self
+        self : object
+            Fitted classifier.
 
         References
         ----------
@@ -183,7 +193,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
             )
 
     def check_state(self) -> None:
-        """Validate the fitted attributes, as those of a model that was stored."""
+        """Validate the fitted attributes of a model that was loaded from a file."""
         final, names = unwrap(self.estimator_)[0], self.label_names_.tolist()
         check_instance("report_", self.report_, PromiseReport)
         promises = read_promises(self.promise, self.confidence, names, self.guarantee)
@@ -201,10 +211,20 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
     # -- predicting ------------------------------------------------------------------------
 
     def predict_partial(self, X: MatrixLike, *, known: LabelsLike | None = None) -> Labels:
-        """Predict 1, 0, or -1 where the promise does not allow an answer: int8, (n, m).
+        """Predict 1, 0, or -1 where the promise does not allow an answer.
 
-        ``known`` (n, m) are labels that were answered already, -1 elsewhere; the promise is about
-        rows without them.
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        known : array-like of shape (n_samples, n_labels), default=None
+            Labels that are known already, 0 or 1; -1 elsewhere. The promise is about rows without
+            them.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_samples, n_labels)
+            Partial predictions.
         """
         check_is_fitted(self, "report_")
         if known is not None:
@@ -213,7 +233,13 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         return self._promised(np.asarray(final.predict_path(Z, self.values_in_use())))
 
     def values_in_use(self) -> FloatArray:
-        """Return the distinct values of all labels; the most cautious if no label is answered."""
+        """Return the distinct values of all labels.
+
+        Returns
+        -------
+        ndarray
+            Values of the caution parameter; the most cautious if no label is answered.
+        """
         values = np.concatenate([self.values_, self.yes_values_])
         used = np.unique(values[np.isfinite(values)])
         return used if len(used) else caution_values(self.estimator_, self.values)[-1:]
@@ -235,9 +261,20 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         return labels if known is None else np.where(known != MISSING, known, labels)
 
     def infer(self, X: MatrixLike, *, known: LabelsLike | None = None) -> CredalPrediction:
-        """Infer labels and bounds, a :class:`CredalPrediction`.
+        """Infer labels and bounds of every row.
 
-        ``known`` are labels that were answered already; the promise is about rows without them.
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        known : array-like of shape (n_samples, n_labels), default=None
+            Labels that are known already, 0 or 1; -1 elsewhere. The promise is about rows without
+            them.
+
+        Returns
+        -------
+        CredalPrediction
+            Labels and bounds.
         """
         check_is_fitted(self, "report_")
         final, Z = unwrap(self.estimator_, X)
@@ -263,26 +300,86 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         return replace(prediction, labels=self._promised(path, known_labels))
 
     def predict_interval(self, X: MatrixLike) -> FloatArray:
-        """Return the lower and upper probability of each label: (n, m, 2)."""
+        """Predict the lower and upper probability of each label.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels, 2)
+            Lower and upper bound of P(1).
+        """
         return np.asarray(self.infer(X).interval)
 
     def predict(self, X: MatrixLike) -> NDArray[Any]:
-        """Predict with the estimator itself: every label answered, nothing promised."""
+        """Predict with the estimator itself: every label answered, nothing promised.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Labels; of shape (n_samples,) if fitted on a vector.
+        """
         check_is_fitted(self, "report_")
         return np.asarray(self.estimator_.predict(X))
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Predict with the estimator itself."""
+        """Predict P(1) of each label with the estimator itself.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+
+        Returns
+        -------
+        ndarray of shape (n_samples, n_labels)
+            Probabilities; of shape (n_samples, 2) if fitted on a vector.
+        """
         check_is_fitted(self, "report_")
         return np.asarray(self.estimator_.predict_proba(X))
 
     def read_labels(self, Y: LabelsLike) -> Labels:
-        """Return true labels of new rows, in the form of ``predict_partial``."""
+        """Return true labels of new rows, in the form of ``predict_partial``.
+
+        Parameters
+        ----------
+        Y : array-like of shape (n_samples, n_labels)
+            True labels, as in ``fit``.
+
+        Returns
+        -------
+        ndarray of int8, shape (n_samples, n_labels)
+            Labels 0 and 1, and -1 for missing.
+        """
         check_is_fitted(self, "estimator_")
         return np.asarray(unwrap(self.estimator_)[0].read_labels(Y))
 
     def score(self, X: MatrixLike, y: LabelsLike) -> float:
-        """Return the mean u65 of ``predict_partial``: right 1, wrong 0, open 0.65, per label."""
+        """Return the mean u65 of the partial predictions.
+
+        A right answer counts 1, a wrong one 0, an open label 0.65; see
+        :func:`~credalchain.metrics.utility_65`.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            Rows to predict.
+        y : array-like of shape (n_samples, n_labels)
+            True labels, some of which may be missing.
+
+        Returns
+        -------
+        float
+            Mean over rows.
+        """
         check_is_fitted(self, "report_")
         return utility_65(self.read_labels(y), self.predict_partial(X))
 
@@ -297,6 +394,25 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         A promise with confidence is tested at its level. A promise on average says nothing about
         one model, whose risk may well be somewhat above the level; it is tested at the most that
         the calibration rows leave open, the upper end of the interval in the report.
+
+        Parameters
+        ----------
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            All rows labelled since the fit, the oldest first.
+        Y : array-like of shape (n_samples, n_labels)
+            Their true labels.
+        confidence : float, default=0.95
+            Probability that no promise is called broken if all hold.
+
+        Returns
+        -------
+        PromiseCheck
+            A verdict for each promise.
+
+        References
+        ----------
+        I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables by betting,
+        Journal of the Royal Statistical Society B 86, 2024.
         """
         check_is_fitted(self, "report_")
         if not is_share(confidence):
@@ -325,25 +441,26 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
 
     @property
     def n_features_in_(self) -> int:
-        """The estimator's own."""
+        """Number of features, as in the estimator."""
         return int(self.estimator_.n_features_in_)
 
     @property
     def feature_names_in_(self) -> NDArray[Any]:
-        """The estimator's own, where columns had names."""
+        """Names of the features, as in the estimator."""
         return np.asarray(self.estimator_.feature_names_in_)
 
     @property
     def classes_(self) -> NDArray[Any]:
-        """The estimator's own."""
+        """Classes of each label, as in the estimator."""
         return np.asarray(unwrap(self.estimator_)[0].classes_)
 
     @property
     def label_names_(self) -> NDArray[np.str_]:
+        """Names of the labels, (n_labels,)."""
         return np.asarray(unwrap(self.estimator_)[0].label_names_)
 
     @property
     def targets_(self) -> Targets:
-        """How labels are read: the estimator's own."""
+        """Encoding of the labels, as in the estimator."""
         targets: Targets = unwrap(self.estimator_)[0].targets_
         return targets

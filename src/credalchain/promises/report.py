@@ -25,41 +25,55 @@ _BY_ANSWERS = {name for name, risk in RISKS.items() if risk.is_ratio}
 
 @dataclass(frozen=True)
 class PromiseResult:
-    """One promise, and what the calibration rows say of it.
+    """One promise, and what the calibration rows show about it.
 
-    Attributes
+    Parameters
     ----------
     risk : str
+        Name of the risk.
     level : float
-        The risk promised at most.
+        Greatest risk promised.
     label : str or None
-        The label it is about; None: whole rows.
+        Label that it is about; None: whole rows.
     confidence : float or None
-        None: it holds on average. Promises about several labels share what may go wrong, so this
-        may be more than was asked for.
-    value : float or None
-        Of the caution parameter; None: nothing is answered.
-    n_rows : int
+        None: it holds in expectation. Promises about several labels share what may go wrong, so
+        this may be more than was asked for.
+    value : float, default=None
+        Value of the caution parameter; None: nothing is answered.
+    n_rows : int, default=0
         Calibration rows that count: those without missing labels (selective_error and
         positive_error: with a known one); for a label, those where it was observed, answered,
         answered yes or true, as the risk says.
-    estimate : float
-        The risk in these rows, at this value.
-    interval : tuple of float
-        In which the risk lies with 95 % confidence (Clopper and Pearson, or Hoeffding).
-    completeness : float
+    estimate : float, default=0.0
+        Risk in these rows, at this value.
+    interval : tuple of float, default=(0.0, 1.0)
+        Interval in which the risk lies with 95 % confidence (Clopper and Pearson, or Hoeffding).
+    completeness : float, default=0.0
         Share of labels (or of this label's rows) answered in the calibration rows, as in
         :class:`PromiseReport`.
-    upper_bound : float
-        The most that the risk of this model may be by the calibration rows, with 95 % confidence
+    upper_bound : float, default=1.0
+        Greatest risk of this model that the calibration rows leave open, with 95 % confidence
         for all promises together.
-    reason : str
+    reason : str, default=""
         Why nothing is answered; empty if something is.
-    limit : int or None
+    limit : int, default=None
         Rows with more answers than this (answers yes, for positive_error) are left open: the test
         needs a limit, which is the most in the rows that plan it.
-    exact : bool
+    exact : bool, default=True
         False for a test by the normal approximation.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain import CredalChainClassifier, PromisedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> Y = (X + 0.5 * rng.normal(size=X.shape) > 0).astype(int)
+    >>> chain = CredalChainClassifier(random_state=0)
+    >>> promised = PromisedClassifier(chain, {"row_error": 0.2}, random_state=0).fit(X, Y)
+    >>> (result,) = promised.report_.promises
+    >>> result.risk, result.level, result.estimate <= result.level
+    ('row_error', 0.2, True)
     """
 
     risk: str
@@ -78,7 +92,7 @@ class PromiseResult:
 
     @property
     def level_to_check(self) -> float:
-        """What new rows are tested against.
+        """Level that new rows are tested against.
 
         A promise with confidence: its level. On average: the most that the calibration rows leave
         open, since the risk of one model may be above the level.
@@ -86,7 +100,18 @@ class PromiseResult:
         return self.level if self.confidence is not None else max(self.level, self.upper_bound)
 
     def lines(self, parameter: str) -> list[str]:
-        """Describe it in words."""
+        """Describe the promise in words.
+
+        Parameters
+        ----------
+        parameter : str
+            Name of the caution parameter.
+
+        Returns
+        -------
+        list of str
+            Lines of text.
+        """
         lines = [f"promised: {promise_words(self.risk, self.label)}: at most {self.level:.4g}"]
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
@@ -110,36 +135,56 @@ def promise_words(risk: str, label: str | None) -> str:
 
 @dataclass(frozen=True)
 class PromiseReport:
-    """What was promised, what was found, and what holds.
+    """Report on promises: what was promised, what was chosen, and what holds.
 
-    Attributes
+    Parameters
     ----------
     method : {"conformal", "learn_then_test", "cross_fit"}
+        How the caution was chosen.
     confidence : float or None
-        That all promises are kept; None: each is kept on average.
+        Probability that all promises are kept; None: each is kept in expectation.
     parameter : str
-        The name of the caution parameter.
+        Name of the caution parameter.
     n_rows : int
-        Calibration rows; one of each group.
+        Number of calibration rows; one of each group.
     n_incomplete : int
-        Those of them with missing labels. Promises about whole rows leave them out; others, and
+        Number of those with missing labels. Promises about whole rows leave them out; others, and
         selective_error and positive_error, use the labels that are known.
     completeness : float
         Share of labels answered in the calibration rows; those in ``constant`` do not count.
     yes : float
         Share of these answers that are yes.
     promises : tuple of PromiseResult
-    not_promised : tuple of str
+        One for each promise.
+    not_promised : tuple of str, default=()
         Labels about which nothing is promised, where promises are about single labels. They are
         answered as the estimator does by itself.
-    notes : tuple of str
-        About the choice of calibration rows: groups, and what is assumed of a fitted estimator.
-    constant : tuple of str
+    notes : tuple of str, default=()
+        Notes on the choice of calibration rows: groups, and what is assumed of a fitted estimator.
+    constant : tuple of str, default=()
         Labels that are always yes or always no in the rows given to ``fit``.
-    found, missed : float
+    found, missed : float, default=0.0
         Shares of the true labels that are answered yes, and no; the others are left open.
-    questions : float
-        Labels left open in a row, on average.
+    questions : float, default=0.0
+        Mean number of labels left open in a row.
+
+    See Also
+    --------
+    PromisedClassifier : Has the report as ``report_``.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain import CredalChainClassifier, PromisedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> Y = (X + 0.5 * rng.normal(size=X.shape) > 0).astype(int)
+    >>> chain = CredalChainClassifier(random_state=0)
+    >>> report = PromisedClassifier(chain, {"row_error": 0.2}, random_state=0).fit(X, Y).report_
+    >>> print(str(report).splitlines()[0])
+    promised: rows with a wrong answer: at most 0.2
+    >>> report.method, report.parameter, report.n_rows
+    ('conformal', 's', 180)
     """
 
     method: str
@@ -158,7 +203,13 @@ class PromiseReport:
     questions: float = 0.0
 
     def check_state(self, promised: list[tuple[str, float, str | None]]) -> None:
-        """Validate a stored report about these risks, levels and labels."""
+        """Validate a report that was loaded from a file.
+
+        Parameters
+        ----------
+        promised : list of (str, float, str or None)
+            Risk, level and label of each promise of the classifier.
+        """
         check_choice("method", self.method, tuple(GUARANTEES))
         if [(result.risk, result.level, result.label) for result in self.promises] != promised:
             raise ValueError("report_ is not about what is promised.")
@@ -166,7 +217,7 @@ class PromiseReport:
 
     @property
     def guarantee(self) -> str:
-        """What holds, and what it rests on."""
+        """Guarantee in words, with what it rests on."""
         text = GUARANTEES[self.method].format(confidence=self.confidence)
         shares = {result.confidence for result in self.promises}
         if self.confidence is not None and shares != {self.confidence}:
@@ -207,20 +258,41 @@ class PromiseReport:
 
 @dataclass(frozen=True, eq=False)
 class PromiseTest:
-    """Whether one promise still holds.
+    """Test of whether one promise still holds.
 
-    Attributes
+    Parameters
     ----------
     promise : PromiseResult
+        The promise.
     confidence : float
-        That it is not called broken if it holds.
+        Probability that it is not called broken if it holds.
     estimate : float
-        The risk in the rows looked at.
+        Risk in the rows tested.
     evidence : ndarray of shape (n_rows,)
-        Against the promise, after every row that counts: what gamblers who bet on errors would
-        have made of 1. If the promise holds, it ever reaches 1 / a with probability a at most.
+        Evidence against the promise, after every row that counts: what gamblers who bet on errors
+        would have made of 1. If the promise holds, it ever reaches 1 / a with probability a at
+        most.
     rows : ndarray of shape (n_rows,)
-        Which of the rows looked at these are, counted from 0.
+        Numbers of these rows among all rows tested, from 0.
+
+    References
+    ----------
+    I. Waudby-Smith and A. Ramdas, Estimating means of bounded random variables by betting, Journal
+    of the Royal Statistical Society B 86, 2024.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain import CredalChainClassifier, PromisedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> Y = (X + 0.5 * rng.normal(size=X.shape) > 0).astype(int)
+    >>> chain = CredalChainClassifier(random_state=0)
+    >>> promised = PromisedClassifier(chain, {"row_error": 0.2}, random_state=0)
+    >>> promised = promised.fit(X[:400], Y[:400])
+    >>> (test,) = promised.check(X[400:], Y[400:]).tests
+    >>> test.n_rows, test.broken_at is None
+    (200, True)
     """
 
     promise: PromiseResult
@@ -231,18 +303,18 @@ class PromiseTest:
 
     @property
     def n_rows(self) -> int:
-        """Rows that count."""
+        """Number of rows that count."""
         return len(self.evidence)
 
     @property
     def broken_at(self) -> int | None:
-        """The row after which the promise counts as broken, from 1; None if it does not."""
+        """Row after which the promise counts as broken, from 1; None if it does not."""
         over = np.flatnonzero(self.evidence >= 1 / (1 - self.confidence))
         return int(self.rows[over[0]]) + 1 if len(over) else None
 
     @property
     def verdict(self) -> str:
-        """One of "broken", "holds so far", "too few rows to say", "nothing is answered".
+        """Verdict: "broken", "holds so far", "too few rows to say" or "nothing is answered".
 
         Rows are too few if twice the level could easily go unnoticed.
         """
@@ -270,14 +342,32 @@ class PromiseTest:
 
 @dataclass(frozen=True, eq=False)
 class PromiseCheck:
-    """Whether promises still hold.
+    """Result of checking promises on new rows.
 
-    Attributes
+    Parameters
     ----------
     confidence : float
-        That none of them is called broken if all hold.
+        Probability that none of them is called broken if all hold.
     tests : tuple of PromiseTest
         One for each promise.
+
+    See Also
+    --------
+    PromisedClassifier.check : Test whether the promise still holds.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from credalchain import CredalChainClassifier, PromisedClassifier
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(600, 3))
+    >>> Y = (X + 0.5 * rng.normal(size=X.shape) > 0).astype(int)
+    >>> chain = CredalChainClassifier(random_state=0)
+    >>> promised = PromisedClassifier(chain, {"row_error": 0.2}, random_state=0)
+    >>> promised = promised.fit(X[:400], Y[:400])
+    >>> check = promised.check(X[400:], 1 - Y[400:])  # as if all answers were wrong
+    >>> check.verdict
+    'broken'
     """
 
     confidence: float
@@ -285,14 +375,14 @@ class PromiseCheck:
 
     @property
     def verdict(self) -> str:
-        """The worst of all tests' verdicts."""
+        """Worst of all tests' verdicts."""
         verdicts = {test.verdict for test in self.tests}
         order = ("broken", "too few rows to say", "holds so far", "nothing is answered")
         return next(verdict for verdict in order if verdict in verdicts)
 
     @property
     def broken_at(self) -> int | None:
-        """The first row after which one of them counts as broken, from 1; None if none does."""
+        """First row after which one of them counts as broken, from 1; None if none does."""
         rows = [test.broken_at for test in self.tests if test.broken_at is not None]
         return min(rows, default=None)
 
