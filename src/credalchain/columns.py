@@ -1,22 +1,21 @@
 """What the columns of a table hold, and how they are prepared for a classifier.
 
-skrub makes numbers of dates, texts and categories with many values; numbers written with units,
+skrub makes numbers of dates and categories with many values; numbers written with units,
 separators or words for "missing" are read here, before it.
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.compose import ColumnTransformer
 from sklearn.feature_extraction.text import CountVectorizer
 from sklearn.utils.validation import check_is_fitted
 
 from credalchain import preprocessing
-from credalchain._utils.text import visible
+from credalchain._utils.text import plural, visible
 from credalchain._utils.validation import check_instance, import_extra
 from credalchain.exceptions import warn_about_data
 from credalchain.labels import MISSING, as_labels, column_names
@@ -29,6 +28,7 @@ _MANY_CATEGORIES = 40
 _NEARLY_ALL = 0.95  # share of rows with distinct whole numbers from which they are identifiers
 _MAX_ABSENT = 5  # different words that may stand for "missing" among numbers or dates
 _WORDS_OF_NAMES, _WORDS_OF_TEXT = 2.0, 4.0  # on average: texts have more, if they are repeated
+_N_WORDS, _ROWS_FOR_WORDS = 100, 20_000
 _IDENTIFIER = re.compile(r"(?:(?:^|[\W_])(?:id|uuid|guid)|(?-i:[a-z]I[dD]))$", re.IGNORECASE)
 # a number, perhaps with a sign or unit before or after it, such as "-1.145,25 EUR"
 _NUMBER = (
@@ -36,8 +36,6 @@ _NUMBER = (
     r"(?P<digits>-?\d(?:[\d.,' ]*\d)?(?:[eE][-+]?\d+)?)\s*(?P<unit>[^\w\s.,'()-]|[^\W\d_]{1,4})?$"
 )
 _FORMATS = [(".", ""), (".", ","), (",", ""), (",", "."), *((d, t) for t in " '" for d in ".,")]
-_PART_OF_DATE = r"year|month|day|hour|minute|second|total_seconds|weekday"
-_ENCODED = re.compile(rf"(?s)(?P<column>.*)_(?P<part>{_PART_OF_DATE}|\d+)")
 _SHOWN_WORDS = 3
 
 
@@ -65,8 +63,8 @@ class Feature:
 
     name: str
     kind: str
-    missing: float
-    n_distinct: int
+    missing: float = 0.0
+    n_distinct: int = 0
     note: str = ""
     left_out: str = ""
     number_format: tuple[str, str, str] | None = None
@@ -110,88 +108,65 @@ def describe_features(
         if form[0] in (decimal or form[0]) and form[0] != thousands
         if form[1] in ("", thousands or form[1])
     ]
-    return [
-        _feature(str(name), column, tuple(na), formats)
-        for name, column in preprocessing.named_columns(X)
-    ]
+    features = []
+    for name, column in preprocessing.named_columns(X):
+        keys, missing = preprocessing.values_and_missing(np.asarray(column), name)
+        values, is_number = _pandas().Series(keys[~missing]), keys.dtype.kind == "f"
+        found: dict[str, Any] = {"kind": "numbers" if is_number else "categories"}
+        if not is_number and not hasattr(column.dtype, "categories"):
+            values, found = _read_texts(values.str.strip(), na, formats)
+        found["missing"] = 1 - len(values) / max(len(keys), 1)
+        found["n_distinct"] = int(values.nunique())
+        feature = Feature(name, **found)
+        features.append(replace(feature, left_out=_why_left_out(feature, values)))
+    return features
 
 
-def _feature(
-    name: str, column: Any, na: tuple[str, ...], formats: list[tuple[str, str]]
-) -> Feature:
-    keys, missing = preprocessing.values_and_missing(np.asarray(column), name)
-    present = keys[~missing]
-    share = float(np.mean(missing)) if len(keys) else 0.0
-    is_text = keys.dtype.kind != "f" and not hasattr(column.dtype, "categories")
-    if is_text and len(present):
-        return _text_feature(Feature(name, "text", share, 0), present, na, formats)
-    n_distinct = len(np.unique(present))
-    kind = "numbers" if keys.dtype.kind == "f" else "categories"
-    return _judged(Feature(name, kind, share, n_distinct), present)
-
-
-def _text_feature(
-    feature: Feature, present: Any, na: tuple[str, ...], formats: list[tuple[str, str]]
-) -> Feature:
-    """Describe a column of texts: numbers and dates among them are found by their digits."""
-    pd = _pandas()
-    texts = pd.Series(present).str.strip()
-    given = tuple(word for word in na if texts.eq(word).any())
-    is_given = texts.isin(given)
+def _read_texts(
+    texts: "pd.Series[str]", na: Sequence[str], formats: list[tuple[str, str]]
+) -> tuple[Any, dict[str, Any]]:
+    """Return the values in a column of texts, and what they are: numbers and dates have digits."""
+    is_given = texts.isin(na)
     is_word = ~texts.str.contains(r"\d") & ~is_given
-    words = tuple(texts[is_word].unique()[: _MAX_ABSENT + 1].tolist())
-    is_absent = is_given | is_word
-    if len(words) <= _MAX_ABSENT and 2 * is_absent.sum() < len(texts):
-        found = _numbers_or_dates(texts[~is_absent], formats)
-        is_coarse = texts[~is_absent].nunique() <= preprocessing.FEW_ROWS
-        if found and not (words and is_coarse):  # a word among few values may be one of them
-            notes = [f"{', '.join(map(repr, words))} {_cells(is_word)} as missing"] * bool(words)
-            values, form = texts[~is_absent], found.get("number_format")
-            example = max(values.iloc[:1000], key=len)
-            if form is None:
+    given, words = (tuple(texts[some].unique().tolist()) for some in (is_given, is_word))
+    read = texts[~is_given & ~is_word]
+    if len(words) <= _MAX_ABSENT and 2 * len(read) > len(texts):
+        found = _numbers_or_dates(read, formats)
+        # a word among few values may be one of them
+        if found and not (words and read.nunique() <= preprocessing.FEW_ROWS):
+            cells = plural(int(is_word.sum()), "cell")
+            notes = [f"{', '.join(map(repr, words))} ({cells}) taken as missing"] * bool(words)
+            example = max(read.iloc[:1000], key=len)
+            if found["kind"] == "dates":
                 notes.append(f"{example!r} is read as a date, {found['date_format']}")
             else:
-                values = read_numbers(values, *form)
+                read = read_numbers(read, *found["number_format"])
                 if not re.fullmatch(_pattern(".", ""), example):
-                    number = read_numbers(pd.Series([example]), *form).iloc[0]
-                    notes.append(f"{example!r} is read as {number:.10g} (--decimal, --thousands)")
-            feature = replace(
-                feature, **found,
-                missing=feature.missing + (1 - feature.missing) * float(is_absent.mean()),
-                n_distinct=int(values.nunique()), note="; ".join(notes), absent=given + words,
-            )  # fmt: skip
-            return _judged(feature, values.to_numpy())
+                    number = read_numbers(_pandas().Series([example]), *found["number_format"])
+                    notes.append(
+                        f"{example!r} is read as {number[0]:.10g} (--decimal, --thousands)"
+                    )
+            return read, {**found, "note": "; ".join(notes), "absent": given + words}
     texts = texts[~is_given]
-    n_distinct, n = int(texts.nunique()), len(texts)
-    n_words = float(texts.str.count(r"[^\W\d_]{2,}").mean()) if n else 0.0
-    all_differ = preprocessing.looks_like_identifiers(n_distinct, n)
-    kind, left_out = "categories", ""
-    if all_differ and n_words < _WORDS_OF_NAMES:
-        kind, left_out = "many categories", "hardly any words, and most rows differ, like names"
-    elif all_differ or (n_distinct > _MANY_CATEGORIES and n_words >= _WORDS_OF_TEXT):
-        kind = "text"
-    elif n_distinct > _MANY_CATEGORIES:
-        kind = "many categories"
-    share = feature.missing + (1 - feature.missing) * float(is_given.mean())
-    feature = replace(feature, kind=kind, missing=share, n_distinct=n_distinct, absent=given)
-    return _judged(replace(feature, left_out=left_out), texts.to_numpy())
-
-
-def _cells(chosen: Any) -> str:
-    n = int(chosen.sum())
-    return "(1 cell) is taken" if n == 1 else f"({n} cells) are taken"
+    n_distinct, kind = texts.nunique(), "categories"
+    all_differ = preprocessing.looks_like_identifiers(n_distinct, len(texts))
+    if all_differ or n_distinct > _MANY_CATEGORIES:
+        n_words = float(texts.str.count(r"[^\W\d_]{2,}").mean())
+        needed = _WORDS_OF_NAMES if all_differ else _WORDS_OF_TEXT
+        kind = "text" if n_words >= needed else "many categories"
+    return texts, {"kind": kind, "absent": given}
 
 
 def _numbers_or_dates(texts: "pd.Series[str]", formats: list[tuple[str, str]]) -> dict[str, Any]:
     """Find the format in which all texts are numbers, or dates; empty if there is none."""
     for part in (texts.iloc[:1000], texts):  # most columns are settled by some rows
-        parts = _plain_marks(part).str.extract(_NUMBER)
-        digits, units = parts["digits"], sorted({*_units(parts)} - {""})
+        digits, units = _digits_and_units(part)
         fitting = [form for form in formats if digits.str.fullmatch(_pattern(*form)).all()]
-        if digits.isna().any() or len(units) > 1 or not fitting:
+        unit = sorted({*units} - {""})
+        if digits.isna().any() or len(unit) > 1 or not fitting:
             break
     else:
-        return {"kind": "numbers", "number_format": (*fitting[0], *units, "")[:3]}
+        return {"kind": "numbers", "number_format": (*fitting[0], *unit, "")[:3]}
     skrub = _skrub()
     parser = skrub.ToDatetime()
     try:
@@ -206,52 +181,49 @@ def _pattern(decimal: str, thousands: str) -> str:
     return rf"-?(?:\d+{groups})(?:{re.escape(decimal)}\d+)?(?:[eE][-+]?\d+)?"
 
 
-def _plain_marks(texts: Any) -> Any:
-    """Return texts with one kind of minus, of space and of apostrophe."""
-    return texts.str.strip().str.translate(str.maketrans("\u2212\u00a0\u202f\u2019", "-  '"))
-
-
-def _units(parts: "pd.DataFrame") -> "pd.Series[str]":
-    return parts["sign"].fillna("") + parts["unit"].fillna("")
+def _digits_and_units(texts: Any) -> tuple[Any, Any]:
+    """Return digits with their sign, NaN where there are none, and units such as "EUR"."""
+    plain = texts.astype("str").str.strip()  # with one kind of minus, of space and of apostrophe
+    plain = plain.str.translate(str.maketrans("\u2212\u00a0\u202f\u2019", "-  '"))
+    parts = plain.str.extract(_NUMBER)
+    return parts["minus"] + parts["digits"], parts["sign"].fillna("") + parts["unit"].fillna("")
 
 
 def read_numbers(texts: Any, decimal: str, thousands: str, unit: str) -> Any:
     """Return the numbers in a series of texts; NaN where there is none, or of another unit."""
-    parts = _plain_marks(texts.astype("str")).str.extract(_NUMBER)
-    is_number = parts["digits"].str.fullmatch(_pattern(decimal, thousands))
-    digits = parts["digits"].where(is_number & _units(parts).isin(["", unit]))
-    digits = digits.str.replace(thousands, "", regex=False).str.replace(decimal, ".", regex=False)
-    return _pandas().to_numeric(digits, errors="coerce") * np.where(
-        parts["minus"] == "-", -1.0, 1.0
+    digits, units = _digits_and_units(texts)
+    digits = digits.where(
+        digits.str.fullmatch(_pattern(decimal, thousands)) & units.isin(["", unit])
     )
+    digits = digits.str.replace(thousands, "", regex=False).str.replace(decimal, ".", regex=False)
+    return _pandas().to_numeric(digits, errors="coerce")
 
 
-def _judged(feature: Feature, present: Any) -> Feature:
-    """Return the feature with a reason to leave it out, if there is one."""
-    n, n_distinct = len(present), feature.n_distinct
-    left_out = feature.left_out
+def _why_left_out(feature: Feature, values: Any) -> str:
+    """Return why nothing can be learned from the values of a column, "" if something can."""
+    n, n_distinct, kind = len(values), feature.n_distinct, feature.kind
     if n == 0:
-        left_out = "no values"
-    elif n < preprocessing.FEW_ROWS:
-        return feature
-    elif n_distinct == 1 and feature.missing == 0:
-        left_out = "the same in all rows"
-    elif feature.kind != "dates":
-        is_whole = feature.kind == "numbers" and (present == np.floor(present)).all()
-        if is_whole and n_distinct > _NEARLY_ALL * n:
-            left_out = f"{n_distinct} different whole numbers in {n} rows, like identifiers"
-        elif _IDENTIFIER.search(feature.name) and n_distinct > preprocessing.FEW_ROWS:
-            left_out = f"{n_distinct} different values, and a name like identifiers"
-    return replace(feature, left_out=left_out)
+        return "no values"
+    if n < preprocessing.FEW_ROWS:
+        return ""
+    if n_distinct == 1 and feature.missing == 0:
+        return "the same in all rows"
+    if kind == "numbers" and n_distinct > _NEARLY_ALL * n and (values == np.floor(values)).all():
+        return f"{n_distinct} different whole numbers in {n} rows, like identifiers"
+    if _IDENTIFIER.search(feature.name) and n_distinct > preprocessing.FEW_ROWS and kind != "dates":
+        return f"{n_distinct} different values, and a name like identifiers"
+    if kind == "many categories" and preprocessing.looks_like_identifiers(n_distinct, n):
+        return "hardly any words, and most rows differ, like names"
+    return ""
 
 
 def describe_labels(Y: Any) -> list[Label]:
     """Describe each column of labels."""
     labels = as_labels(Y, require_zero=False)
     names = column_names(Y) or [f"label{j}" for j in range(labels.shape[1])]
-    counts = np.stack([(labels == value).sum(axis=0) for value in (1, 0, MISSING)], axis=1)
     described = []
-    for name, (n_yes, n_no, n_missing) in zip(names, counts.tolist(), strict=True):
+    for name, column in zip(names, labels.T, strict=True):
+        n_yes, n_no, n_missing = (int((column == value).sum()) for value in (1, 0, MISSING))
         rare, note = min(n_yes, n_no), ""
         if n_yes + n_no == 0:
             note = "never observed: it will be left open in every row"
@@ -270,179 +242,155 @@ def describe_labels(Y: Any) -> list[Label]:
 # -- preparing -----------------------------------------------------------------------------------
 
 
-class CellReader(TransformerMixin, BaseEstimator):
-    """Read numbers, dates, and cells that mean "missing", out of columns of texts.
+class TablePreparer(TransformerMixin, BaseEstimator):
+    """Make numbers and categories of columns, as they were described.
+
+    Cells that mean "missing" become missing. Numbers are read out of texts, dates become their
+    parts, texts the words that tell most about labels, many categories their letters.
 
     Parameters
     ----------
-    numbers : dict of str to (str, str, str)
-        Decimal mark, thousands separator and unit of columns that hold numbers.
-    dates : dict of str to str
-        The format of columns that hold dates.
-    absent : dict of str to list of str
-        Texts that mean "missing", by column.
-    """
-
-    def __init__(
-        self,
-        numbers: Mapping[str, tuple[str, str, str]],
-        dates: Mapping[str, str],
-        absent: Mapping[str, Sequence[str]],
-    ) -> None:
-        self.numbers = numbers
-        self.dates = dates
-        self.absent = absent
-
-    def fit(self, X: "pd.DataFrame", y: Any = None) -> Self:
-        """Remember the names of the columns; ``y`` is ignored."""
-        self.feature_names_in_ = np.array(X.columns, dtype=object)
-        self.n_features_in_ = X.shape[1]
-        return self
-
-    def transform(self, X: "pd.DataFrame") -> "pd.DataFrame":
-        """Return the table with numbers and dates in place of texts, and missing cells as NaN.
-
-        A cell that holds no such value is missing, too, with a warning.
-        """
-        check_is_fitted(self)
-        read = {}
-        for name in self.read_columns():
-            column, kind = X[name], "number"
-            column = column.mask(column.astype("str").str.strip().isin(self.absent.get(name, ())))
-            values = column
-            if name in self.dates:
-                kind, form = "date", self.dates[name]
-                values = _pandas().to_datetime(column, format=form, errors="coerce")
-            elif name in self.numbers and column.dtype.kind not in "biuf":
-                values = read_numbers(column, *self.numbers[name])
-            invalid = column[values.isna() & column.notna()]
-            if len(invalid):
-                warn_about_data(
-                    f"column {visible(name)!r} of X: cells that hold no {kind} as in fit, such as "
-                    f"{visible(str(invalid.iloc[0]))!r}, are taken as missing."
-                )
-            read[name] = values
-        return X.assign(**read)
-
-    def check_state(self) -> None:
-        """Validate a stored reader."""
-        for kind, form in (("numbers", tuple), ("dates", str), ("absent", list)):
-            formats = getattr(self, kind)
-            check_instance(kind, formats, dict)
-            for name, value in formats.items():
-                check_instance(f"{kind} of {name!r}", value, form)
-                if not all(isinstance(part, str) for part in (name, *value)):
-                    raise ValueError(f"{kind} must hold texts, got {value!r} of {name!r}.")
-        if {len(value) for value in self.numbers.values()} - {3}:
-            raise ValueError("numbers must hold a decimal mark, a separator and a unit.")
-
-    def read_columns(self) -> list[str]:
-        """Return the names of the columns of texts that are read."""
-        return sorted({*self.numbers, *self.dates, *self.absent})
-
-    def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names of the columns, which stay what they are."""
-        return self.feature_names_in_
-
-
-class WordEncoder(TransformerMixin, BaseEstimator):
-    """Encode a column of texts as 0 and 1: which of the words that tell most about labels it has.
-
-    Parameters
-    ----------
-    n_words : int, default=100
-        Columns, at the most.
+    features : list of Feature
+        The columns that are learned from.
+    keep_categories : bool, default=False
+        Whether categories with many values stay categories, as naive chains use them.
+    random_state : int, default=0
 
     Attributes
     ----------
-    words_ : list of str
-        Those that correlate most with any label; the most frequent, without labels.
+    encoders_ : dict of str to transformer
+        skrub's and scikit-learn's encoders, by column.
     """
 
-    def __init__(self, n_words: int = 100) -> None:
-        self.n_words = n_words
+    def __init__(
+        self, features: Sequence[Feature], *, keep_categories: bool = False, random_state: int = 0
+    ) -> None:
+        self.features = features
+        self.keep_categories = keep_categories
+        self.random_state = random_state
 
-    def fit(self, X: "pd.Series[str]", y: Any = None) -> Self:
-        """Choose words by the texts ``X`` (n,) and the labels ``y`` (n, m)."""
-        counts = self._counter().fit(X.fillna(""))
-        has_word = counts.transform(X.fillna(""))
-        frequency = np.asarray(has_word.sum(axis=0)).ravel()
-        weight = frequency
-        if y is not None:
-            labels = np.ma.masked_equal(as_labels(y, require_zero=False), MISSING)
-            centred = np.ma.filled(labels - labels.mean(axis=0), 0.0)
-            spread = np.maximum(np.linalg.norm(centred, axis=0), 1e-12)
-            expected = np.outer(frequency, centred.mean(axis=0))
-            weight = np.abs((has_word.T @ centred - expected) / spread).max(axis=1)
-            weight = weight / np.sqrt(frequency)
-        best = np.sort(np.argsort(-weight, kind="stable")[: self.n_words])
-        self.words_: list[str] = counts.get_feature_names_out()[best].tolist()
-        self.column_ = str(X.name)
+    @property
+    def is_needed(self) -> bool:
+        """Whether there is a column that it changes."""
+        return any(not f.is_plain or self._has_letters(f) for f in self.features)
+
+    def fit(self, X: "pd.DataFrame", y: Any = None) -> Self:
+        """Fit encoders to the columns ``X``, and to the labels ``y`` if there are any."""
+        self.fit_transform(X, y)
         return self
 
-    def transform(self, X: "pd.Series[str]") -> "pd.DataFrame":
-        """Return a data frame with a column of 0 and 1 for each word."""
+    def fit_transform(self, X: "pd.DataFrame", y: Any = None) -> "pd.DataFrame":
+        """Fit encoders, and return the columns that they make."""
+        self.feature_names_in_ = np.array(X.columns, dtype=object)
+        self.n_features_in_ = X.shape[1]
+        self.encoders_: dict[str, Any] = {}
+        return self._prepared(X, y, fit=True)
+
+    def transform(self, X: "pd.DataFrame") -> "pd.DataFrame":
+        """Return the columns of numbers and categories.
+
+        Cells that hold no number, or no date, as in fit are missing, with a warning.
+        """
         check_is_fitted(self)
-        has_word = self._counter(self.words_).transform(X.fillna("")).toarray()
-        frame: pd.DataFrame = _pandas().DataFrame(has_word, X.index, self.get_feature_names_out())
-        return frame
+        return self._prepared(X, None, fit=False)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Return the names of the columns, such as "lyrics: word 'rock'"."""
-        return np.array([f"{self.column_}: word {word!r}" for word in self.words_], dtype=object)
+        """Return the names of the columns, such as "day: weekday" or "lyrics: word 'rock'"."""
+        return np.array(self.names_, dtype=object)
 
     def check_state(self) -> None:
-        """Validate a stored encoder."""
-        check_instance("words_", self.words_, list)
-        if not all(isinstance(word, str) for word in (self.column_, *self.words_)):
-            raise ValueError(f"words_ must be texts, got {self.words_!r}.")
+        """Validate a stored preparation."""
+        for feature in self.features:
+            check_instance("features", feature, Feature)
+            form = feature.number_format
+            texts = (
+                feature.name,
+                feature.kind,
+                feature.date_format,
+                *feature.absent,
+                *(form or ()),
+            )
+            if not all(isinstance(text, str) for text in texts) or len(form or "   ") != 3:
+                raise ValueError(f"a column must be described by texts, got {feature!r}.")
+        check_instance("encoders_", self.encoders_, dict)
+        for encoder in self.encoders_.values():
+            check_instance("encoders_", encoder, BaseEstimator)
 
-    def _counter(self, words: list[str] | None = None) -> CountVectorizer:
-        pattern = r"(?u)\b\w+\b"
-        return CountVectorizer(
-            vocabulary=words, binary=True, dtype=np.float32, token_pattern=pattern
-        )
+    def _prepared(self, X: "pd.DataFrame", y: Any, *, fit: bool) -> "pd.DataFrame":
+        parts = []
+        for feature in self.features:
+            column = _read_column(feature, X[feature.name])
+            if fit:
+                self._add_encoder(feature, column, y)
+            encoder = self.encoders_.get(feature.name)
+            if encoder is None:
+                parts.append(column.rename(feature.name))
+                continue
+            column = column.fillna("") if feature.kind == "text" else column
+            made = encoder.fit_transform(column) if fit else encoder.transform(column)
+            if feature.kind == "text":
+                names = [f"{feature.name}: word {word!r}" for word in encoder.vocabulary_]
+                made = _pandas().DataFrame(made.toarray(), column.index, names)
+            else:
+                made = made.rename(columns={part: _named(feature.name, part) for part in made})
+            parts.append(made)
+        table: pd.DataFrame = _pandas().concat(parts, axis=1)
+        self.names_ = table.columns.tolist()
+        return table
+
+    def _add_encoder(self, feature: Feature, column: Any, y: Any) -> None:
+        """Choose the encoder of a column, if it needs one."""
+        if feature.kind == "dates":
+            self.encoders_[feature.name] = _skrub().DatetimeEncoder(add_weekday=True)
+        elif feature.kind == "text":
+            self.encoders_[feature.name] = _word_counter(_telling_words(column.fillna(""), y))
+        elif self._has_letters(feature):
+            self.encoders_[feature.name] = _skrub().StringEncoder(random_state=self.random_state)
+
+    def _has_letters(self, feature: Feature) -> bool:
+        return feature.kind == "many categories" and not self.keep_categories
 
 
-def build_vectorizer(
-    features: Sequence[Feature], *, keep_categories: bool = False, seed: int = 0
-) -> list[BaseEstimator]:
-    """Build the steps that go before a classifier, unfitted; none where columns need none.
-
-    Parameters
-    ----------
-    features : sequence of Feature
-        The columns that are learned from.
-    keep_categories : bool
-        Whether categories with many values stay categories, as naive chains use them.
-    seed : int
-    """
-    numbers = {f.name: f.number_format for f in features if f.number_format is not None}
-    dates = {f.name: f.date_format for f in features if f.kind == "dates"}
-    absent = {f.name: list(f.absent) for f in features if f.absent}
-    encoders = []
-    for i, feature in enumerate(features):
-        encoder = _encoder(feature, keep_categories=keep_categories, seed=seed)
-        if encoder is not None:
-            encoders.append((f"encoded{i}", encoder, feature.name))
-    reader = CellReader(numbers, dates, absent)
-    steps: list[BaseEstimator] = [reader] if reader.read_columns() else []
-    if encoders:
-        columns = ColumnTransformer(
-            encoders, remainder="passthrough", verbose_feature_names_out=encoded_name
-        )
-        steps.append(columns.set_output(transform="pandas"))
-    return steps
-
-
-def _encoder(feature: Feature, *, keep_categories: bool, seed: int) -> Any:
+def _read_column(feature: Feature, column: Any) -> Any:
+    """Return a column with numbers and dates in place of texts, and missing cells as NaN."""
+    if feature.absent:
+        column = column.mask(column.astype("str").str.strip().isin(feature.absent))
     if feature.kind == "dates":
-        return _skrub().DatetimeEncoder(add_weekday=True)
-    if feature.kind == "text":
-        return WordEncoder()
-    if feature.kind == "many categories" and not keep_categories:
-        return _skrub().StringEncoder(random_state=seed)
-    return None
+        values = _pandas().to_datetime(column, format=feature.date_format, errors="coerce")
+    elif feature.number_format and column.dtype.kind not in "biuf":
+        values = read_numbers(column, *feature.number_format)
+    else:
+        return column
+    invalid = column[values.isna() & column.notna()]
+    if len(invalid):
+        warn_about_data(
+            f"column {visible(feature.name)!r} of X: cells that hold no {feature.kind[:-1]} as in "
+            f"fit, such as {visible(str(invalid.iloc[0]))!r}, are taken as missing."
+        )
+    return values
+
+
+def _telling_words(texts: "pd.Series[str]", y: Any) -> list[str]:
+    """Return the words that correlate most with any label; the most frequent, without labels."""
+    some = slice(None, None, -(-len(texts) // _ROWS_FOR_WORDS) or 1)
+    counter = _word_counter(None)
+    has_word = counter.fit_transform(texts[some]).astype(np.float64)
+    frequency = weight = np.asarray(has_word.sum(axis=0)).ravel()
+    if y is not None:
+        labels = np.ma.masked_equal(as_labels(y, require_zero=False)[some], MISSING)
+        centred = np.ma.filled(labels - labels.mean(axis=0), 0.0)
+        spread = np.maximum(np.linalg.norm(centred, axis=0), 1e-12)
+        expected = np.outer(frequency, centred.mean(axis=0))
+        weight = np.abs((has_word.T @ centred - expected) / spread).max(axis=1)
+        weight = weight / np.sqrt(frequency)
+    best = np.sort(np.argsort(-weight, kind="stable")[:_N_WORDS])
+    words: list[str] = counter.get_feature_names_out()[best].tolist()
+    return words
+
+
+def _word_counter(words: list[str] | None) -> CountVectorizer:
+    pattern = r"(?u)\b\w+\b"
+    return CountVectorizer(vocabulary=words, binary=True, dtype=np.uint8, token_pattern=pattern)
 
 
 def vectorized_columns(steps: Sequence[Any]) -> list[str]:
@@ -452,22 +400,15 @@ def vectorized_columns(steps: Sequence[Any]) -> list[str]:
     ----------
     steps : sequence of fitted transformers
     """
-    names: set[str] = set()
+    names: list[str] = []
     for step in steps:
-        if isinstance(step, CellReader):
-            names |= {*step.read_columns()}
-        elif isinstance(step, ColumnTransformer):
-            names |= {c for name, _, c in step.transformers_ if isinstance(c, str)}
+        if isinstance(step, TablePreparer):
+            encoded = {*step.encoders_}
+            names += [f.name for f in step.features if not f.is_plain or f.name in encoded]
         else:
             kinds = getattr(step, "column_to_kind_", {})  # of a TableVectorizer
-            names |= {name for name, kind in kinds.items() if kind != "numeric"}
-    return sorted(names)
-
-
-def encoded_name(transformer: str, name: str) -> str:
-    """Return the name of an encoded column, such as "day: weekday" or "lyrics: 07"."""
-    match = _ENCODED.fullmatch(name) if transformer != "remainder" else None
-    return f"{match['column']}: {match['part'].replace('_', ' ')}" if match else name
+            names += [name for name, kind in kinds.items() if kind != "numeric"]
+    return names
 
 
 def readable_names(steps: Sequence[Any]) -> dict[str, str]:
@@ -476,25 +417,33 @@ def readable_names(steps: Sequence[Any]) -> dict[str, str]:
     Parameters
     ----------
     steps : sequence of fitted transformers
-        Those with skrub's StringEncoder in a ColumnTransformer or a TableVectorizer are known.
+        skrub's encoders in a preparation of this package, or in a TableVectorizer, are known.
     """
     names = {}
     for step in steps:
-        fitted = getattr(step, "named_transformers_", None) or getattr(step, "transformers_", {})
-        for encoder in fitted.values():
+        encoders = getattr(step, "encoders_", None) or getattr(step, "transformers_", {})
+        for encoder in encoders.values():
+            outputs = getattr(encoder, "all_outputs_", [])
+            name = str(getattr(encoder, "input_name_", ""))
+            names |= {part: _named(name, part) for part in outputs if part.startswith(name + "_")}
             vectorizer: Any = getattr(encoder, "vectorizer_", None)
             if not hasattr(vectorizer, "vocabulary_"):
                 continue
             words = vectorizer.get_feature_names_out()
             what = "words" if vectorizer.analyzer == "word" else "letters"
-            n_outputs = len(encoder.all_outputs_)
-            weights = encoder.tsvd_.components_ if hasattr(encoder, "tsvd_") else np.eye(n_outputs)
-            for name, weight in zip(encoder.all_outputs_, np.abs(weights), strict=True):
+            weights = (
+                encoder.tsvd_.components_ if hasattr(encoder, "tsvd_") else np.eye(len(outputs))
+            )
+            for part, weight in zip(outputs, np.abs(weights), strict=True):
                 best = [j for j in np.argsort(-weight)[:_SHOWN_WORDS] if weight[j] > 0]
                 shown = ", ".join(repr(str(words[j])) for j in best)
-                readable = f"{encoder.input_name_}: {what} {shown}"
-                names[name] = names[encoded_name("", name)] = readable
+                names[part] = names[_named(name, part)] = f"{name}: {what} {shown}"
     return names
+
+
+def _named(column: str, part: str) -> str:
+    """Return the name of an encoded column, such as "day: weekday" or "lyrics: 07"."""
+    return f"{column}: {part.removeprefix(f'{column}_').replace('_', ' ')}"
 
 
 def _pandas() -> Any:

@@ -40,7 +40,7 @@ from credalchain.chains.wrapper import (
     CredalWrapper,
     WrappedChainModel,
 )
-from credalchain.columns import CellReader, WordEncoder, encoded_name
+from credalchain.columns import Feature, TablePreparer
 from credalchain.joint.arrays import Leaves
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
@@ -71,7 +71,7 @@ _MAX_BYTES = 8 * 2**30
 _MAX_REASON = 300
 _CHECKED = (
     *(CredalClassifier, JointDecision, PromisedClassifier),
-    *(Discretizer, CellReader, WordEncoder),
+    *(Discretizer, TablePreparer),
 )
 _TYPES: set[Any] = {
     *(JointDecision, PromisedClassifier, PromiseReport, PromiseResult),
@@ -88,10 +88,9 @@ _TYPES: set[Any] = {
     *(NaiveCredal, NaiveChainModel, NaiveSettings, ChainCounts, Prior, Denominator, Strategy),
     *(Discretizer, Categories, NumericBins, ZeroAndBins, TableEncoder, EnsembleModel),
     *(CredalForest, ForestChainModel, PackedForest, CredalWrapper, WrappedChainModel),
-    *(Bagged, Constant, Contaminated, CellReader, WordEncoder),
+    *(Bagged, Constant, Contaminated, Feature, TablePreparer),
 }
 _FUNCTIONS = {
-    encoded_name,
     *(prior.odds for prior in PRIORS.values()),
     *(denominator.totals for denominator in DENOMINATORS.values()),
     *(f for s in STRATEGIES.values() for f in (s.merge, s.merge_exact, s.from_tree) if f),

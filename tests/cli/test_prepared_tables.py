@@ -16,7 +16,7 @@ from credalchain import (
     load_model,
     save_model,
 )
-from credalchain.columns import CellReader, describe_features, read_numbers
+from credalchain.columns import Feature, TablePreparer, describe_features, read_numbers
 from credalchain.metrics import set_accuracy
 from credalchain.model_files import TRUSTED_TYPES, ModelFileError
 from credalchain.model_selection import unwrap
@@ -210,7 +210,7 @@ def test_words_of_labels_and_of_missing_cells_are_given(tmp_path):
     assert "got 'inconnu' in row 7" in done.stderr
     credalchain(*given, *words, "--na", "inconnu", "--na", "-/-", cwd=tmp_path)
     model = load_model(tmp_path / "m")
-    assert model.steps[0][1].absent == {"kind": ["-/-"]}
+    assert {f.name: f.absent for f in model[0].features} == {"x": (), "kind": ("-/-",)}
     assert unwrap(model)[0].model_.counts.label[0].sum() == 59
     done = credalchain("predict", "m", "t.csv", "--out", "a.csv", cwd=tmp_path)
     assert "never seen" not in done.stderr
@@ -323,31 +323,40 @@ def test_a_vectorizer_in_a_pipeline_of_ones_own(tmp_path):
 
 
 def test_cells_that_hold_no_number_are_missing_and_told():
-    reader = CellReader({"x": (",", ".", "")}, {}, {"x": ["none"]})
+    numbers = Feature("x", "numbers", number_format=(",", ".", ""), absent=("none",))
+    preparer = TablePreparer([numbers, Feature("y", "numbers")])
     table = pd.DataFrame({"x": ["1.000,5", "none", "?!"], "y": [1, 2, 3]})
     with pytest.warns(
         UserWarning, match="'x' of X: cells that hold no number as in fit, such as '\\?!'"
     ):
-        read = reader.fit(table).transform(table)
+        read = preparer.fit_transform(table)
     np.testing.assert_array_equal(read.x, [1000.5, np.nan, np.nan])
     assert read.y.tolist() == [1, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("step", "attribute", "value", "message"),
+    ("column", "attribute", "value"),
     [
-        ("cellreader", "numbers", {"price": (",", ".")}, "a decimal mark, a separator and a unit"),
-        ("cellreader", "dates", {"day": 3}, "dates of 'day' must not be of type int"),
-        ("cellreader", "absent", {"income": [3]}, "absent must hold texts"),
-        ("columntransformer", "words_", [3], "words_ must be texts"),
+        ("price", "number_format", (",", ".")),
+        ("price", "number_format", (",", ".", 3)),
+        ("day", "date_format", 3),
+        ("income", "absent", (3,)),
+        ("income", "name", 3),
     ],
 )
-def test_stored_preparations_are_validated(folder, tmp_path, step, attribute, value, message):
+def test_stored_preparations_are_validated(folder, tmp_path, column, attribute, value):
     model = load_model(folder / "joint.model")
-    part = model.named_steps[step]
-    if step == "columntransformer":
-        part = next(one for _, one, name in part.transformers_ if name == "comment")
-    setattr(part, attribute, value)
+    feature = next(one for one in model[0].features if one.name == column)
+    object.__setattr__(feature, attribute, value)
     save_model(model, tmp_path / "m")
-    with pytest.raises(ModelFileError, match=message):
+    with pytest.raises(ModelFileError, match="a column must be described by texts"):
+        load_model(tmp_path / "m")
+
+
+@pytest.mark.parametrize("value", [None, {"comment": "upper"}])
+def test_stored_encoders_are_validated(folder, tmp_path, value):
+    model = load_model(folder / "joint.model")
+    model[0].encoders_ = value
+    save_model(model, tmp_path / "m")
+    with pytest.raises(ModelFileError, match="encoders"):
         load_model(tmp_path / "m")

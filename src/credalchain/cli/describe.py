@@ -9,7 +9,6 @@ import numpy as np
 import pandas as pd
 import skrub
 import typer
-from sklearn.pipeline import make_pipeline
 
 from credalchain._utils.files import replacing
 from credalchain._utils.text import plural, table_size, visible
@@ -23,7 +22,7 @@ from credalchain.cli.tables import (
     load_table,
     pick_columns,
 )
-from credalchain.columns import Feature, build_vectorizer, describe_labels
+from credalchain.columns import Feature, TablePreparer, describe_labels
 from credalchain.datasets import MULAN, load_mulan
 from credalchain.datasets.registry import DataUnavailableError, mulan_files
 from credalchain.joint.forest import CredalJointForest
@@ -87,8 +86,7 @@ def _examples(X: pd.DataFrame, features: list[Feature]) -> list[str]:
     """Return what becomes of a cell of each column, such as "3.1.24 → year 2024, month 1, ..."."""
     used = [feature for feature in features if not feature.left_out]
     table = X[[feature.name for feature in used]].iloc[every_few(len(X))]
-    steps = build_vectorizer(used)
-    made = make_pipeline(*steps).fit_transform(table) if steps else table
+    made = TablePreparer(used).fit_transform(table)
     return ["left out" if f.left_out else _example(f.name, table[f.name], made) for f in features]
 
 

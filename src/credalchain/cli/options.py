@@ -35,7 +35,7 @@ from credalchain.cli.tables import (
     read_labelled,
     usable_features,
 )
-from credalchain.columns import Feature, build_vectorizer
+from credalchain.columns import Feature, TablePreparer
 from credalchain.datasets.files import reading_as
 from credalchain.joint.decision import JointDecision
 from credalchain.joint.forest import CredalJointForest
@@ -409,8 +409,8 @@ def forests_kept() -> Iterator[None]:
 def build_model(classifier: Any, features: Sequence[Feature], options: ClassifierOptions) -> Any:
     """Return the classifier with the preparation of columns that it needs before it, unfitted."""
     is_naive = options.method != "recommended" and options.base == "naive"
-    steps = build_vectorizer(features, keep_categories=is_naive, seed=options.seed)
-    return make_pipeline(*steps, classifier) if steps else classifier
+    before = TablePreparer(features, keep_categories=is_naive, random_state=options.seed)
+    return make_pipeline(before, classifier) if before.is_needed else classifier
 
 
 def sample_size(options: ClassifierOptions) -> int:
