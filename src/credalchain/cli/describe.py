@@ -28,10 +28,8 @@ from credalchain.datasets.registry import DataUnavailableError, mulan_files
 from credalchain.joint.forest import CredalJointForest
 from credalchain.model_files import read_about
 from credalchain.model_selection import unwrap
-from credalchain.promises.classifier import PromisedClassifier
 from credalchain.studies.results import dataset_facts
 
-_HIDDEN = {"n_jobs", "random_state", "verbose", "estimator", "promise", "values"}
 _MAX_PARTS, _MAX_SHOWN = 3, 24  # numbers, and characters of a cell, in an example
 
 
@@ -49,7 +47,7 @@ def describe(
 
     Example: `credalchain describe songs.csv --labels rock,pop,folk`
     """
-    if page and Path(page).suffix.lower() not in (".html", ".htm"):
+    if page and Path(page).suffix.lower() != ".html":
         raise ValueError(f"--page {page}: the name must end in .html.")
     if table.labels:
         X, Y = table.read(data)
@@ -125,55 +123,41 @@ def info(
     """
     fitted = read_model(model)
     classifier, _ = unwrap(fitted)
-    report = getattr(classifier, "report_", None)
-    names = getattr(fitted, "feature_names_in_", range(fitted.n_features_in_))
-    hidden = {*_HIDDEN, getattr(report, "parameter", "")}
-    about = _describe_model(classifier, list(names), hidden)
-    about["written by"] = f"credalchain {read_about(model)['version']}"
+    report = str(getattr(classifier, "report_", ""))
+    names = getattr(fitted, "feature_names_in_", np.arange(fitted.n_features_in_))
+    about = {
+        "classifier": " ".join(repr(classifier).split()),
+        "features": names.tolist(),
+        "labels": classifier.label_names_.tolist(),
+        **_learned(inner_classifiers(classifier)),
+        "written by": f"credalchain {read_about(model)['version']}",
+    }
     if as_json:
-        print_json({**about, "promise": report and str(report)})
+        print_json({**about, "promise": report})
         return
     _print_pairs({**about, **{key: _few(about[key]) for key in ("features", "labels")}})
-    for line in str(report or "").splitlines():
+    for line in report.splitlines():
         stdout().print(visible(line), soft_wrap=True)
 
 
-def _describe_model(classifier: Any, names: list[Any], hidden: set[str]) -> dict[str, Any]:
-    """Collect what people ask of a model, by name; not the parameters that a promise has chosen."""
-    inner, layers = inner_classifiers(classifier), [classifier]
-    while not hasattr(layers[-1], "model_"):
-        below, _ = unwrap(layers[-1].estimator_)
-        layers.append(getattr(below, "estimators", [below])[0])  # of several the first
-    about = {
-        "classifier": " over ".join(type(layer).__name__ for layer in layers),
-        "features": names,
-        "labels": classifier.label_names_.tolist(),
-    }
-    for layer in layers:
-        if not isinstance(layer, PromisedClassifier):
-            parameters = layer.get_params(deep=False)
-            known = {*hidden, "features", "labels"}
-            about |= {name: value for name, value in parameters.items() if name not in known}
-    about |= _learned(inner[0])
-    return about | ({"models that must agree": len(inner)} if len(inner) > 1 else {})
-
-
-def _learned(classifier: Any) -> dict[str, Any]:
-    model = classifier.model_
+def _learned(classifiers: list[Any]) -> dict[str, Any]:
+    """Collect what people ask of a model, by name; of several that must agree, of the first."""
+    classifier = classifiers[0]
+    about: dict[str, Any] = {"models": len(classifiers)} if len(classifiers) > 1 else {}
     if isinstance(classifier, CredalJointForest):
-        return {
-            "training rows kept": model.n_training_rows,
-            "trees": len(model.trees.roots),
+        about |= {
+            "training rows kept": classifier.model_.n_training_rows,
+            "trees": len(classifier.model_.trees.roots),
             **{f"share: {name}": f"{share:.3f}" for name, share in classifier.shares_.items()},
         }
-    about: dict[str, Any] = {"base": " ".join(repr(classifier.unfitted_base()).split())}
-    counts = getattr(getattr(model, "models", [model])[0], "counts", None)
-    if counts is not None:
-        about["training rows"] = counts.n_rows
-    if hasattr(classifier, "orders_"):
-        return about | {"label order": plural(len(classifier.orders_), "random order")}
-    order, names = classifier.order_, classifier.label_names_
-    return about | {"label order": "dynamic" if order is None else " > ".join(names[order])}
+    elif hasattr(classifier, "orders_"):
+        about["label order"] = plural(len(classifier.orders_), "random order")
+    elif classifier.order_ is None:
+        about["label order"] = "dynamic"
+    else:
+        about["label order"] = " > ".join(classifier.label_names_[classifier.order_])
+    counts = getattr(classifier.model_, "counts", None)
+    return about if counts is None else {"training rows": counts.n_rows, **about}
 
 
 def _few(names: list[Any], most: int = 8) -> str:
@@ -222,25 +206,10 @@ def list_all() -> None:
 
 @data.command()
 def get(name: Name) -> None:
-    """Fetch a data set, if it is not here yet, and say where its files are.
+    """Fetch a data set, if it is not here yet, and say where its files are and whom to cite.
 
     Example: `credalchain data get emotions`
     """
     for file in mulan_files(name):
         print(file)
-
-
-@data.command("describe")
-def describe_dataset(name: Name) -> None:
-    """Say what is in a data set and whom to cite.
-
-    Example: `credalchain data describe emotions`
-    """
-    dataset = load_mulan(name)
-    facts = vars(dataset) | dataset_facts(dataset)
-    facts |= {key: f"{facts[key]:.3f}" for key in ("cardinality", "density")}
-    shown = "name description rows features labels cardinality density source citation"
-    _print_pairs({key: facts[key] for key in shown.split()})
-    counts = (dataset.labels == 1).sum(axis=0)
-    for label, n in zip(dataset.label_names, counts.tolist(), strict=True):
-        stdout().print(visible(f"{n:>12}  {label}"), soft_wrap=True)
+    note(f"cite: {load_mulan(name).citation}")
