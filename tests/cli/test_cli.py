@@ -339,17 +339,19 @@ def tags(tmp_path_factory):
 
 
 def test_explain_of_many_labels_shows_the_open_ones_and_some_more(tags):
-    shown = credalchain("explain", "m", "tags.csv", "--top", "1", cwd=tags).stdout
-    answers = re.findall(r"│ tag, \d+ +│ (\S+)", shown)
+    done = credalchain("explain", "m", "tags.csv", "--top", "1", cwd=tags)
+    shown = done.stdout
+    answers = re.findall(r"(?m)^tag, \d+: (\S+)", shown)
     assert len(answers) == 20
     assert answers == sorted(answers, key=lambda word: word != "*")
-    assert "and 10 more: --labels all" in shown
-    everything = credalchain("explain", "m", "tags.csv", "--labels", "all", cwd=tags).stdout
-    assert len(re.findall(r"│ tag, \d+ ", everything)) == 30
-    assert "more: --labels" not in everything
-    one = credalchain("explain", "m", "tags.csv", "--labels", "tag, 7", cwd=tags).stdout
-    assert re.findall(r"│ (tag, \d+) ", one) == ["tag, 7"]
-    assert "more: --labels" not in one
+    assert "and 10 more" in shown
+    assert "--labels all explains the others, too" in done.stderr
+    done = credalchain("explain", "m", "tags.csv", "--labels", "all", cwd=tags)
+    assert len(re.findall(r"(?m)^tag, \d+: ", done.stdout)) == 30
+    assert "others" not in done.stderr
+    done = credalchain("explain", "m", "tags.csv", "--labels", "tag, 7", cwd=tags)
+    assert re.findall(r"(?m)^(tag, \d+): ", done.stdout) == ["tag, 7"]
+    assert "others" not in done.stderr
 
 
 def test_explain_as_json(tags, place):

@@ -1,23 +1,18 @@
 """``credalchain predict`` and ``credalchain explain``: answers for new rows."""
 
-from collections.abc import Iterable
 from typing import Annotated, Any
 
 import numpy as np
 import pandas as pd
 import typer
-from rich.table import Column
-from rich.text import Text
 
 from credalchain._utils.array_types import FloatArray
-from credalchain._utils.text import plural, visible
+from credalchain._utils.text import plural
 from credalchain.chunks.sources import naming_chunk_in_errors
 from credalchain.cli import console, tables
 from credalchain.cli import options as o
 from credalchain.datasets.files import read_label_words
 from credalchain.explanation.explainer import explain as explain_row
-from credalchain.explanation.result import Explanation, Step
-from credalchain.labels import ABSTAIN, and_more
 from credalchain.model_selection import unwrap
 from credalchain.prediction import NEARLY_NOTHING
 from credalchain.promises.classifier import PromisedClassifier
@@ -25,9 +20,6 @@ from credalchain.promises.classifier import PromisedClassifier
 _PRECISE_WIDTH = 1e-9  # width of an interval that is due to rounding
 _ENOUGH_ROWS, _CLEARLY_OTHER = 50, 0.15  # to notice that rows are of another kind
 _MAX_LABELS = 20  # that are explained, if --labels does not say which
-_MAX_QUESTIONS = 10
-_BAR = 21  # characters from probability 0 to 1
-_COLOURS = {1: "bold blue", 0: "bold dark_orange3", -1: "bold"}
 
 
 @o.with_options
@@ -197,63 +189,10 @@ def explain(
     if as_json:
         console.print_json(explanation.to_dict())
     else:
-        _print_explanation(explanation, top, is_chosen=bool(labels))
+        console.stdout().print(explanation.to_text(top), soft_wrap=True)
+    if explanation.n_left_out and not labels:
+        console.note("--labels all explains the others, too")
     if picture:
         from credalchain.plotting import plot_explanation
 
         console.save_picture(plot_explanation(explanation, top=top), picture)
-
-
-def _print_explanation(explanation: Explanation, top: int, *, is_chosen: bool) -> None:
-    has_reasons = any(step.reasons for step in explanation.steps)
-    steps: Iterable[Step] = explanation.steps
-    is_cut = explanation.n_left_out > 0 and not is_chosen
-    if is_cut:  # of many labels the open ones first, else the chain's order
-        steps = sorted(steps, key=lambda step: step.answer != ABSTAIN)
-    rows: list[tuple[Any, ...]] = []
-    for step in steps:
-        reasons = _lines(
-            f"{one.lower:+.2f} to {one.upper:+.2f}  {one.name} {one.value}"
-            for one in step.reasons[:top]
-        )
-        answer = Text.assemble((step.word, _COLOURS[step.answer]), " (known)" * step.known)
-        bounds = f"{step.lower:.3f}", f"{step.upper:.3f}"
-        rows.append((step.label, answer, *bounds, _bar(step), *[reasons] * has_reasons))
-    console.stdout().print(f"{explanation.setting}; {explanation.about_reasons}")
-    scale = Column(f"0{'½'.center(_BAR - 2)}1", no_wrap=True, min_width=_BAR)
-    heads = ["label", "answer", "lower", "upper", scale, *["reasons"] * has_reasons]
-    console.print_table(heads, rows, n_words=len(heads))
-    if is_cut:
-        console.stdout().print(f"and {explanation.n_left_out} more: --labels all")
-    for remark in explanation.remarks():
-        console.stdout().print(remark)
-    if explanation.similar and top:
-        rows = [
-            (str(one.row), f"{one.weight:.3f}", one.labels_as_text, _lines(one.in_common[:3]))
-            for one in explanation.similar[:top]
-        ]
-        heads = ["training row", "weight", "its labels", "in common"]
-        console.print_table(heads, rows, n_words=len(heads))
-    questions = explanation.questions_in_words()
-    for question in questions[:_MAX_QUESTIONS]:
-        console.stdout().print(question)
-    more = and_more(_MAX_QUESTIONS, len(questions), "answer")
-    if more:
-        console.stdout().print(f"{more} that would settle others")
-
-
-def _lines(texts: Iterable[str]) -> Text:
-    """Return a cell of several lines."""
-    return Text("\n".join(map(visible, texts)))
-
-
-def _bar(step: Step) -> str:
-    first, last = (round(p * (_BAR - 1)) for p in (step.lower, step.upper))
-    middle = round(step.threshold * (_BAR - 1))
-    if step.lower > step.threshold:  # what is settled does not touch the threshold
-        first, last = (max(end, middle + 1) for end in (first, last))
-    if step.upper < step.threshold:
-        first, last = (min(end, middle - 1) for end in (first, last))
-    cells = ["━" if first <= i <= last else "·" for i in range(_BAR)]
-    cells[middle] = "╋" if first <= middle <= last else "┃"
-    return "".join(cells)

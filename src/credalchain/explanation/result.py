@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _MAX_STEPS = 20  # in a notebook
 _MAX_LABELS = 12  # in a line of text
+_MAX_QUESTIONS = 10
 _WORDS = {1: "yes", 0: "no", ABSTAIN: "*"}
 
 
@@ -316,20 +317,27 @@ class Explanation:
 
     @property
     def _head(self) -> str:
-        return f"{self.setting}; {self.about_reasons}" if self.no_reasons else self.setting
+        return f"{self.setting}; {self.about_reasons}"
 
     def __str__(self) -> str:
-        lines = [self._head]
-        for step in self.steps:
+        return self.to_text()
+
+    def to_text(self, top: int = 3) -> str:
+        """Return lines of text, with at most ``top`` reasons for a label and similar rows."""
+        lines, steps = [self._head], list(self.steps)
+        if self.n_left_out:  # what is open first, else the chain's order
+            steps.sort(key=lambda step: step.answer != ABSTAIN)
+        for step in steps:
             suffix = " (known)" if step.known else ""
             bounds = f"[{step.lower:.3f}, {step.upper:.3f}]"
             lines.append(f"{visible(step.label)}: {step.word}{suffix} {bounds}")
-            for reason in step.reasons[:3]:
+            for reason in step.reasons[:top]:
                 words = " ".join(filter(None, (reason.name, reason.value)))
                 lines.append(f"    {reason.lower:+.2f} to {reason.upper:+.2f}  {visible(words)}")
         if self.n_left_out:
             lines.append(and_more(0, self.n_left_out))
-        others = [*self.remarks(), *map(str, self.similar[:5]), *self.questions_in_words()]
+        others = [*self.remarks(), *map(str, self.similar[:top])]
+        others += self.questions_in_words()[:_MAX_QUESTIONS]
         return "\n".join([*lines, *others])
 
     def _repr_html_(self) -> str:
@@ -338,7 +346,11 @@ class Explanation:
         head = ["label", "answer", "0 to 1", *([] if self.no_reasons else ["reasons, in log-odds"])]
         table = notebook.table(head, [self._row_as_html(step) for step in steps])
         more = and_more(len(steps), len(self.steps) + self.n_left_out, "label")
-        others = [*self.remarks(), *map(str, self.similar[:5]), *self.questions_in_words()[:10]]
+        others = [
+            *self.remarks(),
+            *map(str, self.similar[:5]),
+            *self.questions_in_words()[:_MAX_QUESTIONS],
+        ]
         below = [*filter(None, [more]), *others]
         return notebook.page(notebook.words(self._head), table, *map(notebook.words, below))
 
