@@ -419,7 +419,7 @@ def readable_names(steps: Sequence[Any]) -> dict[str, str]:
     steps : sequence of fitted transformers
         skrub's encoders in a preparation of this package, or in a TableVectorizer, are known.
     """
-    names = {}
+    names: dict[str, str] = {}
     for step in steps:
         encoders = getattr(step, "encoders_", None) or getattr(step, "transformers_", {})
         for encoder in encoders.values():
