@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.ensemble import RandomForestClassifier
 
 from credalchain.datasets.registry import DATASETS
 from credalchain.rivals import PartialAbstention, RejectOption
@@ -20,12 +21,12 @@ NAMES = ["rivals", "rivals-quick", "rivals-few-labels"]
 
 @pytest.fixture
 def folder(tmp_path):
-    """Copies of the studies without what needs lightgbm, and their modules."""
+    """Copies of the studies without what needs other packages, and their modules."""
     for name in ("bases.py", "mine.py"):
         shutil.copy(STUDIES / name, tmp_path)
     for name in NAMES:
         head, *methods = re.split(r"(?=\n\[\[method\]\])", (STUDIES / f"{name}.toml").read_text())
-        kept = [method for method in methods if "lightgbm" not in method]
+        kept = [method for method in methods if not re.search("lightgbm|xgb|catboost|mlrl", method)]
         (tmp_path / f"{name}.toml").write_text("".join([head, *kept]))
     yield tmp_path
     for name in ("bases", "mine"):
@@ -44,7 +45,7 @@ def test_the_files_are_right(name, folder):
 @pytest.mark.slow
 def test_ones_own_method_is_in_the_report_beside_rivals(folder, tmp_path):
     study = load_study(folder / "rivals-quick.toml", allow=["bases", "mine"])
-    wanted = ("neighbours", "ML-kNN: reject", "naive credal")
+    wanted = ("neighbours", "ML-kNN", "naive credal")
     methods = tuple(method for method in study.methods if method.name.startswith(wanted))
     assert len(methods) == 3
     study = replace(study, methods=methods, data=("embedded:yeast",), folds=2)
@@ -66,6 +67,24 @@ def test_the_method_in_the_documentation_is_the_one_that_runs():
     assert set(lines) <= set((STUDIES / "mine.py").read_text().splitlines())
     (table,) = re.findall(r"```toml\n(.*?)```", text, re.S)
     assert table in (STUDIES / "rivals-quick.toml").read_text()
+
+
+def test_a_shared_base_gives_what_it_gives_by_itself(folder, monkeypatch):
+    monkeypatch.syspath_prepend(folder)
+    import bases
+
+    monkeypatch.setattr(bases, "_shared_proba", bases._shared_proba.func)  # nothing is kept
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 3))
+    Y = (X[:, [0, 0, 1]] + rng.normal(size=(200, 3)) > 0).astype(int)
+    missing = np.where(rng.uniform(size=Y.shape) < 0.4, np.nan, Y)
+    for base in (RandomForestClassifier(20, random_state=0), bases.MLkNN(random_state=0)):
+        for labels in (Y, missing):
+            own, shared = (
+                RejectOption(one).fit(X[:150], labels[:150]).label_proba(X[150:])
+                for one in (base, bases.Shared(base))
+            )
+            np.testing.assert_array_equal(own, shared)
 
 
 @pytest.mark.parametrize("name", ["EnsembleOfChains", "LabelPowerset", "RandomLabelsets", "MLkNN"])

@@ -20,7 +20,7 @@ from credalchain._utils.text import plural
 from credalchain.studies.results import Store, dataset_facts
 from credalchain.studies.study_file import Study, StudyError
 from credalchain.studies.tasks import expand
-from credalchain.studies.trials import load_dataset, run_task
+from credalchain.studies.trials import frequent_labels, load_dataset, run_task
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -79,7 +79,10 @@ def run_study(study: Study, store: Store, *, n_jobs: int | None = None) -> int:
     is_ours = all(task.method.kind != "estimator" for task in tasks)  # kernels release the GIL
     few = is_ours and len(tasks) < _FEW_TASKS * n_workers
     each = partial(_each, n_workers=n_workers, prefer="threads" if few else None)
-    loaded = each(lambda source: dataset_facts(load_dataset(source)), study.data)
+    loaded = each(
+        lambda source: dataset_facts(frequent_labels(load_dataset(source), study.max_labels)),
+        study.data,
+    )
     fact_of = {source: fact for source, fact, _ in loaded if fact is not None}
     facts = [fact_of[source] for source in study.data if source in fact_of]
     for fact in facts:

@@ -112,6 +112,9 @@ class Study:
         runs the study, never by the study file.
     folder : str, default=""
         Folder of the study file, in which these modules are searched, too.
+    max_labels, max_training_rows : int, default=0
+        Limits that make a study shorter: the most frequent labels are used, and a random sample of
+        the training rows of each fold. 0 is no limit.
 
     See Also
     --------
@@ -146,6 +149,8 @@ class Study:
     measures: tuple[str, ...]
     allow: tuple[str, ...] = ()
     folder: str = ""
+    max_labels: int = 0
+    max_training_rows: int = 0
 
 
 def load_study(path: str | Path, allow: Sequence[str] = ()) -> Study:
@@ -306,8 +311,9 @@ def _nearest(name: Any, choices: Any) -> str:
 def _study(top: _Table, allow: tuple[str, ...]) -> Study:
     top.check_keys(
         *("name", "seed", "settings", "data", "measures", "cross_validation", "corruption"),
-        *("models", "method"),
+        *("limits", "models", "method"),
     )
+    limits = top.table("limits", "labels", "training_rows")
     validation = top.table("cross_validation", "folds", "repeats", "split")
     damage = top.table("corruption", "kind", "levels")
     settings = top.choice("settings", SETTINGS, "default")
@@ -329,6 +335,8 @@ def _study(top: _Table, allow: tuple[str, ...]) -> Study:
         ),
         allow=allow,
         folder=top.folder,
+        max_labels=limits.integer("labels", 0, at_least=0),
+        max_training_rows=limits.integer("training_rows", 0, at_least=0),
     )
 
 

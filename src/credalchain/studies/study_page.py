@@ -333,8 +333,9 @@ class _Report:
         if TARGET in {name for name, _ in self.parameters.values()}:
             about += (
                 f"{TARGET} is the share of labels that is to be answered: the study names no "
-                "values of caution, so in every fold values were chosen on training rows "
-                "(chosen_value in summary.csv is their mean). "
+                "values of caution, so in every fold values were chosen that answer these shares "
+                "of the test rows, whose labels play no part (chosen_value in summary.csv is their "
+                "mean). "
             )
         return f"{about}Bands are ± {spread_words(self.findings)}. Scales differ between charts."
 

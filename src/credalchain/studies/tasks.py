@@ -23,8 +23,9 @@ from credalchain.studies.study_file import Method, Study
 
 Rows = NDArray[np.int64]
 
-RESULTS_SCHEMA = 1  # part of every identity: a change of meaning starts anew
-_WORK = ("seed", "settings", "corruption", "levels", "folds", "split", "measures")
+RESULTS_SCHEMA = 2  # part of every identity: a change of meaning starts anew
+_LIMITS = ("max_labels", "max_training_rows")
+_WORK = ("seed", "settings", "corruption", "levels", "folds", "split", "measures", *_LIMITS)
 
 
 @dataclass(frozen=True)

@@ -30,14 +30,12 @@ from credalchain.metrics import MEASURES
 from credalchain.preprocessing import Discretizer, ZeroAndBins
 from credalchain.promises.calibration import caution_values
 from credalchain.studies.study_file import SETTINGS, build_estimator
-from credalchain.studies.tasks import Rows, Task, damaged_labels, folds_of, order_of, seed_of
+from credalchain.studies.tasks import Task, damaged_labels, folds_of, order_of, seed_of
 
 NO_STRATEGY = "none"  # for methods without a chain
 TARGET = "target_completeness"  # what the caution parameter is called where values are chosen
 TARGETS = tuple((np.arange(20, 0, -1) / 20).tolist())  # shares of labels that are to be answered
 
-_MAX_HELD_OUT = 500
-_MAX_CELLS = 2**24  # of a path of predictions
 _EVERY = 9  # of the values that calibration tries: the search is coarse, then fine
 _BOLDEST = 1e6  # where larger is bolder: answers whatever can be answered
 _WIDEST_STEP = 0.05
@@ -74,11 +72,21 @@ def _read(source: DataSource) -> MultilabelDataset:
         return load(source)
 
 
+def frequent_labels(data: MultilabelDataset, limit: int) -> MultilabelDataset:
+    """Return a data set with its most frequent labels, at most ``limit`` of them; 0: all."""
+    if not 0 < limit < len(data.label_names):
+        return data
+    kept = np.sort(np.argsort(-(data.labels == 1).sum(axis=0), kind="stable")[:limit])
+    names = [data.label_names[j] for j in kept]
+    return replace(data, labels=data.labels[:, kept], label_names=names)
+
+
 def run_task(task: Task) -> pd.DataFrame:
     """Return one record per fold, level, strategy and value of caution."""
     method = _EstimatorMethod if task.method.kind == "estimator" else _NaiveMethod
     with data_warnings_ignored():  # of rows that are held out
-        trials = method(task, load_dataset(task.data)).trials()
+        data = frequent_labels(load_dataset(task.data), task.study.max_labels)
+        trials = method(task, data).trials()
         return pd.concat(trials, ignore_index=True)
 
 
@@ -93,6 +101,10 @@ class _MethodOfTask:
             np.sort(np.concatenate([rows for i, rows in enumerate(self.folds) if i != fold]))
             for fold in range(len(self.folds))
         ]
+        if limit := task.study.max_training_rows:
+            for fold, rows in enumerate(self.training):
+                drawn = np.random.default_rng(self.seed("rows", fold)).permutation(rows)
+                self.training[fold] = np.sort(drawn[:limit])
         self.levels = list(zip(task.study.levels, damaged_labels(*about), strict=True))
         self.needs = {MEASURES[name].needs for name in task.study.measures}
 
@@ -140,28 +152,19 @@ class _MethodOfTask:
         task = self.task
         return seed_of(task.study.seed, purpose, task.dataset, task.repetition, fold)
 
-    def choose_values(self, estimator: Any, fold: int, labels: Labels) -> tuple[float, ...]:
-        """Return a value of caution for each of ``TARGETS``, found on a quarter of training rows.
+    def choose_values(self, fitted: Any, X: Any) -> tuple[float, ...]:
+        """Return a value of caution for each of ``TARGETS``: shares of the labels of ``X``.
 
-        Every method has the same rows held out; the estimator is fitted to the others. Where two
-        neighbouring values answer shares that are far apart, values between them are tried. Several
-        targets share a value if there is none for each. As in ``choose_caution``, s grows with the
-        number of rows.
+        Labels play no part. Where two neighbouring values answer shares that are far apart, values
+        between them are tried. Several targets share a value if there is none for each.
         """
-        all_rows, rng = self.training[fold], np.random.default_rng(self.seed("grid", fold))
-        X, Y = take_rows(self.data.X, all_rows), selection.training_targets(labels[all_rows])
-        n, m = Y.shape
-        parameter, values = estimator.caution_parameter, caution_values(estimator, None)[::_EVERY]
+        parameter, values = fitted.caution_parameter, caution_values(fitted, None)[::_EVERY]
         is_rising = values[0] < values[-1]
         values = values if is_rising else np.append(_BOLDEST, values)
-        n_held_out = max(1, min(n // 4, _MAX_HELD_OUT, _MAX_CELLS // (len(values) * m)))
-        rows: Rows = rng.permutation(n)
-        held_out, training = take_rows(X, np.sort(rows[:n_held_out])), np.sort(rows[n_held_out:])
-        estimator.fit(take_rows(X, training), Y[training])
 
         def answered(some: FloatArray) -> FloatArray:
             try:
-                path = np.asarray(estimator.predict_path(held_out, some))
+                path = np.asarray(fitted.predict_path(X, some))
             except Exception as error:
                 raise ValueError(
                     f"no values of {parameter} could be chosen, because predict_path fails between "
@@ -179,8 +182,7 @@ class _MethodOfTask:
             values, shares = np.append(values, between), np.append(shares, answered(between))
             order = np.argsort(values if is_rising else -values, kind="stable")  # boldest first
             values, shares = values[order], shares[order]
-        chosen = values[np.abs(shares[:, None] - TARGETS).argmin(axis=0)]
-        return tuple((chosen * (n / len(training) if parameter == "s" else 1.0)).tolist())
+        return tuple(values[np.abs(shares[:, None] - TARGETS).argmin(axis=0)].tolist())
 
 
 class _NaiveMethod(_MethodOfTask):
@@ -193,9 +195,10 @@ class _NaiveMethod(_MethodOfTask):
         self._base = NaiveCredal(**about, discretizer=None)
         self._naive = replace(self._base.settings(), epsilon_at_zero=settings.epsilon_at_zero)
         bins, codes = _encode_dataset(task.data, task.method.n_bins)
-        self._is_per_fold = settings.bins == "train" and _bins_depend_on_rows(bins, data.X)
         self._encoded = [(bins.n_categories_, codes)] * len(self.folds)
-        if self._is_per_fold:
+        has_bins_per_fold = settings.bins == "train" and _bins_depend_on_rows(bins, data.X)
+        self._is_per_fold = has_bins_per_fold or task.study.max_training_rows > 0
+        if has_bins_per_fold:
             fitted = [clone(bins).fit(take_rows(data.X, rows)) for rows in self.training]
             self._encoded = [(bins.n_categories_, bins.encode(data.X)) for bins in fitted]
 
@@ -207,12 +210,13 @@ class _NaiveMethod(_MethodOfTask):
             tested.append((X, as_codes(X, k)))  # as a model takes them: the same at every level
         for level, labels in self.levels:
             for fold, (counts, seconds) in enumerate(self._count_folds(labels, tested)):
-                yield self._trial(fold, level, labels, tested[fold], counts, seconds)
+                yield self._trial(fold, level, tested[fold], counts, seconds)
 
     def _count_folds(self, labels: Labels, tested: Any) -> Iterator[tuple[ChainCounts, float]]:
         """Yield the counts of the training rows of each fold, and the seconds that it took.
 
-        Where codes are the same in all folds, each is counted and subtracted from all rows.
+        Where all folds have the same codes and all training rows are used, each is counted and
+        subtracted from all rows.
         """
         if self._is_per_fold:
             for rows, (k, codes) in zip(self.training, self._encoded, strict=True):
@@ -229,16 +233,16 @@ class _NaiveMethod(_MethodOfTask):
         yield from ((total - one, seconds) for one in of_folds)
 
     def _trial(
-        self, fold: int, level: float, labels: Labels, rows: Any, counts: Any, fitting: float
+        self, fold: int, level: float, rows: Any, counts: Any, fitting: float
     ) -> pd.DataFrame:
         method = self.task.method
         together: Any = method.strategies if method.kind == "chain" else None
+        classifier = self._classifier(fold, counts)
         grids: list[Any] = [(together, method.s)]
         if method.s is None:
             each = [None] if together is None else [(strategy,) for strategy in together]
-            grids = [(part, self._chosen(fold, labels, part)) for part in each]
+            grids = [(part, self._chosen(classifier, rows[0], part)) for part in each]
         started = time.perf_counter()
-        classifier = self._classifier(fold, counts)
         paths = [self._predict(classifier, rows, *grid) for grid in grids]
         precise = classifier.predict(rows[0]) if "precise" in self.needs else None
         values, answers, bounds = zip(*paths, strict=True)
@@ -258,13 +262,10 @@ class _NaiveMethod(_MethodOfTask):
         bounds = tuple(classifier.infer(X, s=s, strategy=name) for name in names for s in values)
         return values * len(labels), labels.reshape(-1, *labels.shape[2:]), bounds
 
-    def _chosen(self, fold: int, labels: Labels, strategies: Any) -> tuple[float, ...]:
-        base = clone(self._base).set_params(discretizer=Discretizer(self.task.method.n_bins))
-        estimator: Any = CredalBinaryRelevanceClassifier(base)
+    def _chosen(self, classifier: Any, X: Any, strategies: Any) -> tuple[float, ...]:
         if strategies is not None:
-            order = self._order(fold)
-            estimator = CredalChainClassifier(base, strategy=strategies[0], order=order)
-        return self.choose_values(estimator, fold, labels)
+            classifier.set_params(strategy=strategies[0])
+        return self.choose_values(classifier, X)
 
     def _classifier(self, fold: int, counts: ChainCounts) -> Any:
         """Return the classifier of a fold, with a model of these counts."""
@@ -308,18 +309,18 @@ class _EstimatorMethod(_MethodOfTask):
             training = self.training[fold]
             X, X_test = (take_rows(self.data.X, part) for part in (training, rows))
             for level, labels in self.levels:
-                values: Any = self.task.method.s
-                if values is None:
-                    values = self.choose_values(self._estimator(fold), fold, labels)
                 started = time.perf_counter()
                 estimator = self._estimator(fold)
                 about: dict[str, Any] = {}
                 if self.data.groups is not None and has_fit_parameter(estimator, "groups"):
                     about = {"groups": np.asarray(self.data.groups)[training]}
                 estimator = estimator.fit(X, selection.training_targets(labels[training]), **about)
-                fitted = time.perf_counter()
+                fitting, values = time.perf_counter() - started, self.task.method.s
+                if values is None:
+                    values = self.choose_values(estimator, X_test)
+                started = time.perf_counter()
                 path = self._predict(estimator, X_test, values)
-                seconds = fitted - started, time.perf_counter() - fitted
+                seconds = fitting, time.perf_counter() - started
                 caution = "", True
                 if hasattr(estimator, "predict_path"):
                     larger = bool(getattr(estimator, "larger_is_more_cautious", True))
