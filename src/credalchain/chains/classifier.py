@@ -28,23 +28,24 @@ class CredalMetaClassifier(CredalClassifier):
     base: Any
 
     def fit(self, X: MatrixLike, Y: LabelsLike, sample_weight: VectorLike | None = None) -> Self:
-        """Learn from rows with labels, some of which may be missing.
+        """Fit the model to rows with labels, some of which may be missing.
 
         Parameters
         ----------
         X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
-            NaN is a missing value. A dask array or data frame is counted partition by partition
-            (as in ``fit_chunks``), where what is learned can be counted.
+            Training rows. NaN is a missing value. A dask array or data frame is counted partition
+            by partition (as in ``fit_chunks``), where what is learned can be counted.
         Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
-            0, 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
+            Labels 0 and 1, or missing as NaN, None, ``pd.NA``, -1 or masked. A vector with two
             distinct values works as a single label. A dask collection if X is one. Or a list
             of lists of label names, such as ``[["rock", "pop"], []]``.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             Whole numbers: how often each row counts. The same as repeating rows, exactly.
 
         Returns
         -------
-        self
+        self : object
+            Fitted estimator.
         """
         if sample_weight is None:
             return super().fit(X, Y)
@@ -61,19 +62,27 @@ class CredalMetaClassifier(CredalClassifier):
         classes: VectorLike | None = None,
         sample_weight: VectorLike | None = None,
     ) -> Self:
-        """Add rows to what was learned; the first call also learns the bins.
+        """Learn from more rows; the first call also learns the bins.
 
         Equals ``fit`` on all rows together where the bins would be the same (always with
         codes or a frozen discretizer). A label may be observed only in later calls.
 
         Parameters
         ----------
-        X, Y : as in ``fit``
-        classes : array-like of two values, optional
+        X : array-like, data frame or scipy sparse of shape (n_samples, n_features)
+            More training rows.
+        Y : array-like, data frame, masked array or scipy sparse of shape (n_samples, n_labels)
+            Their labels, as in ``fit``.
+        classes : array-like of two values, default=None
             Only for a vector ``Y``, at the first call: all its values, if that call may not
             show both.
-        sample_weight : array-like of shape (n_samples,), optional
+        sample_weight : array-like of shape (n_samples,), default=None
             As in ``fit``.
+
+        Returns
+        -------
+        self : object
+            Fitted estimator.
         """
         if not hasattr(self, "model_"):
             self._fit_in_memory(X, Y, classes=classes, sample_weight=sample_weight)
