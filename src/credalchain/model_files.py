@@ -250,7 +250,30 @@ def load_model(
         raise ModelFileError(f"{path} needs a package to be loaded: {error}") from error
     except (Exception, RecursionError) as error:  # a damaged file can lead to any of them
         raise ModelFileError(f"{path} is not a valid model file: {_reason(error)}") from error
-    return estimator if frozen is None else _with_frozen(estimator, lambda _: frozen)
+    if frozen is None:
+        return estimator
+    _check_frozen(estimator, frozen)
+    return _with_frozen(estimator, lambda _: frozen)
+
+
+def _check_frozen(estimator: Any, frozen: Any) -> None:
+    """Validate that a model is fitted, of the class that the file names, and of its columns."""
+    over = [part for part in _parts(estimator) if isinstance(part, StackedJointForest)]
+    named = [
+        (one, model.name) for one in over for model in _parts(one) if type(model) is NamedModel
+    ]
+    if not named:
+        raise ValueError("frozen must be None: the file holds all its models.")
+    check_is_fitted(frozen)
+    for forest, name in named:
+        numbers = [getattr(one, "n_features_in_", None) for one in (forest, frozen)]
+        if name.partition("(")[0] != type(frozen).__name__:
+            raise ValueError(f"frozen must be the model that the file names, {name}, got {frozen}.")
+        if None not in numbers and numbers[0] != numbers[1]:
+            raise ValueError(
+                f"frozen must be a model of {numbers[0]} columns, as that in fit, got one of "
+                f"{numbers[1]}."
+            )
 
 
 def _with_frozen(estimator: Any, replace: Callable[[Any], Any]) -> Any:

@@ -1,5 +1,7 @@
 """A joint model over the scores of any classifier."""
 
+import warnings
+
 import numpy as np
 import pytest
 from scipy import sparse
@@ -20,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
 
 from credalchain import JointDecision, PromisedClassifier, explain, load_model, save_model
+from credalchain.exceptions import DataWarning
 from credalchain.joint.members import FittedTilt, ScoreTilt, calibrate_product
 from credalchain.joint.scores import fit_scores, is_multilabel
 
@@ -74,6 +77,39 @@ def test_scores_are_those_of_a_classifier_for_each_label(data, name):
     log_odds = fit_scores(MODELS[name], X, Y, n_jobs=2).log_odds(X)
     expected = [clone(LOGISTIC).fit(X, y).predict_proba(X)[:, 1] for y in Y.T]
     np.testing.assert_allclose(expit(log_odds), np.transpose(expected), atol=1e-4)
+
+
+def test_logistic_regressions_are_asked_together(data):
+    """One product for all labels gives what each model gives, of sparse rows as well."""
+    X, Y = data
+    Y = Y.copy()
+    Y[:, 1] = 0
+    Y[::3, 2] = -1
+    fitted = fit_scores(LOGISTIC, X, Y, n_jobs=1)
+    assert fitted._linear is not None
+    expected = np.stack(
+        [
+            np.full(N, expit(fitted.constant[1])) if model is None else model.predict_proba(X)[:, 1]
+            for model in fitted.models
+        ],
+        axis=1,
+    )
+    for rows in (X, sparse.csr_array(X), X.astype(np.float32)):
+        np.testing.assert_allclose(expit(fitted.log_odds(rows)), expected, atol=1e-6)
+    assert expit(fitted.log_odds(100 * X)[:, 0]).max() == pytest.approx(1 - 1e-4, abs=1e-12)
+    with pytest.raises(ValueError, match="LogisticRegression does not accept missing values"):
+        fitted.log_odds(np.full_like(X, np.nan))
+    assert fit_scores(RidgeClassifier(), X, Y, n_jobs=1)._linear is None
+
+
+@pytest.mark.parametrize("model", [OneVsRestClassifier, MultiOutputClassifier, ClassifierChain])
+def test_searches_around_multilabel_models_with_missing_labels(data, model):
+    X, Y = data
+    Y = Y.astype(float)
+    Y[::5, 0] = np.nan
+    search = GridSearchCV(model(LOGISTIC), {"estimator__C": [0.1, 1.0]}, cv=2)
+    right = decision(search).fit(X, Y).predict(X) == Y
+    assert right[1::5, :3].mean() > 0.8
 
 
 def test_which_classifiers_take_a_matrix_of_labels():
@@ -196,7 +232,17 @@ def test_texts_promises_and_explanations():
     assert (promised.predict_partial(texts) == Y).mean() > 0.7
     text = str(explain(promised, "the rain"))
     assert "label0" in text
-    assert "score of label" in text
+
+
+def test_rows_are_similar_only_if_trees_have_weight(data):
+    X, Y = data
+    fitted = decision(LOGISTIC, features="scores").fit(X, Y)
+    assert "score of label" in str(explain(fitted, X[0]))
+    model = fitted.estimator_.model_
+    model.leaves = model.leaves._replace(joint=0.0, product=0.0)
+    without = explain(fitted, X[0])
+    assert without.similar == ()
+    assert "by the scores of the model" in without.about_reasons
 
 
 def test_model_files(data, tmp_path):
@@ -230,6 +276,15 @@ def test_a_frozen_model_may_be_named_and_not_stored(data, tmp_path):
         NotFittedError, match=r"OneVsRestClassifier.*load_model\(path, frozen=model"
     ):
         named.predict(X)
+    for wrong, message in [
+        (OneVsRestClassifier(LOGISTIC), "not fitted"),
+        (MultiOutputClassifier(LOGISTIC).fit(X, Y), "names, OneVsRestClassifier.*got MultiOutput"),
+        (OneVsRestClassifier(LOGISTIC).fit(X[:, :2], Y), "of 6 columns.*got one of 2"),
+    ]:
+        with pytest.raises(ValueError, match=message):
+            load_model(tmp_path / "named", frozen=wrong)
+    with pytest.raises(ValueError, match="the file holds all its models"):
+        load_model(tmp_path / "whole", frozen=model)
 
 
 def test_what_is_assumed_and_chosen_is_said(data):
@@ -271,6 +326,15 @@ def test_wrong_scores(data):
     fitted = decision("precomputed").fit(scores, Y)
     with pytest.raises(ValueError, match="must hold probabilities, as it did in fit"):
         fitted.predict(X[:, :M])
+    over_log_odds = decision("precomputed").fit(X[:, :M], Y)
+    with pytest.warns(
+        DataWarning, match=r"in fit, .* from -3.* look like probabilities: .* to 0\."
+    ):
+        over_log_odds.predict(scores[:9])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        over_log_odds.predict(X[:, :M])
+        over_log_odds.predict(np.full((1, M), 0.4))  # a single row may be so by chance
     with pytest.raises(ValueError, match="features must be one of"):
         decision(LOGISTIC, features="x").fit(X, Y)
 

@@ -31,6 +31,8 @@ from credalchain.typing import LabelsLike, MatrixLike
 _MAX_SIMILAR = 10
 _NO_REASONS = {  # by where the probability that several answers are right comes from
     "auto": "the labels of a row are decided together, by training rows that are like it",
+    "scores": "the labels of a row are decided together, by the scores of the model and by which "
+    "labels go together",
     "independent": "labels are taken as independent, and each has its likelier answer",
 }
 
@@ -168,11 +170,14 @@ def _explain(
             Step(names[j], int(labels[j]), bool(known[0, j] != MISSING), 0.5, *bounds[j].tolist())
             for j in surest[np.isin(surest, chosen)].tolist()
         ]
+        similar = _similar(inner, inner.encode(table), known, chosen, feature_names)
+        is_by_scores = not similar and getattr(inner.model_, "score_product", None) is not None
+        basis = "independent" if is_single else classifier.joint
         return Explanation(
             tuple(steps),
             setting=f"decided jointly, reward = {value:.4g}",
-            similar=_similar(inner, inner.encode(table), known, chosen, feature_names),
-            no_reasons=_NO_REASONS["independent" if is_single else classifier.joint],
+            similar=similar,
+            no_reasons=_NO_REASONS["scores" if basis == "auto" and is_by_scores else basis],
             is_chain=False,
         )
     encoded = classifier.encode(table)

@@ -1,6 +1,7 @@
 """Scores of any classifier as log-odds: held out for training rows, and of new rows."""
 
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -10,19 +11,22 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import _safe_indexing as take_rows
-from sklearn.utils import get_tags
+from sklearn.utils import check_array, get_tags
 from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import _num_samples
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.progress import track
 from credalchain._utils.text import plural
-from credalchain._utils.validation import check_array, check_instance, check_int
+from credalchain._utils.validation import check_array as check_stored_array
+from credalchain._utils.validation import check_instance, check_int
+from credalchain.exceptions import warn_about_data
 from credalchain.labels import MISSING
 
 PRECOMPUTED = "precomputed"
 _MIN_PROBABILITY = 1e-4
 _MAX_LOG_ODDS = 50.0  # of scores that are log-odds
+_MIN_CHANCE = 1e-6  # that all log-odds of some rows are from 0 to 1, where they should be
 _TOLERANCE = 1e-6  # by which rounding may take probabilities beyond 0 and 1
 
 
@@ -32,31 +36,42 @@ class PrecomputedScores:
     def __init__(self, scores: Any, n_labels: int) -> None:
         values = _as_matrix(scores, n_labels)
         self.n_labels = n_labels
-        self.are_probabilities = bool(
-            values.min() >= -_TOLERANCE and values.max() <= 1 + _TOLERANCE
-        )
-        if not self.are_probabilities and values.min() >= 0:
+        self.least, self.greatest = float(values.min()), float(values.max())
+        self.share_within = float(_is_probability(values).mean())
+        if not self.are_probabilities and self.least >= 0:
             raise ValueError(
                 "X must hold probabilities from 0 to 1, or log-odds, which have both signs; got "
-                f"scores from {values.min():.4g} to {values.max():.4g}. Divide percentages by 100."
+                f"scores from {self.least:.4g} to {self.greatest:.4g}. Divide percentages by 100."
             )
 
     def check_state(self, n_labels: int) -> None:
         """Validate what was stored."""
         check_int("n_labels", self.n_labels, n_labels, n_labels)
-        check_instance("are_probabilities", self.are_probabilities, bool)
+        limits = np.array([self.least, self.greatest])
+        check_stored_array("the range of scores", limits, np.float64, (2,))
+        check_stored_array("share_within", np.array([self.share_within]), np.float64, (1,), 0, 1)
+
+    @property
+    def are_probabilities(self) -> bool:
+        """Whether all scores of the training rows were from 0 to 1."""
+        return self.share_within == 1
 
     def log_odds(self, X: Any) -> FloatArray:
-        """Return the scores as log-odds, (n, m)."""
+        """Return the scores as log-odds, (n, m); warn if those in fit were, and these are not."""
         scores = _as_matrix(X, self.n_labels)
-        if not self.are_probabilities:
-            return _clipped(scores)
-        if scores.min(initial=0) < -_TOLERANCE or scores.max(initial=0) > 1 + _TOLERANCE:
-            raise ValueError(
-                "X must hold probabilities, as it did in fit, got scores from "
-                f"{scores.min():.4g} to {scores.max():.4g}."
+        all_within = bool(_is_probability(scores).all())
+        if self.are_probabilities and all_within:
+            return _logits(scores)
+        found = f"scores from {scores.min(initial=0):.4g} to {scores.max(initial=0):.4g}"
+        if self.are_probabilities:
+            raise ValueError(f"X must hold probabilities, as it did in fit, got {found}.")
+        if all_within and self.share_within**scores.size < _MIN_CHANCE:
+            warn_about_data(
+                "X must hold log-odds, as it did in fit, where they were from "
+                f"{self.least:.4g} to {self.greatest:.4g}, and these look like probabilities: "
+                f"{found}."
             )
-        return _logits(scores)
+        return _clipped(scores)
 
 
 class NamedModel(ClassifierMixin, BaseEstimator):
@@ -88,10 +103,34 @@ class ClassifierScores:
 
     def check_state(self, n_labels: int) -> None:
         """Validate what was stored; what the models hold is theirs."""
-        check_array("constant", self.constant, np.float64, (n_labels,))
+        check_stored_array("constant", self.constant, np.float64, (n_labels,))
         check_instance("models", self.models, list)
         if len(self.models) not in (1, n_labels) or len(self.yes) != n_labels:
             raise ValueError(f"models must hold 1 or {n_labels} models, got {len(self.models)}.")
+
+    @cached_property
+    def _linear(self) -> tuple[list[int], FloatArray, FloatArray] | None:
+        """Coefficients of all labels' logistic regressions, so that one product does for m.
+
+        Labels that are fitted, coefficients (p, labels), intercepts; None for other models.
+        """
+        from sklearn.linear_model import LogisticRegression  # slow to import
+
+        fitted = [j for j, model in enumerate(self.models) if model is not None]
+        models = [self.models[j] for j in fitted]
+        if not models or not all(
+            type(model) is LogisticRegression
+            and getattr(model, "multi_class", None) != "multinomial"  # gives others probabilities
+            for model in models
+        ):
+            return None
+        coefficients = np.stack([model.coef_[0] for model in models], axis=1)
+        return fitted, coefficients, np.array([float(model.intercept_[0]) for model in models])
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = vars(self).copy()  # at once: another thread may be filling it
+        state.pop("_linear", None)
+        return state
 
     def log_odds(self, X: Any) -> FloatArray:
         """Return the scores of rows as log-odds, (n, m)."""
@@ -101,6 +140,13 @@ class ClassifierScores:
             scores = _as_matrix(_raw_scores(model, X, self.yes), n_labels, model)
             return _logits(scores) if hasattr(model, "predict_proba") else _clipped(scores)
         log_odds = np.tile(self.constant, (_num_samples(X), 1))
+        if self._linear is not None:
+            fitted, coefficients, intercepts = self._linear
+            model = self.models[fitted[0]]
+            X = check_array(X, accept_sparse="csr", estimator=model, input_name="X")
+            limit = _logits(np.array(1.0))
+            log_odds[:, fitted] = np.clip(X @ coefficients + intercepts, -limit, limit)
+            return log_odds
         for gives_p in (True, False):  # searches may have chosen models of both kinds
             fitted = [
                 j
@@ -123,6 +169,7 @@ def fit_scores(estimator: Any, X: Any, labels: Labels, n_jobs: int) -> Classifie
     missing = (labels == MISSING).any()
     n_labels = labels.shape[1]
     binary, yes = _binary(estimator), [1] * n_labels
+    is_search = binary is estimator and _is_search(estimator) and is_multilabel(estimator)
     ones, zeros = (labels == 1).sum(axis=0), (labels == 0).sum(axis=0)
     cannot = binary is not estimator and not (ones * zeros).all()  # clones may need both values
     if n_labels > 1 and not missing and not cannot and is_multilabel(estimator):
@@ -133,7 +180,8 @@ def fit_scores(estimator: Any, X: Any, labels: Labels, n_jobs: int) -> Classifie
             return None
         rows = np.flatnonzero(labels[:, j] != MISSING)
         X_observed = X if len(rows) == len(labels) else take_rows(X, rows)
-        return clone(binary).fit(X_observed, labels[rows, j].astype(np.int64))
+        y = labels[rows, j].astype(np.int64)
+        return clone(binary).fit(X_observed, y[:, None] if is_search else y)
 
     tasks = (delayed(fit_label)(j) for j in range(n_labels))
     models = list(Parallel(n_jobs=n_jobs, prefer="threads")(tasks))
@@ -176,8 +224,14 @@ def is_multilabel(estimator: Any) -> bool:
     classifier_tags = tags.classifier_tags
     if tags.target_tags.multi_output or (classifier_tags and classifier_tags.multi_label):
         return True
-    inner = getattr(estimator, "estimator", None)  # searches do not hand on these tags
-    return hasattr(estimator, "refit") and isinstance(inner, BaseEstimator) and is_multilabel(inner)
+    return _is_search(estimator) and is_multilabel(estimator.estimator)  # these tags stop there
+
+
+def _is_search(estimator: Any) -> bool:
+    """Return whether an estimator is a search, such as ``GridSearchCV``."""
+    return hasattr(estimator, "refit") and isinstance(
+        getattr(estimator, "estimator", None), BaseEstimator
+    )
 
 
 def _binary(estimator: Any) -> Any:
@@ -215,9 +269,9 @@ def _raw_scores(model: Any, X: Any, yes: Sequence[Any]) -> NDArray[Any]:
 def _of_yes(p: Any, classes: Any, yes: Any, model: Any) -> FloatArray:
     """Return the probabilities of a class of one label; 0 if only the other was ever seen."""
     p = np.asarray(p)
-    if p.ndim == 1 or (p.shape[1] == 1 and (classes is None or len(classes) > 1)):
-        return np.asarray(p.reshape(-1))
     known = [0, 1] if classes is None else np.ravel(classes).tolist()
+    if p.ndim == 1 or (p.shape[1] == 1 and len(known) > 1):
+        return np.asarray(p.reshape(-1))
     found = [k for k, name in enumerate(known) if name == yes or str(name) == str(yes)]
     if not found and len(known) > 1:
         raise ValueError(
@@ -266,6 +320,10 @@ def _as_matrix(scores: Any, n_labels: int, model: Any = None) -> FloatArray:
             f"{column}."
         )
     return matrix
+
+
+def _is_probability(scores: FloatArray) -> NDArray[np.bool_]:
+    return (scores >= -_TOLERANCE) & (scores <= 1 + _TOLERANCE)
 
 
 def _clipped(log_odds: FloatArray) -> FloatArray:

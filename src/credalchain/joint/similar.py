@@ -43,10 +43,12 @@ def similar_rows(
     """Find the similar rows of one encoded row (1, p), the heaviest first.
 
     Rows that contradict ``known`` are left out, and those in which all ``labels`` (by default all
-    there are) were missing.
+    there are) were missing. There are none if trees have no weight.
     """
-    weights, _ = model.row_weights(x, s=0.0)
     leaves = model.leaves
+    if leaves.joint + leaves.product == 0:  # over scores, the other members may have all weight
+        return []
+    weights, _ = model.row_weights(x, s=0.0)
     numbers, shares = weights.indices, weights.data
     vectors = leaves.label_mass[:, leaves.vector_of[numbers]]  # (2, rows, m)
     for j in np.flatnonzero(known != MISSING).tolist():
