@@ -27,7 +27,7 @@ def warn_about_data(message: str) -> None:
 
 @contextmanager
 def data_warnings_ignored() -> Iterator[None]:
-    """For models that are fitted to some of the rows only, and rows that are held out."""
+    """Ignore data warnings, for fits to some of the rows only and rows held out."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DataWarning)
         yield

@@ -322,7 +322,7 @@ class Targets:
 
     @property
     def is_vector(self) -> bool:
-        """Whether the labels came as a vector, so that predictions are vectors too."""
+        """True if the labels came as a vector, so that predictions are vectors too."""
         return self.classes.ndim == 1
 
     def encode(self, Y: Any) -> Labels:

@@ -76,7 +76,7 @@ RANKS = {exactness: rank for rank, exactness in enumerate(Exactness)}
 
 @dataclass(frozen=True)
 class Answer:
-    """What a model says about n rows and m labels, for all strategies and values of s.
+    """Answer of a model about n rows and m labels, for all strategies and values of s.
 
     ``labels`` (strategies, values, n, m) in {0, 1, -1}; ``log_odds`` (strategies, values, n, m, 2),
     lower and upper, if bounds were asked for; ``exactness`` as ranks, like ``labels``;

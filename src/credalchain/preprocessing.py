@@ -437,7 +437,7 @@ class Discretizer(OneToOneFeatureMixin, TransformerMixin, BaseEstimator):
 
 
 def is_dask(X: Any) -> bool:
-    """Whether it is a dask array, data frame or series."""
+    """Return whether a value is a dask array, data frame or series."""
     return hasattr(X, "__dask_graph__") and hasattr(X, "dask")
 
 
@@ -479,7 +479,7 @@ def _with_small_indices(X: Any) -> Any:
 
 
 def normalize_table(X: Any) -> Any:
-    """Masked cells as NaN, sparse entries stored twice as their sum, lists with text as objects.
+    """Return masked cells as NaN, sparse duplicates as their sum, lists with text as objects.
 
     Otherwise numpy would turn the numbers beside a text into texts.
     """
@@ -585,7 +585,7 @@ def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
 
 
 def looks_like_identifiers(n_distinct: int, n: int) -> bool:
-    """Whether there are more than half as many different texts as rows, with enough to tell."""
+    """Return whether more than half as many texts differ as there are rows."""
     return n >= FEW_ROWS and n_distinct > _MANY * n
 
 
@@ -604,7 +604,7 @@ def _encode_column(name: str, column: Any, binning: Binning) -> IntArray:
 def encode_categories(
     name: str, categories: Categories, keys: NDArray[Any], missing: NDArray[np.bool_]
 ) -> IntArray:
-    """Codes of a column of categories, with a warning of values that were never seen."""
+    """Return codes of a column of categories, with a warning about values never seen."""
     codes = categories.encode(keys, missing)
     unseen = codes == categories.n_categories
     if unseen.any():
@@ -617,7 +617,7 @@ def encode_categories(
 
 
 def values_and_missing(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Values as floats or strings, and which of them are missing."""
+    """Return values as floats or strings, and which of them are missing."""
     if values.dtype.kind in "US":
         return values.astype(str), np.zeros(len(values), dtype=bool)
     if values.dtype.kind not in "biufO":
@@ -654,7 +654,7 @@ _MAX_COLUMNS = 2**26  # so that a single row stays small
 
 @dataclass(frozen=True, eq=False)
 class TableEncoder:
-    """How a table becomes numeric; NaN is missing.
+    """Encoder of a table as numbers; NaN is missing.
 
     ``words`` are the categories of the columns that hold text. Such a column becomes the code
     of its category, NaN for one that was never seen; or, ``one_hot``, a column of 0 and 1 for
@@ -668,7 +668,7 @@ class TableEncoder:
 
     @classmethod
     def learn(cls, X: Any, *, one_hot: bool) -> "TableEncoder":
-        """From checked training rows."""
+        """Learn from validated training rows."""
         if isinstance(X, EncodedRows):
             return X.encoder
         is_array = isinstance(X, np.ndarray) and X.dtype.kind in "biuf"
@@ -680,7 +680,7 @@ class TableEncoder:
     def of_kinds(
         cls, n_columns: int, kinds: Sequence[tuple[str, NDArray[Any]]], *, one_hot: bool
     ) -> "TableEncoder":
-        """From what each column holds; nothing, if all are numbers."""
+        """Return an encoder for columns of these kinds, which does nothing if all are numbers."""
         words: dict[int, Categories] = {}
         empty = []
         for i, (kind, keys) in enumerate(kinds):

@@ -32,7 +32,7 @@ from numpy.typing import ArrayLike, NDArray
 
 
 class SparseMatrix(Protocol):
-    """What matrices and arrays of ``scipy.sparse`` have in common."""
+    """Protocol of matrices and arrays of ``scipy.sparse``."""
 
     shape: Any
 
@@ -41,7 +41,7 @@ class SparseMatrix(Protocol):
 
 
 class DaskCollection(Protocol):
-    """A dask array or data frame."""
+    """Protocol of dask arrays and data frames."""
 
     def __dask_graph__(self) -> Any: ...
 
@@ -120,23 +120,23 @@ class Chunks(Protocol):
 
 
 class Prediction(Protocol):
-    """What measures read of a ``CredalPrediction``."""
+    """Protocol of predictions that measures take, such as ``CredalPrediction``."""
 
     @property
     def log_odds(self) -> NDArray[np.float64]:
-        """Of the lower and the upper bound: (n_samples, n_labels, 2)."""
+        """Log-odds of the lower and the upper bound: (n_samples, n_labels, 2)."""
 
     @property
     def interval(self) -> NDArray[np.float64]:
-        """The lower and the upper probability: (n_samples, n_labels, 2)."""
+        """Lower and upper probability: (n_samples, n_labels, 2)."""
 
     @property
     def labels(self) -> NDArray[np.int8]:
-        """0, 1, and -1 for "left open": (n_samples, n_labels)."""
+        """Labels 0, 1, and -1 for "left open": (n_samples, n_labels)."""
 
     @property
     def label_names(self) -> tuple[str, ...]:
-        """A name for each label."""
+        """Names of the labels."""
 
 
 RandomStateLike: TypeAlias = int | np.random.RandomState | None

@@ -48,7 +48,7 @@ class EnsembleModel(ChainModel):
     unexplained_because = "the mean of several chains is not a sum of what each feature adds"
 
     def __init__(self, models: Sequence[ChainModel], orders: Order) -> None:
-        """``orders`` is (models, labels)."""
+        """Combine models; ``orders`` is (models, labels)."""
         self.models, self.orders = list(models), orders
         self.n_labels = self.models[0].n_labels
 
@@ -66,7 +66,7 @@ class EnsembleModel(ChainModel):
 
     @property
     def nested(self) -> bool:
-        """The mean of nested bounds is nested."""
+        """True if the chains' models are: the mean of nested bounds is nested."""
         return all(model.nested for model in self.models)
 
     def encode(self, X: Any) -> EnsembleRows:

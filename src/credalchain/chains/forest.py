@@ -25,7 +25,7 @@ _MAX_ROWS = 2**53  # larger integers are not exact as floats
 
 
 class Trees(NamedTuple):
-    """The nodes of all trees, one after the other; a node's branches come after it."""
+    """Nodes of all trees, one after the other; a node's branches come after it."""
 
     feature: NDArray[np.int32]
     threshold: NDArray[np.float32]
@@ -191,7 +191,7 @@ _COMPILED: dict[Any, bool] = {merge_widest: False, merge_dropped: True}
 
 
 class ForestChainModel(ChainModel):
-    """A forest for each label; None for a label without training data."""
+    """Model with a forest for each label; None for a label without training data."""
 
     shares_encoding = True
     can_leave_out = True
@@ -306,7 +306,7 @@ class ForestChainModel(ChainModel):
 
 
 class ForestWalk(ProbabilityWalk):
-    """A batch on its way along a chain of forests; ties are settled in fractions."""
+    """Batch of rows on its way along a chain of forests; ties are settled in fractions."""
 
     def __init__(
         self, model: ForestChainModel, X: NDArray[np.float32], s: float, *, weighted: bool

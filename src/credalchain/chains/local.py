@@ -198,7 +198,7 @@ class LocalChainModel(ChainModel):
 
 
 class LocalWalk(Walk):
-    """A batch on its way along a chain over a local model."""
+    """Batch of rows on its way along a chain over a local model."""
 
     def __init__(
         self, local: LocalModel, X: Any, n_labels: int, s: float, strategy: Strategy

@@ -33,7 +33,7 @@ Found = TypeVar("Found")
 
 @dataclass(frozen=True)
 class Request:
-    """What a classifier asks of a model for one batch of rows.
+    """Parameters of a prediction, as a classifier asks a model for it.
 
     ``s_values`` are values of s. ``order`` is the order of the labels, None for the dynamic one.
     ``never_observed`` (m,) are labels that no training row had a value for, ``known`` (n, m) labels
@@ -230,7 +230,7 @@ class Walk(ABC):
 
 
 class Contribution(NamedTuple):
-    """What one observation adds to the lower and to the upper log-odds of a label.
+    """Contribution of one observation to the lower and to the upper log-odds of a label.
 
     ``source`` is "prior", "feature" or "label", ``number`` the feature's or label's number and
     ``value`` what was observed, as text.

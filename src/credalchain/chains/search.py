@@ -42,7 +42,7 @@ _MAX_NODES = 100_000  # of a row
 
 
 class ChainTree:
-    """The tree of one row: local bounds of each node, found when they are first asked for."""
+    """Tree of one row: local bounds of each node, computed when they are first asked for."""
 
     def __init__(self, chain: CredalClassifier, row: Any, s: float) -> None:
         self._model, self._row, self._s = chain.model_, row, s
@@ -93,7 +93,7 @@ class ChainTree:
 
 
 def _greedy(tree: ChainTree, **_: Any) -> list[Node]:
-    """At each node, the values that one half does not rule out; a precise tie is 1."""
+    """Take, at each node, the values that one half does not rule out; a precise tie is 1."""
     nodes: list[Node] = [()]
     for _depth in range(tree.n_labels):
         tree.explore(nodes)
@@ -118,7 +118,7 @@ def _beam(tree: ChainTree, width: int, **_: Any) -> list[Node]:
 
 
 def _epsilon(tree: ChainTree, epsilon: float, **_: Any) -> list[Node]:
-    """Best first among nodes of probability epsilon or more; if there is no leaf, greedy below."""
+    """Search best first among nodes of probability epsilon or more; if none is a leaf, greedily."""
     queue: list[tuple[float, Node]] = [(-1.0, ())]
     cut: list[Node] = []
     while queue:
@@ -139,7 +139,7 @@ def _epsilon(tree: ChainTree, epsilon: float, **_: Any) -> list[Node]:
 
 
 def _best_first(tree: ChainTree, **_: Any) -> list[Node]:
-    """Vectors whose upper probability reaches the greatest lower one (interval dominance).
+    """Find vectors whose upper probability reaches the greatest lower one (interval dominance).
 
     The order is that of upper probabilities, which bound those of all longer paths: A* with the
     heuristic 1.
@@ -162,7 +162,7 @@ def _best_first(tree: ChainTree, **_: Any) -> list[Node]:
 
 
 def _exhaustive(tree: ChainTree, **_: Any) -> list[Node]:
-    """Vectors that no other dominates.
+    """Find the vectors that no other dominates.
 
     From the node where they part on, z dominates y if the product of lower probabilities along z
     exceeds that of upper ones along y. Those below the node are free, and at the node itself both
@@ -179,7 +179,7 @@ def _exhaustive(tree: ChainTree, **_: Any) -> list[Node]:
         return max(tree.bounds(node, y)[0] * best_lower((*node, y)) for y in (0, 1))
 
     def survivors(node: Node) -> list[tuple[float, Node]]:
-        """Vectors below a node that none below it dominates, with their upper products."""
+        """Return vectors below a node that none below it dominates, with their upper products."""
         if len(node) == m:
             return [(1.0, node)]
         kept = []
@@ -372,7 +372,7 @@ def search_chain(
 
 
 def check_method(method: str, s: float, n_labels: int) -> None:
-    """Refuse a method that is not defined for intervals, or takes too long for so many labels."""
+    """Raise a ValueError for a method that intervals do not define, or that takes too long."""
     check_choice("method", method, METHODS)
     if (method, s == 0) not in CERTIFICATES:
         raise ValueError(

@@ -29,7 +29,7 @@ class Odds(NamedTuple):
 
     @property
     def probability(self) -> Fraction:
-        """What orders defined odds; x/0 is infinite."""
+        """Probability, by which defined odds are ordered; x/0 is infinite."""
         return self.numerator / (self.numerator + self.denominator)
 
 

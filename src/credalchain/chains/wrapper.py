@@ -48,7 +48,7 @@ class Contaminated:
 
 
 class Bagged:
-    """The fit to all rows, and quantiles of fits to bootstrap samples of them."""
+    """Fit to all rows, and quantiles of fits to bootstrap samples of them."""
 
     def __init__(self, fitted: Any, members: Sequence[Any], quantiles: tuple[float, float]) -> None:
         self.fitted, self.members, self.quantiles = fitted, list(members), quantiles
@@ -102,7 +102,7 @@ _SEARCHED = {merge_widest: True, merge_dropped: False}  # whether open labels ar
 
 
 class WrappedChainModel(ChainModel):
-    """A classifier for each label; None for a label without training data.
+    """Model with a classifier for each label; None for a label without training data.
 
     ``before[j]`` are the labels whose columns follow the features in the input of label j.
     """
@@ -143,12 +143,12 @@ class WrappedChainModel(ChainModel):
 
     @property
     def nested(self) -> bool:
-        """Whether bounds never narrow with s, as they may where open labels are left out."""
+        """True if bounds never narrow with s, as they may where open labels are left out."""
         return max(map(len, self.before)) <= self.max_filled
 
     @property
     def max_filled(self) -> int:
-        """How many open labels can be filled in within the budget."""
+        """Greatest number of open labels that can be filled in within the budget."""
         return self.budget.bit_length() - 1
 
     def encode(self, X: Any) -> Any:
@@ -174,7 +174,7 @@ class WrappedChainModel(ChainModel):
 
 
 class WrappedWalk(ProbabilityWalk):
-    """A batch on its way along a chain of classifiers."""
+    """Batch of rows on its way along a chain of classifiers."""
 
     def __init__(self, model: WrappedChainModel, X: Any, s: float, *, searches: bool) -> None:
         super().__init__(int(X.shape[0]), model.n_labels)
@@ -188,7 +188,7 @@ class WrappedWalk(ProbabilityWalk):
         return np.where(left_out, *ranks).astype(np.int8)
 
     def find_bounds(self, j: int, rows: Rows) -> FloatArray:
-        """Evaluate all ways to fill in the open labels, as many of them as the budget allows."""
+        """Compute bounds over all ways to fill in the open labels, as many as the budget allows."""
         history, before = self._history[rows], self._model.before[j]
         bounds = np.tile([np.inf, -np.inf], (len(rows), 1))
         n_filled = np.minimum((history == ABSTAIN).sum(axis=1), self._max_filled)

@@ -12,7 +12,7 @@ from credalchain.chunks.sampling import MAX_HASH, row_hashes, smallest
 
 
 class Column(NamedTuple):
-    """What a column holds in some chunks, as in ``column_kind``, and where it was seen first."""
+    """Kind of a column in some chunks, as in ``column_kind``, and where it was seen first."""
 
     kind: str
     keys: NDArray[Any]
@@ -21,7 +21,7 @@ class Column(NamedTuple):
 
 @dataclass(frozen=True)
 class Summary:
-    """What some chunks hold together: kinds of columns, and sampled rows.
+    """Summary of some chunks: kinds of columns, and sampled rows.
 
     ``chunk`` is the first of them; ``is_plain`` says that all were arrays of numbers.
     ``columns`` is None for sparse input. ``hashes`` (k,) are those of the sampled rows, and

@@ -57,7 +57,7 @@ class SampledRows:
 
 @dataclass(frozen=True)
 class TrainingSample:
-    """What trees are grown on, and which rows these are.
+    """Rows that trees are grown on, and which rows these are.
 
     Attributes
     ----------

@@ -610,7 +610,7 @@ def _existing(file: PathLike) -> Path:
 
 
 def _parse(path: Path) -> dict[str, Any]:
-    """Relation, attributes and data; sparse data as one dict per row."""
+    """Return relation, attributes and data; sparse data as one dict per row."""
     arff = import_extra("arff", 'Reading ARFF needs liac-arff: pip install "credalchain[data]"')
     try:
         text, names = _take_names(_existing(path).read_bytes())
@@ -706,7 +706,7 @@ def _as_dataset(path: Path, content: dict[str, Any], labels: Sequence[str]) -> M
 
 
 def _columns_of(content: dict[str, Any], indices: Sequence[int]) -> dict[int, list[Any]]:
-    """Values by attribute. What sparse data leaves out is 0, or the first nominal value."""
+    """Return values by attribute. What sparse data leaves out is 0, or the first nominal value."""
     if not content["sparse"]:
         return {i: [row[i] for row in content["data"]] for i in indices}
     kinds = [kind for _, kind in content["attributes"]]

@@ -207,7 +207,7 @@ def load_embedded_yeast() -> EmbeddedData:
 
 @dataclass(frozen=True)
 class NamedDataset:
-    """A data set that studies and commands know by name: how it is loaded, what it is about."""
+    """Data set that studies and commands know by name, and how it is loaded."""
 
     load: Callable[[], MultilabelDataset]
     domain: str
@@ -372,7 +372,7 @@ def load(source: DataSource) -> MultilabelDataset:
 
 
 def is_dataset_name(source: str) -> bool:
-    """Whether commands take it for the name of a data set, and not for that of a file."""
+    """Return whether commands take it for the name of a data set, not for that of a file."""
     return source.startswith(MULAN_PREFIX) or (":" in source and source in DATASETS)
 
 

@@ -251,7 +251,7 @@ def _as_single_row(x: Any, classifier: Any) -> Any:
 
 
 def _feature_names_inside(estimator: Any, names: Any = None) -> Any:
-    """Names of the features as they reach the classifier inside pipelines; None without any.
+    """Return names of the features as they reach the classifier inside pipelines, or None.
 
     Those of encoded texts are told by their words.
     """

@@ -130,7 +130,7 @@ def next_questions(
 
 
 def distance_from_half(interval: FloatArray) -> FloatArray:
-    """How far the middles of intervals are from one half, (n, m)."""
+    """Compute how far the middles of intervals are from one half, (n, m)."""
     return np.asarray(np.abs(interval.mean(axis=-1) - 0.5))
 
 
@@ -151,7 +151,7 @@ def rank_questions(
 
 
 def read_known(classifier: Any, known: Any, n_rows: int) -> Labels:
-    """Known labels as numbers, (n, m), -1 where nothing is known."""
+    """Return known labels as numbers, (n, m), -1 where nothing is known."""
     if known is None:
         return np.full((n_rows, len(classifier.label_names_)), MISSING, dtype=np.int8)
     if n_rows == 1 and not hasattr(known, "columns"):
@@ -162,7 +162,7 @@ def read_known(classifier: Any, known: Any, n_rows: int) -> Labels:
 def expected_to_settle(
     classifier: Any, X: Any, known: Labels, is_open: BoolArray, interval: FloatArray
 ) -> FloatArray:
-    """Bounds of the expected number of labels that an answer settles, (n, m, 2).
+    """Bound the expected number of labels that an answer settles, (n, m, 2).
 
     For every open label of X; 0 for others.
     """

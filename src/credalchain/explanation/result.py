@@ -341,7 +341,7 @@ class Explanation:
         return "\n".join([*lines, *others])
 
     def _repr_html_(self) -> str:
-        """As the pictures show it, for notebooks: what is open first, then the chain's order."""
+        """Return a table for notebooks: what is open first, then the chain's order."""
         steps = sorted(self.steps, key=lambda step: step.answer != ABSTAIN)[:_MAX_STEPS]
         head = ["label", "answer", "0 to 1", *([] if self.no_reasons else ["reasons, in log-odds"])]
         table = notebook.table(head, [self._row_as_html(step) for step in steps])
@@ -392,7 +392,7 @@ def _words(answers: Sequence[tuple[str, int]]) -> dict[str, str]:
 
 
 def _for_json(value: Any) -> Any:
-    """JSON has no tuples and no infinity."""
+    """Return a value without tuples and infinity, which JSON does not have."""
     if isinstance(value, dict):
         return {key: _for_json(cell) for key, cell in value.items()}
     if isinstance(value, (list, tuple)):

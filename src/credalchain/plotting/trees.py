@@ -33,7 +33,7 @@ _COLUMN = 1.5  # inches
 
 @dataclass(frozen=True)
 class _Found:
-    """What a method made of the tree: paths that are left, and the answer to each label."""
+    """Result of a method: paths that are left, and the answer to each label."""
 
     tree: ChainTree
     paths: list[Node]  # the likeliest first, in the chain's order
@@ -116,7 +116,7 @@ def plot_chain_tree(
 def _follow_strategy(
     chain: CredalClassifier, x: Any, encoded: Any, strategy: str, s: float, max_paths: int
 ) -> _Found:
-    """All ways to fill in what the strategy leaves open, the likeliest of them."""
+    """Return all ways to fill in what the strategy leaves open, the likeliest of them."""
     prediction = chain.infer(x, s=s, strategy=strategy)
     tree = ChainTree(chain, encoded, s)
     answers = [int(prediction.labels[0, j]) for j in tree.order]
@@ -164,7 +164,7 @@ def _drawn_nodes(found: _Found) -> set[Node]:
 
 
 def _positions(drawn: Collection[Node]) -> dict[Node, float]:
-    """Leaves one below the other, 1 above 0; parents in the middle of their children."""
+    """Place leaves one below the other, 1 above 0; parents in the middle of their children."""
     y: dict[Node, float] = {}
     n_leaves = 0
 
@@ -268,7 +268,7 @@ def _vector(path: Node) -> str:
 
 
 def _as_text(bounds: Any) -> str:
-    """One number, or an interval if its ends differ as far as shown."""
+    """Return one number, or an interval if its ends differ as far as shown."""
     lower, upper = bounds
     ends = f"{lower:.2f}", f"{upper:.2f}"
     return ends[0] if ends[0] == ends[1] else f"[{ends[0]}, {ends[1]}]"

@@ -39,7 +39,7 @@ _MAX_CELLS = 2**24  # of a path of predictions
 
 
 class CalibrationRows(NamedTuple):
-    """A fitted estimator, rows that it was not fitted on, and values of its caution.
+    """Fitted estimator, rows that it was not fitted on, and values of its caution.
 
     ``is_pilot`` (n,) marks the rows from which the tests of the other rows are planned; None: all
     rows plan, and all are tested, which proves nothing.
@@ -182,7 +182,7 @@ def check_rows(truth: Labels, promises: list[Promise], note: str = "") -> None:
 
 
 class HeldOut(NamedTuple):
-    """A fitted estimator, and rows held out from it, or from models of the folds, fold by fold.
+    """Fitted estimator with rows held out from it, or models of folds with theirs.
 
     ``counted`` (m,) are the labels that count in shares answered; ``notes`` are what a report says
     about the choice of rows.

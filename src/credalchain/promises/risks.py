@@ -18,7 +18,7 @@ LossFunction = Callable[[Labels, Labels], tuple[Any, Any]]
 
 @dataclass(frozen=True)
 class Risk:
-    """A risk of whole rows, and of single labels.
+    """Risk of whole rows, and of single labels.
 
     Attributes
     ----------
@@ -187,7 +187,7 @@ def own_risk(function: Callable[[Labels, Labels], Any]) -> Risk:
 
 @dataclass(frozen=True)
 class Promise:
-    """A risk of whole rows, or of one label (its column), that is to be at most ``level``.
+    """Promise that a risk of whole rows, or of one label (its column), is at most ``level``.
 
     ``confidence`` is None for a promise on average. ``side`` says which answers have a caution of
     their own that keeps it: no (0), yes (1), or None where both have the same. ``asymptotic``: it
@@ -203,22 +203,22 @@ class Promise:
 
     @property
     def key(self) -> tuple[int | None, int | None]:
-        """What its caution is for: a label (or rows), and a side."""
+        """Key of its caution: a label (or rows), and a side."""
         return self.label, self.side
 
     @property
     def columns(self) -> slice:
-        """The labels that it is about."""
+        """Labels that it is about."""
         return slice(None) if self.label is None else slice(self.label, self.label + 1)
 
     @property
     def has_cells(self) -> bool:
-        """Whether it is a share of single answers, of all labels."""
+        """True if it is a share of single answers, of all labels."""
         return self.label is None and self.risk.is_ratio
 
     @property
     def has_limit(self) -> bool:
-        """Whether it needs a limit to how many answers of a row it depends on."""
+        """True if it needs a limit to how many answers of a row it depends on."""
         return self.has_cells and self.needs_bets and not self.asymptotic
 
     def losses(
@@ -244,17 +244,17 @@ class Promise:
 
     @property
     def is_binomial(self) -> bool:
-        """Whether every row that counts is right or wrong, so that their number is binomial."""
+        """True if every row that counts is right or wrong, so that their number is binomial."""
         return self.label is not None or self.risk.row_loss_is_binary
 
     @property
     def needs_bets(self) -> bool:
-        """Whether p-values come from losses that are not only 0 and 1."""
+        """True if p-values come from losses that are not only 0 and 1."""
         return self.confidence is not None and not self.is_binomial
 
     @property
     def needs_pilot(self) -> bool:
-        """Whether a few rows have to say how the others are tested."""
+        """True if a few rows have to plan how the others are tested."""
         return self.needs_bets or (self.confidence is not None and self.risk.is_ratio)
 
 

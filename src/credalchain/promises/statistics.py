@@ -261,7 +261,7 @@ def sum_losses(
 
 
 class Plan(NamedTuple):
-    """How losses are tested; not chosen by the rows that are tested.
+    """Plan of how losses are tested; not chosen by the rows that are tested.
 
     Attributes
     ----------
@@ -276,7 +276,7 @@ class Plan(NamedTuple):
 
 
 class EvaluatedPromise(NamedTuple):
-    """A promise, what rows held out say of it, and how they are tested."""
+    """Promise, with the losses of rows held out and how they are tested."""
 
     promise: Promise
     sums: LossSums

@@ -17,7 +17,7 @@ _NOTES = "credalchain"
 
 
 def people_answers(store: AnswerStore) -> pd.DataFrame:
-    """Every answer that stands: row, label, value, who, when, what the model had said."""
+    """Return every answer that stands: row, label, value, who, when, what the model had said."""
     records = []
     for (key, _), people in current_answers(store.events()).items():
         disagreement = len({event.value for event in people.values()}) > 1
@@ -122,7 +122,7 @@ def _annotated_labels(chosen: set[str], notes: Any, names: Sequence[str]) -> dic
 
 
 def to_label_studio(rows: ReviewedRows) -> str:
-    """Tasks with the model's answers as predictions, and people's as annotations."""
+    """Return tasks with the model's answers as predictions, and people's as annotations."""
     tasks, names = [], np.array(rows.label_names, dtype=object)
     for row, key in enumerate(rows.keys):
         person = rows.human_labels[row]

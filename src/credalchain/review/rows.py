@@ -261,12 +261,12 @@ class ReviewedRows:
         self.least_distance[rows] = np.where(is_open, distance, np.inf).min(axis=1)
 
     def open_cells(self, rows: IntArray) -> BoolArray:
-        """Labels that a person is asked for: left open, or blind; not answered by anybody."""
+        """Return labels that a person is asked for: left open, or blind; not answered yet."""
         unanswered = self.human_labels[rows] == MISSING
         return np.asarray(unanswered & ((self.labels[rows] == ABSTAIN) | self.blind[rows]))
 
     def place(self, key: RowKey, name: str) -> tuple[int, int] | None:
-        """Row and label by number; None if they are not in this review."""
+        """Return row and label by number; None if they are not in this review."""
         row, label = self._row_of.get(key), self._label_of.get(name)
         return None if row is None or label is None else (row, label)
 
@@ -319,7 +319,7 @@ class ReviewedRows:
     def _event(
         self, row: int, label: int, value: int | None, who: str, request: str
     ) -> ReviewEvent:
-        """With what the model says of the label if nobody has answered it."""
+        """Return an event, with the model's view of the label if nobody has answered it."""
         key, name = self.keys[row], self.label_names[label]
         suggested, (lower, upper) = int(self.labels[row, label]), self.interval[row, label].tolist()
         is_answered = self.human_labels[row, label] != MISSING
@@ -340,7 +340,7 @@ class ReviewedRows:
         )  # fmt: skip
 
     def _append(self, event: ReviewEvent, row: int) -> bool:
-        """Whether it is new."""
+        """Store an event; return whether it is new."""
         content = json.dumps(content_of(self.table, row), ensure_ascii=False)
         try:
             is_new = self.store.append(event, model=self._model, row_number=row, content=content)

@@ -171,7 +171,7 @@ def make_app(
 
 
 def _refusal(request: Request, hosts: set[str] | None, token: str | None) -> Response | None:
-    """Why a request is not served; None if it is."""
+    """Return why a request is not served; None if it is."""
     host = request.headers.get("host", "").lower()
     if hosts is not None and host not in hosts:
         return _refused(421, "this server does not go by that name.")
@@ -207,5 +207,5 @@ def _knows(request: Request, token: str) -> bool:
 
 
 def _cookie(request: Request) -> str:
-    """Its name: cookies do not tell ports apart."""
+    """Return the name of the cookie: cookies do not tell ports apart."""
     return f"credalchain_{request.url.port or 80}"

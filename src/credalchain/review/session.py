@@ -28,7 +28,7 @@ _MAX_SHOWN = 20  # rows that come next
 
 @dataclass
 class _Reviewer:
-    """What one person has passed over, in this run of the server, and the order of their choice."""
+    """Rows that one person has passed over in this run, and the order of their choice."""
 
     passed: set[int] = field(default_factory=set)
     order: str = ORDERS[0]
@@ -80,7 +80,7 @@ class ReviewQueue:
         self._leases[row] = who, time.monotonic() + LEASE_SECONDS
 
     def holders(self) -> dict[int, str]:
-        """Who has which row."""
+        """Return who has which row."""
         now = time.monotonic()
         self._leases = {row: lease for row, lease in self._leases.items() if lease[1] >= now}
         return {row: who for row, (who, _) in self._leases.items()}
@@ -99,7 +99,7 @@ class ReviewQueue:
         return int(np.argmax(score)) if free.any() else None
 
     def scores(self, who: str, order: str) -> FloatArray:
-        """How soon rows come, (n,); -inf: none open, with somebody else, or passed."""
+        """Compute how soon rows come, (n,); -inf: none open, with somebody else, or passed."""
         if order not in ORDERS:
             raise ReviewError(f"order must be one of {', '.join(ORDERS)}, got {order!r}.")
         n_open = self.rows.n_open
@@ -128,7 +128,7 @@ class ReviewQueue:
             n_rows = min(int(left), _MAX_ROWS_PER_LOOK_AHEAD)
 
     def _ranks(self, rows: IntArray, order: str) -> FloatArray:
-        """Ranks of the labels of rows, (rows, m), the least is asked first."""
+        """Rank the labels of rows, (rows, m), the least is asked first."""
         of, is_open = self.rows, self.rows.labels[rows] == ABSTAIN
         X, known = of.features.iloc[rows], of.human_labels[rows]
         interval = of.interval[rows].astype(float)
@@ -263,7 +263,7 @@ class ReviewSession:
         }
 
     def why(self, row: int, label: int) -> dict[str, Any]:
-        """Reasons, or training rows that are alike, and what an answer would settle."""
+        """Return reasons, or training rows that are alike, and what an answer would settle."""
         rows = self.rows
         with rows.lock:
             rows.check(row, label)
@@ -299,7 +299,7 @@ class ReviewSession:
         }  # fmt: skip
 
     def progress(self) -> dict[str, Any]:
-        """How far the review has come."""
+        """Return how far the review has come."""
         rows, now = self.rows, time.monotonic()
         recent = [at for at in self._answer_times if at > now - _PACE_WINDOW_SECONDS]
         pace = None
@@ -316,7 +316,7 @@ class ReviewSession:
         }
 
     def blind_result(self) -> dict[str, Any]:
-        """How often people and the model disagree where people did not see its answer."""
+        """Count how often people and the model disagree where people did not see its answer."""
         rows = self.rows
         asked: dict[tuple[int, int, str], StoredReviewEvent] = {}  # each person's first answers
         with rows.lock:
@@ -331,7 +331,7 @@ class ReviewSession:
         return {"asked": len(asked), "disagree": n_other, "low": low, "high": high, "check": check}
 
     def _promise_check(self, asked: list[tuple[int, int]]) -> str | None:
-        """Whether the model's promise holds, by rows that were asked without suggestions."""
+        """Test whether the model's promise holds, on rows asked without suggestions."""
         rows = self.rows
         if not isinstance(rows.classifier, PromisedClassifier) or not rows.sampled_rows.any():
             return None
@@ -348,7 +348,7 @@ class ReviewSession:
         return self._check[1]
 
     def disagreements(self) -> list[dict[str, Any]]:
-        """Where people contradict the model, or each other; the newest first."""
+        """Return where people contradict the model, or each other; the newest first."""
         records = []
         with self.rows.lock:
             for cell, people in self.rows.answers.items():
@@ -365,7 +365,7 @@ class ReviewSession:
         return sorted(records, key=lambda record: -record["id"])
 
     def next_rows(self, who: str, order: str = ORDERS[0]) -> list[dict[str, Any]]:
-        """Rows that come next for a person, with the labels that are open."""
+        """Return rows that come next for a person, with the labels that are open."""
         with self.rows.lock:
             score = self.queue.scores(who, order)
             rows = np.argsort(-score, kind="stable")[:_MAX_SHOWN]

@@ -22,24 +22,24 @@ _NO_SPACE = ("SQLITE_FULL", "SQLITE_IOERR", "SQLITE_CANTOPEN")
 
 
 class AnswersFileError(ValueError):
-    """A file of answers that cannot be used."""
+    """Error for a file of answers that cannot be used."""
 
 
 class ReviewError(ValueError):
-    """A request that cannot be done; the person sees why."""
+    """Error for a request that cannot be done; the person sees why."""
 
     status = 400  # over HTTP
 
 
 class ChangedRowError(ReviewError):
-    """An answer to a row, or to labels, that were replaced by others."""
+    """Error for an answer to a row, or to labels, that were replaced by others."""
 
     status = 409
 
 
 @dataclass(frozen=True)
 class RowKey:
-    """A row by its content, and which one of those with the same content it is, from 0."""
+    """Key of a row: its content, and its number among those with the same content, from 0."""
 
     hash: str
     occurrence: int
@@ -47,7 +47,7 @@ class RowKey:
 
 @dataclass(frozen=True)
 class ReviewEvent:
-    """What somebody did about one label of one row.
+    """Event: what somebody did about one label of one row.
 
     Attributes
     ----------
@@ -84,7 +84,7 @@ class ReviewEvent:
 
 @dataclass(frozen=True, kw_only=True)
 class StoredReviewEvent(ReviewEvent):
-    """An event with its number, its time (UTC, ISO 8601) and the model by its digest.
+    """Event with its number, its time (UTC, ISO 8601) and the model by its digest.
 
     ``row_number`` is where the row stood in the data.
     """
@@ -96,7 +96,7 @@ class StoredReviewEvent(ReviewEvent):
 
 
 class AnswerStore(AbstractContextManager["AnswerStore"]):
-    """A file of answers.
+    """File of answers.
 
     Every event is committed before ``append`` returns, so a process that is killed loses nothing
     that was confirmed. Several threads may use it.
@@ -182,7 +182,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
         return int(number)
 
     def append(self, event: ReviewEvent, *, model: int, row_number: int, content: str) -> bool:
-        """Whether the event is new: the same request twice is one event.
+        """Append an event; return whether it is new: the same request twice is one event.
 
         Parameters
         ----------
@@ -215,7 +215,7 @@ class AnswerStore(AbstractContextManager["AnswerStore"]):
         return True
 
     def events(self, after: int = 0) -> list[StoredReviewEvent]:
-        """Those with greater numbers, the oldest first."""
+        """Return events with greater numbers, the oldest first."""
         query = (
             "SELECT events.*, digest FROM events JOIN models ON models.id = events.model "
             "WHERE events.id > ? ORDER BY events.id"
@@ -242,7 +242,7 @@ def _now() -> str:
 
 
 def standing(events: Sequence[StoredReviewEvent]) -> Iterator[StoredReviewEvent]:
-    """Answers and skips that were not taken back, the oldest first."""
+    """Return answers and skips that were not taken back, the oldest first."""
     undone = {event.undoes for event in events}
     return (event for event in events if event.kind != "undo" and event.id not in undone)
 
@@ -250,7 +250,7 @@ def standing(events: Sequence[StoredReviewEvent]) -> Iterator[StoredReviewEvent]
 def current_answers(
     events: Sequence[StoredReviewEvent],
 ) -> dict[tuple[RowKey, str], dict[str, StoredReviewEvent]]:
-    """For every row and label, each person's last answer, in the order in which they were given."""
+    """Return each person's last answer for every row and label, in the order of answering."""
     answers: dict[tuple[RowKey, str], dict[str, StoredReviewEvent]] = {}
     for event in standing(events):
         if event.kind == "answer":

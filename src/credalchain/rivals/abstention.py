@@ -13,7 +13,7 @@ from credalchain.rivals.base import RejectMixin
 
 
 class Answered(NamedTuple):
-    """The best way to answer k labels of a row, for k = 0..m.
+    """Best way to answer k labels of a row, for k = 0..m.
 
     Labels are sorted, the likeliest first. The first ``n_yes`` are answered yes, the last k - n_yes
     no; ``loss`` is their expected loss. Both (n, m + 1).
@@ -32,19 +32,19 @@ def _by_certainty(p: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 def _hamming(p: FloatArray) -> Answered:
-    """How many answers are wrong."""
+    """Count wrong answers."""
     certainty, n_yes = _by_certainty(p)
     return Answered(_prefix_sums(1 - certainty), n_yes)
 
 
 def _subset(p: FloatArray) -> Answered:
-    """1 if any answer is wrong."""
+    """Return 1 if any answer is wrong."""
     certainty, n_yes = _by_certainty(p)
     return Answered(np.pad(1 - np.cumprod(certainty, axis=1), ((0, 0), (1, 0))), n_yes)
 
 
 def _rank(p: FloatArray) -> Answered:
-    """How many pairs of answered labels are in the wrong order, the likelier one first."""
+    """Count pairs of answered labels in the wrong order, the likelier one first."""
     reverse = p[:, ::-1]
     false_first, true_last = _prefix_sums(1 - p), _prefix_sums(reverse)
     first = _prefix_sums(p * false_first[:, :-1])  # pairs among the first a, and the last b
@@ -54,7 +54,7 @@ def _rank(p: FloatArray) -> Answered:
 
 
 def _f1(p: FloatArray) -> Answered:
-    """1 - F1 of the answers; F1 is 1 if there is no yes, neither answered nor true."""
+    """Compute 1 - F1 of the answers; F1 is 1 if there is no yes, neither answered nor true."""
     found, missed = _counts_of_ones(p), _counts_of_ones(p[:, ::-1])
     m = p.shape[1]
     t, n_missed = np.arange(m + 1)[:, None], np.arange(m + 1)
@@ -73,7 +73,7 @@ def _prefix_sums(values: Any) -> Any:
 
 
 def _counts_of_ones(p: FloatArray) -> FloatArray:
-    """P(t of the first k labels are 1), (n, k, t)."""
+    """Compute P(t of the first k labels are 1), (n, k, t)."""
     n, m = p.shape
     counts = np.zeros((n, m + 1, m + 1))
     counts[:, 0, 0] = 1.0

@@ -22,13 +22,13 @@ Calibrated = list[tuple[FloatArray, FloatArray]]  # scores that say no and yes i
 
 
 def _mondrian(p: FloatArray, labels: Labels) -> Calibrated:
-    """Of each label: how unlikely the true value was, in rows where it is yes, and no."""
+    """Score how unlikely each true label was, in rows where it is yes, and no."""
     columns = zip(p.T, labels.T, strict=True)
     return [(q[y == 0], 1 - q[y == 1]) for q, y in columns]
 
 
 def _inner_outer(p: FloatArray, labels: Labels) -> Calibrated:
-    """Of complete rows: how unlikely the least likely true label was, how likely another was."""
+    """Score, of complete rows, the least likely true label and the likeliest other one."""
     complete = (labels != MISSING).all(axis=1)
     p, is_yes = p[complete], labels[complete] == 1
     greatest_no = np.where(is_yes, 0.0, p).max(axis=1, initial=0.0)
@@ -37,7 +37,7 @@ def _inner_outer(p: FloatArray, labels: Labels) -> Calibrated:
 
 
 def _powerset(p: FloatArray, labels: Labels) -> Calibrated:
-    """Of complete rows: the squared distance of the probabilities from the true label vector."""
+    """Compute the squared distance of probabilities from the true vector, of complete rows."""
     complete = (labels != MISSING).all(axis=1)
     distance = ((p[complete] - labels[complete]) ** 2).sum(axis=1)
     return [(distance, distance)]

@@ -363,7 +363,7 @@ class ChainCounts:
         )
 
     def __radd__(self, other: object) -> "ChainCounts":
-        """Support ``sum``, which starts from 0."""
+        """Add to 0, from which ``sum`` starts."""
         return self if other == 0 else NotImplemented
 
     def __sub__(self, other: "ChainCounts") -> "ChainCounts":

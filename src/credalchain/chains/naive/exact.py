@@ -34,7 +34,7 @@ CountsKey = tuple[int, int, int, int, int, int, int]
 
 
 class OddsProduct:
-    """A product of odds, unevaluated."""
+    """Product of odds, unevaluated."""
 
     def __init__(self) -> None:
         self._powers: Counter[int] = Counter()

@@ -43,7 +43,7 @@ class Prior:
 
 @dataclass(frozen=True)
 class Denominator:
-    """What counts of a pair of labels are divided by: ``totals(counts)``, (m, m, 2).
+    """Divisor of the counts of a pair of labels: ``totals(counts)``, (m, m, 2).
 
     Entry [k, j, a] is for the rows in which label j is a and label k was counted.
     """
@@ -92,7 +92,7 @@ MISSING_FEATURES = ("ignore", "conservative")
 
 @dataclass(frozen=True)
 class NaiveSettings:
-    """The parameters of :class:`NaiveCredal` that are used at prediction time, checked."""
+    """Validated parameters of :class:`NaiveCredal` that are used at prediction time."""
 
     epsilon: float
     prior: Prior
@@ -166,7 +166,7 @@ class FixedPoint(NamedTuple):
 
     @property
     def error(self) -> float:
-        """The band as log-odds."""
+        """Band as log-odds."""
         return self.band / self.unit
 
     def fixed(self, log_odds: FloatArray) -> IntArray:

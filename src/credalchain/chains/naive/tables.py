@@ -92,7 +92,7 @@ class ChainTables(NamedTuple):
 
 
 class TableSpec(NamedTuple):
-    """What tables are for.
+    """Purpose of a set of tables.
 
     ``forward``: for walks along ``order``. ``has_unseen``: some codes are missing or were never
     seen. ``conservative``: a missing feature may have been any of its categories.

@@ -50,7 +50,7 @@ def feature_sums(codes: Codes, tables: ChainTables, first: int, stop: int) -> Fi
 
 
 class FixedOrderWalk:
-    """A walk over a batch for every strategy and value of s.
+    """Walk over a batch for every strategy and value of s.
 
     ``tables`` are for one value of s after the other; ``make_comparator`` gives what settles ties,
     for a value of s and a strategy. ``labels`` is (strategies, values of s, n, m); ``log_odds``
@@ -143,7 +143,7 @@ def label_sums(codes: Codes, tables: ChainTables) -> FixedTable:
 
 
 class NaiveWalk(Walk):
-    """A batch on its way along a naive credal chain."""
+    """Batch of rows on its way along a naive credal chain."""
 
     def __init__(self, codes: Codes, tables: ChainTables, comparator: ExactComparator) -> None:
         self.n_rows, self.n_labels = codes.shape[0], len(tables.order)
