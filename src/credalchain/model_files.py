@@ -16,7 +16,7 @@ from typing import Any
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from credalchain._utils.files import replacing
+from credalchain._utils.files import atomic_write
 from credalchain._version import __version__
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
 from credalchain.chains.ensemble import CredalChainEnsemble, EnsembleModel
@@ -182,7 +182,7 @@ def save_model(
             f"this model cannot be saved: {', '.join(local)} cannot be imported, so nobody could "
             "load it. Define it in a module."
         )
-    with replacing(Path(path)) as file:
+    with atomic_write(Path(path)) as file:
         file.write(content)
         with zipfile.ZipFile(file, "a") as archive:
             archive.writestr(_ABOUT, json.dumps({"format": FORMAT, "version": __version__}))

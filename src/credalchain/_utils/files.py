@@ -21,8 +21,8 @@ def check_folder(path: Path) -> None:
 
 
 @contextlib.contextmanager
-def replacing(path: Path) -> Iterator[Any]:
-    """Write to a temporary file beside ``path``, which takes its place if all went well."""
+def atomic_write(path: Path) -> Iterator[Any]:
+    """Open a temporary file beside ``path``, which replaces it if all goes well."""
     path = path.resolve() if path.is_symlink() else path
     check_folder(path)
     if path.exists() and not path.is_file():

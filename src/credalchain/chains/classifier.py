@@ -51,7 +51,7 @@ class CredalMetaClassifier(CredalClassifier):
             return super().fit(X, Y)
         if is_dask(X):
             raise ValueError("sample_weight must be None for a dask collection: repeat its rows.")
-        self._warn_of_labels(self._fit_in_memory(X, Y, sample_weight=sample_weight))
+        self._warn_about_labels(self._fit_in_memory(X, Y, sample_weight=sample_weight))
         return self
 
     @available_if(lambda self: getattr(self.base, "supports_partial_fit", True))  # type: ignore[untyped-decorator]

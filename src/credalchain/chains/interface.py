@@ -132,12 +132,12 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
         """
         if is_dask(X):
             return self.fit_chunks((X, Y))  # type: ignore[arg-type]  # Y is validated there
-        self._warn_of_labels(self._fit_in_memory(X, Y))
+        self._warn_about_labels(self._fit_in_memory(X, Y))
         return self
 
-    def _warn_of_labels(self, labels: Labels) -> None:
+    def _warn_about_labels(self, labels: Labels) -> None:
         """Warn of labels that are never observed, or the same in all rows."""
-        self._warn_of_never_observed()
+        self._warn_about_never_observed()
         any_yes, any_no = (labels == 1).any(axis=0), (labels == 0).any(axis=0)
         constant = np.flatnonzero(any_yes ^ any_no)
         if len(constant) and not self.targets_.is_vector:  # as scikit-learn, which has no warning
@@ -176,7 +176,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             check_int("sample_size", sample_size)
         with show_progress(self.verbose):
             self._fit_model_from_chunks(as_chunks(chunks), sample_size)
-        self._warn_of_never_observed()
+        self._warn_about_never_observed()
         return self
 
     @property
@@ -215,7 +215,7 @@ class CredalClassifier(CautiousTagsMixin, ClassifierMixin, BaseEstimator):
             del self.feature_names_in_
         self.check_parameters()
 
-    def _warn_of_never_observed(self) -> None:
+    def _warn_about_never_observed(self) -> None:
         never = self.model_.never_observed()
         if never.any():
             names = ", ".join(map(visible, self.label_names_[never]))

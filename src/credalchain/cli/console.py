@@ -9,7 +9,7 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-from credalchain._utils.files import check_folder, replacing
+from credalchain._utils.files import atomic_write, check_folder
 from credalchain._utils.text import visible
 
 _state: dict[str, Any] = {"quiet": False, "trusted": ()}
@@ -39,7 +39,7 @@ def check_picture(picture: str) -> Path:
 def save_picture(figure: Any, picture: str) -> None:
     """Write a figure, whole or not at all."""
     path = check_picture(picture)
-    with replacing(path) as file:
+    with atomic_write(path) as file:
         figure.savefig(file, format=path.suffix[1:].lower(), dpi=130)
     note(f"picture -> {picture}")
 

@@ -10,7 +10,7 @@ import pandas as pd
 import skrub
 import typer
 
-from credalchain._utils.files import replacing
+from credalchain._utils.files import atomic_write
 from credalchain._utils.text import plural, table_size, visible
 from credalchain.cli import options as o
 from credalchain.cli.console import note, print_json, print_table, read_model, stdout
@@ -108,7 +108,7 @@ def _short(cell: Any) -> str:
 def _write_page(table: pd.DataFrame, page: str, title: str) -> None:
     """Write skrub's report about a table."""
     report = skrub.TableReport(table, title=title, verbose=0)
-    with replacing(Path(page)) as file:
+    with atomic_write(Path(page)) as file:
         file.write(report.html().encode())
     note(f"page -> {page}")
 

@@ -15,7 +15,7 @@ import pandas as pd
 import typer
 import typer.core
 
-from credalchain._utils.files import replacing
+from credalchain._utils.files import atomic_write
 from credalchain._utils.progress import Progress
 from credalchain._utils.text import plural
 from credalchain._utils.validation import check_choice
@@ -207,7 +207,7 @@ def export(
     rows = read_session(model, data, answers).rows
     with rows.store:
         if what == "label-studio":
-            with replacing(Path(out)) as file:
+            with atomic_write(Path(out)) as file:
                 file.write(exchange.to_label_studio(rows).encode())
         else:
             texts = np.array(["0", "1", "*"], dtype=object)[rows.labels]  # as predict writes them

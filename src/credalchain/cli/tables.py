@@ -16,7 +16,7 @@ import numpy as np
 import pandas as pd
 
 from credalchain._utils import text
-from credalchain._utils.files import replacing
+from credalchain._utils.files import atomic_write
 from credalchain._utils.progress import Progress
 from credalchain.chunks.sampling import row_hashes, smallest
 from credalchain.chunks.sources import naming_chunk_in_errors
@@ -609,7 +609,7 @@ def table_writer(out: str) -> Iterator[Any]:
         writer.write_table(table)
 
     with contextlib.ExitStack() as stack:
-        file: Any = sys.stdout if out == "-" else stack.enter_context(replacing(Path(out)))
+        file: Any = sys.stdout if out == "-" else stack.enter_context(atomic_write(Path(out)))
         yield append_parquet if ending in PARQUET else append_text
         if out == "-":
             file.flush()

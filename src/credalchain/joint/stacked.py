@@ -152,7 +152,7 @@ class StackedJointForest(CredalJointForest):
             numbers = self.model_.row_numbers
             if len(rows) < len(labels):
                 self.model_.row_numbers = rows if numbers is None else rows[numbers]
-        self._warn_of_labels(labels)
+        self._warn_about_labels(labels)
         return self
 
     def _fit_scores(self, X: Any, labels: Labels, groups: Any, seed: int) -> NDArray[np.float64]:

@@ -205,7 +205,7 @@ def plot_explanation(
         bars.plot([step.threshold] * 2, [i - 0.38, i + 0.38], color="black", lw=1)
         for panel in reasons:
             _draw_reasons(panel, i, step, top, height, scale)
-    _dress_explanation(chain, bars, reasons, len(steps))
+    _style_explanation(chain, bars, reasons, len(steps))
     n_labels = len(explanation.steps) + explanation.n_left_out
     wide = 110 if figure.get_figwidth() > 10 else 62
     setting = textwrap.wrap(explanation.setting, wide) or [""]
@@ -262,7 +262,7 @@ def _draw_rows(ax: Any, rows: Sequence[SimilarRow], n_steps: int, scale: float) 
     ax.spines[["top", "right", "left"]].set_visible(False)
 
 
-def _dress_explanation(chain: Any, bars: Any, reasons: list[Any], n: int) -> None:
+def _style_explanation(chain: Any, bars: Any, reasons: list[Any], n: int) -> None:
     chain.set(xlim=(-2.2, 0.8), ylim=(n - 0.4, -0.6))
     chain.axis("off")
     bars.set(xlim=(0, 1), ylim=(n - 0.4, -0.6), title="lower to upper\nprobability", yticks=[])

@@ -179,10 +179,10 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         calibration = evaluate_promises(held.parts, held.promises)
         self.estimator_ = held.estimator
         (self.values_, self.yes_values_), self.report_ = choose(held, calibration, self.confidence)
-        self._warn_of_labels()
+        self._warn_about_labels()
         return self
 
-    def _warn_of_labels(self) -> None:
+    def _warn_about_labels(self) -> None:
         names = self.report_.not_promised
         if names:
             value = f"{self.report_.parameter} = {caution_in_use(unwrap(self.estimator_)[0]):.4g}"

@@ -178,7 +178,7 @@ def _refusal(request: Request, hosts: set[str] | None, token: str | None) -> Res
     origin = request.headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() not in (hosts or {host}):
         return _refused(403, "requests of other sites are not served.")
-    if token is not None and not _knows(request, token):
+    if token is not None and not _has_token(request, token):
         return _refused(401, "a token is needed: open the address that the command printed.")
     if request.method not in ("GET", "HEAD", "POST"):
         return _refused(405, "only GET and POST are served.")
@@ -197,7 +197,7 @@ def _refused(status: int, message: str) -> Response:
     return JSONResponse({"detail": message}, status_code=status)
 
 
-def _knows(request: Request, token: str) -> bool:
+def _has_token(request: Request, token: str) -> bool:
     given_tokens = (
         unquote(request.cookies.get(_cookie(request), "")).encode(),
         request.headers.get("authorization", "").removeprefix("Bearer ").encode("latin-1"),  # UTF-8

@@ -13,7 +13,7 @@ from typing import Any
 import pandas as pd
 from pyarrow import parquet
 
-from credalchain._utils.files import replacing
+from credalchain._utils.files import atomic_write
 from credalchain.datasets import DataFile, MultilabelDataset
 from credalchain.datasets.registry import DATASETS
 from credalchain.studies.study_file import Method, Study
@@ -74,11 +74,11 @@ class Store:
             for litter in folder.glob(".*"):  # of a kill long ago; newer may be another run's
                 if litter.is_file() and time.time() - litter.stat().st_mtime > _STALE_SECONDS:
                     litter.unlink(missing_ok=True)
-        self._warn_of_changed_files(study)
+        self._warn_about_changed_files(study)
         content = asdict(study, dict_factory=_without_folder)
         self._write_json(self.folder / "study.json", content)
 
-    def _warn_of_changed_files(self, study: Study) -> None:
+    def _warn_about_changed_files(self, study: Study) -> None:
         try:
             last = self.study().data
         except (OSError, ValueError, LookupError, TypeError):  # none, or not one of this version
@@ -180,7 +180,7 @@ class Store:
             A record for each fold and value of caution.
         """
         frame = pd.DataFrame(records).assign(seed=task.study.seed, **software())
-        with replacing(self._result_file(task)) as file:
+        with atomic_write(self._result_file(task)) as file:
             frame.to_parquet(file, index=False)
         about = _names(task)
         for file in self._errors.glob(f"{task.identity[:-12]}*.json"):  # of other settings too
@@ -247,7 +247,7 @@ class Store:
 
     @staticmethod
     def _write_json(path: Path, content: Any) -> None:
-        with replacing(path) as file:
+        with atomic_write(path) as file:
             file.write(json.dumps(content, indent=2).encode())
 
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from credalchain._utils.files import replacing
+from credalchain._utils.files import atomic_write
 from credalchain._utils.text import plural, to_csv, visible
 from credalchain.studies import findings as found
 from credalchain.studies.charts import Chart, asset, key_chart, level_chart, sheet, trade_off_chart
@@ -108,7 +108,7 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     files |= {**report.charts, "report.html": page}
     folder.mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
-        with replacing(folder / name) as file:
+        with atomic_write(folder / name) as file:
             file.write(content)
     return [folder / name for name in files]
 
