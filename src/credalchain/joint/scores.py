@@ -125,7 +125,8 @@ class ClassifierScores:
         ):
             return None
         coefficients = np.stack([model.coef_[0] for model in models], axis=1)
-        return fitted, coefficients, np.array([float(model.intercept_[0]) for model in models])
+        intercepts = np.concatenate([np.ravel(model.intercept_) for model in models])  # or 0.0
+        return fitted, coefficients, intercepts
 
     def __getstate__(self) -> dict[str, Any]:
         state = vars(self).copy()  # at once: another thread may be filling it
