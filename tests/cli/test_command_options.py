@@ -7,9 +7,16 @@ import pandas as pd
 import pytest
 
 from credalchain import CredalChainClassifier, load_model
+from credalchain.chains.naive import counts
+from credalchain.chains.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
+from credalchain.chains.strategies import STRATEGIES
+from credalchain.chunks import trees
 from credalchain.cli.evaluate import evaluate
-from credalchain.cli.fit import fit
+from credalchain.cli.fit import DEFAULT_COMPLETENESS, fit
 from credalchain.cli.options import ClassifierOptions, build_classifier
+from credalchain.cli.promise import tune
+from credalchain.joint import forest
+from credalchain.promises.risks import RISKS
 from shell import N_TREES, credalchain, small_forests
 
 
@@ -19,9 +26,26 @@ def test_both_commands_have_every_option_with_its_default():
         assert "options" not in parameters
         for name, default in vars(ClassifierOptions()).items():
             if name not in own:
-                option = parameters[name].default
-                assert option.default is None  # so that it can be told whether it is given
-                assert default in (None, "") or option.show_default == str(default)
+                about = parameters[name].annotation.__metadata__[0]
+                assert parameters[name].default is None  # so that what is given is known
+                assert default in (None, "") or about.show_default == str(default)
+
+
+@pytest.mark.parametrize(
+    ("command", "name", "choices"),
+    [
+        (fit, "strategy", STRATEGIES),
+        (fit, "prior", PRIORS),
+        (fit, "denominator", DENOMINATORS),
+        (fit, "missing_features", MISSING_FEATURES),
+        (tune, "risk", [name.replace("_", "-") for name in RISKS]),
+        (fit, "sample", [str(forest.SAMPLE_SIZE), str(counts.SAMPLE_SIZE), str(trees.SAMPLE_SIZE)]),
+        (fit, "answered", [str(DEFAULT_COMPLETENESS)]),
+    ],
+)
+def test_help_names_what_there_is(command, name, choices):
+    words = inspect.signature(command).parameters[name].annotation.__metadata__[0].help
+    assert all(choice in words for choice in choices)
 
 
 def test_an_option_without_effect_is_refused():

@@ -34,18 +34,15 @@ _MAX_PARTS, _MAX_SHOWN = 3, 24  # numbers, and characters of a cell, in an examp
 
 
 @o.with_options
-def describe(
-    data: o.Data,
-    as_json: o.AsJson = False,
-    page: Annotated[
-        str, typer.Option(help="Also write a page about all columns and labels: an .html file.")
-    ] = "",
-    *,
-    table: o.LabelOptions,
-) -> None:
+def describe(data: str, *, json: bool = False, page: str = "", table: o.LabelOptions) -> None:
     """Show what is understood of each column of a table, and what fit does with it.
 
     Example: `credalchain describe songs.csv --labels rock,pop,folk`
+
+    Parameters
+    ----------
+    page
+        Also write a page about all columns and labels: an .html file.
     """
     if page and Path(page).suffix.lower() != ".html":
         raise ValueError(f"--page {page}: the name must end in .html.")
@@ -61,7 +58,7 @@ def describe(
     features = described(X, **table.reading)
     examples = _examples(X, features)
     labels = describe_labels(Y) if Y.shape[1] else []
-    if as_json:
+    if json:
         pairs = zip(features, examples, strict=True)
         of_features = [{**asdict(feature), "example": example} for feature, example in pairs]
         columns = {"features": of_features, "labels": list(map(asdict, labels))}
@@ -113,10 +110,8 @@ def _write_page(table: pd.DataFrame, page: str, title: str) -> None:
     note(f"page -> {page}")
 
 
-def info(
-    model: o.ModelFile,
-    as_json: Annotated[bool, typer.Option("--json", help="Everything, as JSON.")] = False,
-) -> None:
+@o.with_options
+def info(model: str, *, json: bool = False) -> None:
     """Say what a model file holds.
 
     Example: `credalchain info songs.model`
@@ -132,7 +127,7 @@ def info(
         **_learned(inner_classifiers(classifier)),
         "written by": f"credalchain {read_about(model)['version']}",
     }
-    if as_json:
+    if json:
         print_json({**about, "promise": report})
         return
     _print_pairs({**about, **{key: _few(about[key]) for key in ("features", "labels")}})

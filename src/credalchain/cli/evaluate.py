@@ -28,7 +28,6 @@ from credalchain.promises.caution import MIN_ROWS, choose_cautions
 
 _COMPLETENESS_SHOWN = (1.0, 0.9, 0.8, 0.6, 0.4)  # where nobody says how cautious
 _CLEARLY_MORE = 0.01
-_CHOSEN = "if not given, those that answer 100, 90, 80, 60 and 40 % of the labels of some rows."
 
 Parts = Iterable[tuple[pd.DataFrame, pd.DataFrame]]
 """The rows on which a fold is tested, as features and labels."""
@@ -36,26 +35,31 @@ Parts = Iterable[tuple[pd.DataFrame, pd.DataFrame]]
 
 @o.with_options
 def evaluate(
-    data: o.Data,
-    folds: Annotated[int, typer.Option(min=2, help="Folds of the cross-validation.")] = 10,
-    s: Annotated[
-        str, typer.Option("--s", help=f"Chains: values of s, separated by commas; {_CHOSEN}")
-    ] = "",
-    reward: Annotated[
-        str,
-        typer.Option(help=f"Joint decisions: values of the reward, separated by commas; {_CHOSEN}"),
-    ] = "",
-    summary: Annotated[
-        bool, typer.Option("--summary", help="Only the table of measures, no report per label.")
-    ] = False,
-    as_json: o.AsJson = False,
+    data: str,
     *,
+    folds: Annotated[int, typer.Option(min=2)] = 10,
+    s: str = "",
+    reward: str = "",
+    summary: bool = False,
+    json: bool = False,
     table: o.LearningOptions,
     options: o.ClassifierOptions,
 ) -> None:
     """Cross-validate on a table: measures at degrees of caution.
 
     Example: `credalchain evaluate songs.csv --labels last:6 --folds 5`
+
+    Parameters
+    ----------
+    folds
+        Folds of the cross-validation.
+    s
+        Chains: values of s, separated by commas; if not given, those that answer 100, 90, 80, 60
+        and 40 % of the labels of some rows.
+    reward
+        Joint decisions: values of the reward, as for s.
+    summary
+        Only the table of measures, no report per label.
     """
     parameter, text = ("reward", reward) if options.is_joint else ("s", s)
     values = np.atleast_1d(o.parse_numbers(text, f"--{parameter}")).tolist() if text else []
@@ -98,7 +102,7 @@ def evaluate(
     counted = both_answers_seen(as_labels(Y, require_zero=False))
     scores, cells, reliability = _cross_validate(folded, counted, list(dict.fromkeys(values)))
     labels = list(Y.columns)
-    if as_json:
+    if json:
         report = partial(report_of_counts, names=labels, output_dict=True)
         about = [(value, scores[value], report(counts)) for value, counts in cells.items()]
         keys = parameter, "measures", "labels"

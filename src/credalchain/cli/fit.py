@@ -9,8 +9,6 @@ import typer
 from credalchain._utils.files import check_folder
 from credalchain._utils.progress import Progress
 from credalchain._utils.text import plural, table_size
-from credalchain.chains.naive import counts as counting
-from credalchain.chunks import trees
 from credalchain.cli import options as o
 from credalchain.cli.console import note
 from credalchain.cli.promise import read_promise
@@ -35,41 +33,15 @@ _TABLES = (".csv", ".tsv", ".parquet", ".pq", ".arff")
 
 @o.with_options
 def fit(
-    data: o.Data,
-    out: Annotated[str, typer.Option(help="Where the model goes.")],
-    promise: Annotated[
-        list[str] | None,
-        typer.Option(
-            help="What errors may be at most, such as row-error=0.1 (one row in ten has a wrong "
-            "answer), or row-error:toxic=0.01 for one label; caution is chosen to keep it. "
-            "May be repeated; see tune."
-        ),
-    ] = None,
-    confidence: o.Confidence = None,
-    calibration: o.Calibration = o.CALIBRATION,
-    answered: Annotated[
-        float | None,
-        typer.Option(
-            help="Choose caution so that about this share of the labels is answered, by rows held "
-            f"out; {DEFAULT_COMPLETENESS:g} if neither --promise nor --s or --reward is given."
-        ),
-    ] = None,
-    sample: Annotated[
-        int | None,
-        typer.Option(
-            min=1,
-            help="Rows from which bins or trees are learned if DATA is read in chunks; if not "
-            f"given, {counting.SAMPLE_SIZE}, and {trees.SAMPLE_SIZE} for forests in chains.",
-        ),
-    ] = None,
-    answers: Annotated[
-        str,
-        typer.Option(
-            help="A file of the review page: what people answered is learned from, too. Rows that "
-            "are in DATA get the labels; others are added."
-        ),
-    ] = "",
+    data: str,
     *,
+    out: str,
+    promise: list[str] | None = None,
+    confidence: float | None = None,
+    calibration: float = o.CALIBRATION,
+    answered: float | None = None,
+    sample: Annotated[int | None, typer.Option(min=1)] = None,
+    answers: str = "",
     table: o.LearningOptions,
     options: o.ClassifierOptions,
 ) -> None:
@@ -77,6 +49,24 @@ def fit(
 
     Example: `credalchain fit songs.csv --labels rock,pop,folk --out songs.model`, or, better,
     the same with `--promise row-error=0.1`
+
+    Parameters
+    ----------
+    out
+        Where the model goes.
+    promise
+        What errors may be at most, such as row-error=0.1 (one row in ten has a wrong answer), or
+        row-error:toxic=0.01 for one label; caution is chosen to keep it. May be repeated; see
+        tune.
+    answered
+        Choose caution so that about this share of the labels is answered, by rows held out; 0.8
+        if neither --promise nor --s or --reward is given.
+    sample
+        Rows from which bins or trees are learned if DATA is read in chunks; if not given, 100000,
+        and 20000 for forests in chains.
+    answers
+        A file of the review page: what people answered is learned from, too. Rows that are in
+        DATA get the labels; others are added.
     """
     promises = read_promise(promise or [])
     classifier = o.build_classifier(options, over_scores=bool(table.scores), risks=promises)

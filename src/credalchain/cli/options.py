@@ -3,12 +3,13 @@
 import codecs
 import inspect
 import os
+import re
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
-from functools import wraps
+from functools import partial, wraps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin
 
 import numpy as np
 import typer
@@ -23,8 +24,7 @@ from credalchain.chains.ensemble import CredalChainEnsemble
 from credalchain.chains.forest import CredalForest, default_forest_classifier
 from credalchain.chains.naive import counts as counting
 from credalchain.chains.naive.estimator import NaiveCredal
-from credalchain.chains.naive.formulas import DENOMINATORS, MISSING_FEATURES, PRIORS
-from credalchain.chains.strategies import STRATEGIES, branching, tree_marginalization
+from credalchain.chains.strategies import branching
 from credalchain.chains.wrapper import CredalWrapper
 from credalchain.chunks import trees
 from credalchain.cli.console import note
@@ -47,113 +47,100 @@ from credalchain.preprocessing import Discretizer
 _CACHE_BYTES = 2**30  # of forests that are kept, when a command starts
 _BASES = "naive, forest or wrapper"
 _METHODS = "chain, relevance, ensemble, joint or recommended"
-_DATA_HELP = (
-    "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; mulan:NAME. "
-    "fit, predict and evaluate read a folder, a glob, a compressed or very large file in chunks."
-)
-Data = Annotated[str, typer.Argument(help=_DATA_HELP)]
-ModelFile = Annotated[str, typer.Argument(metavar="MODEL", help="A file that fit wrote.")]
-AsJson = Annotated[bool, typer.Option("--json", help="JSON in place of tables.")]
-Picture = Annotated[str, typer.Option(help="Also draw it: a .png, .svg or .pdf file.")]
-Confidence = Annotated[
-    float | None, typer.Option(help="That the promise is kept; without, it is kept on average.")
-]
-Calibration = Annotated[
-    float, typer.Option(help="Share of the rows that is kept apart for the promise.")
-]
 CALIBRATION = 0.3
-ModelS = Annotated[float | None, typer.Option("--s", help="In place of the model's s.")]
-ModelReward = Annotated[float | None, typer.Option(help="In place of a joint model's.")]
-ModelStrategy = Annotated[str | None, typer.Option(help="In place of the model's.")]
-_DECIMAL_HELP = "The decimal mark of a text file, . or a comma."
-_NA_HELP = "A cell that means 'missing', such as k.A. May be repeated."
-_JOBS_HELP = "Threads; -1 for all cores."
-Jobs = Annotated[int, typer.Option(help=_JOBS_HELP)]
-
-
-def _option(
-    default: Any,
-    description: str,
-    used_with: Mapping[str, tuple[str, ...]] | None = None,
-    **settings: Any,
-) -> Any:
-    """Declare a field that is an option, and with which values of others it has an effect.
-
-    As an option it is None unless it is given, so that it can be told whether it is.
-    """
-    shown: dict[str, Any] = {"show_default": str(default)} if default not in (None, "") else {}
-    option = typer.Option(None, help=description, **shown, **settings)
-    return field(default=default, metadata={"option": option, "used with": used_with or {}})
-
+_COMMON = {
+    "data": "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; "
+    "mulan:NAME. fit, predict and evaluate read a folder, a glob, a compressed or very large file "
+    "in chunks.",
+    "model": "A file that fit wrote.",
+    "json": "JSON in place of tables.",
+    "picture": "Also draw it: a .png, .svg or .pdf file.",
+    "confidence": "That the promise is kept; without, it is kept on average.",
+    "calibration": "Share of the rows that is kept apart for the promise.",
+    "s": "In place of the model's s.",
+    "reward": "In place of a joint model's.",
+    "strategy": "In place of the model's.",
+    "jobs": "Threads; -1 for all cores.",
+}
+"""What parameters of several commands mean, where their docstrings do not say."""
 
 _CHAINS = ("chain", "relevance", "ensemble")  # methods that have s
-_NAIVE: dict[str, tuple[str, ...]] = {"base": ("naive",)}
 _JOINT = ("joint", "recommended")  # methods that have a reward
+
+
+def _used_with(default: Any, **conditions: tuple[str, ...]) -> Any:
+    """Declare an option that has an effect only with these values of other options."""
+    return field(default=default, metadata=conditions)
+
+
+_of_naive = partial(_used_with, base=("naive",))
 
 
 @dataclass(frozen=True)
 class ClassifierOptions:
-    """The options that describe a classifier, with their defaults, for fit, evaluate and tune."""
+    """The options that describe a classifier, for fit, evaluate and tune.
 
-    method: str = _option(
-        "",
-        "recommended: one forest for all labels, the strongest; chain: the paper's; relevance: a "
-        "model for each label; ensemble: chains, averaged; joint: an ensemble that decides about "
-        "labels together. If not given: recommended, or chain if an option of chains is.",
-    )
-    base: str = _option(
-        "naive", f"{_BASES}; wrapper goes with --estimator.", {"method": (*_CHAINS, "joint")}
-    )
-    estimator: str = _option(
-        "",
-        "A classifier for --base wrapper, such as sklearn.naive_bayes.GaussianNB.",
-        {"base": ("wrapper",)},
-    )
-    trees: int | None = _option(
-        None,
-        "Trees of each forest; if not given, 100, or 300 for --method recommended.",
-        {"base": ("forest",), "method": ("recommended",)},
-        min=1,
-    )
-    chains: int = _option(10, "Chains of an ensemble.", {"method": ("ensemble", "joint")}, min=1)
-    loss: str = _option(
-        "",
-        "What a wrong answer costs: row, a whole row; cell, each answer. If not given: cell if the "
-        "promise is about single answers, else row.",
-        {"method": ("recommended", "joint")},
-    )
-    reward: float | None = _option(
-        None,
-        "What answering every label is worth: the larger, the more is answered.",
-        {"method": _JOINT},
-    )
-    s: float | None = _option(
-        None,
-        "Caution: 0 answers everything, the larger, the more is left open.",
-        {"method": _CHAINS},
-    )
-    strategy: str = _option(
-        branching.name,
-        f"{', '.join(STRATEGIES)} ({tree_marginalization.name} for few open labels only).",
-        {"method": ("chain", "ensemble")},
-    )
-    order: str = _option(
-        "random",
-        "random, given, dynamic, or label names separated by commas.",
-        {"method": ("chain",)},
-    )
-    threshold: str = _option(
-        "0.5", "A number, or one per label, separated by commas.", {"method": _CHAINS}
-    )
-    seed: int = _option(0, "Seeds the random order (and folds).")
-    jobs: int = _option(1, _JOBS_HELP)
-    epsilon: float = _option(0.001, "Smoothing of the bounds, from 0 to below 1.", _NAIVE)
-    prior: str = _option("laplace", f"{', '.join(PRIORS)}.", _NAIVE)
-    denominator: str = _option("pairwise", f"{', '.join(DENOMINATORS)}.", _NAIVE)
-    bins: int = _option(
-        6, "Equal-frequency bins per numeric column; 0: columns hold codes.", _NAIVE
-    )
-    missing_features: str = _option("ignore", f"{' or '.join(MISSING_FEATURES)}.", _NAIVE)
+    Attributes
+    ----------
+    method
+        recommended: one forest for all labels, the strongest; chain: the paper's; relevance: a
+        model for each label; ensemble: chains, averaged; joint: an ensemble that decides about
+        labels together. If not given: recommended, or chain if an option of chains is.
+    base
+        naive, forest or wrapper; wrapper goes with --estimator.
+    estimator
+        A classifier for --base wrapper, such as sklearn.naive_bayes.GaussianNB.
+    trees
+        Trees of each forest; if not given, 100, or 300 for --method recommended.
+    chains
+        Chains of an ensemble.
+    loss
+        What a wrong answer costs: row, a whole row; cell, each answer. If not given: cell if the
+        promise is about single answers, else row.
+    reward
+        What answering every label is worth: the larger, the more is answered.
+    s
+        Caution: 0 answers everything, the larger, the more is left open.
+    strategy
+        branching, marginalization, or tree-marginalization (for few open labels only).
+    order
+        random, given, dynamic, or label names separated by commas.
+    threshold
+        A number, or one per label, separated by commas.
+    seed
+        Seeds the random order (and folds).
+    jobs
+        Threads; -1 for all cores.
+    epsilon
+        Smoothing of the bounds, from 0 to below 1.
+    prior
+        laplace, paper or credal.
+    denominator
+        pairwise or class.
+    bins
+        Equal-frequency bins per numeric column; 0: columns hold codes.
+    missing_features
+        ignore or conservative.
+    """
+
+    method: str = ""
+    base: str = _used_with("naive", method=(*_CHAINS, "joint"))
+    estimator: str = _used_with("", base=("wrapper",))
+    trees: int | None = _used_with(None, base=("forest",), method=("recommended",))
+    chains: int = _used_with(10, method=("ensemble", "joint"))
+    loss: str = _used_with("", method=_JOINT)
+    reward: float | None = _used_with(None, method=_JOINT)
+    s: float | None = _used_with(None, method=_CHAINS)
+    strategy: str = _used_with(branching.name, method=("chain", "ensemble"))
+    order: str = _used_with("random", method=("chain",))
+    threshold: str = _used_with("0.5", method=_CHAINS)
+    seed: int = 0
+    jobs: int = 1
+    epsilon: float = _of_naive(0.001)
+    prior: str = _of_naive("laplace")
+    denominator: str = _of_naive("pairwise")
+    bins: int = _of_naive(6)
+    missing_features: str = _of_naive("ignore")
 
     def resolved(self, given: Collection[str]) -> "ClassifierOptions":
         """Return the same with a method, if none is named: the one that has the options ``given``.
@@ -161,9 +148,9 @@ class ClassifierOptions:
         An option that is given and would change nothing is a misunderstanding.
         """
         used_with = {
-            option.name: option.metadata["used with"]
+            option.name: option.metadata
             for option in fields(self)
-            if option.name in given and option.metadata["used with"]
+            if option.name in given and option.metadata
         }
         options = self
         if not self.method:
@@ -194,34 +181,45 @@ class ClassifierOptions:
 
 @dataclass(frozen=True)
 class LabelOptions:
-    """The options that say which columns of a table are labels."""
+    """The options that say which columns of a table are labels, and what the others hold.
 
-    labels: list[str] | None = _option(  # noqa: RUF009
-        None,
-        "The label columns: names separated by commas, first:N or last:N; for ARFF also xml, the "
-        "name of such a file, or meka. Cells are 0, 1, yes, no, true, false, and empty or ? for "
-        "missing. May be repeated.",
-    )
-    drop: str = _option("", "Columns to leave out.")
-    keep: str = _option(
-        "",
-        "Columns to learn from though they hold identifiers or are the same in all rows, which are "
-        "left out.",
-    )
-    text: str = _option("", "Columns to learn from by their words.")
-    na: list[str] | None = _option(None, _NA_HELP)  # noqa: RUF009
-    decimal: str = _option("", _DECIMAL_HELP)
-    thousands: str = _option("", "What separates thousands, such as a comma, a point or a space.")
-    tag_separator: str = _option(
-        "", "--labels is one column of tags with this between them, such as ';': a label for each."
-    )
-    case_sensitive: bool = _option(False, "Keep tags apart that differ in capitals only.")
+    Attributes
+    ----------
+    labels
+        The label columns: names separated by commas, first:N or last:N; for ARFF also xml, the
+        name of such a file, or meka. Cells are 0, 1, yes, no, true, false, and empty or ? for
+        missing. May be repeated.
+    drop
+        Columns to leave out.
+    keep
+        Columns to learn from though they hold identifiers or are the same in all rows.
+    text
+        Columns to learn from by their words.
+    na
+        A cell that means 'missing', such as k.A. May be repeated.
+    decimal
+        The decimal mark of numbers, . or a comma.
+    thousands
+        What separates thousands, such as a comma, a point or a space.
+    tag_separator
+        --labels is one column of tags with this between them, such as ';': a label for each.
+    case_sensitive
+        Keep tags apart that differ in capitals only.
+    """
+
+    labels: list[str] = field(default_factory=list)
+    drop: str = ""
+    keep: str = ""
+    text: str = ""
+    na: list[str] = field(default_factory=list)
+    decimal: str = ""
+    thousands: str = ""
+    tag_separator: str = ""
+    case_sensitive: bool = False
 
     def read(self, data: str) -> tuple[Any, Any]:
         """Read the columns and the labels of a table."""
-        return read_labelled(
-            data, self.labels or [], self.drop, self.tag_separator, self.case_sensitive
-        )
+        return read_labelled(data, self.labels, self.drop, self.tag_separator, self.case_sensitive)
 
     @property
     def reading(self) -> dict[str, Any]:
@@ -231,24 +229,26 @@ class LabelOptions:
         if self.thousands and self.thousands == self.decimal:
             raise ValueError(f"--decimal and --thousands must differ, got {self.decimal!r}.")
         marks = {"decimal": self.decimal, "thousands": self.thousands}
-        return {"keep": self.keep, "texts": self.text, "na": self.na or [], **marks}
+        return {"keep": self.keep, "texts": self.text, "na": self.na, **marks}
 
 
 @dataclass(frozen=True)
 class LearningOptions(LabelOptions):
-    """The same, and what else rows are used for."""
+    """The same, and what else rows are used for.
 
-    scores: str = _option(
-        "",
-        "Columns that hold the scores of a model, probabilities or log-odds, for rows it was not "
-        "fitted on: 'p_*' if they are named by label, or names in the order of the labels. Nothing "
-        "else is learned from.",
-    )
-    groups: str = _option(
-        "",
-        "The column that says which rows belong together, such as a patient; it is no feature. If "
-        "not given, equal rows with the same labels do; none: no rows do.",
-    )
+    Attributes
+    ----------
+    scores
+        Columns that hold the scores of a model, probabilities or log-odds, for rows it was not
+        fitted on: 'p_*' if they are named by label, or names in the order of the labels. Nothing
+        else is learned from.
+    groups
+        The column that says which rows belong together, such as a patient; it is no feature. If
+        not given, equal rows with the same labels do; none: no rows do.
+    """
+
+    scores: str = ""
+    groups: str = ""
 
     @property
     def whole(self) -> str:
@@ -262,7 +262,7 @@ class LearningOptions(LabelOptions):
 
     def chunks(self, data: str) -> LabelledChunks:
         """Return the features and labels of a table in chunks."""
-        return LabelledChunks(data, self.labels or [], self.drop, self.reading)
+        return LabelledChunks(data, self.labels, self.drop, self.reading)
 
     def features(self, X: Any, Y: Any) -> tuple[Any, list[Feature]]:
         """Return the columns to learn from and what they hold, with notes about them."""
@@ -287,18 +287,28 @@ class LearningOptions(LabelOptions):
 
 @dataclass(frozen=True)
 class _TextOptions:
-    """The options that say how text files are read."""
+    """The options that say how text files are read.
 
-    sep: str = _option("", "What separates cells of a text file; tab for a tab.")
-    decimal: str = _option("", _DECIMAL_HELP)
-    encoding: str = _option("", "Of a text file, such as latin-1.")
-    yes: list[str] | None = _option(  # noqa: RUF009
-        None, "A cell of a label that means yes, such as ja. May be repeated."
-    )
-    no: list[str] | None = _option(  # noqa: RUF009
-        None, "A cell of a label that means no, such as nein. May be repeated."
-    )
-    na: list[str] | None = _option(None, _NA_HELP)  # noqa: RUF009
+    Attributes
+    ----------
+    sep
+        What separates cells of a text file; tab for a tab.
+    decimal
+        The decimal mark of numbers, . or a comma.
+    encoding
+        Of a text file, such as latin-1.
+    yes, no
+        A cell of a label that means it, such as ja or nein. May be repeated.
+    na
+        A cell that means 'missing', such as k.A. May be repeated.
+    """
+
+    sep: str = ""
+    decimal: str = ""
+    encoding: str = ""
+    yes: list[str] = field(default_factory=list)
+    no: list[str] = field(default_factory=list)
+    na: list[str] = field(default_factory=list)
 
     def dialect(self) -> tuple[str, str, str, dict[str, int | None]]:
         """Return separator, decimal mark and encoding, "" where not given, and words of labels."""
@@ -316,37 +326,44 @@ class _TextOptions:
         given = {"yes": (self.yes, 1), "no": (self.no, 0), "na": (self.na, None)}
         words: dict[str, int | None] = {}
         for option, (texts, value) in given.items():
-            for word in (text.strip().lower() for text in texts or ()):
+            for word in (text.strip().lower() for text in texts):
                 if words.setdefault(word, value) != value:
                     raise ValueError(f"--{option}: {word!r} cannot mean two things.")
         return separator, self.decimal, "utf-8-sig" if name == "utf-8" else name, words
 
 
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command that reads tables an option for each field of its groups of options.
+    """Make a command of a function that reads tables.
 
-    These are its parameters whose type is one of the classes above. An option that the command
-    declares itself is left out, and keeps its default in the group.
+    Its positional parameters are arguments, the others options, and what its docstring says of
+    them is their help. A parameter whose type is one of the classes above stands for an option for
+    each of its fields; those that the function declares itself keep their default in the group.
     """
-    declared = dict(inspect.signature(command).parameters)
-    groups: dict[str, Any] = {
-        name: declared.pop(name).annotation
-        for name in list(declared)
-        if is_dataclass(declared[name].annotation)
-    }
-    added = {
-        option.name: option
-        for group in (*groups.values(), _TextOptions)
-        for option in fields(group)
-        if option.name not in declared
-    }
+    text, words = _documentation(command)
+    declared, groups = dict(inspect.signature(command).parameters), dict[str, Any]()
+    for name in list(declared):
+        if is_dataclass(declared[name].annotation):
+            groups[name] = declared.pop(name).annotation
+    parameters = [
+        _parameter(p.name, p.annotation, p.default, words, is_argument=p.kind is not p.KEYWORD_ONLY)
+        for p in declared.values()
+    ]
+    added: set[str] = set()
+    for group in (*groups.values(), _TextOptions):
+        _, words = _documentation(*reversed(group.__mro__[:-1]))
+        new = [option for option in fields(group) if option.name not in {*declared, *added}]
+        added |= {option.name for option in new}
+        parameters += [
+            _parameter(option.name, option.type, None, words, shown=option.default)
+            for option in new
+        ]
 
     @wraps(command)
     def run(**arguments: Any) -> None:
-        given = {name: value for name, value in arguments.items() if value not in (None, "")}
+        given = {name: value for name, value in arguments.items() if value not in (None, "", [])}
 
         def build(group: Any) -> Any:
-            names = [option.name for option in fields(group) if option.name in {*given} & {*added}]
+            names = [option.name for option in fields(group) if option.name in {*given} & added]
             return group(**{name: given[name] for name in names})
 
         built = {name: build(group) for name, group in groups.items()}
@@ -355,18 +372,51 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         with reading_as(*build(_TextOptions).dialect()):
             command(**{name: arguments[name] for name in declared}, **built)
 
-    parameters = [
-        inspect.Parameter(
-            name,
-            inspect.Parameter.KEYWORD_ONLY,
-            default=option.metadata["option"],
-            annotation=option.type | None,  # type: ignore[operator]
-        )
-        for name, option in added.items()
-    ]
-    signature = inspect.Signature([*declared.values(), *parameters])
-    run.__signature__ = signature  # type: ignore[attr-defined]
+    run.__doc__ = text
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
     return run
+
+
+def _documentation(*documented: Any) -> tuple[str, dict[str, str]]:
+    """Return what the last docstring says before its parameters, and what all say of these."""
+    words = dict(_COMMON)
+    text, names = "", [""]
+    for one in documented:
+        text, *sections = re.split(r"\n+(?:Parameters|Attributes)\n-+\n", inspect.getdoc(one) or "")
+        for line in "\n".join(sections).splitlines():
+            if line and not line[0].isspace():
+                names = line.split(", ")
+                words |= dict.fromkeys(names, "")
+            else:
+                words |= {name: f"{words[name]} {line.strip()}".strip() for name in names}
+    return text, words
+
+
+def _parameter(
+    name: str,
+    annotation: Any,
+    default: Any,
+    words: Mapping[str, str],
+    *,
+    is_argument: bool = False,
+    shown: Any = None,
+) -> inspect.Parameter:
+    """Return a parameter as typer reads it; of a group, its ``shown`` default is not its default.
+
+    So it can be told whether an option was given.
+    """
+    kind, *settings = get_args(annotation) if get_origin(annotation) is Annotated else [annotation]
+    about = typer.Option(*[f"--{name.replace('_', '-')}"] * (kind is bool and not default))
+    if is_argument:
+        about = typer.Argument(metavar=name.upper())
+    about = settings[0] if settings else about
+    about.help = words[name]
+    if isinstance(shown, (int, float, str)) and shown is not False and shown != "":
+        about.show_default = str(shown)
+    kind = kind if default is inspect.Parameter.empty or kind is bool else kind | None
+    return inspect.Parameter(
+        name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=Annotated[kind, about]
+    )
 
 
 def parse_numbers(text: str, option: str) -> Any:

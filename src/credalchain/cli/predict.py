@@ -24,23 +24,35 @@ _MAX_LABELS = 20  # that are explained, if --labels does not say which
 
 @o.with_options
 def predict(
-    model: o.ModelFile,
-    data: o.Data,
-    out: Annotated[str, typer.Option(help="Where answers go: .csv, .tsv, .parquet, or - (CSV).")],
-    intervals: Annotated[bool, typer.Option(help="Add lower and upper probabilities.")] = False,
-    known: Annotated[
-        str, typer.Option(help="Label columns of DATA that are answered already, or all.")
-    ] = "",
-    keep: Annotated[str, typer.Option(help="Columns of DATA to copy, such as row names.")] = "",
-    s: o.ModelS = None,
-    reward: o.ModelReward = None,
-    strategy: o.ModelStrategy = None,
-    threshold: Annotated[str | None, typer.Option(help="In place of the model's.")] = None,
-    jobs: o.Jobs = 1,
+    model: str,
+    data: str,
+    *,
+    out: str,
+    intervals: bool = False,
+    known: str = "",
+    keep: str = "",
+    s: float | None = None,
+    reward: float | None = None,
+    strategy: str | None = None,
+    threshold: str | None = None,
+    jobs: int = 1,
 ) -> None:
     """Answer the labels of new rows: 1, 0, or * for what is left open.
 
     Example: `credalchain predict songs.model new.csv --out answers.csv --intervals`
+
+    Parameters
+    ----------
+    out
+        Where answers go: .csv, .tsv, .parquet, or - (CSV).
+    intervals
+        Add lower and upper probabilities.
+    known
+        Label columns of DATA that are answered already, or all.
+    keep
+        Columns of DATA to copy, such as row names.
+    threshold
+        In place of the model's.
     """
     tables.check_not_replaced(out, model, data)
     fitted = console.read_model(model)
@@ -148,26 +160,31 @@ def _check_labels(names: list[str], labels: list[str], option: str) -> None:
 
 @o.with_options
 def explain(
-    model: o.ModelFile,
-    data: o.Data,
-    row: Annotated[int, typer.Option(help="Which row of DATA, counted from 0.")] = 0,
-    top: Annotated[int, typer.Option(min=0, help="Reasons, or training rows, shown.")] = 3,
-    labels: Annotated[
-        str,
-        typer.Option(
-            help="Which labels: names separated by commas, or all. By default what is open and the "
-            f"most certain of the others, {_MAX_LABELS} in all."
-        ),
-    ] = "",
-    picture: o.Picture = "",
-    as_json: o.AsJson = False,
-    s: o.ModelS = None,
-    reward: o.ModelReward = None,
-    strategy: o.ModelStrategy = None,
+    model: str,
+    data: str,
+    *,
+    row: int = 0,
+    top: Annotated[int, typer.Option(min=0)] = 3,
+    labels: str = "",
+    picture: str = "",
+    json: bool = False,
+    s: float | None = None,
+    reward: float | None = None,
+    strategy: str | None = None,
 ) -> None:
     """Show why one row got its answers, and which question helps most.
 
     Example: `credalchain explain songs.model new.csv --row 3 --picture why.png`
+
+    Parameters
+    ----------
+    row
+        Which row of DATA, counted from 0.
+    top
+        Reasons, or training rows, shown.
+    labels
+        Which labels: names separated by commas, or all. By default what is open and the most
+        certain of the others, 20 in all.
     """
     if picture:
         console.check_picture(picture)
@@ -186,7 +203,7 @@ def explain(
         }
         _check_labels(selection["labels"], names, "--labels")
     explanation = explain_row(fitted, features, **chosen, **selection)
-    if as_json:
+    if json:
         console.print_json(explanation.to_dict())
     else:
         console.stdout().print(explanation.to_text(top), soft_wrap=True)

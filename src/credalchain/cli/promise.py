@@ -1,6 +1,6 @@
 """``credalchain tune`` and ``credalchain check``: promises about errors."""
 
-from typing import Annotated, Any
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -20,7 +20,6 @@ from credalchain.promises.report import promise_words
 from credalchain.promises.risks import RISKS
 
 _RISKS = ", ".join(name.replace("_", "-") for name in RISKS)
-_LEVELS = ",".join(map(str, LEVELS))
 
 
 def read_promise(texts: list[str]) -> dict[str, Any]:
@@ -51,22 +50,27 @@ def read_promise(texts: list[str]) -> dict[str, Any]:
 
 @o.with_options
 def tune(
-    data: o.Data,
-    risk: Annotated[str, typer.Option(help=f"What is promised: {_RISKS}.")] = "row-error",
-    levels: Annotated[
-        str, typer.Option(help="What it may be at most, separated by commas.")
-    ] = _LEVELS,
-    confidence: o.Confidence = None,
-    calibration: o.Calibration = o.CALIBRATION,
-    picture: o.Picture = "",
-    as_json: o.AsJson = False,
+    data: str,
     *,
+    risk: str = "row-error",
+    levels: str = ",".join(map(str, LEVELS)),
+    confidence: float | None = None,
+    calibration: float = o.CALIBRATION,
+    picture: str = "",
+    json: bool = False,
     table: o.LearningOptions,
     options: o.ClassifierOptions,
 ) -> None:
     """Show how many labels are answered at each level of a promised risk.
 
     Example: `credalchain tune songs.csv --labels last:6 --picture tune.png`
+
+    Parameters
+    ----------
+    risk
+        What is promised: row-error, selective-error, positive-error or missed-positives.
+    levels
+        What it may be at most, separated by commas.
     """
     name = check_choice("--risk", risk.replace("-", "_"), tuple(RISKS))
     wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
@@ -91,7 +95,7 @@ def tune(
         )
     for line in curve.notes:
         console.note(f"note: {line}")
-    if as_json:
+    if json:
         console.print_json(curve.to_frame().to_dict("records"))
     else:
         _print_levels(curve)
@@ -121,16 +125,13 @@ def _print_levels(curve: PromiseCurve) -> None:
 
 @o.with_options
 def check(
-    model: o.ModelFile,
-    data: o.Data,
-    confidence: Annotated[
-        float, typer.Option(help="That a promise that holds is not called broken.")
-    ] = 0.95,
-    tags: Annotated[
-        str, typer.Option(help="The column of tags, if labels stand in one; see --tag-separator.")
-    ] = "",
-    tag_separator: Annotated[str, typer.Option(help="What stands between tags.")] = ";",
-    as_json: o.AsJson = False,
+    model: str,
+    data: str,
+    *,
+    confidence: float = 0.95,
+    tags: str = "",
+    tag_separator: str = ";",
+    json: bool = False,
 ) -> None:
     """Say whether a model's promise still holds, on rows labelled since.
 
@@ -140,6 +141,15 @@ def check(
     promise is broken; 3: one is.
 
     Example: `credalchain check songs.model answered.csv`
+
+    Parameters
+    ----------
+    confidence
+        That a promise that holds is not called broken.
+    tags
+        The column of tags, if labels stand in one; see --tag-separator.
+    tag_separator
+        What stands between tags.
     """
     fitted = console.read_model(model)
     frame, _ = tables.load_table(data, text_columns=tables.text_columns(fitted))
@@ -186,7 +196,7 @@ def check(
             f"{scores['selective_error']:.1%} of the answers wrong, {scores['set_accuracy']:.1%} "
             "of the rows without a wrong one; nothing was promised (fit --promise)"
         )
-    if as_json:
+    if json:
         console.print_json(facts)
     else:
         console.stdout().print(words, soft_wrap=True)

@@ -33,8 +33,6 @@ _SHOWN = 8  # columns, if none are named
 _LOCAL = ("127.0.0.1", "localhost", "::1")
 _EVERYWHERE = ("0.0.0.0", "::")
 _MIN_TOKEN = 16  # characters, where others can reach the server
-Out = Annotated[str, typer.Option(help="Where answers go, and are taken up again.")]
-Answers = Annotated[str, typer.Argument(help="A file that the page wrote.")]
 
 
 class _OpenByDefault(typer.core.TyperGroup):
@@ -58,29 +56,38 @@ review = typer.Typer(
 @review.command("open", no_args_is_help=True)
 @o.with_options
 def open_page(
-    model: o.ModelFile,
-    data: o.Data,
-    show: Annotated[
-        str, typer.Option(help="Columns of DATA that people see: text, numbers, images.")
-    ] = "",
-    out: Out = "answers.sqlite",
-    blind: Annotated[
-        float,
-        typer.Option(
-            min=0.0, max=1.0, help="Share of the answered labels to ask without a suggestion."
-        ),
-    ] = 0.0,
-    port: Annotated[int, typer.Option(min=0, max=65535, help="0: any that is free.")] = _PORT,
-    host: Annotated[str, typer.Option(help="Where to listen; others need --token.")] = _LOCAL[0],
-    token: Annotated[
-        str, typer.Option(help=f"What a client has to know; {_MIN_TOKEN} characters with --host.")
-    ] = "",
-    browser: Annotated[bool, typer.Option(help="Open the page.")] = True,
-    jobs: o.Jobs = 1,
+    model: str,
+    data: str,
+    *,
+    show: str = "",
+    out: str = "answers.sqlite",
+    blind: Annotated[float, typer.Option(min=0.0, max=1.0)] = 0.0,
+    port: Annotated[int, typer.Option(min=0, max=65535)] = _PORT,
+    host: str = _LOCAL[0],
+    token: str = "",
+    browser: bool = True,
+    jobs: int = 1,
 ) -> None:
     """Open the page.
 
     Example: `credalchain review songs.model new.csv --show title,lyrics`
+
+    Parameters
+    ----------
+    show
+        Columns of DATA that people see: text, numbers, images.
+    out
+        Where answers go, and are taken up again.
+    blind
+        Share of the answered labels to ask without a suggestion.
+    port
+        0: any that is free.
+    host
+        Where to listen; others need --token.
+    token
+        What a client has to know; 16 characters with --host.
+    browser
+        Open the page.
     """
     host = host.lower()
     if host not in _LOCAL and len(token) < _MIN_TOKEN:
@@ -167,22 +174,26 @@ def _listen(host: str, port: int) -> socket.socket:
 @review.command("export", no_args_is_help=True)
 @o.with_options
 def export(
-    answers: Answers,
-    out: Annotated[str, typer.Option(help=".csv, .tsv, .parquet; .json for Label Studio.")],
-    model: Annotated[str, typer.Option(help="The model file, for final labels.")] = "",
-    data: Annotated[str, typer.Option(help="The data, for final labels.")] = "",
-    what: Annotated[
-        str,
-        typer.Option(
-            help="people: every answer; final: the model's answers and people's; training: rows "
-            "that people answered, with their labels; label-studio: for that tool."
-        ),
-    ] = "people",
+    answers: str, *, out: str, model: str = "", data: str = "", what: str = "people"
 ) -> None:
     """Write what people answered.
 
     Example: `credalchain review export answers.sqlite --what final --model songs.model --data
     new.csv --out final.csv`
+
+    Parameters
+    ----------
+    answers
+        A file that the page wrote.
+    out
+        .csv, .tsv, .parquet; .json for Label Studio.
+    model
+        The model file, for final labels.
+    data
+        The data, for final labels.
+    what
+        people: every answer; final: the model's answers and people's; training: rows that people
+        answered, with their labels; label-studio: for that tool.
     """
     needs = {"people": 0, "training": 1, "final": 2, "label-studio": 2}
     check_choice("--what", what, tuple(needs))
@@ -227,15 +238,21 @@ def _report_orphans(rows: ReviewedRows, answers: str, data: str) -> None:
 
 @review.command("import", no_args_is_help=True)
 @o.with_options
-def import_answers(
-    file: Annotated[str, typer.Argument(help="A .json file of Label Studio.")],
-    model: Annotated[str, typer.Option(help="The model file.")],
-    data: Annotated[str, typer.Option(help="The data that was exported.")],
-    out: Out = "answers.sqlite",
-) -> None:
+def import_answers(file: str, *, model: str, data: str, out: str = "answers.sqlite") -> None:
     """Take answers that people gave in Label Studio.
 
     Tasks belong to rows of DATA by what `review export` wrote into them, or by their content.
+
+    Parameters
+    ----------
+    file
+        A .json file of Label Studio.
+    model
+        The model file.
+    data
+        The data that was exported.
+    out
+        Where answers go, and are taken up again.
     """
     text = Path(file).read_text(encoding="utf-8")
     rows = read_session(model, data, out).rows
