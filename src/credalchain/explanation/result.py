@@ -323,7 +323,18 @@ class Explanation:
         return self.to_text()
 
     def to_text(self, top: int = 3) -> str:
-        """Return lines of text, with at most ``top`` reasons for a label and similar rows."""
+        """Return the explanation as lines of text.
+
+        Parameters
+        ----------
+        top : int, default=3
+            Greatest number of reasons for a label, and of similar rows.
+
+        Returns
+        -------
+        str
+            Lines for labels, reasons, similar rows and questions.
+        """
         lines, steps = [self._head], list(self.steps)
         if self.n_left_out:  # what is open first, else the chain's order
             steps.sort(key=lambda step: step.answer != ABSTAIN)
