@@ -421,9 +421,8 @@ def test_prices_are_where_the_best_prefix_grows(seed):
     right = np.maximum(64 - np.concatenate([[0], np.cumsum(steps)]), 0) / 64
     order, stop = rng.permutation(m), int(rng.integers(0, m + 1))
     prices = np.empty((1, m))
-    price_prefixes(
-        right[None].copy(), order[None].astype(np.int64), np.array([stop], np.int64), prices
-    )
+    order_of_rows = order[None].astype(np.int64)
+    price_prefixes(right[None].copy(), order_of_rows, np.array([stop], np.int64), True, prices)
     rewards = {0.0, 1e9, *(float(r) for r in rng.integers(0, 256, size=20) / 64)}
     rewards |= {float(price) for price in prices[0] if price < np.inf}
     for reward in rewards:

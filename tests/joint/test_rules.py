@@ -113,7 +113,7 @@ def test_over_chains():
 @pytest.mark.parametrize(
     ("params", "message"),
     [
-        ({"loss": "rows"}, "loss must be one of 'row', 'cell', 'bands', got 'rows'"),
+        ({"loss": "rows"}, "loss must be one of 'row', 'cell', 'bands', 'f1', 'jaccard', got"),
         ({"costs": 2}, "costs must be two positive numbers, of a wrong no and a wrong yes, got 2"),
         ({"costs": (0, 1)}, "costs must be two positive numbers"),
         ({"costs": ("a", 1)}, "costs must be two positive numbers"),

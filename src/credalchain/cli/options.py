@@ -95,8 +95,10 @@ class ClassifierOptions:
     chains
         Chains of an ensemble.
     loss
-        What a wrong answer costs: row, a whole row; cell, each answer. If not given: cell if the
-        promise is about single answers, else row.
+        What a wrong answer costs: row, a whole row; cell, each answer; f1 or jaccard, part of that
+        measure. If not given: cell if the promise is about single answers, else row.
+    constraint
+        What labels must meet, such as 'rock -> music' or 'at most one of a, b'. May be repeated.
     reward
         What answering every label is worth: the larger, the more is answered.
     s
@@ -129,6 +131,7 @@ class ClassifierOptions:
     trees: int | None = _used_with(None, base=("forest",), method=("recommended",))
     chains: int = _used_with(10, method=("ensemble", "joint"))
     loss: str = _used_with("", method=_JOINT)
+    constraint: list[str] | None = _used_with(None, method=("recommended",))
     reward: float | None = _used_with(None, method=_JOINT)
     s: float | None = _used_with(None, method=_CHAINS)
     strategy: str = _used_with(branching.name, method=("chain", "ensemble"))
@@ -484,7 +487,13 @@ def build_classifier(
             if over_scores
             else CredalJointForest(forest, **common)
         )
-        return JointDecision(estimator, **options.caution, loss=loss, random_state=options.seed)
+        return JointDecision(
+            estimator,
+            **options.caution,
+            loss=loss,
+            constraints=options.constraint,
+            random_state=options.seed,
+        )
     if options.method not in (*_CHAINS, *_JOINT):
         raise ValueError(f"--method must be {_METHODS}, got {options.method!r}.")
     base = _build_base(options)

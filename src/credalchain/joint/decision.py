@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain._utils.progress import show_progress
+from credalchain._utils.text import plural, visible
 from credalchain._utils.validation import (
     check_array,
     check_choice,
@@ -22,9 +23,16 @@ from credalchain._utils.validation import (
     check_s,
 )
 from credalchain.chains.interface import CautiousTagsMixin, CredalClassifier, fitted_folds
-from credalchain.exceptions import data_warnings_ignored
+from credalchain.exceptions import data_warnings_ignored, warn_about_data
+from credalchain.joint.constraints import Constraint, check_constraints, read_constraints
 from credalchain.joint.forest import CredalJointForest
-from credalchain.joint.model import JointModel, PricedAnswers, check_reward
+from credalchain.joint.listed import decide_listed
+from credalchain.joint.model import (
+    JointModel,
+    PricedAnswers,
+    check_reward,
+    precise_probabilities,
+)
 from credalchain.joint.rules import RULES, Rule, check_costs, price_cells
 from credalchain.joint.stacked import (
     StackedJointForest,
@@ -123,14 +131,20 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         The share of labels answered depends on the data: :func:`choose_caution` finds the reward
         that answers a certain share, :class:`PromisedClassifier` the one that keeps a promise. Read
         when predicting.
-    loss : {"row", "cell", "bands"}, default="row"
+    loss : {"row", "cell", "bands", "f1", "jaccard"}, default="row"
         What a wrong answer costs. "row": a row is right or wrong as a whole, so its labels are
         decided together; best for rows without a wrong answer. "cell": each wrong answer costs 1,
         so each label is decided by its own probability; best for few wrong answers among all.
         "bands": wrong answers yes and no have different ``costs``, for tags: tags that are set,
-        tags that are ruled out, and questions. Read when predicting.
+        tags that are ruled out, and questions. "f1", "jaccard": answers maximize the expected
+        measure of the row's answered labels, and the reward is weighed against it. Read when
+        predicting.
     costs : tuple of two floats, default=(1.0, 1.0)
         Of a wrong no and of a wrong yes, with ``loss="bands"``. Read when predicting.
+    constraints : list of str, default=None
+        What label vectors must meet: ``"rock -> music"``, ``"at most one of a, b, c"``,
+        ``"exactly one of a, not b"``, ``"at least one of a, b"``. All probabilities are conditional
+        on them, and answers never contradict them. Read when predicting.
     calibration_folds : int or None, default=3
         Not used by a joint forest, whose shares are learned out of bag. For other
         classifiers all odds are raised to one power, learned by cross-validation with so many
@@ -163,6 +177,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         The power of the odds; above 1 if the estimator was underconfident, 1 for a joint model.
     nested_ : bool
         True: what is answered at a reward is answered alike at every larger one.
+    contradictions_ : ndarray of shape (n_constraints,)
+        How many training rows contradict each constraint.
 
     See Also
     --------
@@ -197,6 +213,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         *,
         loss: str = "row",
         costs: tuple[float, float] = (1.0, 1.0),
+        constraints: list[str] | None = None,
         calibration_folds: int | None = 3,
         bounds: str = "precise",
         joint: str = "auto",
@@ -210,6 +227,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self.reward = reward
         self.loss = loss
         self.costs = costs
+        self.constraints = constraints
         self.calibration_folds = calibration_folds
         self.bounds = bounds
         self.joint = joint
@@ -252,14 +270,30 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         unfitted = self._clone_estimator(X)
         if isinstance(unfitted, StackedJointForest):
             self._set_fitted_estimator(unfitted.fit(X, Y, groups=groups))
+            self._count_contradictions(Y)
             return self
         X = as_indexable(X)
         with show_progress(self.verbose):
             self._set_fitted_estimator(unfitted.fit(X, Y))
+            self._count_contradictions(Y)
             if self.calibration_folds is not None and not self._has_joint_model():
                 labels = self.estimator_.read_labels(Y)
                 self.exponent_ = self._learn_exponent(X, labels, self.calibration_folds)
         return self
+
+    def _count_contradictions(self, Y: Any) -> None:
+        constraints = self._read_constraints()
+        if constraints:
+            self._check_joint_model()
+            labels = self.estimator_.read_labels(Y)
+            counts = [int((~c.check_vectors(labels)[0]).sum()) for c in constraints]
+            self.contradictions_ = np.array(counts, dtype=np.int64)
+            for constraint, count in zip(constraints, counts, strict=True):
+                if count:
+                    warn_about_data(
+                        f"the constraint {visible(constraint.text)} is contradicted by "
+                        f"{count} of {plural(len(labels), 'training row')}."
+                    )
 
     @property
     def can_fit_chunks(self) -> bool:
@@ -437,7 +471,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         return np.asarray(self.estimator_.targets_.decode(answers))
 
     def predict_proba(self, X: MatrixLike) -> FloatArray:
-        """Predict probabilities with the estimator, not calibrated.
+        """Predict probabilities with the estimator, not calibrated, given the constraints.
 
         Parameters
         ----------
@@ -450,6 +484,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             P(1) of each label; of shape (n_samples, 2) if fitted on a vector.
         """
         check_is_fitted(self, "estimator_")
+        if self.constraints:
+            return precise_probabilities(self.decide(X).lower)[..., 1]
         return np.asarray(self.estimator_.predict_proba(X))
 
     def infer(
@@ -597,18 +633,39 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         self.check_parameters()
         estimator = self.estimator_
         rule = RULES[self.loss]
-        if rule.expected_costs is not None:
+        constraints = self._read_constraints()
+        if constraints or rule.measure is not None:
+            self._check_joint_model()
+        elif rule.expected_costs is not None:
             return self._decide_by_cells(X, known, rule)
         if self.joint != "auto" or not self._has_joint_model():
             return self._decide_by_labels(X, known)
         encoded = estimator.encode(X)
-        decided: PricedAnswers = estimator.model_.decide(
-            encoded,
-            s=check_s(estimator.s) if self.bounds == "credal" else 0.0,
-            known=estimator.targets_.encode_known(known, encoded.shape[0]),
-            n_jobs=effective_n_jobs(estimator.n_jobs),
-        )
+        options = {
+            "s": check_s(estimator.s) if self.bounds == "credal" else 0.0,
+            "known": estimator.targets_.encode_known(known, encoded.shape[0]),
+            "n_jobs": effective_n_jobs(estimator.n_jobs),
+        }
+        if constraints or rule.measure is not None:
+            return decide_listed(
+                estimator.model_, encoded, rule, self.costs, constraints, **options
+            )
+        decided: PricedAnswers = estimator.model_.decide(encoded, **options)
         return decided
+
+    def _read_constraints(self) -> list[Constraint]:
+        if not self.constraints:
+            return []
+        return read_constraints(self.constraints, self.label_names_.tolist())
+
+    def _check_joint_model(self) -> None:
+        if self.joint != "auto" or not self._has_joint_model():
+            needs = "constraints need" if self.constraints else f"loss={self.loss!r} needs"
+            raise ValueError(
+                f"{needs} a joint model: estimator must be None, 'precomputed', CredalJointForest "
+                f"or another package's classifier, with joint='auto', got {self.estimator!r} with "
+                f"joint={self.joint!r}."
+            )
 
     def _decide_by_cells(self, X: Any, known: Any, rule: Rule) -> PricedAnswers:
         """Decide each label by its own probability."""
@@ -646,7 +703,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         right: NDArray[Any] = np.cumprod(np.take_along_axis(certainty, order, axis=1), axis=1)
         right = np.hstack([np.ones((len(right), 1)), right])
         prices = np.empty(answers.shape)
-        price_prefixes(right, order, answerable.sum(axis=1), prices)
+        price_prefixes(right, order, answerable.sum(axis=1), True, prices)
         return PricedAnswers(interval, lower, answers, prices, exactness)
 
     def _label_bounds(self, X: Any, known: Any) -> tuple[FloatArray, FloatArray, Ranks]:
@@ -677,6 +734,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_choice("joint", self.joint, ("auto", "independent"))
         check_choice("loss", self.loss, tuple(RULES))
         check_costs(self.costs)
+        check_constraints(self.constraints)
         check_choice("features", self.features, ("auto", "scores", "both"))
         if self.reward is not None:
             check_reward(self.reward)

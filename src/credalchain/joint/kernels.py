@@ -928,16 +928,22 @@ def _choose_answers(
 
 
 @kernel_helper
-def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int64]) -> int:
-    """Find corners of the least concave function above right[k], k = 0..stop; return how many."""
-    n = 1
-    corners[0] = 0
+def _round_certain(right: NDArray[np.float64], stop: int) -> None:
+    """Make probabilities of longer and longer prefixes fall, and 1 where rounding hides it."""
     for k in range(1, stop + 1):
         is_certain = right[k] > right[0] * (1.0 - _ROUNDING)
         right[k] = right[0] if is_certain else min(right[k], right[k - 1])
+
+
+@kernel_helper
+def _hull_corners(worth: NDArray[np.float64], stop: int, corners: NDArray[np.int64]) -> int:
+    """Find corners of the least concave function above worth[k], k = 0..stop; return how many."""
+    n = 1
+    corners[0] = 0
+    for k in range(1, stop + 1):
         while n > 1:  # drop corner b if it is not above the line from a to k
             a, b = corners[n - 2], corners[n - 1]
-            if (right[b] - right[k]) * (b - a) > (right[a] - right[b]) * (k - b):
+            if (worth[b] - worth[k]) * (b - a) > (worth[a] - worth[b]) * (k - b):
                 break
             n -= 1
         corners[n] = k
@@ -947,7 +953,7 @@ def _hull_corners(right: NDArray[np.float64], stop: int, corners: NDArray[np.int
 
 @kernel_helper
 def _put_prices(
-    right: NDArray[np.float64],
+    worth: NDArray[np.float64],
     order: NDArray[np.int64],
     stop: int,
     corners: NDArray[np.int64],
@@ -955,35 +961,68 @@ def _put_prices(
 ) -> None:
     """Fill ``prices`` (m,): the least reward for which each label is answered.
 
-    Answering k labels is worth right[k] / right[0] + reward * k / m. As the reward grows, the best
+    Answering k labels is worth worth[k] / worth[0] + reward * k / m. As the reward grows, the best
     k goes from corner to corner.
     """
     n_labels = prices.shape[0]
     _fill(prices, np.inf)
     least = 0.0
     # from corner a to b, the slope of the hull is what the reward must make up for
-    for corner in range(1, _hull_corners(right, stop, corners)):
+    for corner in range(1, _hull_corners(worth, stop, corners)):
         a, b = corners[corner - 1], corners[corner]
-        least = max(least, n_labels * (right[a] - right[b]) / ((b - a) * right[0]))
+        least = max(least, n_labels * (worth[a] - worth[b]) / ((b - a) * worth[0]))
         for position in range(a, b):
             prices[order[position]] = least
 
 
 @kernel
 def price_prefixes(
-    right: NDArray[np.float64],
+    worth: NDArray[np.float64],
     order: NDArray[np.int64],
     stop: NDArray[np.int64],
+    are_probabilities: bool,
     prices: NDArray[np.float64],
 ) -> None:
-    """Fill ``prices`` (n, m) from the probability ``right`` (n, m + 1) that the first k are right.
+    """Fill ``prices`` (n, m) from what the first k answers are ``worth`` (n, m + 1).
 
-    Or from how often they are right in draws, with which ties are exact. Labels are in ``order``
-    (n, m); only the first ``stop`` can be answered.
+    Labels are in ``order`` (n, m); only the first ``stop`` can be answered. Probabilities that all
+    of the first k are right fall with k.
     """
     corners = np.empty(order.shape[1] + 1, np.int64)
     for i in range(order.shape[0]):
-        _put_prices(right[i], order[i], stop[i], corners, prices[i])
+        if are_probabilities:
+            _round_certain(worth[i], stop[i])
+        _put_prices(worth[i], order[i], stop[i], corners, prices[i])
+
+
+@kernel
+def weigh_vectors(
+    nodes: NDArray[np.int32],
+    member_weights: MemberWeights,
+    leaves: Leaves,
+    s: float,
+    workspace: Workspace,
+    weights: NDArray[np.float64],
+    tree_lower: NDArray[np.float64],
+    rest: NDArray[np.float64],
+) -> None:
+    """Fill ``weights`` (n, K) of the label vectors, and the ``rest`` (n,) that none of them has.
+
+    ``tree_lower`` (n, 2, m, trees): lower P(0) and P(1) of each label in each tree, whose products
+    have the weight ``leaves.product``; without such a weight it has no trees.
+    """
+    nothing = np.full(leaves.label_mass.shape[2], -1, np.int8)
+    for i in range(nodes.shape[0]):
+        gathered = _gather(
+            i, nodes[i], nothing, member_weights, leaves, s, leaves.product > 0.0, workspace
+        )
+        for k in range(gathered.n_touched):
+            u = workspace.touched[k]
+            weights[i, u] = leaves.joint * workspace.leaf_weight[u] + workspace.member_weight[u]
+        for t in range(gathered.n_trees):
+            tree_lower[i, :, :, t] = workspace.tree_lower[:, :, t]
+        rest[i] = gathered.rest
+        _clear(gathered, workspace)
 
 
 @kernel
@@ -1029,5 +1068,6 @@ def decide_rows(
         _prefixes_right(
             answers[i], order, first, stop, gathered, leaves, workspace, workspace.right
         )
+        _round_certain(workspace.right, stop)
         _put_prices(workspace.right, order, stop, workspace.corners, prices[i])
         _clear(gathered, workspace)

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ class PricedAnswers:
         The least reward for which each answer is given; infinite if there is no information.
     exactness : ndarray of int8, shape (n, m)
         Positions in ``list(Exactness)``; approximate in rows where the search for the likeliest
-        vector was cut short.
+        vector was cut short, or label vectors were drawn at random.
     """
 
     interval: FloatArray
@@ -59,6 +59,25 @@ class PricedAnswers:
     answers: Labels
     prices: FloatArray
     exactness: Ranks
+
+    @classmethod
+    def of_rows(
+        cls,
+        lower: FloatArray,
+        answers: Labels,
+        prices: FloatArray,
+        is_exact: NDArray[np.bool_],
+        known: Labels | None,
+    ) -> Self:
+        """Return decided rows, of which some are exact (n,), with known labels put in."""
+        _put_known(np.clip(lower, 0.0, 1.0, out=lower), known)
+        if known is not None:
+            answers[known != MISSING], prices[known != MISSING] = known[known != MISSING], 0.0
+        exactness = uniform_exactness(Exactness.EXACT, answers.shape)
+        if not is_exact.all():
+            exactness = exactness.copy()
+            exactness[~is_exact] = RANKS[Exactness.APPROXIMATE]
+        return cls(_interval(lower), lower, answers, prices, exactness)
 
     @property
     def certainty(self) -> FloatArray:
@@ -202,7 +221,7 @@ class JointModel:
         from credalchain.joint import kernels  # imports numba
 
         n, m = encoded.shape[0], self.n_labels
-        known = self._usable(request.known, n)
+        known = self.usable_labels(request.known, n)
         merged = self.prepared.merged
         lower = np.empty((len(request.s_values), n, m, 2))
 
@@ -212,10 +231,10 @@ class JointModel:
                     nodes, known[rows], weights, leaves, s, workspace, lower[v, rows]
                 )
 
-        self._for_chunks(encoded, merged, request.n_jobs, run)
+        self.for_chunks(encoded, merged, request.n_jobs, run)
         np.clip(lower, 0.0, 1.0, out=lower)
         if request.precise:
-            lower = _precise(lower)
+            lower = precise_probabilities(lower)
         _put_known(lower, request.known)
         labels = self._decide(encoded, lower, known, request)
         bounds = interval = None
@@ -232,7 +251,7 @@ class JointModel:
         from credalchain.joint import kernels  # imports numba
 
         n, m = encoded.shape[0], self.n_labels
-        usable = self._usable(known, n)
+        usable = self.usable_labels(known, n)
         merged, is_distinct = self.prepared.merged, self.prepared.is_distinct
         lower, prices = np.empty((n, m, 2)), np.empty((n, m))
         answers, certain = np.empty((n, m), dtype=np.int8), np.empty(n, dtype=bool)
@@ -243,15 +262,8 @@ class JointModel:
             outputs = lower[rows], answers[rows], prices[rows], certain[rows]
             kernels.decide_rows(nodes, usable[rows], weights, leaves, s, workspace, *outputs)
 
-        self._for_chunks(encoded, merged, n_jobs, run)
-        _put_known(np.clip(lower, 0.0, 1.0, out=lower), known)
-        if known is not None:
-            answers[known != MISSING], prices[known != MISSING] = known[known != MISSING], 0.0
-        exactness = uniform_exactness(Exactness.EXACT, (n, m))
-        if not certain.all():
-            exactness = exactness.copy()
-            exactness[~certain] = RANKS[Exactness.APPROXIMATE]
-        return PricedAnswers(_interval(lower), lower, answers, prices, exactness)
+        self.for_chunks(encoded, merged, n_jobs, run)
+        return PricedAnswers.of_rows(lower, answers, prices, certain, known)
 
     def bound_events(
         self,
@@ -266,7 +278,7 @@ class JointModel:
         from credalchain.joint import kernels  # imports numba
 
         n = encoded.shape[0]
-        usable = self._usable(known, n)
+        usable = self.usable_labels(known, n)
         merged = self.prepared.merged
         known_labels = usable if known is None else known
         impossible = (
@@ -280,13 +292,13 @@ class JointModel:
                 nodes, usable[rows], asked[rows], weights, leaves, s, workspace, bounds[rows]
             )
 
-        self._for_chunks(encoded, merged, n_jobs, run)
+        self.for_chunks(encoded, merged, n_jobs, run)
         bounds[(asked == MISSING).all(axis=1)] = (1.0, 0.0)
         bounds[impossible] = (0.0, 1.0)
         np.clip(bounds, 0.0, 1.0, out=bounds)
         return np.stack([bounds[:, 0], np.maximum(1.0 - bounds[:, 1], bounds[:, 0])], axis=1)
 
-    def _for_chunks(
+    def for_chunks(
         self,
         encoded: NDArray[np.float32],
         merged: Leaves,
@@ -337,7 +349,7 @@ class JointModel:
             self._prepared = prepared
         return prepared
 
-    def _usable(self, known: Labels | None, n: int) -> Labels:
+    def usable_labels(self, known: Labels | None, n: int) -> Labels:
         """Return known labels (n, m), without labels never observed, from which nothing follows."""
         usable = np.full((n, self.n_labels), MISSING, dtype=np.int8)
         if known is not None:
@@ -505,7 +517,7 @@ def _interval(lower: FloatArray) -> FloatArray:
     return np.stack([lower[..., 1], np.maximum(1.0 - lower[..., 0], lower[..., 1])], axis=-1)
 
 
-def _precise(lower: FloatArray) -> FloatArray:
+def precise_probabilities(lower: FloatArray) -> FloatArray:
     """Return lower probabilities that add up to 1: labels that may be either count for neither."""
     total = lower.sum(axis=-1, keepdims=True)
     return np.where(total > 0, lower / np.where(total > 0, total, 1.0), 0.5)

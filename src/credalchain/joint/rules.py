@@ -9,6 +9,7 @@ import numpy as np
 from credalchain._utils.array_types import FloatArray, Labels
 
 Costs = tuple[float, float]
+Measure = Callable[[Any, Any, Any], Any]
 
 
 @dataclass(frozen=True)
@@ -26,12 +27,17 @@ class Rule:
         Expected costs (n, m, 2) of the answers 0 and 1, from lower probabilities (n, m, 2) that
         they are right, and the costs of a wrong no and a wrong yes. The cheaper answer is given if
         the reward reaches its cost. None: the labels of a row are decided together.
+    measure : callable or None
+        What answers are worth if the labels of a row are decided together: a function of how many
+        answers yes are right, how many there are, and how many of the answered labels are 1. None:
+        1 if all answers are right, else 0.
     """
 
     name: str
     default_reward: Callable[[int], float]
     grid: Callable[[Costs], FloatArray]
     expected_costs: Callable[[FloatArray, Costs], FloatArray] | None = None
+    measure: Measure | None = None
 
 
 _DEFAULT_REWARD_FACTOR = 0.9  # times the reward at which labels with P = 0.5 are answered
@@ -55,6 +61,19 @@ def _cost_of_wrong_bands(lower: FloatArray, costs: Costs) -> FloatArray:
     return np.asarray((1 - lower) * np.array(costs))
 
 
+def _share(part: Any, whole: Any) -> FloatArray:
+    """Return part / whole; 1 for nothing of nothing."""
+    return np.where(whole > 0, part / np.maximum(whole, 1), 1.0)
+
+
+def _f1(true_yes: Any, n_yes: Any, positives: Any) -> FloatArray:
+    return _share(2 * true_yes, n_yes + positives)
+
+
+def _jaccard(true_yes: Any, n_yes: Any, positives: Any) -> FloatArray:
+    return _share(true_yes, n_yes + positives - true_yes)
+
+
 RULES = {
     rule.name: rule
     for rule in (
@@ -63,6 +82,8 @@ RULES = {
         Rule(
             "bands", lambda _: 0.2, lambda costs: max(costs) * _CELL_REWARDS, _cost_of_wrong_bands
         ),
+        Rule("f1", lambda _: 0.4, lambda _: ROW_REWARDS, measure=_f1),
+        Rule("jaccard", lambda _: 0.4, lambda _: ROW_REWARDS, measure=_jaccard),
     )
 }
 """By name."""
