@@ -1,6 +1,7 @@
 """Rows that depend on each other: copies, and groups such as the rows of one patient."""
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -25,6 +26,7 @@ from credalchain.exceptions import DataWarning
 from credalchain.labels import as_labels
 from credalchain.model_selection import group_folds, row_groups
 from credalchain.promises.calibration import hold_out
+from credalchain.promises.risks import read_promises
 from shell import credalchain
 
 LEVEL = 0.1
@@ -350,6 +352,65 @@ def test_promises_about_answers_hold_with_missing_labels():
         broken.append((answers != Y)[answers != -1].mean() > level if (answers != -1).any() else 0)
     assert np.mean(broken) <= 1 - confidence + 2 * np.sqrt(confidence * (1 - confidence) / turns)
     assert (answers != -1).any()
+
+
+@pytest.mark.parametrize(
+    ("risk", "level"), [("row_error", 0.25), ("selective_error", 0.1), ("positive_error", 0.1)]
+)
+def test_a_conservative_promise_holds_whatever_the_missing_labels_are(risk, level):
+    """Labels vanish where answers are wrong: what is assumed to be random breaks the promise."""
+    X, Y = draw(np.random.default_rng(1), 3000)
+    options = {"confidence": 0.9, "calibration": "prefit", "random_state": 0}
+
+    def promised(missing, labels):
+        found = PromisedClassifier(Score(), {risk: level}, missing=missing, **options)
+        return found.fit(X[:1500], labels[:1500])
+
+    answers = promised("ignorable", Y).predict_partial(X)
+    wrong = (answers != -1) & (answers != Y)
+    hidden = np.where(wrong, np.nan, Y)
+    careful, careless = promised("conservative", hidden), promised("ignorable", hidden)
+
+    def risk_of(model):
+        found = model.predict_partial(X[1500:])
+        wrong = (found != -1) & (found != Y[1500:])
+        if risk == "row_error":
+            return wrong.any(axis=1).mean()
+        of = found == 1 if risk == "positive_error" else found != -1
+        return (wrong & of).sum() / max(of.sum(), 1)
+
+    assert risk_of(careless) > level + 0.02
+    assert risk_of(careful) <= level + 0.02
+    assert (careful.predict_partial(X) != -1).any()
+    assert "whatever they are" in str(careful.report_)
+    assert "completely at random" not in str(careful.report_)
+    assert careful.report_.n_incomplete == 0
+    check = careful.check(X[:1500], hidden[:1500])  # the same rows, judged in the same way
+    assert check.tests[0].estimate <= level
+    twin = np.where(answers == -1, 0, 1 - answers)
+    contrary = np.where(np.isnan(hidden), twin, Y)  # the worst completion for these answers
+    (promise,) = read_promises(
+        {risk: level}, 0.9, list("abcd")[: Y.shape[1]], "exact", "conservative"
+    )
+    truth = np.where(np.isnan(hidden), -1, Y).astype(np.int8)
+    _, bad, every = promise.losses(truth, answers)
+    _, bad_twin, every_twin = replace(promise, conservative=False).losses(contrary, answers)
+    np.testing.assert_array_equal(bad, bad_twin)
+    if every is not None:
+        np.testing.assert_array_equal(every, every_twin)
+
+
+def test_what_cannot_be_promised_of_missing_labels():
+    X, Y = SMALL
+    for promise in (
+        {"missed_positives": 0.1},
+        {(lambda truth, answers: np.zeros(len(truth))): 0.1},
+    ):
+        promised = PromisedClassifier(
+            Score(), promise, missing="conservative", calibration="prefit", confidence=0.9
+        )
+        with pytest.raises(ValueError, match="missing='conservative' is for row_error"):
+            promised.fit(X, Y)
 
 
 # -- files and the command line -------------------------------------------------------------------

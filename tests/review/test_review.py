@@ -21,7 +21,7 @@ from conftest import HOSTILE, LABELS, N, make_session, make_songs
 from credalchain import JointDecision, PromisedClassifier, load_model
 from credalchain.cli.review import read_session
 from credalchain.review import session as queue_module
-from credalchain.review.exchange import read_label_studio, to_label_studio
+from credalchain.review.exchange import add_answers, read_label_studio, to_label_studio
 from credalchain.review.rows import ReviewedRows, image_file, row_keys
 from credalchain.review.session import ReviewSession
 from credalchain.review.store import (
@@ -210,7 +210,7 @@ def test_blind_rows_feed_the_promise(folder, tmp_path):
     path = tmp_path / "answers.sqlite"
     session = make_session(folder, path, classifier=promised, blind=0.5)
     by_row = session.rows.blind.any(axis=1)
-    np.testing.assert_array_equal(session.rows.blind[by_row], (session.rows.labels != -1)[by_row])
+    assert session.rows.blind[by_row].all()
     assert session.blind_result()["check"] == "no row is checked yet"
     truth = make_songs()[LABELS].to_numpy()
     for row in np.flatnonzero(by_row)[:5].tolist():
@@ -218,6 +218,41 @@ def test_blind_rows_feed_the_promise(folder, tmp_path):
             value = int(truth[row, label])
             session.answer(row, label, value, "ann", f"request-{row}-{label}")
     assert "promised" in session.blind_result()["check"]
+    n_open = int((session.rows.first_labels[np.flatnonzero(by_row)[:5]] == -1).sum())
+    assert session.blind_result()["asked"] == 5 * len(LABELS) - n_open
+
+
+def test_rows_answered_without_suggestions_join_the_calibration_rows(folder, tmp_path):
+    """Those of the table get their labels; others stand before rows that were only reviewed."""
+    train = make_songs(400, 3)
+    chain = load_model(folder / "songs.model")
+    promised = PromisedClassifier(chain, {"row_error": 0.4}, random_state=0)
+    promised.fit(train[["tempo", "year"]], train[LABELS])
+    path = tmp_path / "a.sqlite"
+    session = make_session(folder, path, classifier=promised, blind=0.5)
+    table, truth = session.rows.table, make_songs()[LABELS]
+    sampled = np.flatnonzero(session.rows.sampled_rows)[:4].tolist()
+    others = np.flatnonzero(~session.rows.sampled_rows)[:3].tolist()
+    for row in sampled + others:
+        for label, name in enumerate(LABELS):
+            value = int(truth[name][row])
+            session.answer(row, label, value, "ann", f"request-{row}-{label}")
+    session.answer(sampled[3], 0, 1 - int(truth[LABELS[0]][sampled[3]]), "ann", "request-again")
+    here = table.iloc[sampled[:1] + others[:1]]  # the others are not in the data
+    keys = row_keys(here, session.rows.store.version)
+    missing = truth.loc[here.index].astype("Float64")
+    missing.iloc[:, 1] = pd.NA
+    reviewed = add_answers(here, missing, keys, session.rows.store)
+    assert (reviewed.n_filled, reviewed.n_added, reviewed.n_blind) == (2, 5, 4)
+    assert reviewed.Y.notna().all(axis=None)
+    original = reviewed.original.to_numpy(dtype=float, na_value=np.nan)
+    expected = truth.to_numpy(dtype=float)
+    np.testing.assert_array_equal(original[0], expected[sampled[0]])
+    np.testing.assert_array_equal(np.isnan(original[1]), [False, True, False, False])
+    assert len(original) == 2 + 3
+    added = [int(np.flatnonzero(table["title"] == title)[0]) for title in reviewed.X["title"][2:5]]
+    assert sorted(added) == sorted(sampled[1:])
+    np.testing.assert_array_equal(original[2:], expected[added])  # the first answer, given blind
 
 
 def test_why(session):

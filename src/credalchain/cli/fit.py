@@ -41,6 +41,7 @@ def fit(
     calibration: float = o.CALIBRATION,
     answered: float | None = None,
     sample: Annotated[int | None, typer.Option(min=1)] = None,
+    missing: str = "ignorable",
     answers: str = "",
     table: o.LearningOptions,
     options: o.ClassifierOptions,
@@ -64,14 +65,21 @@ def fit(
     sample
         Rows from which bins or trees are learned if DATA is read in chunks; if not given, 100000,
         and 20000 for forests in chains.
+    missing
+        With --promise. ignorable: labels are missing at random; conservative: the promise holds
+        whatever the missing labels are.
     answers
         A file of the review page: what people answered is learned from, too. Rows that are in
         DATA get the labels; others are added.
     """
     promises = read_promise(promise or [])
     classifier = o.build_classifier(options, over_scores=bool(table.scores), risks=promises)
-    if not promise and (confidence is not None or calibration != o.CALIBRATION):
-        name = "--confidence" if confidence is not None else "--calibration"
+    for_promise = {
+        "--confidence": confidence is not None,
+        "--calibration": calibration != o.CALIBRATION,
+        "--missing": missing != "ignorable",
+    }
+    for name in [name for name, given in for_promise.items() if given and not promise]:
         raise ValueError(f"{name} is for --promise.")
     if answered is not None and not 0 < answered <= 1:
         raise ValueError(f"--answered must be between 0 and 1, got {answered:g}.")
@@ -101,15 +109,21 @@ def fit(
     else:
         X, Y = table.read(data)
         if answers:  # what people answered on the review page
-            original = Y
             cells = load_table(data)[0].drop(columns=Y.columns, errors="ignore")
             with AnswerStore(answers, create=False) as store:
                 keys = row_keys(cells, store.version)
-                X, Y, (n_filled, n_replaced, n_added) = add_answers(X, Y, keys, store)
+                reviewed = add_answers(X, Y, keys, store)
+            X, Y, original = reviewed.X, reviewed.Y, reviewed.original
             note(
-                f"{answers}: {plural(n_filled, 'missing label')} of rows in {data} filled, "
-                f"{plural(n_replaced, 'other')} replaced, {plural(n_added, 'row')} added"
+                f"{answers}: {plural(reviewed.n_filled, 'missing label')} of rows in {data} "
+                f"filled, {plural(reviewed.n_replaced, 'other')} replaced, "
+                f"{plural(reviewed.n_added, 'row')} added"
             )
+            if promise:
+                note(
+                    f"{answers}: {plural(reviewed.n_blind, 'row')} answered without suggestions "
+                    "may be drawn for calibration"
+                )
         X, group_of = table.take_groups(X)
         X, features = table.features(X, Y)
     model = o.build_model(classifier, features, options)
@@ -128,6 +142,7 @@ def fit(
                 model,
                 promises,
                 confidence=confidence,
+                missing=missing,
                 calibration=calibration,
                 random_state=options.seed,
             )

@@ -145,6 +145,8 @@ def check_rows(truth: Labels, promises: list[Promise], note: str = "") -> None:
 
     ``note`` says why some rows do not count at all.
     """
+    if promises[0].conservative:
+        truth = np.maximum(truth, 0)  # all rows can be judged
     complete = int((truth != MISSING).all(axis=1).sum())
     of_rows = [p.risk.name for p in promises if p.label is None and not p.risk.is_ratio]
     if of_rows and complete < len(truth):
@@ -227,7 +229,11 @@ def hold_out(
     if prefit:
         names = getattr(selection.unwrap(estimator)[0], "label_names_", names)
     promises = read_promises(
-        promised.promise, promised.confidence, [*map(str, names)], promised.guarantee
+        promised.promise,
+        promised.confidence,
+        [*map(str, names)],
+        promised.guarantee,
+        promised.missing,
     )
     method = read_method(promised.method, calibration, promised.confidence, promises)
     rng = check_random_state(promised.random_state)
@@ -297,10 +303,11 @@ def hold_out(
     if original_labels is not None:
         note = (
             f"{plural(len(labels) - len(judged), 'row')} and labels that people answered are "
-            f"learned from; calibration rows are drawn from the other {len(judged)} rows, with "
-            f"their original labels{note and '. '}{note}"
+            f"learned from; calibration rows are drawn from the other {len(judged)} rows, whose "
+            f"labels do not depend on the model{note and '. '}{note}"
         )
-    notes = tuple(filter(None, [assumed, note]))
+    of_missing = "missing labels: the promise holds whatever they are"
+    notes = tuple(filter(None, [assumed, note, promises[0].conservative and of_missing]))
     return HeldOut(estimator, parts, promises, method, counted, notes)
 
 
@@ -365,7 +372,8 @@ def evaluate_promises(
         n_positive += (part.truth == 1).sum(axis=0)
         n_rows += n
         n_tested += int((~is_pilot).sum())
-        n_incomplete += int((part.truth == MISSING).any(axis=1).sum())
+        if not promises[0].conservative:
+            n_incomplete += int((part.truth == MISSING).any(axis=1).sum())
     *test_sums, answers = tested
     *pilot_sums, pilot_answers = tested if in_folds else pilot
     pilots = [

@@ -63,6 +63,12 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         How risks that are means or ratios are tested with a confidence. "exact" holds for any
         number of rows; "asymptotic" uses the normal approximation, which answers more with few
         rows, and breaks the promise somewhat more often than the confidence says.
+    missing : {"ignorable", "conservative"}, default="ignorable"
+        Missing labels of calibration rows. "ignorable": a row error is judged by the rows that have
+        all labels, other risks by the labels that are there, which assumes that labels are missing
+        completely at random. "conservative": the promise holds whatever the missing labels are,
+        since answers to them count as wrong; for "row_error", "selective_error" and
+        "positive_error".
     method : {"auto", "cross_fit"}, default="auto"
         "auto": conformal risk control without a confidence, learn then test with one. "cross_fit"
         chooses by cross-validation and fits again to all rows, without any guarantee.
@@ -120,6 +126,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         *,
         confidence: float | None = None,
         guarantee: str = "exact",
+        missing: str = "ignorable",
         method: str = "auto",
         calibration: "float | str | BaseCrossValidator" = 0.3,
         values: VectorLike | None = None,
@@ -129,6 +136,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         self.promise = promise
         self.confidence = confidence
         self.guarantee = guarantee
+        self.missing = missing
         self.method = method
         self.calibration = calibration
         self.values = values
@@ -196,7 +204,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         """Validate the fitted attributes of a model that was loaded from a file."""
         final, names = unwrap(self.estimator_)[0], self.label_names_.tolist()
         check_instance("report_", self.report_, PromiseReport)
-        promises = read_promises(self.promise, self.confidence, names, self.guarantee)
+        promises = read_promises(self.promise, self.confidence, names, self.guarantee, self.missing)
         self.report_.check_state(
             [(p.risk.name, p.level, None if p.label is None else names[p.label]) for p in promises]
         )
@@ -422,7 +430,11 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         check_consistent_length(X, truth)
         answers = np.empty(truth.shape, np.int8) if len(truth) == 0 else self.predict_partial(X)
         promises = read_promises(
-            self.promise, self.confidence, self.label_names_.tolist(), self.guarantee
+            self.promise,
+            self.confidence,
+            self.label_names_.tolist(),
+            self.guarantee,
+            self.missing,
         )
         confidence_each = 1 - (1 - confidence) / len(promises)
         tests = []

@@ -191,7 +191,8 @@ class Promise:
 
     ``confidence`` is None for a promise on average. ``side`` says which answers have a caution of
     their own that keeps it: no (0), yes (1), or None where both have the same. ``asymptotic``: it
-    is tested by the normal approximation if losses are not only 0 and 1.
+    is tested by the normal approximation if losses are not only 0 and 1. ``conservative``: missing
+    labels count as whatever makes the answers wrong.
     """
 
     risk: Risk
@@ -200,6 +201,7 @@ class Promise:
     label: int | None = None
     side: int | None = None
     asymptotic: bool = False
+    conservative: bool = False
 
     @property
     def key(self) -> tuple[int | None, int | None]:
@@ -229,18 +231,23 @@ class Promise:
         With a ``limit`` (...,), answers of rows that have more of them are left open, and both are
         in units of it.
         """
-        if self.label is None:
+        rows = np.arange(len(truth))
+        if self.label is None and not self.conservative:
             rows = evaluable_rows(self.risk, truth)
-            answers = answers[..., rows, :]
-            bad, every = self.risk.row_losses(truth[rows], answers)
-            if limit is not None and self.risk.is_ratio:
-                limit = np.asarray(limit)[..., None]
-                scale = truth.shape[1] / limit * (self.risk.counted(answers) <= limit)
-                bad, every = bad * scale, every * scale
-            return rows, bad, every
-        assert self.risk.label_losses is not None
-        bad, every = self.risk.label_losses(truth[:, self.columns], answers[..., self.columns])
-        return np.arange(len(truth)), bad[..., 0], every[..., 0]
+        answers, truth = answers[..., rows, self.columns], truth[rows, self.columns]
+        if self.conservative:
+            contrary = np.where(answers == ABSTAIN, np.int8(0), 1 - answers)
+            truth = np.where(truth == MISSING, contrary, truth)
+        if self.label is not None:
+            assert self.risk.label_losses is not None
+            bad, every = self.risk.label_losses(truth, answers)
+            return rows, bad[..., 0], every[..., 0]
+        bad, every = self.risk.row_losses(truth, answers)
+        if limit is not None and self.risk.is_ratio:
+            limit = np.asarray(limit)[..., None]
+            scale = truth.shape[-1] / limit * (self.risk.counted(answers) <= limit)
+            bad, every = bad * scale, every * scale
+        return rows, bad, every
 
     @property
     def is_binomial(self) -> bool:
@@ -259,7 +266,11 @@ class Promise:
 
 
 def read_promises(
-    promise: Any, confidence: Any, names: list[str], guarantee: str = "exact"
+    promise: Any,
+    confidence: Any,
+    names: list[str],
+    guarantee: str = "exact",
+    missing: str = "ignorable",
 ) -> list[Promise]:
     """Return the promises, about rows or columns of labels; confidence is split over cautions."""
     levels = {"row_error": 0.1} if promise is None else promise
@@ -271,6 +282,7 @@ def read_promises(
     if confidence is not None and not is_share(confidence):
         raise ValueError(f"confidence must be None or between 0 and 1, got {confidence!r}.")
     check_choice("guarantee", guarantee, ("exact", "asymptotic"))
+    check_choice("missing", missing, ("ignorable", "conservative"))
     entries: list[tuple[Risk, Any, int | None]] = []
     for name, level in levels.items():
         risk = own_risk(name) if callable(name) else RISKS[check_choice("promise", name, [*RISKS])]
@@ -287,6 +299,11 @@ def read_promises(
             entries.append((risk, value, column))
     labels = {label for _, _, label in entries}
     for risk, level, label in entries:
+        if missing == "conservative" and (risk.needs_positive or risk.name not in RISKS):
+            raise ValueError(
+                "missing='conservative' is for row_error, selective_error and positive_error, got "
+                f"a promise of {risk.name}: nothing bounds it if any label may be missing."
+            )
         if not is_share(level):
             raise ValueError(
                 f"the level of a promise must be more than 0 and less than 1, got {level!r}."
@@ -310,6 +327,7 @@ def read_promises(
             label,
             risk.side if label in two_sided else None,
             guarantee == "asymptotic",
+            missing == "conservative",
         )
         for risk, level, label in entries
     ]

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -10,7 +10,7 @@ import pandas as pd
 from credalchain._utils.text import plural
 from credalchain.labels import MISSING
 from credalchain.review.rows import ReviewedRows, content_of, from_json, row_keys
-from credalchain.review.store import AnswerStore, RowKey, current_answers
+from credalchain.review.store import AnswerStore, RowKey, current_answers, standing
 
 _QUESTION = "labels"  # as Label Studio names the choice of labels
 _NOTES = "credalchain"
@@ -50,16 +50,48 @@ def training_rows(store: AnswerStore, label_names: Sequence[str]) -> pd.DataFram
     return table.set_axis(pd.Index(list(labels), dtype=object), axis=0)
 
 
+def blind_rows(store: AnswerStore, label_names: Sequence[str]) -> pd.DataFrame:
+    """Return the labels of rows answered as a whole without suggestions; keys are the index.
+
+    ``review --blind`` draws such rows at random, so they are as good for calibration as any.
+    """
+    labels: dict[RowKey, dict[str, int | None]] = {}
+    for event in standing(store.events()):
+        if event.kind == "answer" and event.blind:
+            labels.setdefault(event.row, {}).setdefault(event.label, event.value)
+    names = list(label_names)
+    index = pd.Index(list(labels), dtype=object)
+    rows = pd.DataFrame(list(labels.values()), index, names, dtype="Float64")
+    return rows.dropna()
+
+
+class AnsweredData(NamedTuple):
+    """Training data with people's answers.
+
+    ``original`` are the labels of the first rows without answers of people, except those that were
+    given without suggestions; the rows after them were only reviewed. The others count: labels that
+    were missing in rows of the data, labels that said otherwise, rows added, rows answered without
+    suggestions.
+    """
+
+    X: pd.DataFrame
+    Y: pd.DataFrame
+    original: pd.DataFrame
+    n_filled: int
+    n_replaced: int
+    n_added: int
+    n_blind: int
+
+
 def add_answers(
     X: pd.DataFrame, Y: pd.DataFrame, keys: Sequence[RowKey], store: AnswerStore
-) -> tuple[pd.DataFrame, pd.DataFrame, tuple[int, int, int]]:
-    """Return training data with people's answers, and how many of what.
+) -> AnsweredData:
+    """Add people's answers to training data.
 
-    Labels that were missing in rows of the data, labels that said otherwise, rows added. ``keys``
-    are those of the rows of the data, with all its columns but the labels.
+    ``keys`` are those of the rows of the data, with all its columns but the labels.
     """
     names = list(Y.columns)
-    answered = training_rows(store, names)
+    answered, blind = training_rows(store, names), blind_rows(store, names)
     missing = [name for name in X.columns if len(answered) and name not in answered.columns]
     if missing:
         raise ValueError(
@@ -67,14 +99,20 @@ def add_answers(
             f"{missing[0]!r}."
         )
     Y = Y.astype("Float64")
+    index = pd.Index(keys, dtype=object)
+    original = Y.fillna(blind.reindex(index).set_axis(Y.index, axis=0))
     is_here = answered.index.isin(list(keys))
-    given = answered[names].reindex(pd.Index(keys, dtype=object)).astype("Float64")
+    given = answered[names].reindex(index).astype("Float64")
     given = given.set_axis(Y.index, axis=0)
     n_filled = int((given.notna() & Y.isna()).to_numpy().sum())
     n_replaced = int((given != Y).fillna(False).to_numpy().sum())
     Y = given.fillna(Y)
     new_rows = answered[~is_here]
+    is_blind = new_rows.index.isin(blind.index)
     if len(new_rows):
+        new_rows = pd.concat([new_rows[is_blind], new_rows[~is_blind]])
+        new_blind = blind.reindex(new_rows.index[: is_blind.sum()])
+        original = pd.concat([original, new_blind], ignore_index=True)
         types = {  # of columns that can hold what is added
             name: X[name].dtype
             for name in X.columns
@@ -82,7 +120,7 @@ def add_answers(
         }
         X = pd.concat([X, new_rows[list(X.columns)].astype(types)], ignore_index=True)
         Y = pd.concat([Y, new_rows[names].astype("Float64")], ignore_index=True)
-    return X, Y, (n_filled, n_replaced, len(new_rows))
+    return AnsweredData(X, Y, original, n_filled, n_replaced, len(new_rows), len(blind))
 
 
 # -- other tools --------------------------------------------------------------------------------

@@ -325,10 +325,11 @@ class ReviewSession:
                 for event in standing(events):
                     if event.blind and event.model == rows.model_digest and place is not None:
                         asked.setdefault((*place, event.who), event)
-            n_other = sum(event.value != event.suggested for event in asked.values())
-            low, high = interval_of_share(n_other, len(asked))
+            judged = [event for event in asked.values() if event.suggested is not None]
+            n_other = sum(event.value != event.suggested for event in judged)
+            low, high = interval_of_share(n_other, len(judged))
             check = self._promise_check([(row, label) for row, label, _ in asked])
-        return {"asked": len(asked), "disagree": n_other, "low": low, "high": high, "check": check}
+        return {"asked": len(judged), "disagree": n_other, "low": low, "high": high, "check": check}
 
     def _promise_check(self, asked: list[tuple[int, int]]) -> str | None:
         """Test whether the model's promise holds, on rows asked without suggestions."""
