@@ -307,7 +307,7 @@ def hold_out(
             f"labels do not depend on the model{note and '. '}{note}"
         )
     of_missing = "missing labels: the promise holds whatever they are"
-    notes = tuple(filter(None, [assumed, note, promises[0].conservative and of_missing]))
+    notes = tuple(filter(None, [assumed, note, of_missing * promises[0].conservative]))
     return HeldOut(estimator, parts, promises, method, counted, notes)
 
 

@@ -99,7 +99,7 @@ def add_answers(
             f"{missing[0]!r}."
         )
     Y = Y.astype("Float64")
-    index = pd.Index(keys, dtype=object)
+    index = pd.Index(list(keys), dtype=object)
     original = Y.fillna(blind.reindex(index).set_axis(Y.index, axis=0))
     is_here = answered.index.isin(list(keys))
     given = answered[names].reindex(index).astype("Float64")
