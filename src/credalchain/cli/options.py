@@ -131,7 +131,7 @@ class ClassifierOptions:
     trees: int | None = _used_with(None, base=("forest",), method=("recommended",))
     chains: int = _used_with(10, method=("ensemble", "joint"))
     loss: str = _used_with("", method=_JOINT)
-    constraint: list[str] | None = _used_with(None, method=("recommended",))
+    constraint: list[str] | None = _used_with(None, method=("recommended",))  # noqa: RUF009
     reward: float | None = _used_with(None, method=_JOINT)
     s: float | None = _used_with(None, method=_CHAINS)
     strategy: str = _used_with(branching.name, method=("chain", "ensemble"))

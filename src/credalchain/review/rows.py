@@ -240,7 +240,7 @@ class ReviewedRows:
                     text = f"{key.hash}\x1f{key.occurrence}\x1f{name}".encode()
                     digest = hashlib.blake2b(text, digest_size=7).digest()
                     self.blind[i, j] = int.from_bytes(digest) / 2**56 < blind
-        self.sampled_rows: BoolArray = self.blind.all(axis=1)
+        self.sampled_rows: BoolArray = np.asarray(self.blind.all(axis=1))
         self.blind &= (self.labels != ABSTAIN) | self.sampled_rows[:, None]
         self._count(np.arange(n))
         self.sync()
