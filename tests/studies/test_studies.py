@@ -520,6 +520,26 @@ def test_values_that_a_study_does_not_name_are_equal_steps_of_completeness(tmp_p
     assert "labels play no part" in page
 
 
+def test_chosen_values_reach_answers_that_are_nearly_certain(tmp_path):
+    """Most errors of this model are less probable than its least positive cost to be tried."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 1))
+    table = pd.DataFrame({"tempo": X[:, 0], "rock": X[:, 0] > 0, "pop": X[:, 0] > 0.1})
+    table.astype({"rock": int, "pop": int}).to_csv(tmp_path / "songs.csv", index=False)
+    (tmp_path / "sure.toml").write_text("""
+data = [{ file = "songs.csv", labels = ["rock", "pop"] }]
+[[method]]
+class = "credalchain.rivals.RejectOption"
+over = ["logistic"]
+[models]
+logistic = { class = "sklearn.linear_model.LogisticRegression", C = 1000 }
+""")
+    study = replace(load_study(tmp_path / "sure.toml"), folds=2)
+    results = run(study, tmp_path / "r")[0].results(study)
+    assert results["completeness"].min() < 0.5
+    assert 0 < results["chosen_value"].min() < 1e-3
+
+
 def test_chosen_values_do_not_depend_on_test_labels(tmp_path):
     rng = np.random.default_rng(0)
     X, Y = rng.normal(size=(90, 2)), rng.random((90, 2)) < 0.5

@@ -158,7 +158,8 @@ class _MethodOfTask:
         Labels play no part. Where two neighbouring values answer shares that are far apart, values
         between them are tried. Several targets share a value if there is none for each.
         """
-        parameter, values = fitted.caution_parameter, caution_values(fitted, None)[::_EVERY]
+        parameter, grid = fitted.caution_parameter, caution_values(fitted, None)
+        values = np.append(grid[::_EVERY], grid[-1:])
         is_rising = values[0] < values[-1]
         values = values if is_rising else np.append(_BOLDEST, values)
 
