@@ -84,7 +84,7 @@ def explain(
     >>> Y = [[1, 0], [1, 0], [1, None], [0, 1], [0, 1], [None, 1]]
     >>> chain = CredalChainClassifier(s=0.5, order="given").fit(X, Y)
     >>> print(explain(chain, ["fog"]))
-    s = 0.5, branching
+    s = 0.5, branching; reasons in log-odds
     label0: * [0.002, 0.998]
         -6.40 to +6.06  feature0 fog
         +0.29 to +0.29  prior
