@@ -296,10 +296,11 @@ def _fit_and_predict(estimator: Any, X: Any, targets: Any, split: tuple[Rows, Ro
 def training_targets(labels: Labels) -> Any:
     """Return labels as scikit-learn takes them, with NaN where something is missing.
 
-    Not -1, which without any 0 in a fold could as well mean "no".
+    Not -1, which without any 0 in a fold could as well mean "no"; and not of 8 bits, in which
+    scikit-learn 1.9 mixes up more than 127 labels.
     """
     missing = labels == MISSING
-    return np.where(missing, np.nan, labels) if missing.any() else labels
+    return np.where(missing, np.nan, labels) if missing.any() else labels.astype(np.int64)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from credalchain import JointDecision, PromisedClassifier, explain, load_model, 
 from credalchain.exceptions import DataWarning
 from credalchain.joint.members import FittedTilt, ScoreTilt, calibrate_product
 from credalchain.joint.scores import fit_scores, is_multilabel
+from credalchain.rivals import RejectOption
 
 N, M = 240, 4
 
@@ -113,6 +114,18 @@ def test_searches_around_multilabel_models_with_missing_labels(data, model):
     search = GridSearchCV(model(LOGISTIC), {"estimator__C": [0.1, 1.0]}, cv=2)
     right = decision(search).fit(X, Y).predict(X) == Y
     assert right[1::5, :3].mean() > 0.8
+
+
+def test_more_labels_than_8_bits_can_number():
+    """scikit-learn 1.9 numbers the labels of a matrix in its own type."""
+    rng = np.random.default_rng(0)
+    Y = (rng.random((60, 150)) < 0.4).astype(np.int8)
+    Y[:2] = [[0], [1]]
+    X = Y + 0.1 * rng.normal(size=Y.shape)
+    reject = RejectOption(OneVsRestClassifier(LogisticRegression())).fit(X, Y)
+    scores = fit_scores(OneVsRestClassifier(LogisticRegression()), X, Y, 1)
+    for odds in (scores.log_odds(X), logit(reject.predict_proba(X))):
+        np.testing.assert_array_equal(odds > 0, Y)
 
 
 def test_which_classifiers_take_a_matrix_of_labels():

@@ -174,7 +174,8 @@ def fit_scores(estimator: Any, X: Any, labels: Labels, n_jobs: int) -> Classifie
     ones, zeros = (labels == 1).sum(axis=0), (labels == 0).sum(axis=0)
     cannot = binary is not estimator and not (ones * zeros).all()  # clones may need both values
     if n_labels > 1 and not missing and not cannot and is_multilabel(estimator):
-        return ClassifierScores([clone(estimator).fit(X, labels)], np.zeros(n_labels), yes)
+        Y = labels.astype(np.int64)  # scikit-learn 1.9 mixes up more than 127 labels of 8 bits
+        return ClassifierScores([clone(estimator).fit(X, Y)], np.zeros(n_labels), yes)
 
     def fit_label(j: int) -> Any:
         if not ones[j] or not zeros[j]:
