@@ -38,6 +38,7 @@ def fit(
     out: str,
     promise: list[str] | None = None,
     confidence: float | None = None,
+    per_label: bool = False,
     calibration: float = o.CALIBRATION,
     answered: float | None = None,
     sample: Annotated[int | None, typer.Option(min=1)] = None,
@@ -59,6 +60,9 @@ def fit(
         What errors may be at most, such as row-error=0.1 (one row in ten has a wrong answer), or
         row-error:toxic=0.01 for one label; caution is chosen to keep it. May be repeated; see
         tune.
+    per_label
+        Promise the same of each label by itself, where rows can show it, and of the others
+        together.
     answered
         Choose caution so that about this share of the labels is answered, by rows held out; 0.8
         if neither --promise nor --s or --reward is given.
@@ -76,6 +80,7 @@ def fit(
     classifier = o.build_classifier(options, over_scores=bool(table.scores), risks=promises)
     for_promise = {
         "--confidence": confidence is not None,
+        "--per-label": per_label,
         "--calibration": calibration != o.CALIBRATION,
         "--missing": missing != "ignorable",
     }
@@ -143,6 +148,7 @@ def fit(
                 promises,
                 confidence=confidence,
                 missing=missing,
+                per_label=per_label,
                 calibration=calibration,
                 random_state=options.seed,
             )

@@ -43,6 +43,8 @@ from credalchain.joint.growing import default_forest_regressor, forecast_fit, gr
 from credalchain.joint.rules import RULES
 from credalchain.joint.stacked import StackedJointForest
 from credalchain.preprocessing import Discretizer
+from credalchain.promises.calibration import best_loss
+from credalchain.promises.risks import RISKS
 
 _CACHE_BYTES = 2**30  # of forests that are kept, when a command starts
 _BASES = "naive, forest or wrapper"
@@ -96,7 +98,8 @@ class ClassifierOptions:
         Chains of an ensemble.
     loss
         What a wrong answer costs: row, a whole row; cell, each answer; f1 or jaccard, part of that
-        measure. If not given: cell if the promise is about single answers, else row.
+        measure; bands, wrong answers yes and no differently. If not given: what suits the
+        promise, or row.
     constraint
         What labels must meet, such as 'rock -> music' or 'at most one of a, b'. May be repeated.
     reward
@@ -475,8 +478,7 @@ def build_classifier(
     options: ClassifierOptions, *, over_scores: bool = False, risks: Collection[str] = ()
 ) -> Any:
     """Build the classifier that the options describe, unfitted; its loss suits promised risks."""
-    of_cells = len(risks) > 0 and "row_error" not in risks
-    loss = options.loss or ("cell" if of_cells else "row")
+    loss = options.loss or best_loss([RISKS[name] for name in risks] if risks else None)
     common: dict[str, Any] = {"n_jobs": options.jobs, "random_state": options.seed}
     if over_scores and options.method != "recommended":
         raise ValueError(f"--scores is for --method recommended, not for {options.method}.")

@@ -33,7 +33,7 @@ from credalchain.joint.model import (
     check_reward,
     precise_probabilities,
 )
-from credalchain.joint.rules import RULES, Rule, check_costs, price_cells
+from credalchain.joint.rules import EQUAL_COSTS, RULES, Rule, check_costs, price_cells
 from credalchain.joint.stacked import (
     StackedJointForest,
     check_scored_estimator,
@@ -139,8 +139,10 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         tags that are ruled out, and questions. "f1", "jaccard": answers maximize the expected
         measure of the row's answered labels, and the reward is weighed against it. Read when
         predicting.
-    costs : tuple of two floats, default=(1.0, 1.0)
-        Of a wrong no and of a wrong yes, with ``loss="bands"``. Read when predicting.
+    costs : tuple of two floats, default=None
+        Of a wrong no and of a wrong yes, with ``loss="bands"``. Labels are answered yes, if at all,
+        where P(1) is at least the share of the second in their sum. None: both cost 1, and a
+        :class:`PromisedClassifier` learns them. Read when predicting.
     constraints : list of str, default=None
         What label vectors must meet: ``"rock -> music"``, ``"at most one of a, b, c"``,
         ``"exactly one of a, not b"``, ``"at least one of a, b"``. All probabilities are conditional
@@ -212,7 +214,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         reward: float | None = None,
         *,
         loss: str = "row",
-        costs: tuple[float, float] = (1.0, 1.0),
+        costs: tuple[float, float] | None = None,
         constraints: list[str] | None = None,
         calibration_folds: int | None = 3,
         bounds: str = "precise",
@@ -440,7 +442,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     @property
     def caution_grid(self) -> FloatArray:
         """Rewards to choose from, from bold to cautious."""
-        return RULES[self.loss].grid(self.costs)
+        return RULES[self.loss].grid(self.costs or EQUAL_COSTS)
 
     @property
     def targets_(self) -> Targets:
@@ -647,9 +649,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
             "n_jobs": effective_n_jobs(estimator.n_jobs),
         }
         if constraints or rule.measure is not None:
-            return decide_listed(
-                estimator.model_, encoded, rule, self.costs, constraints, **options
-            )
+            costs = self.costs or EQUAL_COSTS
+            return decide_listed(estimator.model_, encoded, rule, costs, constraints, **options)
         decided: PricedAnswers = estimator.model_.decide(encoded, **options)
         return decided
 
@@ -670,7 +671,7 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
     def _decide_by_cells(self, X: Any, known: Any, rule: Rule) -> PricedAnswers:
         """Decide each label by its own probability."""
         interval, lower, exactness, known_labels = self._known_bounds(X, known)
-        answers, prices = price_cells(rule, lower, self.costs)
+        answers, prices = price_cells(rule, lower, self.costs or EQUAL_COSTS)
         is_known = known_labels != MISSING
         answers, prices = np.where(is_known, known_labels, answers), np.where(is_known, 0.0, prices)
         return PricedAnswers(interval, lower, answers, prices, exactness)
@@ -733,7 +734,8 @@ class JointDecision(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin, Base
         check_choice("bounds", self.bounds, ("precise", "credal"))
         check_choice("joint", self.joint, ("auto", "independent"))
         check_choice("loss", self.loss, tuple(RULES))
-        check_costs(self.costs)
+        if self.costs is not None:
+            check_costs(self.costs)
         check_constraints(self.constraints)
         check_choice("features", self.features, ("auto", "scores", "both"))
         if self.reward is not None:

@@ -9,6 +9,7 @@ import numpy as np
 from credalchain._utils.array_types import FloatArray, Labels
 
 Costs = tuple[float, float]
+EQUAL_COSTS = (1.0, 1.0)
 Measure = Callable[[Any, Any, Any], Any]
 
 

@@ -1,13 +1,16 @@
 """Promises evaluated on rows held out, at every value of caution."""
 
+import copy
 import operator
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import replace
 from itertools import repeat
 from numbers import Integral
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import check_random_state
@@ -26,6 +29,7 @@ from credalchain.labels import ABSTAIN, MISSING, Targets, as_indexable_labels, b
 from credalchain.preprocessing import as_indexable
 from credalchain.promises import statistics
 from credalchain.promises.risks import (
+    RISKS,
     Promise,
     Risk,
     evaluable_rows,
@@ -105,13 +109,51 @@ def read_method(method: Any, calibration: Any, confidence: Any, promises: list[P
     return method if in_folds else "conformal" if confidence is None else "learn_then_test"
 
 
-def best_loss(promises: list[Promise]) -> str:
-    """Return the loss of a joint decision that suits what is promised."""
-    is_of_rows = any(
-        promise.label is None and not promise.risk.is_ratio and promise.risk.side is None
-        for promise in promises
-    )
-    return "row" if is_of_rows else "cell"
+def best_loss(risks: Collection[Risk] | None) -> str:
+    """Return the loss of a joint decision that suits these risks; None: nothing is promised."""
+    if risks is None or any(not risk.is_ratio and risk.side is None for risk in risks):
+        return "row"
+    sides = {risk.side for risk in risks}
+    return "bands" if 1 in sides and None not in sides else "cell"
+
+
+def _suitable_loss(promises: list[Promise]) -> str:
+    of_rows = [p.risk for p in promises if p.label is None or p.risk.side is not None]
+    return best_loss(of_rows)
+
+
+def _learns_costs(estimator: Any, promises: list[Promise], prefit: bool) -> bool:
+    """Return whether the costs of a joint decision are free, and what is promised tells them."""
+    final, _ = selection.unwrap(estimator)
+    is_free = getattr(final, "loss", "") == "bands" and final.costs is None
+    is_ours = final is estimator or not prefit
+    return is_free and is_ours and all(promise.risk.side is not None for promise in promises)
+
+
+def learn_costs(model: Any, X: Any, truth: Labels, promises: list[Promise]) -> tuple[float, float]:
+    """Learn the costs of a wrong no and a wrong yes with which answers keep both promises best.
+
+    Answers yes keep theirs above a probability, answers no theirs below one. Wherever between them
+    the probability lies at which both cost the same, no answer is lost.
+    """
+    p = model.predict_interval(X).mean(axis=-1)
+    log_odds = []
+    for promise in promises:
+        scores, is_true = p[:, promise.columns], truth[:, promise.columns] == 1
+        if promise.risk.side == 1:  # the lowest above which few answers yes are wrong
+            known = truth[:, promise.columns] != MISSING
+            falling = np.argsort(-scores[known], kind="stable")
+            right = np.cumsum(is_true[known][falling])
+            kept = np.flatnonzero(right >= (1 - promise.level) * np.arange(1, len(right) + 1))
+            threshold = scores[known][falling[kept[-1]]] if len(kept) else 0.5
+        else:  # the highest below which few true labels lie
+            weights = is_true / np.maximum(is_true.sum(axis=1, keepdims=True), 1)
+            rising = np.argsort(scores, axis=None, kind="stable")
+            missed = np.cumsum(weights.ravel()[rising]) / max(is_true.any(axis=1).sum(), 1)
+            above = np.flatnonzero(missed > promise.level)
+            threshold = scores.ravel()[rising[above[0]]] if len(above) else 0.5
+        log_odds.append(logit(np.clip(threshold, 0.01, 0.99)))
+    return float(np.exp(-np.mean(log_odds))), 1.0
 
 
 def check_estimator(estimator: Any) -> None:
@@ -236,14 +278,19 @@ def hold_out(
         promised.missing,
     )
     method = read_method(promised.method, calibration, promised.confidence, promises)
+    is_of_all = all(p.label is None and p.risk.label_losses for p in promises)
+    if promised.per_label and (method == "cross_fit" or not is_of_all):
+        raise ValueError(
+            f"per_label=True is for {', '.join(RISKS)} of all labels and method='auto', got "
+            f"promise={promised.promise!r} and method={promised.method!r}."
+        )
     rng = check_random_state(promised.random_state)
     if estimator is None:
         is_seed = isinstance(promised.random_state, Integral)
         seed = promised.random_state if is_seed else rng.randint(2**31 - 1)
-        estimator = JointDecision(loss=best_loss(promises), random_state=seed)
+        estimator = JointDecision(loss=_suitable_loss(promises), random_state=seed)
     elif not prefit:
         estimator = clone(estimator)
-    grid = caution_values(estimator, promised.values)
     group_of = selection.row_groups(X, labels, groups)
     train, held_out = np.empty(0, dtype=np.int64), np.arange(len(labels))
     if is_share(calibration):
@@ -276,7 +323,9 @@ def hold_out(
         for fold in fitted_folds(repeat(estimator), X, Y, splits):
             chosen = np.isin(fold.rows, rows)
             fold_rows = take_rows(fold.X, np.flatnonzero(chosen))
-            yield CalibrationRows(fold.estimator, fold_rows, labels[fold.rows[chosen]], grid, None)
+            values = caution_values(estimator, promised.values)
+            truth = labels[fold.rows[chosen]]
+            yield CalibrationRows(fold.estimator, fold_rows, truth, values, None)
         estimator.fit(X, Y, **_groups_for(estimator, group_of))
 
     if method == "cross_fit":
@@ -295,7 +344,15 @@ def hold_out(
         truth = np.asarray(selection.unwrap(estimator)[0].read_labels(take_rows(Y_judged, rows)))
         is_pilot = np.zeros(len(truth), dtype=bool)
         is_pilot[rng.permutation(len(truth))[: int(PILOT_SHARE * len(truth))]] = True
-        parts = [CalibrationRows(estimator, take_rows(X, rows), truth, grid, is_pilot)]
+        X_held = take_rows(X, rows)
+        if _learns_costs(estimator, promises, prefit) and is_pilot.any():
+            final, Z = selection.unwrap(estimator, take_rows(X_held, np.flatnonzero(is_pilot)))
+            if prefit:  # an estimator of the user, which stays as it is
+                estimator = final = copy.copy(final)
+            final.set_params(costs=learn_costs(final, Z, truth[is_pilot], promises))
+            promises = [replace(promise, is_chosen=True) for promise in promises]
+        values = caution_values(estimator, promised.values)
+        parts = [CalibrationRows(estimator, X_held, truth, values, is_pilot)]
     counted = np.ones(labels.shape[1], dtype=bool) if prefit else both_answers_seen(labels)
     assumed = "assumed: neither these rows nor copies of them were used to fit the model"
     if not prefit:
@@ -306,9 +363,64 @@ def hold_out(
             f"learned from; calibration rows are drawn from the other {len(judged)} rows, whose "
             f"labels do not depend on the model{note and '. '}{note}"
         )
-    of_missing = "missing labels: the promise holds whatever they are"
-    notes = tuple(filter(None, [assumed, note, of_missing * promises[0].conservative]))
+    conservative = "missing labels: the promise holds whatever they are"
+    of_missing = conservative if promises[0].conservative else ""
+    lines = assumed, note, of_missing, _note_of_loss(estimator, promises)
+    notes = tuple(filter(None, lines))
+    if promised.per_label:
+        promises = _promises_by_label(promises, truth[is_pilot], int((~is_pilot).sum()))
     return HeldOut(estimator, parts, promises, method, counted, notes)
+
+
+def _note_of_loss(estimator: Any, promises: list[Promise]) -> str:
+    """Say how answers are decided, if the loss is not what suits the promises, or was learned."""
+    final, _ = selection.unwrap(estimator)
+    loss, suits = getattr(final, "loss", ""), _suitable_loss(promises)
+    if loss == "bands" and final.costs is not None:
+        return f"a wrong no costs {final.costs[0]:.3g}, a wrong yes {final.costs[1]:.3g}"
+    if loss in ("row", "cell") and loss != suits:
+        return f"loss={loss!r}: with loss={suits!r} more may be answered"
+    return ""
+
+
+def _promises_by_label(promises: list[Promise], truth: Labels, n_rows: int) -> list[Promise]:
+    """Return promises about each label that ``n_rows`` rows can show, and the others pooled.
+
+    Parameters
+    ----------
+    promises : list of Promise
+        About all labels.
+    truth : ndarray of shape (n_pilot, m)
+        Labels of rows that do not count in tests. Where a risk is about positives, a label needs
+        as many of them as would show the promise with twice the rows that no error needs.
+    n_rows : int
+        Rows that are tested.
+
+    Returns
+    -------
+    list of Promise
+        The confidence is split over their cautions.
+    """
+    about_positives = any(promise.risk.side is not None for promise in promises)
+    counts = (truth == 1 if about_positives else truth != MISSING).sum(axis=0)
+    expected = counts * (n_rows / max(len(truth), 1))
+    by_count, m = np.argsort(-expected, kind="stable"), truth.shape[1]
+    together = promises[0].confidence  # of one caution
+
+    def confidence_each(n_own: int) -> float | None:
+        return None if together is None else 1 - (1 - together) / (n_own + (n_own < m))
+
+    def can_show(n_own: int) -> bool:
+        needed = max(statistics.fewest_rows(p.level, confidence_each(n_own)) for p in promises)
+        return bool(expected[by_count[n_own - 1]] >= 2 * needed)
+
+    n_own = max((n for n in range(1, m + 1) if can_show(n)), default=0)
+    own, rest = sorted(by_count[:n_own].tolist()), tuple(sorted(by_count[n_own:].tolist()))
+    about: list[dict[str, Any]] = [{"label": j} for j in own]
+    if rest:
+        about.append({"pooled": rest if own else None})
+    share = confidence_each(n_own)
+    return [replace(p, confidence=share, is_chosen=True, **one) for one in about for p in promises]
 
 
 def _splits(
@@ -434,18 +546,20 @@ def _add_sums(
         ]
         for promise, limit in zip(promises, limits, strict=True):
             if limit is not None:
-                path = within_limit(path, promise.risk, limit)
+                path = within_limit(path, promise, limit)
         yes, is_true = path == 1, truth == 1
         cells = (path != ABSTAIN, yes, yes & is_true, (path == 0) & is_true)
         found.append(np.stack([cell.sum(axis=1) for cell in cells]))
         total[:] = map(operator.add, total, found) if total else found
 
 
-def within_limit(answers: Labels, risk: Risk, limit: Any) -> Labels:
-    """Return the answers (..., n, m), those that a risk depends on open in rows beyond a limit."""
-    beyond = (risk.counted(answers) > np.asarray(limit)[..., None])[..., None]
+def within_limit(answers: Labels, promise: Promise, limit: Any) -> Labels:
+    """Return the answers (..., n, m), those that a promise depends on open beyond a limit."""
+    risk, about = promise.risk, np.zeros(answers.shape[-1], dtype=bool)
+    about[promise.columns] = True
+    beyond = risk.counted(answers[..., about]) > np.asarray(limit)[..., None]
     depends = answers != ABSTAIN if risk.side is None else answers == risk.side
-    return np.where(beyond & depends, np.int8(ABSTAIN), answers)
+    return np.where(beyond[..., None] & depends & about, np.int8(ABSTAIN), answers)
 
 
 def answers_along(estimator: Any, X: Any, values: Any) -> Labels:

@@ -25,7 +25,7 @@ from credalchain.promises.calibration import (
     within_limit,
 )
 from credalchain.promises.report import PromiseCheck, PromiseReport, PromiseTest, choose
-from credalchain.promises.risks import RISKS, is_share, mean_loss, read_promises, shifted
+from credalchain.promises.risks import Promise, is_share, mean_loss, read_promises, shifted
 from credalchain.promises.statistics import evidence_against
 from credalchain.typing import LabelsLike, MatrixLike, PromiseLike, RandomStateLike, VectorLike
 
@@ -44,8 +44,9 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
     ----------
     estimator : classifier of this package or a pipeline that ends in one, default=None
         Anything with ``predict_path``, ``caution_parameter``, ``larger_is_more_cautious`` and
-        ``nested_``. None means ``JointDecision()``, with ``loss="cell"`` unless
-        "row_error" is promised of all rows.
+        ``nested_``. None means ``JointDecision()``, with the ``loss`` that suits
+        the promise: "row" for row error, "bands" for wrong answers yes, else "cell". The ``costs``
+        of "bands", if None, are learned from a pilot of the calibration rows.
     promise : dict, default=None
         A risk and the most it may be: "row_error" (rows with a wrong answer), "selective_error"
         (wrong answers among the answers), "positive_error" (wrong among the answers yes) or
@@ -69,6 +70,10 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         completely at random. "conservative": the promise holds whatever the missing labels are,
         since answers to them count as wrong; for "row_error", "selective_error" and
         "positive_error".
+    per_label : bool, default=False
+        Promise of each label by itself what ``promise`` says, where calibration rows can show it,
+        and of the other labels together. A pilot of the calibration rows decides which; each of
+        these labels has a caution of its own, and all share the confidence.
     method : {"auto", "cross_fit"}, default="auto"
         "auto": conformal risk control without a confidence, learn then test with one. "cross_fit"
         chooses by cross-validation and fits again to all rows, without any guarantee.
@@ -127,6 +132,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         confidence: float | None = None,
         guarantee: str = "exact",
         missing: str = "ignorable",
+        per_label: bool = False,
         method: str = "auto",
         calibration: "float | str | BaseCrossValidator" = 0.3,
         values: VectorLike | None = None,
@@ -137,6 +143,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         self.confidence = confidence
         self.guarantee = guarantee
         self.missing = missing
+        self.per_label = per_label
         self.method = method
         self.calibration = calibration
         self.values = values
@@ -204,9 +211,11 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         """Validate the fitted attributes of a model that was loaded from a file."""
         final, names = unwrap(self.estimator_)[0], self.label_names_.tolist()
         check_instance("report_", self.report_, PromiseReport)
-        promises = read_promises(self.promise, self.confidence, names, self.guarantee, self.missing)
         self.report_.check_state(
-            [(p.risk.name, p.level, None if p.label is None else names[p.label]) for p in promises]
+            [
+                (p.risk.name, p.level, None if p.label is None else names[p.label])
+                for p in self._promises()
+            ]
         )
         if self.report_.parameter != final.caution_parameter:
             raise ValueError("report_ is not about this estimator.")
@@ -215,6 +224,24 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
             used = check_array(name, values[np.isfinite(values)], np.float64, (None,), 0)
             if final.caution_parameter == "s":
                 check_s_values(used.tolist(), name)
+
+    def _promises(self) -> list[Promise]:
+        """Return what is promised, in the order of the report."""
+        names, results = self.label_names_.tolist(), self.report_.promises
+        promises = read_promises(self.promise, self.confidence, names, self.guarantee, self.missing)
+        if not self.per_label:
+            return promises
+        of_risk = {(promise.risk.name, promise.level): promise for promise in promises}
+        if {(result.risk, result.level) for result in results} != {*of_risk}:
+            raise ValueError("report_ is not about what is promised.")
+        return [
+            replace(
+                of_risk[result.risk, result.level],
+                label=None if result.label is None else names.index(result.label),
+                pooled=tuple(map(names.index, result.pooled)) or None,
+            )
+            for result in results
+        ]
 
     # -- predicting ------------------------------------------------------------------------
 
@@ -263,9 +290,9 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         yes = (self._by_label(path, self.yes_values_) == 1) & np.isfinite(self.yes_values_)
         no = (self._by_label(path, self.values_) == 0) & np.isfinite(self.values_)
         labels = np.where(yes, np.int8(1), np.where(no, np.int8(0), np.int8(ABSTAIN)))
-        for result in self.report_.promises:
+        for promise, result in zip(self._promises(), self.report_.promises, strict=True):
             if result.limit is not None:
-                labels = within_limit(labels, RISKS[result.risk], result.limit)
+                labels = within_limit(labels, promise, result.limit)
         return labels if known is None else np.where(known != MISSING, known, labels)
 
     def infer(self, X: MatrixLike, *, known: LabelsLike | None = None) -> CredalPrediction:
@@ -429,13 +456,7 @@ class PromisedClassifier(CautiousTagsMixin, ClassifierMixin, MetaEstimatorMixin,
         truth = self.read_labels(Y)
         check_consistent_length(X, truth)
         answers = np.empty(truth.shape, np.int8) if len(truth) == 0 else self.predict_partial(X)
-        promises = read_promises(
-            self.promise,
-            self.confidence,
-            self.label_names_.tolist(),
-            self.guarantee,
-            self.missing,
-        )
+        promises = self._promises()
         confidence_each = 1 - (1 - confidence) / len(promises)
         tests = []
         for promise, result in zip(promises, self.report_.promises, strict=True):

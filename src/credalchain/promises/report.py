@@ -61,6 +61,8 @@ class PromiseResult:
         needs a limit, which is the most in the rows that plan it.
     exact : bool, default=True
         False for a test by the normal approximation.
+    pooled : tuple of str, default=()
+        Labels that it is about, pooled over rows, where others have promises of their own.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class PromiseResult:
     reason: str = ""
     limit: int | None = None
     exact: bool = True
+    pooled: tuple[str, ...] = ()
 
     @property
     def level_to_check(self) -> float:
@@ -112,7 +115,9 @@ class PromiseResult:
         list of str
             Lines of text.
         """
-        lines = [f"promised: {promise_words(self.risk, self.label)}: at most {self.level:.4g}"]
+        about = f", {plural(len(self.pooled), 'label')} together" if self.pooled else ""
+        what = promise_words(self.risk, self.label) + about
+        lines = [f"promised: {what}: at most {self.level:.4g}"]
         if self.value is None:
             return [*lines, f"  nothing is answered: {self.reason}"]
         low, high = self.interval
@@ -407,10 +412,10 @@ def choose(
     given = np.stack([calibration.answered - calibration.yes, calibration.yes])
     any_rows = any(label is None for label, _ in calibration.kept)
     allowed: dict[Any, IntArray] = {}
-    keys = sorted(calibration.kept, key=lambda key: -1 if key[0] is None else key[0])  # rows first
-    for label, side in keys:
+    of_keys = {evaluated.promise.key: evaluated.promise for evaluated in calibration.evaluated}
+    for promise in sorted(of_keys.values(), key=lambda promise: promise.label is not None):
+        (label, side), columns = promise.key, promise.columns  # rows first
         kept = calibration.kept[label, side]
-        columns = slice(None) if label is None else slice(label, label + 1)
         sides = slice(None) if side is None else slice(side, side + 1)
         usable = kept & given[sides, :, columns].any(axis=(0, 2))
         if label is not None and any_rows:  # at least as cautious as all labels are
@@ -464,13 +469,14 @@ def _result(
     """Return what rows say of a promise at the boldest value that keeps it, or why none does."""
     (promise, sums, plan), (final, _) = evaluated, unwrap(held.estimator)
     grid, parameter, label = calibration.values, final.caution_parameter, promise.label
-    counted = held.counted if label is None else promise.columns
+    counted = held.counted if promise.key[0] is None else promise.columns
     completeness = calibration.answered[:, counted].mean(axis=1)
     if promise.side is not None:
         yes = calibration.yes[:, counted].mean(axis=1)
         completeness = yes if promise.side else completeness - yes
     name = None if label is None else str(final.label_names_[label])
     about = (promise.risk.name, promise.level, name, promise.confidence)
+    pooled = tuple(str(final.label_names_[j]) for j in promise.pooled or ())
     if len(kept):
         at = int(kept[0])
         return PromiseResult(
@@ -483,13 +489,14 @@ def _result(
             _interval(promise, sums, at, 0.05 / len(calibration.evaluated))[1],
             limit=None if limit is None else int(limit[at]),
             exact=not (promise.asymptotic and promise.needs_bets),
+            pooled=pooled,
         )
     answering = np.flatnonzero((completeness > 0) & (sums.n > 0))
     if len(answering) == 0:
         reason = f"no {parameter} answers anything in the calibration rows"
         if completeness.any():
             reason = "no calibration row says anything about it"
-        return PromiseResult(*about, reason=reason)
+        return PromiseResult(*about, reason=reason, pooled=pooled)
     nearest = int(answering[-1])  # on average the most cautious, else that of most evidence
     if promise.confidence is not None:
         nearest = int(answering[statistics.p_values(*evaluated)[answering].argmin()])
@@ -509,7 +516,7 @@ def _result(
         tested_share = 1 - PILOT_SHARE if promise.needs_pilot else 1.0  # of the calibration rows
         n_needed = int(np.ceil(max(n_needed, n + 1) / tested_share))
         reason += f"if that is the rate, about {n_needed} such rows would show it"
-    return PromiseResult(*about, n_rows=n, reason=reason)
+    return PromiseResult(*about, n_rows=n, reason=reason, pooled=pooled)
 
 
 def _interval(

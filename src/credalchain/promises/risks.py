@@ -192,7 +192,8 @@ class Promise:
     ``confidence`` is None for a promise on average. ``side`` says which answers have a caution of
     their own that keeps it: no (0), yes (1), or None where both have the same. ``asymptotic``: it
     is tested by the normal approximation if losses are not only 0 and 1. ``conservative``: missing
-    labels count as whatever makes the answers wrong.
+    labels count as whatever makes the answers wrong. ``pooled`` are the labels that it is about if
+    they are not all; ``is_chosen``: a pilot chose which.
     """
 
     risk: Risk
@@ -202,15 +203,19 @@ class Promise:
     side: int | None = None
     asymptotic: bool = False
     conservative: bool = False
+    pooled: tuple[int, ...] | None = None
+    is_chosen: bool = False
 
     @property
-    def key(self) -> tuple[int | None, int | None]:
-        """Key of its caution: a label (or rows), and a side."""
-        return self.label, self.side
+    def key(self) -> tuple[Any, int | None]:
+        """Key of its caution: a label, labels or None for all of them, and a side."""
+        return self.pooled if self.label is None else self.label, self.side
 
     @property
-    def columns(self) -> slice:
+    def columns(self) -> Any:
         """Labels that it is about."""
+        if self.pooled is not None:
+            return list(self.pooled)
         return slice(None) if self.label is None else slice(self.label, self.label + 1)
 
     @property
@@ -231,10 +236,10 @@ class Promise:
         With a ``limit`` (...,), answers of rows that have more of them are left open, and both are
         in units of it.
         """
-        rows = np.arange(len(truth))
+        rows, truth = np.arange(len(truth)), truth[:, self.columns]
         if self.label is None and not self.conservative:
             rows = evaluable_rows(self.risk, truth)
-        answers, truth = answers[..., rows, self.columns], truth[rows, self.columns]
+        answers, truth = answers[..., self.columns][..., rows, :], truth[rows]
         if self.conservative:
             contrary = np.where(answers == ABSTAIN, np.int8(0), 1 - answers)
             truth = np.where(truth == MISSING, contrary, truth)
@@ -262,7 +267,8 @@ class Promise:
     @property
     def needs_pilot(self) -> bool:
         """True if a few rows have to plan how the others are tested."""
-        return self.needs_bets or (self.confidence is not None and self.risk.is_ratio)
+        is_planned = self.needs_bets or (self.confidence is not None and self.risk.is_ratio)
+        return is_planned or self.is_chosen
 
 
 def read_promises(

@@ -247,7 +247,8 @@ def sum_losses(
         losses = np.maximum.accumulate(losses[::-1])[::-1]
     most = np.zeros(len(path))
     if promise.has_limit:
-        most = promise.risk.counted(path).max(axis=-1, initial=0).astype(np.float64)
+        counted = promise.risk.counted(path[..., promise.columns])
+        most = counted.max(axis=-1, initial=0).astype(np.float64)
     return LossSums(
         n,
         np.asarray(np.sum(losses, axis=-1), np.float64),
@@ -255,7 +256,7 @@ def sum_losses(
         total,
         np.asarray(np.sum(np.square(losses, dtype=np.float64), axis=-1)),
         most,
-        total * (truth.shape[1] if promise.has_cells else 1),
+        total * (truth[:, promise.columns].shape[1] if promise.has_cells else 1),
         bets_below(losses, promise.level) if promise.needs_bets else None,
     )
 
