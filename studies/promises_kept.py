@@ -28,7 +28,7 @@ from credalchain import JointDecision, PromisedClassifier
 from credalchain.datasets import load
 from credalchain.exceptions import data_warnings_ignored
 
-N_VALUES = 40
+N_VALUES = 80
 TAGS = {"positive_error": 0.1, "missed_positives": 0.1}
 
 
@@ -154,7 +154,7 @@ def text_pool(n_labels, tags_per_row, n_pool):
     # 300 rows, as a pilot of 2,000 rows has, say what a wrong no and a wrong yes cost
     promised = PromisedClassifier(layer, TAGS, confidence=0.9, calibration="prefit", random_state=0)
     layer = promised.fit(X[3000:3300], Y[3000:3300]).estimator_
-    return record(layer, X[3300:], Y[3300:], X[2000:3000])
+    return record(layer, X[3300:], Y[3300:], X[3000:3300])
 
 
 def frozen_pool():

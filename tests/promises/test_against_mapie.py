@@ -110,7 +110,7 @@ def test_the_same_values_by_a_fixed_sequence(seed):
         p[::-1], 1 - confidence, risk_control.FWERFixedSequenceTesting(n_starts=1)
     )
     counts = np.full(30, float(n))
-    bound_only = Plan(np.zeros(30, np.int64), np.zeros(30, bool))
+    bound_only = Plan(np.ones((11, 30)), np.zeros(30, bool))
     zeros = np.zeros(30)
     found = LossSums(counts, n * means, n * means, counts, zeros, zeros, counts, np.zeros((11, 30)))
     promise = Promise(RISKS["missed_positives"], level, confidence)

@@ -265,10 +265,10 @@ def test_tests_are_planned_by_other_rows_and_literally_so():
     gain = np.where(n_answers <= most, (level * n_answers - wrong) / most, 0.0)  # of a bet of 1
     growth = np.array([np.log1p(stake / (1 - level) * gain) for stake in STAKES])
     pilot, rest = growth[:, :, :60].sum(axis=2), growth[:, :, 60:].sum(axis=2)
-    stake = pilot.argmax(axis=0)
+    wealth = np.exp(pilot)  # of gamblers who began with the same and go on
     (evaluated,) = judged.evaluated
-    np.testing.assert_array_equal(evaluated.plan.stake, stake)
-    p = np.minimum(np.exp(-rest[stake, np.arange(31)]), 1.0)
+    np.testing.assert_allclose(evaluated.plan.weights, wealth / wealth.sum(axis=0))
+    p = np.minimum(wealth.sum(axis=0) / (wealth * np.exp(rest)).sum(axis=0), 1.0)
     bound = hoeffding_bentkus_p_value((level - gain[:, 60:]).mean(axis=1), 240, level)
     p = np.where(evaluated.plan.bets, p, bound)
     assert evaluated.plan.bets.any()

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import betainc, betaincinv, ndtr
+from scipy.special import betainc, betaincinv, logsumexp, ndtr, softmax
 
 from credalchain._utils.array_types import FloatArray, Labels
 from credalchain.promises.risks import Promise, shifted
@@ -266,13 +266,13 @@ class Plan(NamedTuple):
 
     Attributes
     ----------
-    stake : ndarray of shape (V,)
-        The gambler who bets, by number.
+    weights : ndarray of shape (stakes, V)
+        What each gambler bets of what is bet in all.
     bets : ndarray of shape (V,)
         Whether the bet is the test, or the bound of Hoeffding and Bentkus.
     """
 
-    stake: NDArray[np.int64]
+    weights: FloatArray
     bets: NDArray[np.bool_]
 
 
@@ -285,13 +285,18 @@ class EvaluatedPromise(NamedTuple):
 
 
 def plan_test(promise: Promise, pilot: LossSums, n_rows: int) -> Plan:
-    """Return the test of ``n_rows`` rows that promises most, by what a few other rows say."""
+    """Return the test of ``n_rows`` rows that promises most, by what a few other rows say.
+
+    Gamblers go on betting what they have made of equal shares in these rows. The best of them
+    alone could be ruined: the largest stakes win as long as no large loss has been seen.
+    """
     n_values = len(pilot.n)
     if pilot.growth is None or pilot.n[0] == 0:
-        return Plan(np.full(n_values, len(STAKES) // 2), np.ones(n_values, dtype=bool))
+        equal = np.full((len(STAKES), n_values), 1 / len(STAKES))
+        return Plan(equal, np.ones(n_values, dtype=bool))
     ahead = pilot.growth.max(axis=0) * n_rows / pilot.n[0]
     bound = hoeffding_bentkus_p_value(pilot.loss / pilot.n, n_rows, promise.level)
-    return Plan(pilot.growth.argmax(axis=0), np.exp(-ahead) <= bound)
+    return Plan(softmax(pilot.growth, axis=0), np.exp(-ahead) <= bound)
 
 
 def first_tested_value(pilots: list[EvaluatedPromise], answered: FloatArray) -> int:
@@ -345,5 +350,5 @@ def p_values(promise: Promise, sums: LossSums, plan: Plan) -> FloatArray:
         return binomial_p_value(np.rint(sums.bad), sums.n, promise.level)
     n = np.maximum(sums.n, 1.0)
     bound = hoeffding_bentkus_p_value(sums.loss / n, n, promise.level)
-    growth = sums.growth[plan.stake, np.arange(len(bound))]
+    growth = logsumexp(sums.growth, b=plan.weights, axis=0)
     return np.where(plan.bets, np.exp(-np.maximum(growth, 0.0)), bound)
