@@ -272,7 +272,7 @@ def test_tests_are_planned_by_other_rows_and_literally_so():
     bound = hoeffding_bentkus_p_value((level - gain[:, 60:]).mean(axis=1), 240, level)
     p = np.where(evaluated.plan.bets, p, bound)
     assert evaluated.plan.bets.any()
-    won = pilot.max(axis=0)
+    won = np.log((wealth**2).sum(axis=0) / wealth.sum(axis=0))
     at = max(at for at in range(31) if won[at] >= 0.7 * won.max() and gain[at, :60].any())
     kept = set()
     while at >= 0 and p[at] <= 0.1:
