@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from credalchain._utils.files import atomic_write
-from credalchain._utils.text import plural, to_csv, visible
+from credalchain._utils.text import plural, to_csv, visible, with_spread
 from credalchain.studies import findings as found
 from credalchain.studies.charts import Chart, asset, key_chart, level_chart, sheet, trade_off_chart
 from credalchain.studies.findings import WIDEST_GAP, in_percent, percent, spread_words
@@ -143,6 +143,7 @@ class _Report:
         versions = [name for name in results.columns if name.startswith("version_")]
         used = [", ".join(map(str, sorted(results[name].unique()))) for name in versions]
         packages = [name.removeprefix("version_") for name in versions]
+        self.friedman: dict[tuple[str, float], tuple[float, int]] = {}  # of areas, and data sets
         self.tables = {
             "summary": self._named(self.summary),
             "datasets": pd.DataFrame(store.facts()).round(3),
@@ -163,6 +164,8 @@ class _Report:
                 cells = map(in_percent, table.pop(share), table.pop(f"{share}_spread"))
                 table[f"{percent(share)} answered"] = list(cells)
             yield "set_accuracy_at_equal_completeness", self._named(table)
+            yield from self._areas()
+            yield from self._splits()
         columns = "method set_accuracy spread average_rank first_on datasets friedman_p"
         yield from self._found("findings", columns, [
             (at, s.curve, 100 * s.accuracy, 100 * s.spread, s.rank, s.n_first, len(at.datasets),
@@ -180,6 +183,49 @@ class _Report:
             for name in self.study.measures
         }
         yield "measures", self._named(summary[found.KEYS].assign(**measured))
+
+    def _areas(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield areas under curves: means and ranks over data sets, for each, and tests."""
+        over, measures = self.findings.spread_over, found.area_measures(self.study)
+        compared = list(found.compare_areas(self.study, self.results, over))
+        rows: dict[tuple[float, str], dict[str, Any]] = defaultdict(dict)
+        for measure, at in compared:
+            self.friedman[measure, at.level] = at.friedman, len(at.datasets)
+            for s in at.standings:
+                row = rows[at.level, s.curve]
+                row[measure] = in_percent(abs(s.accuracy), s.spread)
+                row[f"{measure}_rank"] = round(s.rank, 2)
+        if not rows:
+            return
+        keys = pd.DataFrame(rows.keys(), columns=["missing", "method"])
+        yield "areas", self._named(keys.join(pd.DataFrame(rows.values())))
+        table = found.areas(self.results, measures, over=over)
+        for measure in measures:
+            table[measure] = list(map(in_percent, table[measure], table.pop(f"{measure}_spread")))
+        yield "areas_by_data_set", self._named(table)
+        tests = [
+            (at.level, measure, test.first, test.second, test.dataset or f"all {test.n}",
+             round(100 * test.difference, 2), _p(test.p), _p(test.corrected),
+             "yes" if test.is_shown else "no")
+            for measure, at in compared for test in at.comparisons if not np.isnan(test.p)
+        ]  # fmt: skip
+        columns = "missing measure first second dataset difference p p_holm shown"
+        if tests:
+            yield "area_tests", self._named(pd.DataFrame(tests, columns=columns.split()))
+
+    def _splits(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield how much the difference of the best two methods varies from split to split."""
+        if len(self.findings.curves) < 2:
+            return
+        rows = [
+            {"missing": level, "first": first, "second": second, "dataset": dataset,
+             **{f"{percent(share)} answered": _difference(of_split[share])
+                for share in found.COMPARED_COMPLETENESS}}
+            for level, first, second, table in found.split_differences(self.results, self.findings)
+            for dataset, of_split in table.groupby(level="dataset", sort=False)
+        ]  # fmt: skip
+        if rows:
+            yield "splits", self._named(pd.DataFrame(rows))
 
     def _found(
         self, name: str, columns: str, rows: list[tuple[Any, ...]]
@@ -272,10 +318,8 @@ class _Report:
 
     def _ranking(self, shares: list[found.ShareFindings]) -> Iterator[str]:
         """Yield a table of methods and shares."""
-        n, curves = len(self.findings.datasets), list(self.findings.curves)
-        ranks_at = [{standing.curve: standing.rank for standing in at.standings} for at in shares]
-        ranks = pd.DataFrame(ranks_at, columns=curves)  # compared at many shares first
-        order = sorted(ranks, key=lambda curve: (-ranks[curve].count(), ranks[curve].mean()))
+        n = len(self.findings.datasets)
+        order = found.in_order(self.findings, shares[0].level)
         heads = [
             f'<th scope="col" class="number">{percent(at.share)} answered'
             f"<br><small>{len(at.datasets)} of {plural(n, 'data set')}</small></th>"
@@ -284,7 +328,7 @@ class _Report:
         yield _scroll("Methods where they answer the same share of labels")
         yield '<table class="findings sortable"><thead><tr><th scope="col">method</th>'
         yield f"{''.join(heads)}</tr></thead><tbody>"
-        for curve in map(str, order[:_MAX_METHODS]):
+        for curve in order[:_MAX_METHODS]:
             cells = "".join(_ranking_cell(at, curve, n) for at in shares)
             yield f'<tr><th scope="row">{_text(curve)}</th>{cells}</tr>'
         yield "</tbody></table></div>"
@@ -346,7 +390,36 @@ class _Report:
         for name, frame in list(self.tables.items())[3:]:
             title = f"{name.replace('_', ' ')} ({plural(len(frame), 'row', ',')})"
             yield f"<details><summary>{title}</summary>"
+            yield f"<p>{_text(about)}</p>" if (about := self._about_table(name)) else ""
             yield f'<div class="bar">{self._link(name)}</div>{_table(frame, title)}</details>'
+
+    def _about_table(self, name: str) -> str:
+        """Return what a reader needs to know about a table; empty if its heads say it."""
+        if name == "splits":
+            return (
+                "How much depends on the split: set-accuracy of the first method minus that of the "
+                "second, the best two of the study, in points: mean ± standard deviation over "
+                "splits (folds of all repetitions), and in how many of them the first is ahead."
+            )
+        if name not in ("areas", "areas_by_data_set"):
+            return ""
+        low, high = map(percent, found.AREA_SHARES)
+        about = f"The mean height of the curves from {low} to {high} of the labels answered"
+        if name == "areas_by_data_set":
+            return f"{about}; nothing where a curve does not reach from one end to the other."
+        tests = [
+            f"{measure}{f' ({percent(level)} {self.damage})' if self.damage else ''}: "
+            + (
+                f"p = {_p(p)}".replace("= <", "<")
+                if p == p
+                else f"not with {plural(n, 'data set')}"
+            )
+            for (measure, level), (p, n) in self.friedman.items()
+        ]
+        return (
+            f"{about}, over data sets on which all methods compared have it; rank 1 is best. "
+            f"Friedman's test that all methods are equal: {'; '.join(tests)}."
+        )
 
     def _about(self) -> Iterator[str]:
         study, damage = self.study, ""
@@ -361,6 +434,15 @@ class _Report:
         yield f"<h2>How it was run</h2><p>{_text(words)}</p>"
         for name, title in (("datasets", "Data sets"), ("software", "Software")):
             yield f"<h3>{title}</h3><p>{self._link(name)}</p>{_table(self.tables[name], title)}"
+
+
+def _difference(of_split: "pd.Series[float]") -> str:
+    """Return the mean and spread of a difference, and in how many splits it is positive."""
+    values = 100 * of_split.dropna()
+    if values.empty:
+        return ""
+    spread = with_spread(values.mean(), values.std(), ".1f")
+    return f"{spread} ({(values > 0).sum()} of {len(values)})"
 
 
 def _p(p: float) -> str:
