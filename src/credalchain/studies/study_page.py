@@ -13,15 +13,26 @@ import numpy as np
 import pandas as pd
 
 from credalchain._utils.files import atomic_write
-from credalchain._utils.text import plural, to_csv, visible, with_spread
+from credalchain._utils.text import for_file_name, plural, to_csv, visible, with_spread
 from credalchain.studies import findings as found
-from credalchain.studies.charts import Chart, asset, key_chart, level_chart, sheet, trade_off_chart
+from credalchain.studies.charts import (
+    Chart,
+    Plot,
+    asset,
+    key_chart,
+    level_chart,
+    positives_plot,
+    sheet,
+    trade_off_plot,
+)
 from credalchain.studies.findings import WIDEST_GAP, in_percent, percent, spread_words
+from credalchain.studies.latex import booktabs, pgfplots
 from credalchain.studies.results import Store
 from credalchain.studies.study_file import Study
 from credalchain.studies.trials import TARGET
 
-_MAX_METHODS = 12  # on the first screen; all are in the tables
+_MAX_METHODS = 12  # on the first screen and in charts; all are in the tables
+_MAX_METHODS_IN_COLUMN = 7  # in the figures for a paper
 _TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 _NUMBER = re.compile(r"(< )?-?[\d.]+(e[+-]\d+)?( ± [\d.]+)?( %)?")
 
@@ -70,6 +81,9 @@ def findings_in_words(study: Study, store: Store) -> list[str]:
 def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     """Write the report of a study: tables (CSV), charts (SVG) and ``report.html``.
 
+    The folder ``latex`` holds what a paper takes: tables (booktabs), and a figure for each data set
+    and level of damage as PDF and as source (pgfplots), as wide as a column.
+
     Parameters
     ----------
     study : Study
@@ -105,8 +119,11 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     report = _Report(study, store)
     page = report.page().encode()
     files = {f"{name}.csv": to_csv(table).encode() for name, table in report.tables.items()}
+    latex = {f"{name}.tex": booktabs(table).encode() for name, table in report.tables.items()}
+    latex |= dict(report.figures())
+    files |= {f"latex/{name}": content for name, content in latex.items()}
     files |= {**report.charts, "report.html": page}
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "latex").mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         with atomic_write(folder / name) as file:
             file.write(content)
@@ -151,6 +168,7 @@ class _Report:
             **dict(self._shown_tables()),
         }
         self.charts: dict[str, bytes] = {}  # files, which the sections of the page add
+        self.n_labels = {facts["dataset"]: int(facts["labels"]) for facts in store.facts()}
 
     def _shown_tables(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Yield tables in percent: what was found, and all measures."""
@@ -336,19 +354,54 @@ class _Report:
     def _curves(self) -> Iterator[str]:
         if not self.findings.is_comparable:
             return
-        damage, summary = self.damage, self.summary
-        curves = list(dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True)))
+        curves = self._first_curves(_MAX_METHODS)
         keys = {found.curve_name(*curve): key_chart(i) for i, curve in enumerate(curves)}
-        panels: dict[str, Chart] = {}
-        for (dataset, level), part in found.groups(summary, ["dataset", "missing"]):
-            title = f"{dataset}, {percent(level)} {damage}" if damage else str(dataset)
-            panels[title] = trade_off_chart(part, curves)
-        about = "Set-accuracy against completeness"
-        self.charts["trade_off.svg"] = sheet(panels, keys).file(about)
-        yield f"<h2>{about}</h2><p>{_text(self._about_points())}</p>"
-        items = [f"<li>{key.svg()}<span>{_text(name)}</span></li>" for name, key in keys.items()]
-        yield f'<ul class="legend">{"".join(items)}</ul>'
-        yield _panels(about, panels)
+        for file, about, plots in self._plots(curves):
+            panels = {title: plot.chart() for title, plot in plots.items()}
+            self.charts[f"{file}.svg"] = sheet(panels, keys).file(about)
+            yield f"<h2>{about}</h2>"
+            if file == "trade_off":
+                yield f"<p>{_text(self._about_points())}</p>"
+                items = [
+                    f"<li>{key.svg()}<span>{_text(name)}</span></li>" for name, key in keys.items()
+                ]
+                yield f'<ul class="legend">{"".join(items)}</ul>'
+            yield _panels(about, panels)
+
+    def _first_curves(self, most: int) -> list[tuple[str, str]]:
+        """Return the methods that come first, with strategies, in the order of the study."""
+        findings, summary = self.findings, self.summary
+        first = found.in_order(findings, findings.levels[0] if findings.shares else 0.0)[:most]
+        curves = dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True))
+        return [curve for curve in curves if found.curve_name(*curve) in first]
+
+    def _plots(self, curves: list[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str, Plot]]]:
+        """Yield the name of a file, what it shows, and a plot for each data set and level."""
+        parts = {
+            f"{dataset}, {percent(level)} {self.damage}" if self.damage else str(dataset):
+            (str(dataset), part)
+            for (dataset, level), part in found.groups(self.summary, ["dataset", "missing"])
+        }  # fmt: skip
+        plots = {title: trade_off_plot(part, curves) for title, (_, part) in parts.items()}
+        yield "trade_off", "Set-accuracy against completeness", plots
+        if "recall_micro" in self.study.measures:
+            plots = {
+                title: positives_plot(part, curves, self.n_labels[dataset])
+                for title, (dataset, part) in parts.items()
+            }
+            yield "positives_found", "Positives found against questions", plots
+
+    def figures(self) -> Iterator[tuple[str, bytes]]:
+        """Yield figures for a paper: their files and contents."""
+        if not self.findings.is_comparable:
+            return
+        curves = self._first_curves(_MAX_METHODS_IN_COLUMN)
+        names = [found.curve_name(*curve) for curve in curves]
+        for file, _, plots in self._plots(curves):
+            for title, plot in plots.items():
+                name = for_file_name(f"{file}-{title}")
+                yield f"{name}.pdf", plot.pdf(names)
+                yield f"{name}.pgf", pgfplots(plot, names).encode()
 
     def _levels(self) -> Iterator[str]:
         """Draw the figures of the paper: measures by the share of labels damaged."""
@@ -381,6 +434,8 @@ class _Report:
                 "of the test rows, whose labels play no part (chosen_value in summary.csv is their "
                 "mean). "
             )
+        if len(self.findings.curves) > _MAX_METHODS:
+            about += f"Of {len(self.findings.curves)} methods the best {_MAX_METHODS} are drawn. "
         return f"{about}Bands are ± {spread_words(self.findings)}. Scales differ between charts."
 
     def _tables(self) -> Iterator[str]:
