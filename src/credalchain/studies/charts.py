@@ -17,8 +17,11 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure  # slow to import
 
 COLUMN_WIDTH = 3.4  # inches, of a paper with two columns
-_IN_PAPERS = {"font.size": 8, "axes.labelsize": 8, "xtick.labelsize": 8, "ytick.labelsize": 8}
-_IN_PAPERS |= {"legend.fontsize": 8, "lines.linewidth": 1, "axes.linewidth": 0.6}
+_IN_PAPERS: Any = {
+    **dict.fromkeys(("font.size", "axes.labelsize", "legend.fontsize"), 8),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8),
+    **{"lines.linewidth": 1, "axes.linewidth": 0.6, "grid.linewidth": 0.4, "pdf.fonttype": 42},
+}
 _MAX_NAME_OF_TWO = 24  # characters, of names side by side
 _MAX_NAME = 60  # characters
 _COLOURS = ("#0072b2", "#c24e00", "#00805a", "#a8508a", "#8a6a00", "#2b8fc4", "#33393f")
@@ -107,7 +110,7 @@ class Plot(NamedTuple):
         columns = legend_columns(names)
         height = 2.3 + 0.16 * -(-len(names) // columns)
         buffer = io.BytesIO()
-        with matplotlib.rc_context({**_IN_PAPERS, "pdf.fonttype": 42}):
+        with matplotlib.rc_context(_IN_PAPERS):
             figure: Any = Figure(figsize=(COLUMN_WIDTH, height), layout="constrained")
             ax = figure.add_subplot()
             self.draw(ax, 3)

@@ -72,10 +72,11 @@ def pgfplots(plot: Plot, names: Sequence[str]) -> str:
         *(rf"\definecolor{{method{i}}}{{HTML}}{{{c}}}" for i, c in enumerate(colours)),
         r"\begin{axis}[",
         rf"  width={COLUMN_WIDTH}in, height=2.5in, font=\footnotesize, grid=major,",
-        r"  grid style={gray!30}, unbounded coords=jump, mark size=1.2pt, enlarge x limits=0.05,",
+        r"  grid style={gray!30}, unbounded coords=jump, mark size=1.2pt, line width=0.4pt,",
         rf"  xlabel={{{latex_text(plot.xlabel)}}}, ylabel={{{latex_text(plot.ylabel)}}},",
         rf"  legend columns={legend_columns(names)}, legend cell align=left,",
-        r"  legend style={at={(0.5,-0.25)}, anchor=north, draw=none, font=\footnotesize},",
+        r"  legend style={at={(0.5,-0.22)}, anchor=north, draw=none, font=\footnotesize,",
+            r"    /tikz/every even column/.append style={column sep=0.5em}},",
         "]",
         *(text for place in plot.lines for text in _curve(plot.lines[place], place, names[place])),
         r"\end{axis}",
@@ -95,7 +96,9 @@ def _curve(line: pd.DataFrame, place: int, name: str) -> Iterator[str]:
             fill = f"draw=none, fill={colour}, fill opacity=0.15, mark=none, forget plot"
             yield rf"\addplot[{fill}] coordinates {{{ends}}} -- cycle;"
     turned = ", rotate=180" if look["marker"] == "v" else ""
-    style = f"{colour}, {_LINES[look['linestyle']]}, mark={_MARKS[look['marker']]}"
+    style = (
+        f"{colour}, line width=0.8pt, {_LINES[look['linestyle']]}, mark={_MARKS[look['marker']]}"
+    )
     points = _coordinates(line["x"], line["y"])
     yield rf"\addplot[{style}, mark options={{solid{turned}}}] coordinates {{{points}}};"
     yield rf"\addlegendentry{{{latex_text(name)}}}"

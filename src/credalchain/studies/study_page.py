@@ -119,9 +119,10 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     report = _Report(study, store)
     page = report.page().encode()
     files = {f"{name}.csv": to_csv(table).encode() for name, table in report.tables.items()}
-    latex = {f"{name}.tex": booktabs(table).encode() for name, table in report.tables.items()}
-    latex |= dict(report.figures())
-    files |= {f"latex/{name}": content for name, content in latex.items()}
+    for name, table in report.tables.items():
+        if name != "summary":  # all numbers: too wide for a page
+            files[f"latex/{name}.tex"] = booktabs(table).encode()
+    files |= {f"latex/{name}": content for name, content in report.figures()}
     files |= {**report.charts, "report.html": page}
     (folder / "latex").mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
@@ -399,7 +400,8 @@ class _Report:
         names = [found.curve_name(*curve) for curve in curves]
         for file, _, plots in self._plots(curves):
             for title, plot in plots.items():
-                name = for_file_name(f"{file}-{title}")
+                words = f"{file}, {title}".replace(" %", "").replace(", ", "-")
+                name = for_file_name(words.replace(" ", "-"))
                 yield f"{name}.pdf", plot.pdf(names)
                 yield f"{name}.pgf", pgfplots(plot, names).encode()
 
