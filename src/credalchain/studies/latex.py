@@ -16,7 +16,9 @@ _SPECIAL = {
 }
 _SPECIAL |= {"^": r"\textasciicircum{}", "<": r"\textless{}", ">": r"\textgreater{}", "±": r"$\pm$"}
 _SPECIAL |= {"|": r"\textbar{}", "…": r"\ldots{}"}
-_NUMBER = re.compile(r"(?:< )?-?\d[\d.]*(?:e[+-]\d+)?(?: ± [\d.]+)?(?: %)?(?: \(\d+ of \d+\))?")
+NUMBER = re.compile(  # "12.3 ± 0.4", "< 0.001", "-1.2 ± 0.3 (2 of 6)", "50 %"
+    r"(< )?-?[\d.]+(e[+-]\d+)?( ± [\d.]+)?( %)?( \(\d+ of \d+\))?"
+)
 _MARKS = dict(
     zip("os^Dv|_", ("*", "square*", "triangle*", "diamond*", "triangle*", "|", "-"), strict=True)
 )
@@ -44,7 +46,7 @@ def booktabs(frame: pd.DataFrame) -> str:
     cells = cells.replace("nan", "")
     is_told = {name: set(cells[name]) - {""} and set(cells[name]) != {"none"} for name in cells}
     cells = cells[[name for name, told in is_told.items() if told]]
-    is_number = {name: all(_NUMBER.fullmatch(c) for c in cells[name] if c) for name in cells}
+    is_number = {name: all(NUMBER.fullmatch(c) for c in cells[name] if c) for name in cells}
     rows = [
         [_number(cell) if is_number[name] else latex_text(cell) for name, cell in row.items()]
         for row in cells.to_dict("records")
@@ -76,7 +78,7 @@ def pgfplots(plot: Plot, names: Sequence[str]) -> str:
         rf"  xlabel={{{latex_text(plot.xlabel)}}}, ylabel={{{latex_text(plot.ylabel)}}},",
         rf"  legend columns={legend_columns(names)}, legend cell align=left,",
         r"  legend style={at={(0.5,-0.22)}, anchor=north, draw=none, font=\footnotesize,",
-            r"    /tikz/every even column/.append style={column sep=0.5em}},",
+        r"    /tikz/every even column/.append style={column sep=0.5em}},",
         "]",
         *(text for place in plot.lines for text in _curve(plot.lines[place], place, names[place])),
         r"\end{axis}",

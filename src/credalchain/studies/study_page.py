@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -26,7 +25,7 @@ from credalchain.studies.charts import (
     trade_off_plot,
 )
 from credalchain.studies.findings import WIDEST_GAP, in_percent, percent, spread_words
-from credalchain.studies.latex import booktabs, pgfplots
+from credalchain.studies.latex import NUMBER, booktabs, pgfplots
 from credalchain.studies.results import Store
 from credalchain.studies.study_file import Study
 from credalchain.studies.trials import TARGET
@@ -34,7 +33,6 @@ from credalchain.studies.trials import TARGET
 _MAX_METHODS = 12  # on the first screen and in charts; all are in the tables
 _MAX_METHODS_IN_COLUMN = 7  # in the figures for a paper
 _TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
-_NUMBER = re.compile(r"(< )?-?[\d.]+(e[+-]\d+)?( ± [\d.]+)?( %)?")
 
 
 def findings_in_words(study: Study, store: Store) -> list[str]:
@@ -161,7 +159,7 @@ class _Report:
         versions = [name for name in results.columns if name.startswith("version_")]
         used = [", ".join(map(str, sorted(results[name].unique()))) for name in versions]
         packages = [name.removeprefix("version_") for name in versions]
-        self.friedman: dict[tuple[str, float], tuple[float, int]] = {}  # of areas, and data sets
+        self.friedman: dict[tuple[str, float], str] = {}  # p-values of areas
         self.tables = {
             "summary": self._named(self.summary),
             "datasets": pd.DataFrame(store.facts()).round(3),
@@ -209,7 +207,8 @@ class _Report:
         compared = list(found.compare_areas(self.study, self.results, over))
         rows: dict[tuple[float, str], dict[str, Any]] = defaultdict(dict)
         for measure, at in compared:
-            self.friedman[measure, at.level] = at.friedman, len(at.datasets)
+            if p := _p(at.friedman):
+                self.friedman[measure, at.level] = p if p.startswith("<") else f"= {p}"
             for s in at.standings:
                 row = rows[at.level, s.curve]
                 row[measure] = in_percent(abs(s.accuracy), s.spread)
@@ -361,7 +360,12 @@ class _Report:
             panels = {title: plot.chart() for title, plot in plots.items()}
             self.charts[f"{file}.svg"] = sheet(panels, keys).file(about)
             yield f"<h2>{about}</h2>"
-            if file == "trade_off":
+            if file != "trade_off":
+                yield (
+                    "<p>Of the true labels, the share that is answered yes (recall_micro). Open "
+                    "labels are the questions that a person would be asked.</p>"
+                )
+            else:
                 yield f"<p>{_text(self._about_points())}</p>"
                 items = [
                     f"<li>{key.svg()}<span>{_text(name)}</span></li>" for name, key in keys.items()
@@ -443,7 +447,8 @@ class _Report:
     def _tables(self) -> Iterator[str]:
         spread = _text(spread_words(self.findings))
         yield f"<h2>Tables</h2><p>In percent, mean over folds and repetitions ± {spread}. "
-        yield f"All numbers: {self._link('summary')}</p>"
+        yield f"All numbers: {self._link('summary')}. "
+        yield "For LaTeX, tables and figures are in the folder latex beside this page.</p>"
         for name, frame in list(self.tables.items())[3:]:
             title = f"{name.replace('_', ' ')} ({plural(len(frame), 'row', ',')})"
             yield f"<details><summary>{title}</summary>"
@@ -465,17 +470,13 @@ class _Report:
         if name == "areas_by_data_set":
             return f"{about}; nothing where a curve does not reach from one end to the other."
         tests = [
-            f"{measure}{f' ({percent(level)} {self.damage})' if self.damage else ''}: "
-            + (
-                f"p = {_p(p)}".replace("= <", "<")
-                if p == p
-                else f"not with {plural(n, 'data set')}"
-            )
-            for (measure, level), (p, n) in self.friedman.items()
+            f"{measure}{f' ({percent(level)} {self.damage})' if self.damage else ''}: p {p}"
+            for (measure, level), p in self.friedman.items()
         ]
+        friedman = f"Friedman's test that all methods are equal: {'; '.join(tests)}."
         return (
             f"{about}, over data sets on which all methods compared have it; rank 1 is best. "
-            f"Friedman's test that all methods are equal: {'; '.join(tests)}."
+            + (friedman if tests else "Friedman's test needs three methods and three data sets.")
         )
 
     def _about(self) -> Iterator[str]:
@@ -549,7 +550,7 @@ def _table(frame: pd.DataFrame, label: str) -> str:
     cells = cells.replace("nan", "")
     cells = cells.loc[:, (cells != "").any()].map(_text)
     kinds = [
-        "number" if all(_NUMBER.fullmatch(cell) for cell in cells[name] if cell) else "name"
+        "number" if all(NUMBER.fullmatch(cell) for cell in cells[name] if cell) else "name"
         for name in cells
     ]
     columns = zip(map(str, cells), kinds, strict=True)
