@@ -244,7 +244,8 @@ def test_areas_are_ranked_and_the_lower_error_is_the_better(tmp_path):
     results = store.results(study)
     results["selective_error"] = 1 - results["set_accuracy"]
     assert area_measures(study) == ["set_accuracy", "selective_error", "recall_micro"]
-    compared = dict(compare_areas(study, results, "repetitions"))
+    folds = areas_of_folds(results, area_measures(study))
+    compared = dict(compare_areas(study, folds, "repetitions"))
     right, wrong, found = (compared[name] for name in area_measures(study))
     for at in (right, wrong):
         assert [s.curve for s in at.standings] == ["a", "b", "c"]

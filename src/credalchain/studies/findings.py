@@ -265,9 +265,9 @@ def areas_of_folds(results: pd.DataFrame, measures: Sequence[str]) -> pd.DataFra
     return _each_curve(results, areas)
 
 
-def areas(results: pd.DataFrame, measures: Sequence[str], *, over: str) -> pd.DataFrame:
-    """Return the mean and spread of areas; a row for each data set, method and level."""
-    return _mean_and_spread(areas_of_folds(results, measures), CURVES, over, list(measures))
+def areas(folds: pd.DataFrame, measures: Sequence[str], *, over: str) -> pd.DataFrame:
+    """Return the mean and spread of areas of folds; a row for each data set, method and level."""
+    return _mean_and_spread(folds, CURVES, over, list(measures))
 
 
 COMPARED_COMPLETENESS = (1.0, 0.95, 0.9, 0.8, 0.6)  # of labels answered, where methods are compared
@@ -503,18 +503,18 @@ def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFin
 
 
 def compare_areas(
-    study: Study, results: pd.DataFrame, over: str
+    study: Study, folds: pd.DataFrame, over: str
 ) -> Iterator[tuple[str, ShareFindings]]:
-    """Yield each measure, and the ranks and tests of the areas under its curve.
+    """Yield each measure, and the ranks and tests of the areas of folds under its curve.
 
     Areas of an error are negative: more is better for all.
     """
-    results, measures = _with_curves(results), area_measures(study)
-    folds = areas_of_folds(_paired(results), measures)
-    for measure in measures:
-        if not MEASURES[measure].greater_is_better:
-            folds[measure] = -folds[measure]
-        for level, _, table in _tables(results, folds, [measure]):
+    folds = _with_curves(folds)
+    paired = _paired(folds)
+    for measure in area_measures(study):
+        sign = 1 if MEASURES[measure].greater_is_better else -1
+        signed = paired.assign(**{measure: sign * paired[measure]})
+        for level, _, table in _tables(folds, signed, [measure]):
             yield measure, _share(level, np.nan, table, over, study.folds)
 
 

@@ -32,6 +32,7 @@ from credalchain.studies.trials import TARGET
 
 _MAX_METHODS = 12  # on the first screen and in charts; all are in the tables
 _MAX_METHODS_IN_COLUMN = 7  # in the figures for a paper
+_MAX_ROWS_IN_PAPER = 200  # of a table
 _TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
 
 
@@ -118,7 +119,7 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     page = report.page().encode()
     files = {f"{name}.csv": to_csv(table).encode() for name, table in report.tables.items()}
     for name, table in report.tables.items():
-        if name != "summary":  # all numbers: too wide for a page
+        if len(table) <= _MAX_ROWS_IN_PAPER and name != "summary":  # which is too wide
             files[f"latex/{name}.tex"] = booktabs(table).encode()
     files |= {f"latex/{name}": content for name, content in report.figures()}
     files |= {**report.charts, "report.html": page}
@@ -193,7 +194,7 @@ class _Report:
         yield from self._found("tests", columns, [
             (at, test.first, test.second, test.dataset or f"all {test.n}", 100 * test.difference,
              _p(test.p), _p(test.corrected), "yes" if test.is_shown else "no")
-            for at in self.findings.shares for test in at.comparisons
+            for at in self.findings.shares for test in at.comparisons if not np.isnan(test.p)
         ])  # fmt: skip
         measured = {
             name: list(map(in_percent, summary[name], summary[f"{name}_spread"]))
@@ -204,7 +205,8 @@ class _Report:
     def _areas(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Yield areas under curves: means and ranks over data sets, for each, and tests."""
         over, measures = self.findings.spread_over, found.area_measures(self.study)
-        compared = list(found.compare_areas(self.study, self.results, over))
+        folds = found.areas_of_folds(self.results, measures)
+        compared = list(found.compare_areas(self.study, folds, over))
         rows: dict[tuple[float, str], dict[str, Any]] = defaultdict(dict)
         for measure, at in compared:
             if p := _p(at.friedman):
@@ -217,7 +219,7 @@ class _Report:
             return
         keys = pd.DataFrame(rows.keys(), columns=["missing", "method"])
         yield "areas", self._named(keys.join(pd.DataFrame(rows.values())))
-        table = found.areas(self.results, measures, over=over)
+        table = found.areas(folds, measures, over=over)
         for measure in measures:
             table[measure] = list(map(in_percent, table[measure], table.pop(f"{measure}_spread")))
         yield "areas_by_data_set", self._named(table)
@@ -414,8 +416,11 @@ class _Report:
         if len(self.study.levels) < 2:
             return
         panels: dict[str, Chart] = {}
+        first = self._first_curves(_MAX_METHODS)
         for key, part in found.groups(self.summary, ["dataset", "method", "strategy"]):
             dataset, method, strategy = map(str, key)
+            if (method, strategy) not in first:
+                continue
             title = f"{dataset}: {found.curve_name(method, strategy)}"
             panels[title] = level_chart(part, self.parameters[method][0] or "", self.damage)
         about = f"Measures by the share of labels {self.damage}"
