@@ -176,16 +176,17 @@ def _along(
     curve: pd.DataFrame, measures: Sequence[str], shares: Sequence[float], widest_gap: float
 ) -> list[pd.DataFrame]:
     """Return measures at shares of labels answered: a row for each fold, a column a share."""
-    units = {"index": ["repetition", "fold"], "columns": "s"}
-    answered = curve.pivot(values="completeness", **units).mean().to_numpy()
+    values = ["completeness", *measures]
+    wide: Any = curve.pivot(index=["repetition", "fold"], columns="s", values=values)
+    answered = wide["completeness"].mean().to_numpy()
     order = np.argsort(answered, kind="stable")
     weights = _weights(answered[order], shares, widest_gap)
     tables = []
     for measure in measures:
-        points = curve.pivot(values=measure, **units).iloc[:, order]
-        values = points.fillna(0.0).to_numpy() @ weights  # what counts 0 may be undefined
-        values[points.isna().to_numpy() @ (weights != 0)] = np.nan
-        tables.append(pd.DataFrame(values, index=points.index, columns=list(shares)))
+        points = wide[measure].iloc[:, order]
+        heights = points.fillna(0.0).to_numpy() @ weights  # what counts 0 may be undefined
+        heights[points.isna().to_numpy() @ (weights != 0)] = np.nan
+        tables.append(pd.DataFrame(heights, index=points.index, columns=list(shares)))
     return tables
 
 
