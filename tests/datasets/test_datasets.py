@@ -334,6 +334,31 @@ def test_the_folder_comes_before_the_network(monkeypatch, server, tmp_path):
     assert server.requests == []
 
 
+NO_CHECKSUM = [name for name, about in MULAN.items() if not about.arff_sha256]
+
+
+@pytest.mark.parametrize("name", NO_CHECKSUM)
+def test_without_a_checksum_nothing_is_downloaded(monkeypatch, tmp_path, name):
+    def download(*arguments):
+        raise AssertionError("a download without a checksum")
+
+    monkeypatch.setattr(registry, "fetch", download)
+    monkeypatch.delenv("CREDALCHAIN_DATA", raising=False)
+    with pytest.raises(DataUnavailableError, match=rf"\$CREDALCHAIN_DATA/{name}/{name}\.arff"):
+        load_mulan(name)
+    monkeypatch.setenv("CREDALCHAIN_DATA", str(tmp_path))
+    address = f"{registry.SOURCE}{MULAN[name].folder or name}/"
+    with pytest.raises(DataUnavailableError, match=re.escape(address)) as error:
+        load_mulan(name)
+    assert str(tmp_path / name / f"{name}.xml") in str(error.value)
+    (tmp_path / name).mkdir()
+    write(tmp_path / name, f"{name}.arff", SPARSE.format(relation=f"'{name}'"))
+    write(tmp_path / name, f"{name}.xml", labels_xml(["y", "z"]))
+    data = load_mulan(name.lower())
+    assert (data.name, data.label_names) == (name, ["y", "z"])
+    assert data.citation
+
+
 def test_labels_first_in_an_arff_file_from_the_shell(tmp_path):
     """Columns stay where the file has them, so that first:2 means the file's first two."""
     from credalchain.cli.tables import load_table as read_for_shell

@@ -1,7 +1,8 @@
 """Data sets by name, and files of one's own: what studies and commands load.
 
-Those of the paper come from a folder, the user's cache, or the network: the public repository
-tsoumakas/mulan at a fixed commit. Files are checked against their SHA-256 before they are used.
+Those of the MULAN collection come from a folder, the user's cache, or the network: the public
+repository tsoumakas/mulan at a fixed commit. What is downloaded is checked against its SHA-256;
+where none is known, nothing is downloaded.
 """
 
 import hashlib
@@ -32,9 +33,9 @@ class MulanSource:
     """Where a data set is found, and what to cite."""
 
     domain: str
-    arff_sha256: str
-    xml_sha256: str
-    citation: str
+    arff_sha256: str = ""  # without checksums it is not downloaded
+    xml_sha256: str = ""
+    citation: str = ""
     folder: str = ""  # the name in the repository, if it differs
 
 
@@ -56,14 +57,16 @@ class DataUnavailableError(OSError):
 
 
 def load_mulan(name: str) -> MultilabelDataset:
-    """Load one of the data sets of the paper, or flags.
+    """Load a data set of the MULAN collection: those of the paper, and more.
 
     Looked for in the folder that the environment variable ``CREDALCHAIN_DATA`` names (as
-    ``<name>/<name>.arff`` and ``.xml``), then in the user's cache, then downloaded.
+    ``<name>/<name>.arff`` and ``.xml``), then in the user's cache, then downloaded. Those of which
+    no checksum is known, from birds on, are taken from the folder only.
 
     Parameters
     ----------
-    name : {"emotions", "scene", "yeast", "CAL500", "medical", "enron", "flags"}
+    name : {"emotions", "scene", "yeast", "CAL500", "medical", "enron", "flags", "birds", \
+            "genbase", "bibtex", "delicious", "tmc2007-500", "foodtruck", "Corel5k"}
         Name of the data set.
 
     Returns
@@ -92,10 +95,17 @@ def mulan_files(name: str) -> tuple[Path, Path]:
     """Return the ARFF and XML files of a data set, fetched if they are not here yet."""
     name = _known_name(name)
     folder = os.environ.get(FOLDER_VARIABLE)
-    if folder:
-        arff, xml = (Path(folder) / name / f"{name}{suffix}" for suffix in (".arff", ".xml"))
-        if arff.is_file() and xml.is_file():
-            return arff, xml
+    here = Path(folder or f"${FOLDER_VARIABLE}") / name
+    arff, xml = here / f"{name}.arff", here / f"{name}.xml"
+    if folder and arff.is_file() and xml.is_file():
+        return arff, xml
+    if not MULAN[name].arff_sha256:
+        raise DataUnavailableError(
+            f"{name} is expected as {arff} (training and test rows together) and {xml}, in MULAN's "
+            f"form; {FOLDER_VARIABLE} is the environment variable that names the folder. It is not "
+            "downloaded, because no checksum of its files is known; MULAN's repository has it in "
+            f"{SOURCE}{MULAN[name].folder or name}/."
+        )
     pooch = import_extra("pooch", 'Fetching data needs pooch: pip install "credalchain[data]"')
     return fetch(name, SOURCE, Path(pooch.os_cache("credalchain")))
 

@@ -1,8 +1,8 @@
-"""Charts of a study as SVG: each is drawn once, for the page and for a file."""
+"""Charts of a study as SVG, for the page and for a file, and as PDF for papers."""
 
 import io
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from importlib import resources
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -10,12 +10,19 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pandas as pd
 
-from credalchain._utils.text import visible
+from credalchain._utils.text import for_figure, visible
 from credalchain.studies.findings import WIDEST_GAP
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure  # slow to import
 
+COLUMN_WIDTH = 3.4  # inches, of a paper with two columns
+_IN_PAPERS: Any = {
+    **dict.fromkeys(("font.size", "axes.labelsize", "legend.fontsize"), 8),
+    **dict.fromkeys(("xtick.labelsize", "ytick.labelsize"), 8),
+    **{"lines.linewidth": 1, "axes.linewidth": 0.6, "grid.linewidth": 0.4, "pdf.fonttype": 42},
+}
+_MAX_NAME_OF_TWO = 24  # characters, of names side by side
 _MAX_NAME = 60  # characters
 _COLOURS = ("#0072b2", "#c24e00", "#00805a", "#a8508a", "#8a6a00", "#2b8fc4", "#33393f")
 _RAMP = ("#3b7dd8", "#9a5fd0", "#d0508f", "#c8641a")  # seen on light and dark
@@ -67,24 +74,89 @@ def key_chart(index: int) -> Chart:
     return _drawn(figure)
 
 
-def trade_off_chart(part: pd.DataFrame, curves: Sequence[tuple[str, str]]) -> Chart:
-    """Return set-accuracy against completeness of one data set and level, on its own scale.
+class Plot(NamedTuple):
+    """Curves on one pair of axes, whatever draws them.
+
+    ``lines`` has the curves by their place among the methods shown, which says how they look: a
+    column each of x, y, and the lower and upper end of a band; NaN where a curve has a gap.
+    """
+
+    xlabel: str
+    ylabel: str
+    lines: dict[int, pd.DataFrame]
+
+    def draw(self, ax: Any, markersize: float) -> None:
+        """Draw the curves, with bands, on matplotlib's axes."""
+        for place, line in self.lines.items():
+            look = method_look(place)
+            ax.plot(line["x"], line["y"], markersize=markersize, **look)
+            band = {"color": look["color"], "alpha": 0.15, "linewidth": 0}
+            ax.fill_between(line["x"], line["low"], line["high"], **band)
+        ax.set(xlabel=self.xlabel, ylabel=self.ylabel)
+        ax.grid(color="#d9d6d0")
+        ax.set_axisbelow(True)
+
+    def chart(self) -> Chart:
+        """Return the curves for the page."""
+        figure, ax = _axes((4.2, 3.1), (0.13, 0.15, 0.85, 0.82))
+        self.draw(ax, 4)
+        return _drawn(figure)
+
+    def pdf(self, names: Sequence[str]) -> bytes:
+        """Return the curves for a column of a paper, with a legend below."""
+        import matplotlib
+        from matplotlib.figure import Figure
+
+        columns = legend_columns(names)
+        height = 2.3 + 0.16 * -(-len(names) // columns)
+        buffer = io.BytesIO()
+        with matplotlib.rc_context(_IN_PAPERS):
+            figure: Any = Figure(figsize=(COLUMN_WIDTH, height), layout="constrained")
+            ax = figure.add_subplot()
+            self.draw(ax, 3)
+            shown = [for_figure(name) for name in names]
+            how: dict[str, Any] = {"loc": "outside lower center", "frameon": False}
+            figure.legend(
+                ax.get_lines(), shown, ncols=columns, borderpad=0, labelspacing=0.2, **how
+            )
+            figure.savefig(buffer, format="pdf", metadata={"CreationDate": None})
+        return buffer.getvalue()
+
+
+def legend_columns(names: Sequence[str]) -> int:
+    """Return how many names stand side by side in the legend of a column of a paper."""
+    return 1 if max(map(len, names)) > _MAX_NAME_OF_TWO else 2
+
+
+def trade_off_plot(part: pd.DataFrame, curves: Sequence[tuple[str, str]]) -> Plot:
+    """Return set-accuracy against completeness of one data set and level.
 
     Bands are one standard deviation wide on either side. A line has a gap where neighbouring points
     are too far apart to be compared.
     """
-    figure, ax = _axes((4.2, 3.1), (0.13, 0.15, 0.85, 0.82))
-    for index, (method, strategy) in enumerate(curves):
-        curve = with_gaps(part[(part["method"] == method) & (part["strategy"] == strategy)])
-        answered, right = 100 * curve["completeness"], 100 * curve["set_accuracy"]
-        spread, look = 100 * curve["set_accuracy_spread"], method_look(index)
-        low, high = (right - spread).clip(lower=0), (right + spread).clip(upper=100)
-        ax.plot(answered, right, markersize=4, **look)
-        ax.fill_between(answered, low, high, color=look["color"], alpha=0.15, linewidth=0)
-    ax.set(xlabel="completeness (%)", ylabel="set-accuracy (%)")
-    ax.grid(color="#d9d6d0")
-    ax.set_axisbelow(True)
-    return _drawn(figure)
+    lines = _lines(part, curves, "set_accuracy", lambda answered: 100 * answered)
+    return Plot("completeness (%)", "set-accuracy (%)", lines)
+
+
+def positives_plot(part: pd.DataFrame, curves: Sequence[tuple[str, str]], n_labels: int) -> Plot:
+    """Return the share of the true labels answered yes, against labels left open in a row."""
+    lines = _lines(part, curves, "recall_micro", lambda answered: n_labels * (1 - answered))
+    return Plot("open labels per row", "true labels answered yes (%)", lines)
+
+
+def _lines(
+    part: pd.DataFrame, curves: Sequence[tuple[str, str]], measure: str, x: Callable[[Any], Any]
+) -> dict[int, pd.DataFrame]:
+    lines = {}
+    for place, (method, strategy) in enumerate(curves):
+        own = part[(part["method"] == method) & (part["strategy"] == strategy)]
+        curve = with_gaps(own, measure)
+        y, spread = 100 * curve[measure], 100 * curve[f"{measure}_spread"]
+        low, high = (y - spread).clip(lower=0), (y + spread).clip(upper=100)
+        lines[place] = pd.DataFrame(
+            {"x": x(curve["completeness"]), "y": y, "low": low, "high": high}
+        )
+    return lines
 
 
 def level_chart(part: pd.DataFrame, parameter: str, damage: str) -> Chart:
@@ -115,10 +187,10 @@ def level_chart(part: pd.DataFrame, parameter: str, damage: str) -> Chart:
     return _drawn(figure)
 
 
-def with_gaps(curve: pd.DataFrame) -> pd.DataFrame:
+def with_gaps(curve: pd.DataFrame, measure: str = "set_accuracy") -> pd.DataFrame:
     """Return the points by completeness, and none between two too far apart for a line."""
     along = curve.sort_values("completeness", kind="stable")
-    holes = along[along["completeness"].diff() > WIDEST_GAP].assign(set_accuracy=np.nan)
+    holes = along[along["completeness"].diff() > WIDEST_GAP].assign(**{measure: np.nan})
     return pd.concat([holes, along]).sort_values("completeness", kind="stable")
 
 

@@ -6,7 +6,7 @@ Records become means and spreads; methods are compared where they answer the sam
 import math
 import warnings
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import combinations
@@ -15,10 +15,11 @@ from typing import Any, NamedTuple
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from scipy import stats
+from scipy import integrate, stats
 
 from credalchain._utils.array_types import FloatArray
 from credalchain._utils.text import plural, with_spread
+from credalchain.metrics import MEASURES
 from credalchain.studies.study_file import Study
 
 KEYS = ["dataset", "method", "strategy", "s", "missing"]
@@ -151,16 +152,42 @@ def folds_at_completeness(
       method  0.8  0.9
     0  chain  0.7  0.6
     """
+
+    def at_shares(curve: pd.DataFrame) -> pd.DataFrame:
+        (table,) = _along(curve, ["set_accuracy"], shares, widest_gap)
+        return table
+
+    return _each_curve(results, at_shares)
+
+
+def _each_curve(
+    results: pd.DataFrame, function: Callable[[pd.DataFrame], pd.DataFrame]
+) -> pd.DataFrame:
+    """Return what ``function`` gives for the folds of each curve, in one table."""
+    tables = [
+        function(curve).reset_index().assign(**dict(zip(CURVES, key, strict=True)))
+        for key, curve in groups(results, CURVES)
+    ]
+    table = pd.concat(tables, ignore_index=True)
+    return table[[*CURVES, *(name for name in table if name not in CURVES)]]
+
+
+def _along(
+    curve: pd.DataFrame, measures: Sequence[str], shares: Sequence[float], widest_gap: float
+) -> list[pd.DataFrame]:
+    """Return measures at shares of labels answered: a row for each fold, a column a share."""
+    values = ["completeness", *measures]
+    wide: Any = curve.pivot(index=["repetition", "fold"], columns="s", values=values)
+    answered = wide["completeness"].mean().to_numpy()
+    order = np.argsort(answered, kind="stable")
+    weights = _weights(answered[order], shares, widest_gap)
     tables = []
-    for key, curve in groups(results, CURVES):
-        units = {"index": ["repetition", "fold"], "columns": "s"}
-        answered = curve.pivot(values="completeness", **units).mean().to_numpy()
-        order = np.argsort(answered, kind="stable")
-        right = curve.pivot(values="set_accuracy", **units).iloc[:, order]
-        values = right.to_numpy() @ _weights(answered[order], shares, widest_gap)
-        table = pd.DataFrame(values, index=right.index, columns=list(shares)).reset_index()
-        tables.append(table.assign(**dict(zip(CURVES, key, strict=True))))
-    return pd.concat(tables, ignore_index=True)[[*CURVES, "repetition", "fold", *shares]]
+    for measure in measures:
+        points = wide[measure].iloc[:, order]
+        heights = points.fillna(0.0).to_numpy() @ weights  # what counts 0 may be undefined
+        heights[points.isna().to_numpy() @ (weights != 0)] = np.nan
+        tables.append(pd.DataFrame(heights, index=points.index, columns=list(shares)))
+    return tables
 
 
 def at_completeness(
@@ -218,6 +245,30 @@ def at_completeness(
     """
     folds = folds_at_completeness(results, shares, widest_gap=widest_gap)
     return _mean_and_spread(folds, CURVES, over, list(shares))
+
+
+AREA_MEASURES = ("set_accuracy", "selective_error", "recall_micro")
+AREA_SHARES = (0.5, 1.0)  # of labels answered, between which the area under a curve is taken
+
+
+def areas_of_folds(results: pd.DataFrame, measures: Sequence[str]) -> pd.DataFrame:
+    """Return the area under each measure's curve, fold by fold: its mean over ``AREA_SHARES``.
+
+    NaN where a curve does not reach both ends, or has too wide a gap.
+    """
+    shares = np.linspace(*AREA_SHARES, 11).tolist()
+
+    def areas(curve: pd.DataFrame) -> pd.DataFrame:
+        tables = _along(curve, measures, shares, WIDEST_GAP)
+        heights = [integrate.trapezoid(table, dx=1 / 10) for table in tables]
+        return pd.DataFrame(dict(zip(measures, heights, strict=True)), index=tables[0].index)
+
+    return _each_curve(results, areas)
+
+
+def areas(folds: pd.DataFrame, measures: Sequence[str], *, over: str) -> pd.DataFrame:
+    """Return the mean and spread of areas of folds; a row for each data set, method and level."""
+    return _mean_and_spread(folds, CURVES, over, list(measures))
 
 
 COMPARED_COMPLETENESS = (1.0, 0.95, 0.9, 0.8, 0.6)  # of labels answered, where methods are compared
@@ -294,6 +345,7 @@ class ShareFindings:
     level : float
         The share of training labels damaged.
     share : float
+        Of labels answered; NaN where areas under curves are compared.
     datasets : tuple of str
         Those where all methods compared reach the share.
     standings : tuple of Standing
@@ -446,20 +498,84 @@ def _with_curves(frame: pd.DataFrame) -> pd.DataFrame:
 
 
 def _shares(study: Study, results: pd.DataFrame, over: str) -> Iterator[ShareFindings]:
+    folds = folds_at_completeness(_paired(results), COMPARED_COMPLETENESS, widest_gap=WIDEST_GAP)
+    for level, share, table in _tables(results, folds, COMPARED_COMPLETENESS):
+        yield _share(level, share, table, over, study.folds)
+
+
+def compare_areas(
+    study: Study, folds: pd.DataFrame, over: str
+) -> Iterator[tuple[str, ShareFindings]]:
+    """Yield each measure, and the ranks and tests of the areas of folds under its curve.
+
+    Areas of an error are negative: more is better for all.
+    """
+    folds = _with_curves(folds)
+    paired = _paired(folds)
+    for measure in area_measures(study):
+        sign = 1 if MEASURES[measure].greater_is_better else -1
+        signed = paired.assign(**{measure: sign * paired[measure]})
+        for level, _, table in _tables(folds, signed, [measure]):
+            yield measure, _share(level, np.nan, table, over, study.folds)
+
+
+def area_measures(study: Study) -> list[str]:
+    """Return the measures of a study under whose curves areas are taken."""
+    return [measure for measure in AREA_MEASURES if measure in study.measures]
+
+
+def _paired(results: pd.DataFrame) -> pd.DataFrame:
+    """Return the results of repetitions that all methods of a data set have."""
     by_dataset = results.groupby("dataset")["curve"].transform("nunique")
     by_repetition = results.groupby(["dataset", "repetition"])["curve"].transform("nunique")
-    paired = results[by_repetition == by_dataset]  # repetitions that all methods have
-    folds = folds_at_completeness(paired, COMPARED_COMPLETENESS, widest_gap=WIDEST_GAP)
+    return results[by_repetition == by_dataset]
+
+
+def _tables(
+    results: pd.DataFrame, folds: pd.DataFrame, columns: Sequence[Any]
+) -> Iterator[tuple[float, Any, pd.DataFrame]]:
+    """Yield each level, each of ``columns``, and its values: a row a fold, a column a curve."""
     units = ["dataset", "repetition", "fold"]
-    curves = list(dict.fromkeys(results["curve"]))
     by_level = _with_curves(folds).sort_values("missing", kind="stable")
     for (level,), part in groups(by_level, ["missing"]):
-        for share in COMPARED_COMPLETENESS:
-            table = part.pivot(index=units, columns="curve", values=share)
+        for column in columns:
+            table = part.pivot(index=units, columns="curve", values=column)
             table = table.reindex(list(dict.fromkeys(results["dataset"])), level="dataset")
-            table = table.reindex(columns=curves)
+            table = table.reindex(columns=list(dict.fromkeys(results["curve"])))
             if table.notna().any(axis=None):
-                yield _share(float(level), share, table, over, study.folds)
+                yield float(level), column, table
+
+
+def in_order(findings: "Findings", level: float) -> list[str]:
+    """Return the methods at a level, best first: by their mean rank over the shares.
+
+    Those that are compared at more shares come first.
+    """
+    ranks_at = [{s.curve: s.rank for s in at.standings} for at in findings.at_level(level)]
+    ranks = pd.DataFrame(ranks_at, columns=list(findings.curves))
+    counts, means = ranks.count(), ranks.mean()
+    return sorted(findings.curves, key=lambda curve: (-counts[curve], means[curve]))
+
+
+def split_differences(
+    results: pd.DataFrame, findings: "Findings"
+) -> Iterator[tuple[float, str, str, pd.DataFrame]]:
+    """Yield each level, its best two methods, and their difference in set-accuracy.
+
+    A row for each split (fold) of every data set, a column for each share of labels answered.
+    """
+    results = _with_curves(results)
+    for level in findings.levels:
+        first, second, *_ = in_order(findings, level)
+        part = results[(results["missing"] == level) & results["curve"].isin([first, second])]
+        folds = folds_at_completeness(part, COMPARED_COMPLETENESS, widest_gap=WIDEST_GAP)
+        units = ["dataset", "repetition", "fold", "curve"]
+        table = _with_curves(folds).set_index(units)[list(COMPARED_COMPLETENESS)]
+        yield level, first, second, _of(table, first) - _of(table, second)
+
+
+def _of(table: pd.DataFrame, curve: str) -> Any:
+    return table.xs(curve, level="curve")
 
 
 def _share(

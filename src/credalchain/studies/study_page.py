@@ -2,7 +2,6 @@
 
 import base64
 import hashlib
-import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 from html import escape
@@ -13,17 +12,28 @@ import numpy as np
 import pandas as pd
 
 from credalchain._utils.files import atomic_write
-from credalchain._utils.text import plural, to_csv, visible
+from credalchain._utils.text import for_file_name, plural, to_csv, visible, with_spread
 from credalchain.studies import findings as found
-from credalchain.studies.charts import Chart, asset, key_chart, level_chart, sheet, trade_off_chart
+from credalchain.studies.charts import (
+    Chart,
+    Plot,
+    asset,
+    key_chart,
+    level_chart,
+    positives_plot,
+    sheet,
+    trade_off_plot,
+)
 from credalchain.studies.findings import WIDEST_GAP, in_percent, percent, spread_words
+from credalchain.studies.latex import NUMBER, booktabs, pgfplots
 from credalchain.studies.results import Store
 from credalchain.studies.study_file import Study
 from credalchain.studies.trials import TARGET
 
-_MAX_METHODS = 12  # on the first screen; all are in the tables
+_MAX_METHODS = 12  # on the first screen and in charts; all are in the tables
+_MAX_METHODS_IN_COLUMN = 7  # in the figures for a paper
+_MAX_ROWS_IN_PAPER = 200  # of a table
 _TABLE_COMPLETENESS = (0.6, 0.7, 0.8, 0.9, 0.95, 1.0)
-_NUMBER = re.compile(r"(< )?-?[\d.]+(e[+-]\d+)?( ± [\d.]+)?( %)?")
 
 
 def findings_in_words(study: Study, store: Store) -> list[str]:
@@ -70,6 +80,9 @@ def findings_in_words(study: Study, store: Store) -> list[str]:
 def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     """Write the report of a study: tables (CSV), charts (SVG) and ``report.html``.
 
+    The folder ``latex`` holds what a paper takes: tables (booktabs), and a figure for each data set
+    and level of damage as PDF and as source (pgfplots), as wide as a column.
+
     Parameters
     ----------
     study : Study
@@ -105,8 +118,12 @@ def write_report(study: Study, store: Store, folder: Path) -> list[Path]:
     report = _Report(study, store)
     page = report.page().encode()
     files = {f"{name}.csv": to_csv(table).encode() for name, table in report.tables.items()}
+    for name, table in report.tables.items():
+        if len(table) <= _MAX_ROWS_IN_PAPER and name != "summary":  # which is too wide
+            files[f"latex/{name}.tex"] = booktabs(table).encode()
+    files |= {f"latex/{name}": content for name, content in report.figures()}
     files |= {**report.charts, "report.html": page}
-    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "latex").mkdir(parents=True, exist_ok=True)
     for name, content in files.items():
         with atomic_write(folder / name) as file:
             file.write(content)
@@ -143,6 +160,7 @@ class _Report:
         versions = [name for name in results.columns if name.startswith("version_")]
         used = [", ".join(map(str, sorted(results[name].unique()))) for name in versions]
         packages = [name.removeprefix("version_") for name in versions]
+        self.friedman: dict[tuple[str, float], str] = {}  # p-values of areas
         self.tables = {
             "summary": self._named(self.summary),
             "datasets": pd.DataFrame(store.facts()).round(3),
@@ -150,6 +168,7 @@ class _Report:
             **dict(self._shown_tables()),
         }
         self.charts: dict[str, bytes] = {}  # files, which the sections of the page add
+        self.n_labels = {facts["dataset"]: int(facts["labels"]) for facts in store.facts()}
 
     def _shown_tables(self) -> Iterator[tuple[str, pd.DataFrame]]:
         """Yield tables in percent: what was found, and all measures."""
@@ -163,6 +182,8 @@ class _Report:
                 cells = map(in_percent, table.pop(share), table.pop(f"{share}_spread"))
                 table[f"{percent(share)} answered"] = list(cells)
             yield "set_accuracy_at_equal_completeness", self._named(table)
+            yield from self._areas()
+            yield from self._splits()
         columns = "method set_accuracy spread average_rank first_on datasets friedman_p"
         yield from self._found("findings", columns, [
             (at, s.curve, 100 * s.accuracy, 100 * s.spread, s.rank, s.n_first, len(at.datasets),
@@ -173,13 +194,58 @@ class _Report:
         yield from self._found("tests", columns, [
             (at, test.first, test.second, test.dataset or f"all {test.n}", 100 * test.difference,
              _p(test.p), _p(test.corrected), "yes" if test.is_shown else "no")
-            for at in self.findings.shares for test in at.comparisons
+            for at in self.findings.shares for test in at.comparisons if not np.isnan(test.p)
         ])  # fmt: skip
         measured = {
             name: list(map(in_percent, summary[name], summary[f"{name}_spread"]))
             for name in self.study.measures
         }
         yield "measures", self._named(summary[found.KEYS].assign(**measured))
+
+    def _areas(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield areas under curves: means and ranks over data sets, for each, and tests."""
+        over, measures = self.findings.spread_over, found.area_measures(self.study)
+        folds = found.areas_of_folds(self.results, measures)
+        compared = list(found.compare_areas(self.study, folds, over))
+        rows: dict[tuple[float, str], dict[str, Any]] = defaultdict(dict)
+        for measure, at in compared:
+            if p := _p(at.friedman):
+                self.friedman[measure, at.level] = p if p.startswith("<") else f"= {p}"
+            for s in at.standings:
+                row = rows[at.level, s.curve]
+                row[measure] = in_percent(abs(s.accuracy), s.spread)
+                row[f"{measure}_rank"] = round(s.rank, 2)
+        if not rows:
+            return
+        keys = pd.DataFrame(rows.keys(), columns=["missing", "method"])
+        yield "areas", self._named(keys.join(pd.DataFrame(rows.values())))
+        table = found.areas(folds, measures, over=over)
+        for measure in measures:
+            table[measure] = list(map(in_percent, table[measure], table.pop(f"{measure}_spread")))
+        yield "areas_by_data_set", self._named(table)
+        tests = [
+            (at.level, measure, test.first, test.second, test.dataset or f"all {test.n}",
+             round(100 * test.difference, 2), _p(test.p), _p(test.corrected),
+             "yes" if test.is_shown else "no")
+            for measure, at in compared for test in at.comparisons if not np.isnan(test.p)
+        ]  # fmt: skip
+        columns = "missing measure first second dataset difference p p_holm shown"
+        if tests:
+            yield "area_tests", self._named(pd.DataFrame(tests, columns=columns.split()))
+
+    def _splits(self) -> Iterator[tuple[str, pd.DataFrame]]:
+        """Yield how much the difference of the best two methods varies from split to split."""
+        if len(self.findings.curves) < 2:
+            return
+        rows = [
+            {"missing": level, "first": first, "second": second, "dataset": dataset,
+             **{f"{percent(share)} answered": _difference(of_split[share])
+                for share in found.COMPARED_COMPLETENESS}}
+            for level, first, second, table in found.split_differences(self.results, self.findings)
+            for dataset, of_split in table.groupby(level="dataset", sort=False)
+        ]  # fmt: skip
+        if rows:
+            yield "splits", self._named(pd.DataFrame(rows))
 
     def _found(
         self, name: str, columns: str, rows: list[tuple[Any, ...]]
@@ -272,10 +338,8 @@ class _Report:
 
     def _ranking(self, shares: list[found.ShareFindings]) -> Iterator[str]:
         """Yield a table of methods and shares."""
-        n, curves = len(self.findings.datasets), list(self.findings.curves)
-        ranks_at = [{standing.curve: standing.rank for standing in at.standings} for at in shares]
-        ranks = pd.DataFrame(ranks_at, columns=curves)  # compared at many shares first
-        order = sorted(ranks, key=lambda curve: (-ranks[curve].count(), ranks[curve].mean()))
+        n = len(self.findings.datasets)
+        order = found.in_order(self.findings, shares[0].level)
         heads = [
             f'<th scope="col" class="number">{percent(at.share)} answered'
             f"<br><small>{len(at.datasets)} of {plural(n, 'data set')}</small></th>"
@@ -284,7 +348,7 @@ class _Report:
         yield _scroll("Methods where they answer the same share of labels")
         yield '<table class="findings sortable"><thead><tr><th scope="col">method</th>'
         yield f"{''.join(heads)}</tr></thead><tbody>"
-        for curve in map(str, order[:_MAX_METHODS]):
+        for curve in order[:_MAX_METHODS]:
             cells = "".join(_ranking_cell(at, curve, n) for at in shares)
             yield f'<tr><th scope="row">{_text(curve)}</th>{cells}</tr>'
         yield "</tbody></table></div>"
@@ -292,27 +356,71 @@ class _Report:
     def _curves(self) -> Iterator[str]:
         if not self.findings.is_comparable:
             return
-        damage, summary = self.damage, self.summary
-        curves = list(dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True)))
+        curves = self._first_curves(_MAX_METHODS)
         keys = {found.curve_name(*curve): key_chart(i) for i, curve in enumerate(curves)}
-        panels: dict[str, Chart] = {}
-        for (dataset, level), part in found.groups(summary, ["dataset", "missing"]):
-            title = f"{dataset}, {percent(level)} {damage}" if damage else str(dataset)
-            panels[title] = trade_off_chart(part, curves)
-        about = "Set-accuracy against completeness"
-        self.charts["trade_off.svg"] = sheet(panels, keys).file(about)
-        yield f"<h2>{about}</h2><p>{_text(self._about_points())}</p>"
-        items = [f"<li>{key.svg()}<span>{_text(name)}</span></li>" for name, key in keys.items()]
-        yield f'<ul class="legend">{"".join(items)}</ul>'
-        yield _panels(about, panels)
+        for file, about, plots in self._plots(curves):
+            panels = {title: plot.chart() for title, plot in plots.items()}
+            self.charts[f"{file}.svg"] = sheet(panels, keys).file(about)
+            yield f"<h2>{about}</h2>"
+            if file != "trade_off":
+                yield (
+                    "<p>Of the true labels, the share that is answered yes (recall_micro). Open "
+                    "labels are the questions that a person would be asked.</p>"
+                )
+            else:
+                yield f"<p>{_text(self._about_points())}</p>"
+                items = [
+                    f"<li>{key.svg()}<span>{_text(name)}</span></li>" for name, key in keys.items()
+                ]
+                yield f'<ul class="legend">{"".join(items)}</ul>'
+            yield _panels(about, panels)
+
+    def _first_curves(self, most: int) -> list[tuple[str, str]]:
+        """Return the methods that come first, with strategies, in the order of the study."""
+        findings, summary = self.findings, self.summary
+        first = found.in_order(findings, findings.levels[0] if findings.shares else 0.0)[:most]
+        curves = dict.fromkeys(zip(summary["method"], summary["strategy"], strict=True))
+        return [curve for curve in curves if found.curve_name(*curve) in first]
+
+    def _plots(self, curves: list[tuple[str, str]]) -> Iterator[tuple[str, str, dict[str, Plot]]]:
+        """Yield the name of a file, what it shows, and a plot for each data set and level."""
+        parts = {
+            f"{dataset}, {percent(level)} {self.damage}" if self.damage else str(dataset):
+            (str(dataset), part)
+            for (dataset, level), part in found.groups(self.summary, ["dataset", "missing"])
+        }  # fmt: skip
+        plots = {title: trade_off_plot(part, curves) for title, (_, part) in parts.items()}
+        yield "trade_off", "Set-accuracy against completeness", plots
+        if "recall_micro" in self.study.measures:
+            plots = {
+                title: positives_plot(part, curves, self.n_labels[dataset])
+                for title, (dataset, part) in parts.items()
+            }
+            yield "positives_found", "Positives found against questions", plots
+
+    def figures(self) -> Iterator[tuple[str, bytes]]:
+        """Yield figures for a paper: their files and contents."""
+        if not self.findings.is_comparable:
+            return
+        curves = self._first_curves(_MAX_METHODS_IN_COLUMN)
+        names = [found.curve_name(*curve) for curve in curves]
+        for file, _, plots in self._plots(curves):
+            for title, plot in plots.items():
+                words = f"{file}, {title}".replace(" %", "").replace(", ", "-")
+                name = for_file_name(words.replace(" ", "-"))
+                yield f"{name}.pdf", plot.pdf(names)
+                yield f"{name}.pgf", pgfplots(plot, names).encode()
 
     def _levels(self) -> Iterator[str]:
         """Draw the figures of the paper: measures by the share of labels damaged."""
         if len(self.study.levels) < 2:
             return
         panels: dict[str, Chart] = {}
+        first = self._first_curves(_MAX_METHODS)
         for key, part in found.groups(self.summary, ["dataset", "method", "strategy"]):
             dataset, method, strategy = map(str, key)
+            if (method, strategy) not in first:
+                continue
             title = f"{dataset}: {found.curve_name(method, strategy)}"
             panels[title] = level_chart(part, self.parameters[method][0] or "", self.damage)
         about = f"Measures by the share of labels {self.damage}"
@@ -337,16 +445,44 @@ class _Report:
                 "of the test rows, whose labels play no part (chosen_value in summary.csv is their "
                 "mean). "
             )
+        if len(self.findings.curves) > _MAX_METHODS:
+            about += f"Of {len(self.findings.curves)} methods the best {_MAX_METHODS} are drawn. "
         return f"{about}Bands are ± {spread_words(self.findings)}. Scales differ between charts."
 
     def _tables(self) -> Iterator[str]:
         spread = _text(spread_words(self.findings))
         yield f"<h2>Tables</h2><p>In percent, mean over folds and repetitions ± {spread}. "
-        yield f"All numbers: {self._link('summary')}</p>"
+        yield f"All numbers: {self._link('summary')}. "
+        yield "For LaTeX, tables and figures are in the folder latex beside this page.</p>"
         for name, frame in list(self.tables.items())[3:]:
             title = f"{name.replace('_', ' ')} ({plural(len(frame), 'row', ',')})"
             yield f"<details><summary>{title}</summary>"
+            yield f"<p>{_text(about)}</p>" if (about := self._about_table(name)) else ""
             yield f'<div class="bar">{self._link(name)}</div>{_table(frame, title)}</details>'
+
+    def _about_table(self, name: str) -> str:
+        """Return what a reader needs to know about a table; empty if its heads say it."""
+        if name == "splits":
+            return (
+                "How much depends on the split: set-accuracy of the first method minus that of the "
+                "second, the best two of the study, in points: mean ± standard deviation over "
+                "splits (folds of all repetitions), and in how many of them the first is ahead."
+            )
+        if name not in ("areas", "areas_by_data_set"):
+            return ""
+        low, high = map(percent, found.AREA_SHARES)
+        about = f"The mean height of the curves from {low} to {high} of the labels answered"
+        if name == "areas_by_data_set":
+            return f"{about}; nothing where a curve does not reach from one end to the other."
+        tests = [
+            f"{measure}{f' ({percent(level)} {self.damage})' if self.damage else ''}: p {p}"
+            for (measure, level), p in self.friedman.items()
+        ]
+        friedman = f"Friedman's test that all methods are equal: {'; '.join(tests)}."
+        return (
+            f"{about}, over data sets on which all methods compared have it; rank 1 is best. "
+            + (friedman if tests else "Friedman's test needs three methods and three data sets.")
+        )
 
     def _about(self) -> Iterator[str]:
         study, damage = self.study, ""
@@ -361,6 +497,15 @@ class _Report:
         yield f"<h2>How it was run</h2><p>{_text(words)}</p>"
         for name, title in (("datasets", "Data sets"), ("software", "Software")):
             yield f"<h3>{title}</h3><p>{self._link(name)}</p>{_table(self.tables[name], title)}"
+
+
+def _difference(of_split: "pd.Series[float]") -> str:
+    """Return the mean and spread of a difference, and in how many splits it is positive."""
+    values = 100 * of_split.dropna()
+    if values.empty:
+        return ""
+    spread = with_spread(values.mean(), values.std(), ".1f")
+    return f"{spread} ({(values > 0).sum()} of {len(values)})"
 
 
 def _p(p: float) -> str:
@@ -410,7 +555,7 @@ def _table(frame: pd.DataFrame, label: str) -> str:
     cells = cells.replace("nan", "")
     cells = cells.loc[:, (cells != "").any()].map(_text)
     kinds = [
-        "number" if all(_NUMBER.fullmatch(cell) for cell in cells[name] if cell) else "name"
+        "number" if all(NUMBER.fullmatch(cell) for cell in cells[name] if cell) else "name"
         for name in cells
     ]
     columns = zip(map(str, cells), kinds, strict=True)
