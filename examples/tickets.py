@@ -5,6 +5,7 @@ python examples/tickets.py answer MODEL    play the reviewer of new.csv: answers
 """
 
 import sys
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -83,6 +84,8 @@ def write(folder: Path) -> None:
 def answer(model: str, folder: Path) -> None:
     """Answer every question about ``new.csv`` as the review page would ask it."""
     from credalchain.cli.review import read_session
+
+    warnings.simplefilter("ignore", UserWarning)  # the commands have shown them
 
     truth = draw_tickets()["new"]["tags"].str.split(", ")
     files = (str(folder / name) for name in (model, "new.csv", "answers.sqlite"))
