@@ -55,8 +55,8 @@ _COMMON = {
     "model": "A file that fit wrote.",
     "json": "JSON in place of tables.",
     "picture": "Also draw it: a .png, .svg or .pdf file.",
-    "confidence": "Probability that the fitted model keeps the promise; if not given, it is kept on "
-    "average over models.",
+    "confidence": "Probability that the fitted model keeps the promise; if not given, it is "
+    "kept on average over models.",
     "calibration": "Share of the rows that is held out to calibrate the promise.",
     "s": "In place of the model's s.",
     "reward": "In place of a joint model's.",
