@@ -102,6 +102,7 @@ sphinx_gallery_conf = {
     "abort_on_example_error": False,
     "show_signature": False,
     "write_computation_times": False,
+    "thumbnail_size": (640, 448),
     "image_srcset": ["2x"],
 }
 suppress_warnings = ["sphinx_gallery.space_in_filename"]  # it means the folders above them, too
@@ -115,6 +116,7 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_domain_indices = False
+html_context = {"default_mode": "auto"}  # without it the theme complains in the console
 html_favicon = "_static/favicon.svg"
 html_sidebars = {"getting-started": [], "tutorial": []}
 html_theme_options = {
