@@ -95,13 +95,14 @@ sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "auto_examples",
     "filename_pattern": r"[\\/]plot_",
-    "ignore_pattern": r"data_of_any_size|demo|lightgbm",  # need a cluster, or another package
+    "ignore_pattern": r"data_of_any_size|demo|lightgbm|tickets",  # no pictures, or other packages
     "within_subsection_order": "FileNameSortKey",
     "backreferences_dir": "auto_examples/backreferences",
     "doc_module": ("credalchain",),
     "abort_on_example_error": False,
     "show_signature": False,
     "write_computation_times": False,
+    "thumbnail_size": (640, 448),
     "image_srcset": ["2x"],
 }
 suppress_warnings = ["sphinx_gallery.space_in_filename"]  # it means the folders above them, too
@@ -115,9 +116,15 @@ html_css_files = ["site.css"]
 html_show_sourcelink = False
 html_copy_source = False
 html_domain_indices = False
-html_sidebars = {"getting-started": [], "choosing": []}
+html_context = {"default_mode": "auto"}  # without it the theme complains in the console
+html_favicon = "_static/favicon.svg"
+html_sidebars = {"getting-started": [], "tutorial": []}
 html_theme_options = {
-    "logo": {"text": "credalchain"},
+    "logo": {
+        "text": "credalchain",
+        "image_light": "_static/logo.svg",
+        "image_dark": "_static/logo-dark.svg",
+    },
     "header_links_before_dropdown": 7,
     "navbar_align": "left",
     "show_prev_next": False,

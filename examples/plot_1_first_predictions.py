@@ -27,7 +27,7 @@ prediction = chain.infer(X[2000:])
 
 from credalchain.plotting import plot_predictions
 
-ax = plot_predictions(prediction, Y_true=Y[2000:])
+ax = plot_predictions(prediction, Y_true=Y[2000:], max_labels=6, max_rows=5)
 
 # %%
 # In arrays an open label is -1. ``predict`` answers everything, as any classifier of scikit-learn

@@ -111,7 +111,7 @@ prediction = chain.set_params(s=chosen.value).fit(X, Y).infer(new)
 
 from credalchain.plotting import plot_predictions
 
-ax = plot_predictions(prediction, Y_true=truth[500:].astype(int))
+ax = plot_predictions(prediction, Y_true=truth[500:].astype(int), max_rows=3)
 
 # %%
 # The same as a table, with the bounds of each label:

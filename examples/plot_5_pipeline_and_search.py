@@ -63,7 +63,7 @@ from credalchain.plotting import plot_predictions
 
 print(partial_labels(model, X[600:603]))
 chain, Z = unwrap(model, X[600:])
-ax = plot_predictions(chain.infer(Z), Y_true=Y[600:])
+ax = plot_predictions(chain.infer(Z), Y_true=Y[600:], max_rows=3)
 
 # %%
 # A search needs a score that knows open labels: ``partial_scorer`` makes one of any measure. Here

@@ -51,4 +51,4 @@ promised = PromisedClassifier(
 )
 promised.fit(scores[:700], labels[:700])
 print(promised.report_)
-_ = plot_predictions(promised.infer(scores[700:708]))
+_ = plot_predictions(promised.infer(scores[700:708]), max_labels=6, max_rows=5)

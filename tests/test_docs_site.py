@@ -25,6 +25,7 @@ SOURCES = (
     "ARCHITECTURE.md",
     "CONTRIBUTING.md",
     "CHANGELOG.md",
+    "CITATION.cff",
 )
 RUN_EXAMPLES = os.environ.get("CREDALCHAIN_FULL") == "1"  # which takes as long as all pages
 GENERATED = shutil.ignore_patterns("_build", "auto_examples", "generated", "__pycache__")

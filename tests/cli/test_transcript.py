@@ -7,6 +7,7 @@ import os
 import re
 import shlex
 import subprocess
+import sys
 from pathlib import Path
 from unittest import mock
 
@@ -53,9 +54,12 @@ def replay(text, folder):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["command-line.md"])
-def test_terminal_sessions(name, tmp_path):
+@pytest.mark.parametrize("name", ["command-line.md", "tutorial.md"])
+def test_terminal_sessions(name, tmp_path, monkeypatch):
     page = DOCS / name
+    (tmp_path / "examples").symlink_to(DOCS.parent / "examples")
+    python = os.path.dirname(sys.executable)
+    monkeypatch.setenv("PATH", os.pathsep.join([python, os.environ["PATH"]]))
     written = page.read_text(encoding="utf-8")
     real = replay(written, tmp_path)
     if os.environ.get("CREDALCHAIN_UPDATE_DOCS") and real != written:

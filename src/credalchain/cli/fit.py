@@ -57,15 +57,15 @@ def fit(
     out
         Where the model goes.
     promise
-        What errors may be at most, such as row-error=0.1 (one row in ten has a wrong answer), or
+        A bound on a risk, such as row-error=0.1 (one row in ten has a wrong answer), or
         row-error:toxic=0.01 for one label; caution is chosen to keep it. May be repeated; see
         tune.
     per_label
         Promise the same of each label by itself, where rows can show it, and of the others
         together.
     answered
-        Choose caution so that about this share of the labels is answered, by rows held out; 0.8
-        if neither --promise nor --s or --reward is given.
+        Share of the labels to answer; caution is chosen by rows held out. 0.8 if none of
+        --promise, --s and --reward is given.
     sample
         Rows from which bins or trees are learned if DATA is read in chunks; if not given, 100000,
         and 20000 for forests in chains.
@@ -73,7 +73,7 @@ def fit(
         With --promise. ignorable: labels are missing at random; conservative: the promise holds
         whatever the missing labels are.
     answers
-        A file of the review page: what people answered is learned from, too. Rows that are in
+        A file of the review page, to learn from its answers as well. Rows that are in
         DATA get the labels; others are added.
     """
     promises = read_promise(promise or [])

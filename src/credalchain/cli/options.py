@@ -57,8 +57,9 @@ _COMMON = {
     "model": "A file that fit wrote.",
     "json": "JSON in place of tables.",
     "picture": "Also draw it: a .png, .svg or .pdf file.",
-    "confidence": "That the promise is kept; without, it is kept on average.",
-    "calibration": "Share of the rows that is kept apart for the promise.",
+    "confidence": "Probability that the fitted model keeps the promise; if not given, it is "
+    "kept on average over models.",
+    "calibration": "Share of the rows that is held out to calibrate the promise.",
     "s": "In place of the model's s.",
     "reward": "In place of a joint model's.",
     "strategy": "In place of the model's.",
@@ -298,13 +299,13 @@ class _TextOptions:
     Attributes
     ----------
     sep
-        What separates cells of a text file; tab for a tab.
+        Separator of a text file; tab for a tab.
     decimal
         The decimal mark of numbers, . or a comma.
     encoding
-        Of a text file, such as latin-1.
+        Encoding of a text file, such as latin-1.
     yes, no
-        A cell of a label that means it, such as ja or nein. May be repeated.
+        A word for this answer in cells of labels, such as ja or nein. May be repeated.
     na
         A cell that means 'missing', such as k.A. May be repeated.
     """

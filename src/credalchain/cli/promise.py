@@ -70,7 +70,7 @@ def tune(
     risk
         What is promised: row-error, selective-error, positive-error or missed-positives.
     levels
-        What it may be at most, separated by commas.
+        Bounds on the risk, separated by commas.
     """
     name = check_choice("--risk", risk.replace("-", "_"), tuple(RISKS))
     wanted = np.atleast_1d(o.parse_numbers(levels, "--levels")).tolist()
@@ -135,17 +135,16 @@ def check(
 ) -> None:
     """Say whether a model's promise still holds, on rows labelled since.
 
-    The oldest row comes first. It may be asked again whenever rows are added to the file: pass all
-    of them every time. Of a
-    model without a promise, how much it answers and how much of that is right. Exit status 0: no
-    promise is broken; 3: one is.
+    The oldest row comes first. Repeat the check whenever rows are added to the file, and pass all
+    of them every time. For a model without a promise, print how much it answers and how much of
+    that is right. Exit status 0: no promise is broken; 3: one is.
 
     Example: `credalchain check songs.model answered.csv`
 
     Parameters
     ----------
     confidence
-        That a promise that holds is not called broken.
+        Probability that a promise that holds is never called broken.
     tags
         The column of tags, if labels stand in one; see --tag-separator.
     tag_separator

@@ -49,7 +49,7 @@ review = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     help="Open a page where people answer what was left open: review MODEL DATA (its options: "
-    "review open --help); and what comes of it: review export, review import.",
+    "review open --help); review export and review import exchange the answers.",
 )
 
 
@@ -85,7 +85,7 @@ def open_page(
     host
         Where to listen; others need --token.
     token
-        What a client has to know; 16 characters with --host.
+        A secret that clients must send; at least 16 characters with --host.
     browser
         Open the page.
     """

@@ -66,7 +66,7 @@ def make_app(
         What requests may name as their host, with the port, so that no other site can reach the
         server under a name of its own. None: any, where a token is asked for.
     token : str, optional
-        What a client has to know; for servers that others can reach.
+        A secret that clients must send; for servers that others can reach.
     title : str
         What is reviewed, for the head of the page.
     """
