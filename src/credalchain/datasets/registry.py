@@ -128,14 +128,14 @@ def fetch(name: str, source: str, cache: Path) -> tuple[Path, Path]:
     except ValueError as error:  # pooch: the checksum does not fit; it keeps nothing
         raise DataUnavailableError(
             f"{name}: what {source} gave is not the file we know ({error})"
-        ) from error
+        ) from None
     except OSError as error:
         raise DataUnavailableError(
             f"{name} could not be downloaded ({error}). To go on without a network, put "
             f"{source}{remote}/{remote}.arff and {remote}.xml into a folder as {name}/{name}.arff "
             f"and {name}/{name}.xml, and set the environment variable {FOLDER_VARIABLE} to that "
             "folder."
-        ) from error
+        ) from None
     return arff, xml
 
 
