@@ -534,7 +534,7 @@ def test_bad_input_at_prediction_time(place, tmp_path):
     done = credalchain(
         "-q", "predict", place / "m", "odd.csv", "--out", "a.csv", cwd=tmp_path, status=1
     )
-    assert "'tempo' of X held numbers in fit and holds strings now" in sentence(done)
+    assert "'tempo' of X held numbers in fit and holds text now" in sentence(done)
     done = credalchain(
         "-q",
         "predict",

@@ -156,4 +156,4 @@ def learn_encoder(summary: Summary) -> preprocessing.TableEncoder:
     """Learn the encoder that :class:`TableEncoder` would learn from all rows."""
     columns = () if summary.is_plain else summary.columns or ()
     kinds = [(column.kind, column.keys) for column in columns]
-    return preprocessing.TableEncoder.of_kinds(summary.n_columns, kinds, one_hot=False)
+    return preprocessing.TableEncoder.of_kinds(summary.n_columns, kinds)

@@ -14,9 +14,9 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -387,11 +387,6 @@ def read_file(path: PathLike, labels: str | Sequence[str]) -> MultilabelDataset:
     return read_arff(path, labels) if is_arff else read_table(path, labels)
 
 
-def attribute_names(arff: PathLike) -> list[str]:
-    """Return the names of all attributes of an ARFF file, in its order."""
-    return [name for name, _ in _parse(Path(arff))["attributes"]]
-
-
 # -- text and Parquet ----------------------------------------------------------------------
 
 
@@ -497,28 +492,39 @@ def _open(source: Any) -> Any:
     return opener(source, "rb")
 
 
-_Words = dict[str, int | None]
-_dialect: ContextVar[tuple[str, str, str, _Words]] = ContextVar("dialect", default=("", "", "", {}))
+@dataclass(frozen=True)
+class Reading:
+    """How tables are read, as the user says; "" is to be found out.
+
+    ``words`` are what labels hold besides yes, no and the like, in lower case, and ``na`` what
+    other cells hold that means "missing".
+    """
+
+    separator: str = ""
+    decimal: str = ""
+    thousands: str = ""
+    encoding: str = ""
+    words: Mapping[str, int | None] = field(default_factory=dict)
+    na: Sequence[str] = ()
+
+
+READING: ContextVar[Reading] = ContextVar("READING", default=Reading())  # noqa: B039, it is frozen
 
 
 @contextlib.contextmanager
-def reading_as(separator: str, decimal: str, encoding: str, words: _Words) -> Iterator[None]:
-    """Read text files inside as the user says; "" is to be found out.
-
-    ``words`` are what labels hold besides yes, no and the like, in lower case.
-    """
-    token = _dialect.set((separator, decimal, encoding, words))
+def reading_as(reading: Reading) -> Iterator[None]:
+    """Read text files inside as the user says."""
+    token = READING.set(reading)
     try:
         yield
     finally:
-        _dialect.reset(token)
+        READING.reset(token)
 
 
 def _encoding_of(content: bytes, source: str) -> str:
     """Return the encoding: given, by the first bytes, UTF-8, or else Windows' western code."""
-    _, _, given, _ = _dialect.get()
-    if given:
-        return given
+    if READING.get().encoding:
+        return READING.get().encoding
     for mark, name in _MARKS:
         if content.startswith(mark):
             return name
@@ -540,7 +546,7 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
     """
     if "\0" in text:
         raise ValueError("it is not text")
-    given, given_decimal, *_ = _dialect.get()
+    given, given_decimal = READING.get().separator, READING.get().decimal
     head = text.splitlines()[:_LINES]
     marks = [given] if given else [usual, *_SEPARATORS]
     rows = {mark: list(filter(None, csv.reader(head, delimiter=mark))) for mark in marks}
@@ -571,7 +577,7 @@ def read_label_words(labels: Any) -> Any:
 
     ``?``, -1 and empty cells are missing. Columns of numbers must hold 0, 1 and missing cells.
     """
-    *_, given = _dialect.get()
+    given = READING.get().words
     meanings = {**LABEL_WORDS, **given}
     result = labels.copy()
     for name in labels.columns:
