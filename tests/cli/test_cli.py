@@ -442,9 +442,13 @@ BAD_DATA = {
     "method": (
         "x,y\n1,0\n",
         [*FIT, "--method", "magic"],
-        "--method must be chain, relevance, ensemble",
+        "--method must be one of 'chain', 'relevance', 'ensemble'",
     ),
-    "base": ("x,y\n1,0\n", [*FIT, "--base", "magic"], "--base must be naive, forest or wrapper"),
+    "base": (
+        "x,y\n1,0\n",
+        [*FIT, "--base", "magic"],
+        "--base must be one of 'naive', 'forest', 'wrapper', got 'magic'",
+    ),
     "idle": (
         "x,y\n1,0\n",
         [*FIT, "--trees", "9", "--s", "1"],

@@ -16,7 +16,7 @@ from joblib import effective_n_jobs
 from sklearn.pipeline import make_pipeline
 
 from credalchain._utils.text import plural
-from credalchain._utils.validation import check_n_jobs
+from credalchain._utils.validation import check_choice, check_n_jobs
 from credalchain._version import __version__
 from credalchain.chains.classifier import CredalBinaryRelevanceClassifier, CredalChainClassifier
 from credalchain.chains.ensemble import CredalChainEnsemble
@@ -37,8 +37,6 @@ from credalchain.joint.stacked import StackedJointForest
 from credalchain.preprocessing import Discretizer
 
 _CACHE_BYTES = 2**30  # of forests that are kept, when a command starts
-_BASES = "naive, forest or wrapper"
-_METHODS = "chain, relevance, ensemble, joint or recommended"
 CALIBRATION = 0.3
 _COMMON = {
     "data": "A table: .csv, .tsv, .parquet or .arff; - for CSV from stdin; embedded:yeast; "
@@ -388,8 +386,7 @@ def build_classifier(
             constraints=options.constraint,
             random_state=options.seed,
         )
-    if options.method not in (*_CHAINS, *_JOINT):
-        raise ValueError(f"--method must be {_METHODS}, got {options.method!r}.")
+    check_choice("--method", options.method, (*_CHAINS, *_JOINT))
     base = _build_base(options)
     common["threshold"] = parse_numbers(options.threshold, "--threshold")
     if not options.is_joint:
@@ -433,8 +430,7 @@ def _build_base(options: ClassifierOptions) -> Any:
     if options.base == "forest":
         trees = options.trees
         return CredalForest(None if trees is None else default_forest_classifier(trees))
-    if options.base != "wrapper":
-        raise ValueError(f"--base must be {_BASES}, got {options.base!r}.")
+    check_choice("--base", options.base, ("naive", "forest", "wrapper"))
     if not options.estimator:
         return CredalWrapper(None)
     from credalchain.studies.study_file import estimator_class

@@ -468,6 +468,7 @@ class LabelledChunks:
         self.text_columns: list[str] = []
         self.left_out: list[str] = []
         self.n_rows = self.n_passes = 0
+        self.in_parquet = any(table_ending(file) in PARQUET for file in table_files(source))
 
     def sample(self, size: int) -> tuple[pd.DataFrame, pd.DataFrame, list[Feature]]:
         """Return some rows, chosen by a hash of their numbers, and what their columns hold.
@@ -493,6 +494,9 @@ class LabelledChunks:
         for columns, labels, name in self():
             hashes = row_hashes(self.n_rows - len(labels), len(labels))
             kinds.append(_kinds_of(columns))
+            if self.in_parquet and _mixed_columns(kinds):
+                column = _mixed_columns(kinds)[0]
+                raise ValueError(f"{name}: column {column!r} has another type than before.")
             if kept is None:
                 X, Y, kept = columns, labels, hashes
             elif list(columns.columns) != list(X.columns):
@@ -517,6 +521,9 @@ class LabelledChunks:
             with naming_chunk_in_errors(name):
                 X, labels = self.table.split(frame)
                 Y = readers.read_label_words(labels)
+                infinite = np.isinf(X.select_dtypes(np.floating)).any()
+                if infinite.any():
+                    raise ValueError(f"Input X contains infinity in column {infinite.idxmax()!r}.")
             yield X.drop(columns=self.left_out), Y, name
 
 
@@ -657,10 +664,7 @@ def table_writer(out: str) -> Iterator[Any]:
         try:
             table = pa.Table.from_pandas(frame, schema=schema, preserve_index=False)
         except ValueError as error:  # a column of numbers that holds texts in this chunk
-            raise ValueError(
-                "its --keep columns do not fit to those of the chunks before in Parquet "
-                f"({error}); write a .csv."
-            ) from error
+            raise ValueError(f"--keep: a column has another type here ({error}).") from error
         writer = writer or stack.enter_context(pq.ParquetWriter(file, table.schema))
         writer.write_table(table)
 
