@@ -447,7 +447,7 @@ BAD_DATA = {
     "base": (
         "x,y\n1,0\n",
         [*FIT, "--base", "magic"],
-        "--base must be one of 'naive', 'forest', 'wrapper', got 'magic'",
+        "--base must be one of 'naive', 'forest'",
     ),
     "idle": (
         "x,y\n1,0\n",

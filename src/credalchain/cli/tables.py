@@ -521,9 +521,9 @@ class LabelledChunks:
             with naming_chunk_in_errors(name):
                 X, labels = self.table.split(frame)
                 Y = readers.read_label_words(labels)
-                infinite = np.isinf(X.select_dtypes(np.floating)).any()
-                if infinite.any():
-                    raise ValueError(f"Input X contains infinity in column {infinite.idxmax()!r}.")
+                for column in X.select_dtypes(np.floating):
+                    if np.isinf(X[column]).any():
+                        raise ValueError(f"Input X contains infinity in column {column!r}.")
             yield X.drop(columns=self.left_out), Y, name
 
 
