@@ -34,7 +34,7 @@ _IDENTIFIER = re.compile(r"(?:(?:^|[\W_])(?:id|uuid|guid)|(?-i:[a-z]I[dD]))$", r
 # a number, perhaps with a sign or unit before or after it, such as "-1.145,25 EUR"
 _NUMBER = (
     r"^(?P<minus>-?)\s*(?P<sign>[^\W\d_]{1,3}(?=\s)|[^\w\s.,'()-]{1,2})?\s*"
-    r"(?P<digits>-?\d(?:[\d.,' ]*\d)?(?:[eE][-+]?\d+)?)\s*(?P<unit>[^\w\s.,'()-]|[^\W\d_]{1,4})?$"
+    r"(?P<digits>-?\d(?:[\d.,' ]*\d)?(?:[eE][-+]?\d+)?)\s*(?P<unit>[^\d\s.,'()_-]{1,5})?$"
 )
 _FORMATS = [(".", ""), (".", ","), (",", ""), (",", "."), *((d, t) for t in " '" for d in ".,")]
 _SHOWN_WORDS = 3
@@ -71,6 +71,9 @@ class Feature:
     number_format: tuple[str, str, str] | None = None
     date_format: str = ""
     absent: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}: {self.kind}>"
 
     @property
     def is_plain(self) -> bool:

@@ -119,7 +119,8 @@ def misspelt(word, rng):
 class MessyFile:
     """A table, how it is written, and what the commands are to say of it.
 
-    ``decided`` is a label, and what its explanation names: what decides it.
+    ``decided`` is a label, and what its explanation names: what decides it. ``above`` stands above
+    the names of columns, and ``below`` the last row.
     """
 
     table: Callable[[int], pd.DataFrame]
@@ -128,6 +129,14 @@ class MessyFile:
     kinds: dict[str, str]
     notes: tuple[str, ...]
     decided: tuple[str, str]
+    above: str = ""
+    below: str = ""
+
+    def write(self, seed, path):
+        """Write the table as it is exported."""
+        encoding = self.dialect.get("encoding", "utf-8")
+        text = self.table(seed).to_csv(index=False, **self.dialect)
+        path.write_text(self.above + text + self.below, encoding=encoding)
 
 
 FILES = {
@@ -164,12 +173,16 @@ FILES = {
         },
         (
             "it is read as cp1252",
+            "line 3 names the columns",
+            "1 row without any cell left out",
             "numbers have a decimal comma",
             "two columns are called 'Größe'; the second is 'Größe.1'",
             "column 'Einkommen': 'k.A.' (",
             "€' is read as",
         ),
         ("sparsam", "Ausgaben"),
+        "Umfrage 2023;;;;;\n;Person;;;Urteil;\n\n",
+        ";;;;;\n",
     ),
     "parcels": MessyFile(
         parcels,
@@ -200,8 +213,8 @@ def folder(tmp_path_factory):
     """Files to learn from and to test on, models with promises, and two others."""
     folder = tmp_path_factory.mktemp("tables")
     for name, file in FILES.items():
-        file.table(0).to_csv(folder / f"{name}.csv", index=False, **file.dialect)
-        file.table(1).to_csv(folder / f"{name}_new.csv", index=False, **file.dialect)
+        file.write(0, folder / f"{name}.csv")
+        file.write(1, folder / f"{name}_new.csv")
         given = ("fit", f"{name}.csv", "--labels", "last:2", *file.words, "--trees", "20")
         promise = ("--promise", "row-error=0.2", "--out", f"{name}.model")
         (folder / f"{name}.notes").write_text(credalchain(*given, *promise, cwd=folder).stderr)
@@ -373,6 +386,7 @@ def test_words_of_labels_and_of_missing_cells_are_given(tmp_path):
         (["22.78 €", "3 €"], (".", "", "€"), [22.78, 3]),
         (["1 000 kg", "20 kg"], (".", " ", "kg"), [1000, 20]),
         (["−5,5 %", "1,25 %"], (",", "", "%"), [-5.5, 1.25]),  # noqa: RUF001
+        (["-0,2 °C", "8 °C"], (",", "", "°C"), [-0.2, 8]),
         (["1'000", "1'000'000.5"], (".", "'", ""), [1000, 1000000.5]),
         (["USD 5", "USD 1e3"], (".", "", "USD"), [5, 1000]),
         (["5 kg", "300 g"], None, None),  # two units

@@ -74,19 +74,23 @@ def _examples(X: pd.DataFrame, features: list[Feature]) -> list[str]:
     used = [feature for feature in features if not feature.left_out]
     table = X[[feature.name for feature in used]].iloc[tables.every_few(len(X))]
     made = TablePreparer(used).fit_transform(table)
-    return ["left out" if f.left_out else _example(f.name, table[f.name], made) for f in features]
+    return ["left out" if f.left_out else _example(f, table[f.name], made) for f in features]
 
 
-def _example(name: str, cells: pd.Series, made: pd.DataFrame) -> str:
-    row = int(cells.notna().to_numpy().argmax())
+def _example(feature: Feature, cells: pd.Series, made: pd.DataFrame) -> str:
+    name = feature.name
+    row = int((cells.notna() & ~cells.isin(feature.absent)).to_numpy().argmax())
     before = _short(cells.iloc[row])
     if name in made.columns:
         after = _short(made[name].iloc[row])
         return before if before == after else f"{before} → {after}"
     parts = [column for column in made.columns if column.startswith(f"{name}: ")]
-    some = [f"{part.removeprefix(f'{name}: ')} {_short(made[part].iloc[row])}" for part in parts]
-    more = f", ... ({len(parts)} numbers)" if len(parts) > _MAX_PARTS else ""
-    return f"{before} → {', '.join(some[:_MAX_PARTS])}{more}"
+    if feature.kind == "many categories":
+        return f"{before} → {len(parts)} numbers from its letters"
+    shown = [part for part in parts if feature.kind != "text" or made[part].iloc[row]]
+    some = [f"{part.removeprefix(f'{name}: ')} {_short(made[part].iloc[row])}" for part in shown]
+    more = [f"... ({len(parts)} numbers)"] * (len(parts) > _MAX_PARTS)
+    return f"{before} → {', '.join(some[:_MAX_PARTS] + more)}"
 
 
 def _short(cell: Any) -> str:

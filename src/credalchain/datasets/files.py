@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from credalchain._utils.text import table_size
+from credalchain._utils.text import plural, table_size
 from credalchain._utils.validation import import_extra
 from credalchain.labels import LABEL_WORDS, MISSING, as_labels
 
@@ -139,8 +139,9 @@ COMPRESSED = (".gz", ".bz2", ".xz", ".zst")
 _HEAD_BYTES = 2**18  # that tell the dialect of a text that is read in chunks
 _SEPARATORS = {",": "a comma", ";": "a semicolon", "\t": "a tab", "|": "a bar"}
 _UNREADABLE = (ValueError, NotImplementedError, EOFError, OSError, lzma.LZMAError, zlib.error)
-_LINES = 50  # that tell the dialect
+_LINES, _TITLES = 50, 5  # that tell the dialect, and that may stand above the data
 _MARKS = ((b"\xff\xfe\x00\x00", "utf-32"), (b"\xff\xfe", "utf-16"), (b"\xfe\xff", "utf-16"))
+_NUMERIC = "+-0123456789"  # how numbers begin
 _DECIMAL = re.compile(r"[-+]?\d+([.,])\d+")
 
 _DATA = re.compile(r" *@data", re.IGNORECASE)  # as liac-arff recognizes it
@@ -460,12 +461,13 @@ def _text_frames(
     lines = head if is_all else head[: head.rfind(b"\n") + 1] or head
     encoding = _encoding_of(lines, shown)
     text = lines.decode(encoding, errors="ignore")
-    separator, decimal = _find_dialect(text, usual, shown)
+    separator, decimal, header = _find_dialect(text, usual, shown)
     with warnings.catch_warnings(), io.BytesIO(head) if rows is None else _open(source) as file:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            yield from pd.read_csv(
+            for frame in pd.read_csv(
                 file,
+                header=header,
                 sep=separator,
                 decimal=decimal,
                 encoding=encoding,
@@ -474,7 +476,15 @@ def _text_frames(
                 dtype=dict.fromkeys(text_columns, str),
                 chunksize=rows,
                 iterator=True,
-            )
+            ):
+                is_empty = frame.isna().all(axis=1)
+                if is_empty.any():
+                    empty = plural(int(is_empty.sum()), "row")
+                    warnings.warn(f"{shown}: {empty} without any cell left out.", stacklevel=2)
+                    frame = frame[~is_empty].reset_index(drop=True)
+                    numbers = frame.select_dtypes(np.floating)  # whole ones, but for empty cells
+                    frame[numbers.columns] = numbers.apply(pd.to_numeric, downcast="integer")
+                yield frame
         except pd.errors.ParserWarning:
             raise ValueError("its rows have more cells than its header") from None
 
@@ -539,8 +549,8 @@ def _encoding_of(content: bytes, source: str) -> str:
     return "utf-8-sig"
 
 
-def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
-    """Return the separator and the decimal mark of a text.
+def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str, int]:
+    """Return the separator, the decimal mark, and which line of a text names the columns.
 
     As given; else the usual separator, unless only another one makes a table of the first lines.
     """
@@ -550,6 +560,8 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
     head = text.splitlines()[:_LINES]
     marks = [given] if given else [usual, *_SEPARATORS]
     rows = {mark: list(filter(None, csv.reader(head, delimiter=mark))) for mark in marks}
+    header = {mark: _header_line(rows[mark]) for mark in marks}
+    rows = {mark: rows[mark][header[mark] :] for mark in marks}
     widths = {mark: {len(row) for row in rows[mark]} for mark in marks}
     whole = [mark for mark in marks if len(widths[mark]) == 1 and widths[mark] != {1}]
     separator = marks[0]
@@ -564,12 +576,32 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str]:
         also = ", and numbers have a decimal comma" if decimal == "," else ""
         name = _SEPARATORS.get(separator, repr(separator))
         warnings.warn(f"{source}: cells are separated by {name}{also}.", UserWarning, stacklevel=2)
-    header = next(csv.reader(io.StringIO(text), delimiter=separator), [])
-    twice = [name for name in header if header.count(name) > 1]
+    if header[separator]:
+        also = (
+            f"{source}: line {header[separator] + 1} names the columns; those above are left out."
+        )
+        warnings.warn(also, UserWarning, stacklevel=2)
+    names = rows[separator][0] if rows[separator] else []
+    twice = [name for name in names if name and names.count(name) > 1]
     if twice:
         also = f"{source}: two columns are called {twice[0]!r}; the second is {twice[0] + '.1'!r}."
         warnings.warn(also, UserWarning, stacklevel=2)
-    return separator, decimal
+    return separator, decimal, header[separator]
+
+
+def _header_line(rows: list[list[str]]) -> int:
+    """Return the line of the columns' names: the first, or the first full one after titles.
+
+    After titles and merged cells it is known by holding no number above a column of numbers.
+    """
+    width = max(map(len, rows), default=0)
+    for i, names in enumerate(rows[:_TITLES]):
+        if len(names) == width and all(names):
+            columns = [column for column in zip(*rows[i + 1 :], strict=False) if any(column)]
+            are_numbers = [all(cell[:1] in _NUMERIC for cell in column) for column in columns]
+            if i == 0 or (any(are_numbers) and not any(name[0] in _NUMERIC for name in names)):
+                return i
+    return 0
 
 
 def read_label_words(labels: Any) -> Any:
