@@ -376,10 +376,13 @@ def _telling_words(texts: "pd.Series[str]", y: Any) -> list[str]:
     has_word = counter.fit_transform(texts[some])
     weight = np.asarray(has_word.sum(axis=0)).ravel()
     if y is not None:
-        labels = as_labels(y, require_zero=False)[some].T
-        known = [(label, label != MISSING) for label in labels if (label != MISSING).any()]
-        found = [r_regression(has_word[rows], label[rows]) for label, rows in known]
-        weight = np.abs([np.zeros(len(weight)), *found]).max(axis=0)
+        found = [np.zeros(len(weight))]
+        for label in as_labels(y, require_zero=False)[some].T:
+            known = label != MISSING
+            if known.any():  # words are not centred: many are in few rows
+                centred = label[known] - label[known].mean()
+                found.append(r_regression(has_word[known], centred, center=False))
+        weight = np.abs(found).max(axis=0)
     best = np.sort(np.argsort(-weight, kind="stable")[:_N_WORDS])
     words: list[str] = counter.get_feature_names_out()[best].tolist()
     return words

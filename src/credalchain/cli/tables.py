@@ -7,7 +7,7 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from glob import glob, has_magic
+from glob import escape, glob, has_magic
 from pathlib import Path
 from typing import Any
 
@@ -148,10 +148,9 @@ def table_files(source: str) -> list[Path]:
         if not files:
             raise FileNotFoundError(f"there is no file {source}.")
         return files
-    found = (file for file in path.rglob("*") if table_ending(file) in (*TEXT, *PARQUET))
-    names = ((file, file.relative_to(path).parts) for file in found if file.is_file())
-    shown = [file for file, parts in names if not any(part.startswith(".") for part in parts)]
-    files = sorted(shown, key=_natural)
+    inside = map(Path, glob(f"{escape(source)}/**", recursive=True))  # without hidden files
+    files = [file for file in inside if file.is_file() and table_ending(file) in (*TEXT, *PARQUET)]
+    files = sorted(files, key=_natural)
     folders = sorted({file.parent for file in files} - {path})
     if folders:
         raise ValueError(

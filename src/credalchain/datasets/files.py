@@ -465,7 +465,7 @@ def _text_frames(
     with warnings.catch_warnings(), io.BytesIO(head) if rows is None else _open(source) as file:
         warnings.simplefilter("error", pd.errors.ParserWarning)
         try:
-            for frame in pd.read_csv(
+            with pd.read_csv(
                 file,
                 header=header,
                 sep=separator,
@@ -476,17 +476,23 @@ def _text_frames(
                 dtype=dict.fromkeys(text_columns, str),
                 chunksize=rows,
                 iterator=True,
-            ):
-                is_empty = frame.isna().all(axis=1)
-                if is_empty.any():
-                    empty = plural(int(is_empty.sum()), "row")
-                    warnings.warn(f"{shown}: {empty} without any cell left out.", stacklevel=2)
-                    frame = frame[~is_empty].reset_index(drop=True)
-                    numbers = frame.select_dtypes(np.floating)  # whole ones, but for empty cells
-                    frame[numbers.columns] = numbers.apply(pd.to_numeric, downcast="integer")
-                yield frame
+            ) as frames:
+                yield from (_without_empty_rows(frame, shown) for frame in frames)
         except pd.errors.ParserWarning:
             raise ValueError("its rows have more cells than its header") from None
+
+
+def _without_empty_rows(frame: Any, source: str) -> Any:
+    """Return the rows that have a cell, and whole numbers as such, which empty rows make floats."""
+    is_empty = frame.isna().all(axis=1)
+    if not is_empty.any():
+        return frame
+    empty = plural(int(is_empty.sum()), "row")
+    warnings.warn(f"{source}: {empty} without any cell left out.", UserWarning, stacklevel=2)
+    frame = frame[~is_empty].reset_index(drop=True)
+    numbers = frame.select_dtypes(np.floating)
+    frame[numbers.columns] = numbers.apply(_pandas().to_numeric, downcast="integer")
+    return frame
 
 
 def _open(source: Any) -> Any:
