@@ -577,11 +577,7 @@ def _learn_kind(name: str, column: Any) -> tuple[str, NDArray[Any]]:
 
 def _learn_column(name: str, column: Any, n_bins: int) -> Binning:
     kind, keys = _learn_kind(name, column)
-    values = np.empty(0)
-    if kind == "numbers":
-        numbers, missing = values_and_missing(np.asarray(column), name)
-        values = np.where(missing, np.nan, numbers)
-    return binning_of(kind, keys, values, n_bins)
+    return binning_of(kind, keys, values_and_missing(np.asarray(column), name)[0], n_bins)
 
 
 def looks_like_identifiers(n_distinct: int, n: int) -> bool:
@@ -627,7 +623,7 @@ def encode_categories(
 
 
 def values_and_missing(values: NDArray[Any], name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """Return values as floats or strings, and which of them are missing."""
+    """Return values as floats, with NaN, or strings, and which of them are missing."""
     if values.dtype.kind in "US":
         return values.astype(str), np.zeros(len(values), dtype=bool)
     if values.dtype.kind not in "biufO":

@@ -317,7 +317,7 @@ def test_a_dialect_can_be_given(songs, tmp_path):
     for words, message in (
         (["--sep", "ab"], "--sep must be one character, or tab, got 'ab'"),
         (["--decimal", "x"], "--decimal must be . or a comma, got 'x'"),
-        (["--sep", ",", "--decimal", ","], "--sep and --decimal must differ"),
+        (["--sep", ",", "--decimal", ","], "--sep and --decimal must differ, got ','"),
         (["--encoding", "klingon"], "there is no encoding 'klingon'"),
     ):
         done = credalchain("describe", "whole.csv", *words, cwd=tmp_path, status=1)

@@ -375,7 +375,7 @@ def test_words_of_labels_and_of_missing_cells_are_given(tmp_path):
     done = credalchain("predict", "m", "t.csv", "--out", "a.csv", cwd=tmp_path)
     assert "never seen" not in done.stderr
     done = credalchain(*given, "--yes", "oui", "--no", "oui", cwd=tmp_path, status=1)
-    assert "--no: 'oui' cannot mean two things" in done.stderr
+    assert "--yes and --no: 'oui' cannot mean both" in done.stderr
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ def summarize(chunk: str, X: Any, first: int, limit: np.uint64 = MAX_HASH) -> Su
             kind, keys = preprocessing.column_kind(name, values)
         columns.append(Column(kind, keys, chunk))
         if kind == "numbers" and len(chosen):
-            numbers, missing = preprocessing.values_and_missing(np.asarray(values)[chosen], name)
-            sample[:, i] = np.where(missing, np.nan, numbers)
+            some = np.asarray(values)[chosen]
+            sample[:, i] = preprocessing.values_and_missing(some, name)[0]
     return Summary(n, p, names, tuple(columns), hashes[chosen], sample, chunk, is_plain)
 
 

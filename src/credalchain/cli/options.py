@@ -1,6 +1,5 @@
 """Options that several commands share, and the classifier they describe."""
 
-import codecs
 import inspect
 import os
 import re
@@ -172,61 +171,6 @@ class ClassifierOptions:
         return {name: value for name, value in values.items() if value is not None}
 
 
-@dataclass(frozen=True)
-class _TextOptions:
-    """The options that say how text files are read.
-
-    Attributes
-    ----------
-    sep
-        What separates cells of a text file; tab for a tab.
-    decimal
-        The decimal mark of numbers, . or a comma.
-    thousands
-        What separates thousands, such as a comma, a point or a space.
-    encoding
-        Of a text file, such as latin-1.
-    yes, no
-        A cell of a label that means it, such as ja or nein. May be repeated.
-    na
-        A cell that means 'missing', such as k.A. May be repeated.
-    """
-
-    sep: str = ""
-    decimal: str = ""
-    thousands: str = ""
-    encoding: str = ""
-    yes: list[str] = field(default_factory=list)
-    no: list[str] = field(default_factory=list)
-    na: list[str] = field(default_factory=list)
-
-    def reading(self) -> Reading:
-        """Return how tables are read, validated."""
-        separator = {"tab": "\t", "\\t": "\t"}.get(self.sep, self.sep)
-        if len(separator) > 1 or separator in ("\n", "\r", '"'):
-            raise ValueError(f"--sep must be one character, or tab, got {self.sep!r}.")
-        if self.decimal not in ("", ".", ","):
-            raise ValueError(f"--decimal must be . or a comma, got {self.decimal!r}.")
-        if self.decimal and self.decimal == separator:
-            raise ValueError(f"--sep and --decimal must differ, got {separator!r} for both.")
-        if len(self.thousands) > 1 or self.thousands.isdigit():
-            raise ValueError(f"--thousands must be one mark, got {self.thousands!r}.")
-        if self.thousands and self.thousands == self.decimal:
-            raise ValueError(f"--decimal and --thousands must differ, got {self.decimal!r}.")
-        try:
-            name = codecs.lookup(self.encoding).name if self.encoding else ""
-        except LookupError:
-            raise ValueError(f"--encoding: there is no encoding {self.encoding!r}.") from None
-        given = {"yes": (self.yes, 1), "no": (self.no, 0), "na": (self.na, None)}
-        words: dict[str, int | None] = {}
-        for option, (texts, value) in given.items():
-            for word in (text.strip().lower() for text in texts):
-                if words.setdefault(word, value) != value:
-                    raise ValueError(f"--{option}: {word!r} cannot mean two things.")
-        encoding = "utf-8-sig" if name == "utf-8" else name
-        return Reading(separator, self.decimal, self.thousands, encoding, words, self.na)
-
-
 def with_options(command: Callable[..., None]) -> Callable[..., None]:
     """Make a command of a function that reads tables.
 
@@ -244,7 +188,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         for p in declared.values()
     ]
     added: set[str] = set()
-    for group in (*groups.values(), _TextOptions):
+    for group in (*groups.values(), Reading):
         _, words = _documentation(*reversed(group.__mro__[:-1]))
         new = [option for option in fields(group) if option.name not in {*declared, *added}]
         added |= {option.name for option in new}
@@ -264,7 +208,7 @@ def with_options(command: Callable[..., None]) -> Callable[..., None]:
         built = {name: build(group) for name, group in groups.items()}
         if "options" in built:
             built["options"] = built["options"].resolved(given)
-        with reading_as(build(_TextOptions).reading()):
+        with reading_as(build(Reading)):
             command(**{name: arguments[name] for name in declared}, **built)
 
     run.__doc__ = text

@@ -5,6 +5,7 @@ Both come with the extra ``data``.
 """
 
 import bz2
+import codecs
 import contextlib
 import csv
 import gzip
@@ -14,7 +15,7 @@ import os
 import re
 import warnings
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -510,18 +511,65 @@ def _open(source: Any) -> Any:
 
 @dataclass(frozen=True)
 class Reading:
-    """How tables are read, as the user says; "" is to be found out.
+    """How tables are read, as options of commands say; "" is to be found out.
 
-    ``words`` are what labels hold besides yes, no and the like, in lower case, and ``na`` what
-    other cells hold that means "missing".
+    Attributes
+    ----------
+    sep
+        What separates cells of a text file; tab for a tab.
+    decimal
+        The decimal mark of numbers, . or a comma.
+    thousands
+        What separates thousands, such as a comma, a point or a space.
+    encoding
+        Of a text file, such as latin-1.
+    yes
+        A cell of a label that means yes, such as ja. May be repeated.
+    no
+        A cell of a label that means no, such as nein. May be repeated.
+    na
+        A cell that means 'missing', such as k.A. May be repeated.
     """
 
-    separator: str = ""
+    sep: str = ""
     decimal: str = ""
     thousands: str = ""
     encoding: str = ""
-    words: Mapping[str, int | None] = field(default_factory=dict)
-    na: Sequence[str] = ()
+    yes: list[str] = field(default_factory=list)
+    no: list[str] = field(default_factory=list)
+    na: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        if len(self.separator) > 1 or self.separator in ("\n", "\r", '"'):
+            raise ValueError(f"--sep must be one character, or tab, got {self.sep!r}.")
+        if self.decimal not in ("", ".", ","):
+            raise ValueError(f"--decimal must be . or a comma, got {self.decimal!r}.")
+        if len(self.thousands) > 1 or self.thousands.isdigit():
+            raise ValueError(f"--thousands must be one mark, got {self.thousands!r}.")
+        for option, other in (("--sep", self.separator), ("--thousands", self.thousands)):
+            if self.decimal and self.decimal == other:
+                raise ValueError(f"{option} and --decimal must differ, got {other!r} for both.")
+        try:
+            codecs.lookup(self.encoding or "utf-8")
+        except LookupError:
+            raise ValueError(f"--encoding: there is no encoding {self.encoding!r}.") from None
+        for word in {*_plain(self.yes)} & {*_plain(self.no)}:
+            raise ValueError(f"--yes and --no: {word!r} cannot mean both.")
+
+    @property
+    def separator(self) -> str:
+        """What separates cells, as it stands in the file."""
+        return {"tab": "\t", "\\t": "\t"}.get(self.sep, self.sep)
+
+    @property
+    def words(self) -> dict[str, int | None]:
+        """What cells of labels mean besides yes, no and the like, in lower case."""
+        meanings = ((self.na, None), (self.no, 0), (self.yes, 1))
+        return {word: value for words, value in meanings for word in _plain(words)}
+
+
+def _plain(words: Sequence[str]) -> list[str]:
+    return [word.strip().lower() for word in words]
 
 
 READING: ContextVar[Reading] = ContextVar("READING", default=Reading())  # noqa: B039, it is frozen
@@ -539,8 +587,9 @@ def reading_as(reading: Reading) -> Iterator[None]:
 
 def _encoding_of(content: bytes, source: str) -> str:
     """Return the encoding: given, by the first bytes, UTF-8, or else Windows' western code."""
-    if READING.get().encoding:
-        return READING.get().encoding
+    given = READING.get().encoding
+    if given:
+        return "utf-8-sig" if codecs.lookup(given).name == "utf-8" else given
     for mark, name in _MARKS:
         if content.startswith(mark):
             return name
