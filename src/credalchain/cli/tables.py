@@ -422,25 +422,23 @@ def pick_labels(frame: pd.DataFrame, wanted: Sequence[str], known: Sequence[str]
 
 
 def pick_columns(frame: pd.DataFrame, spec: str, option: str) -> list[str]:
-    """Columns from names separated by commas."""
-    if spec in frame.columns:  # a name may hold commas
+    """Return columns from names separated by commas."""
+    return pick_names(list(frame.columns), spec, option)
+
+
+def pick_names(known: Sequence[str], spec: str, option: str, noun: str = "column") -> list[str]:
+    """Return some of the known names, from names separated by commas; none of an empty text."""
+    if spec in known:  # a name may hold commas
         return [spec]
-    names = split_names(spec, option)
-    missing = [name for name in names if name not in frame.columns]
-    if missing:
-        columns = list(frame.columns)
-        raise ValueError(
-            f"{option}: there is no column {missing[0]!r}{_did_you_mean(missing[0], columns)}; the "
-            f"columns are {shorten_names(columns)}."
-        )
-    return names
-
-
-def split_names(spec: str, option: str) -> list[str]:
-    """Names separated by commas; none only where the option is not given."""
     names = [name.strip() for name in spec.split(",") if name.strip()]
     if spec and not names:
         raise ValueError(f"{option} must be names separated by commas, got {spec!r}.")
+    missing = [name for name in names if name not in known]
+    if missing:
+        raise ValueError(
+            f"{option}: there is no {noun} {missing[0]!r}{_did_you_mean(missing[0], known)}; the "
+            f"{noun}s are {shorten_names(known)}."
+        )
     return names
 
 
