@@ -173,7 +173,7 @@ FILES = {
         },
         (
             "it is read as cp1252",
-            "line 3 names the columns",
+            "what stands above the columns' names, 'Einkommen' ..., is left out",
             "1 row without any cell left out",
             "numbers have a decimal comma",
             "two columns are called 'Größe'; the second is 'Größe.1'",

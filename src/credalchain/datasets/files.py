@@ -612,7 +612,7 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str, int]:
     if "\0" in text:
         raise ValueError("it is not text")
     given, given_decimal = READING.get().separator, READING.get().decimal
-    head = text.splitlines()[:_LINES]
+    head = text.splitlines(keepends=True)[:_LINES]  # names may hold the end of a line
     marks = [given] if given else [usual, *_SEPARATORS]
     rows = {mark: list(filter(None, csv.reader(head, delimiter=mark))) for mark in marks}
     header = {mark: _header_line(rows[mark]) for mark in marks}
@@ -631,12 +631,10 @@ def _find_dialect(text: str, usual: str, source: str) -> tuple[str, str, int]:
         also = ", and numbers have a decimal comma" if decimal == "," else ""
         name = _SEPARATORS.get(separator, repr(separator))
         warnings.warn(f"{source}: cells are separated by {name}{also}.", UserWarning, stacklevel=2)
-    if header[separator]:
-        also = (
-            f"{source}: line {header[separator] + 1} names the columns; those above are left out."
-        )
-        warnings.warn(also, UserWarning, stacklevel=2)
     names = rows[separator][0] if rows[separator] else []
+    if header[separator]:
+        also = f"{source}: what stands above the columns' names, {names[0]!r} ..., is left out."
+        warnings.warn(also, UserWarning, stacklevel=2)
     twice = [name for name in names if name and names.count(name) > 1]
     if twice:
         also = f"{source}: two columns are called {twice[0]!r}; the second is {twice[0] + '.1'!r}."
